@@ -1,0 +1,165 @@
+/**
+ * The port: what the core asks of a platform, and what a platform tells the core.
+ * Everything that crosses it is plain JSON, because an event may be taken up by another
+ * process, or by the next run after a crash. So a reply is written to an address,
+ * never to a live SDK object. Rejections that the core branches on are `SinkError`s.
+ */
+
+export interface Author {
+  /** The platform's own id, unique within the platform. */
+  id: string;
+  /** As shown to people. Untrusted text. */
+  name: string;
+  /** May press buttons and give commands on behalf of others. */
+  isModerator?: boolean;
+}
+
+/** Where a reply goes. Plain JSON: any process of ours can write there, also after a restart. */
+export interface ReplyAddress {
+  platform: string;
+  channelId: string;
+  threadId?: string;
+  /** The message the reply answers, where the platform shows that. */
+  replyToId?: string;
+  /** Only this person sees the reply, where the platform can do that. */
+  visibleTo?: string;
+  /** What only the platform's own adapter reads. */
+  extra?: Readonly<Record<string, string>>;
+}
+
+/** A file somebody attached. It is opened again each time it is needed, so its bytes are not kept in the history. */
+export interface AttachmentRef {
+  platform: string;
+  /** What `openAttachment` needs to find it again. */
+  id: string;
+  /** Untrusted text. */
+  name: string;
+  sizeBytes: number;
+}
+
+interface EventBase {
+  /** Unique per platform event. The queue claims it: a second delivery of the same key is dropped. */
+  key: string;
+  /** `{platform}:…`, see "Conversations" in the design of each adapter. */
+  conversationId: string;
+  author: Author;
+  reply: ReplyAddress;
+  /** When the platform says it happened, Unix milliseconds. */
+  at: number;
+}
+
+export interface MessageEvent extends EventBase {
+  kind: "message";
+  /** Unique over all platforms: `{platform}:…`. */
+  messageId: string;
+  /** Without the mention of the bot that addressed it. */
+  text: string;
+  attachments: AttachmentRef[];
+  /**
+   * `bot`: a mention or a direct message, always answered. `open`: nobody in particular,
+   * answered while the bot follows the conversation. `other`: somebody else was addressed,
+   * never answered, and the bot stops following until it is addressed again.
+   */
+  addressed: "bot" | "open" | "other";
+}
+
+/** A person changed a message. The text and the attachments are whole, not a difference. */
+export interface EditedEvent extends EventBase {
+  kind: "edited";
+  messageId: string;
+  text: string;
+  attachments: AttachmentRef[];
+}
+
+export interface DeletedEvent extends EventBase {
+  kind: "deleted";
+  messageId: string;
+}
+
+export interface CommandEvent extends EventBase {
+  kind: "command";
+  /** Without the slash. */
+  name: string;
+  /** Everything after the name. */
+  text: string;
+}
+
+export type Action = "stop" | "retry";
+
+/** A button was pressed. */
+export interface ActionEvent extends EventBase {
+  kind: "action";
+  action: Action;
+  /** The turn the button belongs to. */
+  turnId: string;
+}
+
+export type InboundEvent = MessageEvent | EditedEvent | DeletedEvent | CommandEvent | ActionEvent;
+
+/**
+ * Takes over an event. Resolves when it is durable, also when it had been accepted before;
+ * only then may the platform's delivery be acknowledged. Rejects when it could not be stored.
+ */
+export type Accept = (event: InboundEvent) => Promise<void>;
+
+export interface Button {
+  action: Action;
+  turnId: string;
+  label: string;
+}
+
+/** One message as it should look. Markdown, already neutralised and within `limits`. */
+export interface Draft {
+  markdown: string;
+  buttons: Button[];
+  /** More text is coming: the platform may show that in its own way. */
+  streaming: boolean;
+}
+
+export interface OutboundFile {
+  name: string;
+  contentType: string;
+  bytes: Uint8Array;
+}
+
+export interface SinkLimits {
+  /** Longest message, in the unit that `lengthOf` counts. */
+  maxLength: number;
+  /** Length of a text as the platform counts it. */
+  lengthOf(text: string): number;
+  maxFiles: number;
+  maxFileBytes: number;
+}
+
+/** Writes one reply. One call in flight per message. A rate limit is a `SinkError`, never a sleep inside. */
+export interface ReplySink {
+  readonly limits: SinkLimits;
+  /** Names the rate-limit bucket that this reply's edits share with others. */
+  readonly budget: string;
+  /** Posts a message and resolves to its id (`{platform}:…`). The same nonce never makes a second message. */
+  post(draft: Draft, nonce: string, signal: AbortSignal): Promise<string>;
+  edit(id: string, draft: Draft, signal: AbortSignal): Promise<void>;
+  /** Posts files as one message. The same nonce never makes a second message. */
+  upload(files: OutboundFile[], nonce: string, signal: AbortSignal): Promise<string>;
+  /** Takes a message of ours back. Resolves also when it is gone already. */
+  remove(id: string, signal: AbortSignal): Promise<void>;
+  /** Shows what is being done before there is text; "" takes it away. Best effort. */
+  progress(text: string, signal: AbortSignal): Promise<void>;
+}
+
+export interface Adapter {
+  readonly platform: string;
+  /** Starts delivery. Resolves when the platform is connected; `accept` is called from then on. */
+  listen(accept: Accept): Promise<void>;
+  /** Works in a process that never listened. */
+  sink(address: ReplyAddress): ReplySink;
+  /** Bytes of an attachment. Works in a process that never listened. Rejects when it is gone. */
+  openAttachment(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  isConnected(): boolean;
+  /** Erases what the adapter itself keeps about a person; absent where messages live elsewhere. */
+  forget?(authorId: string): Promise<void>;
+  /** Stops delivery. Replies may still be written. */
+  pause(): Promise<void>;
+  /** Ends everything. */
+  close(): Promise<void>;
+}

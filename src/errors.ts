@@ -1,0 +1,20 @@
+/**
+ * `rate-limited`: nothing was written, try again after `retryAfterMs`. `gone`: the message or its
+ * channel no longer exists. `forbidden`: the bot may not write there. `rejected`: the platform
+ * refuses this body. `unavailable`: it may or may not have been written, trying again is safe.
+ */
+export type SinkErrorKind = "rate-limited" | "gone" | "forbidden" | "rejected" | "unavailable";
+
+/** A platform did not take a write. `kind` is what callers branch on; the message is for the log. */
+export class SinkError extends Error {
+  override readonly name = "SinkError";
+  readonly kind: SinkErrorKind;
+  /** Wait the platform asked for; only with `rate-limited`. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: SinkErrorKind, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
+    super(message, { cause: options.cause });
+    this.kind = kind;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}

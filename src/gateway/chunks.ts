@@ -1,0 +1,134 @@
+/** What goes over the wire to and from the gateway, in the wire's own names, and the fold from deltas to a message. */
+
+export interface TextPart {
+  type: "text";
+  text: string;
+}
+
+export interface ImagePart {
+  type: "image_url";
+  image_url: { url: string; detail?: "auto" | "low" | "high" };
+}
+
+export type ContentPart = TextPart | ImagePart;
+
+export interface ToolCall {
+  id: string;
+  type: "function";
+  /** `arguments` is JSON as the model wrote it: unchecked. */
+  function: { name: string; arguments: string };
+}
+
+export interface SystemMessage {
+  role: "system";
+  content: string | ContentPart[];
+  name?: string;
+}
+
+export interface UserMessage {
+  role: "user";
+  content: string | ContentPart[];
+  name?: string;
+}
+
+export interface AssistantMessage {
+  role: "assistant";
+  content: string;
+  name?: string;
+  tool_calls?: ToolCall[];
+}
+
+export interface ToolMessage {
+  role: "tool";
+  content: string;
+  tool_call_id: string;
+}
+
+export type ChatMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
+
+export interface ToolDefinition {
+  type: "function";
+  function: { name: string; description: string; parameters: Record<string, unknown> };
+}
+
+export type ToolChoice = "auto" | "none" | "required" | { type: "function"; function: { name: string } };
+
+/** The thirteen fields of the interface, less `stream`: the method called says that. */
+export interface ChatRequest {
+  model: string;
+  messages: ChatMessage[];
+  temperature?: number;
+  top_p?: number;
+  max_tokens?: number;
+  stop?: string | string[];
+  presence_penalty?: number;
+  frequency_penalty?: number;
+  response_format?: { type: string; [key: string]: unknown };
+  tools?: ToolDefinition[];
+  tool_choice?: ToolChoice;
+  user?: string;
+}
+
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+}
+
+export interface ToolCallDelta {
+  index: number;
+  id?: string;
+  type?: "function";
+  function?: { name?: string; arguments?: string };
+}
+
+export interface Delta {
+  role?: string;
+  content?: string | null;
+  tool_calls?: ToolCallDelta[];
+}
+
+export interface ChunkChoice {
+  index: number;
+  delta: Delta;
+  finish_reason?: string | null;
+}
+
+export interface ChatCompletionChunk {
+  id: string;
+  object: string;
+  created: number;
+  model: string;
+  /** Empty on the closing chunk that some gateways add to carry only `usage`. */
+  choices: ChunkChoice[];
+  usage?: Usage | null;
+}
+
+export interface ChatCompletion {
+  id: string;
+  object: string;
+  created: number;
+  model: string;
+  choices: Array<{ index: number; message: AssistantMessage; finish_reason: string }>;
+  usage: Usage;
+}
+
+/** Folds one delta into the message it belongs to. Pure: returns a new message. Calls are assembled by index. */
+export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMessage {
+  const content = message.content + (delta.content ?? "");
+  if (delta.tool_calls === undefined) return { ...message, content };
+
+  const calls = [...(message.tool_calls ?? [])];
+  for (const { index, id, function: fn } of delta.tool_calls) {
+    const call = calls[index] ?? { id: "", type: "function", function: { name: "", arguments: "" } };
+    calls[index] = {
+      ...call,
+      id: id ?? call.id,
+      function: {
+        name: fn?.name ?? call.function.name,
+        arguments: call.function.arguments + (fn?.arguments ?? ""),
+      },
+    };
+  }
+  return { ...message, content, tool_calls: calls };
+}

@@ -1,0 +1,50 @@
+/**
+ * `unreachable`: no connection, or the answer's head never came. `rate-limited`: 429. `overloaded`: 5xx.
+ * `unauthorized`: 401 or 403. `rejected`: any other 4xx, or the request broke the interface's rules before
+ * it was sent. `malformed`: the answer is not what the interface promises (HTML, nothing, broken events).
+ * `stalled`: no data in time. `interrupted`: the answer broke off, or the gateway reported an error inside it.
+ */
+export type GatewayErrorKind =
+  | "unreachable"
+  | "rate-limited"
+  | "overloaded"
+  | "unauthorized"
+  | "rejected"
+  | "malformed"
+  | "stalled"
+  | "interrupted";
+
+export interface GatewayErrorOptions {
+  cause?: unknown;
+  status?: number;
+  /** `error.type`, `error.code` and `error.param` of the gateway's error object. */
+  type?: string;
+  code?: string;
+  param?: string;
+  /** Milliseconds the gateway asked to wait, when it asked. */
+  retryAfterMs?: number;
+}
+
+/**
+ * The gateway gave no (whole) answer. `kind` is what callers branch on. The message is for the log:
+ * it may quote the gateway's own words, shortened and without keys, never a body.
+ */
+export class GatewayError extends Error {
+  override readonly name = "GatewayError";
+  readonly kind: GatewayErrorKind;
+  readonly status: number | undefined;
+  readonly type: string | undefined;
+  readonly code: string | undefined;
+  readonly param: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: GatewayErrorKind, message: string, options: GatewayErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.kind = kind;
+    this.status = options.status;
+    this.type = options.type;
+    this.code = options.code;
+    this.param = options.param;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}

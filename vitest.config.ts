@@ -1,0 +1,19 @@
+import { defineConfig } from "vitest/config";
+
+/** Unit tests share two cores with the processes and browsers of the others, so every project runs its files side by side. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/process/**", "test/browser/**"],
+          testTimeout: 15_000,
+        },
+      },
+      { test: { name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 60_000 } },
+      { test: { name: "browser", include: ["test/browser/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 } },
+    ],
+  },
+});
