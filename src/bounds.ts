@@ -1,0 +1,67 @@
+/**
+ * Runs `task` for at most `timeoutMs`. The signal handed to it aborts when that time is over or when `signal` does.
+ * Rejects at that moment with the signal's reason, a `TimeoutError` when it is the time, even if the task goes on:
+ * a task that ignores its signal is abandoned and what becomes of it is ignored.
+ */
+export async function runWithin<T>(
+  timeoutMs: number,
+  task: (signal: AbortSignal) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  signal.throwIfAborted();
+  const controller = new AbortController();
+  const passOn = () => controller.abort(signal.reason);
+  const timer = setTimeout(() => {
+    controller.abort(new DOMException(`Not finished within ${timeoutMs} ms.`, "TimeoutError"));
+  }, timeoutMs);
+  signal.addEventListener("abort", passOn, { once: true });
+  try {
+    return await untilAborted(task(controller.signal), controller.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", passOn);
+  }
+}
+
+/** Waits for `promise`, but not beyond the abort of `signal`: then rejects with its reason and ignores the promise. */
+export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([aborted.promise, promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/**
+ * Maps `items` with at most `concurrency` calls of `map` at a time. Results keep the order of the items.
+ * Rejects with the first rejection and begins nothing after it.
+ */
+export async function mapBounded<T, R>(
+  items: readonly T[],
+  concurrency: number,
+  map: (item: T, index: number) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const waiting = items.entries();
+  let failed = false;
+
+  // All workers draw from one iterator, so an item is begun as soon as any of them is free.
+  async function work(): Promise<void> {
+    for (const [index, item] of waiting) {
+      try {
+        results[index] = await map(item, index);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+      if (failed) return;
+    }
+  }
+
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, work));
+  return results;
+}

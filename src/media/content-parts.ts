@@ -1,0 +1,148 @@
+import type { AttachmentRef } from "../adapter.ts";
+import { mapBounded, runWithin } from "../bounds.ts";
+import type { ContentPart } from "../gateway/chunks.ts";
+import { toShownFileName } from "./file-name.ts";
+import { fitPicture, type PictureLimits, type PictureProblem } from "./picture.ts";
+import { readBounded } from "./read-bounded.ts";
+import { type ImageMimeType, sniffType } from "./sniff.ts";
+import { frameTexts, type LoadedText } from "./text-frame.ts";
+
+export interface ContentLimits extends PictureLimits {
+  maxFiles: number;
+  maxFileBytes: number;
+  /** For opening, reading and decoding one file. */
+  timeoutMs: number;
+  concurrency: number;
+  /**
+   * For the pictures of a message together; each may use an equal share. A conversation shows several such messages
+   * at once, as base64, and gateways bound the size of a request, often at 20 MiB.
+   */
+  maxSentBytes: number;
+  /** For all text files of a message together; estimated. */
+  maxTextTokens: number;
+}
+
+export interface LoadedAttachments {
+  /** In the order of the files. */
+  parts: ContentPart[];
+  /** One sentence of Markdown, for the person, on each file that could not be used, or not whole. */
+  notices: string[];
+}
+
+export type OpenAttachment = (ref: AttachmentRef, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
+
+const DEFAULT_LIMITS: ContentLimits = {
+  maxFiles: 10,
+  maxFileBytes: 20 * 1024 * 1024,
+  timeoutMs: 30_000,
+  concurrency: 2,
+  maxPixels: 50_000_000,
+  maxSide: 1_568,
+  maxSentBytes: 3.5 * 1024 * 1024,
+  maxTextTokens: 24_000,
+};
+
+/** What became of one file. `problem` completes the sentence that begins with its name. */
+type LoadedFile = { type: "picture"; url: string } | LoadedText | { type: "unusable"; problem: string };
+
+/**
+ * Turns the files of a message into what a model reads. A file that cannot be used becomes a notice for the person
+ * and a line that tells the model; it never makes this reject. Rejects only with the signal's reason.
+ */
+export async function loadContentParts(
+  refs: readonly AttachmentRef[],
+  open: OpenAttachment,
+  signal: AbortSignal,
+  limits: Partial<ContentLimits> = {},
+): Promise<LoadedAttachments> {
+  const bounds = { ...DEFAULT_LIMITS, ...limits };
+  const taken = refs.slice(0, bounds.maxFiles);
+  const share = { ...bounds, maxSentBytes: bounds.maxSentBytes / Math.max(1, taken.length) };
+  const files = await mapBounded(taken, bounds.concurrency, (ref) => loadFile(ref, open, share, signal));
+  const { parts, notices } = toParts(taken, files, bounds);
+
+  const leftOut = refs.length - taken.length;
+  if (leftOut > 0) {
+    const count = leftOut === 1 ? "1 more file was" : `${leftOut} more files were`;
+    const sentence = `${count} left out: a message may bring ${bounds.maxFiles}.`;
+    notices.push(sentence);
+    parts.push({ type: "text", text: `(${sentence})` });
+  }
+  return { parts, notices };
+}
+
+function toParts(refs: readonly AttachmentRef[], files: LoadedFile[], bounds: ContentLimits): LoadedAttachments {
+  const parts: ContentPart[] = [];
+  const notices: string[] = [];
+  const texts = files.filter((file) => file.type === "text");
+  const framed = new Map(frameTexts(texts, bounds.maxTextTokens).map((frame, index) => [texts[index], frame]));
+
+  for (const [index, file] of files.entries()) {
+    const name = toShownFileName(refs[index]?.name ?? "");
+    if (file.type === "picture") {
+      parts.push({ type: "text", text: `Attached picture "${name}":` });
+      parts.push({ type: "image_url", image_url: { url: file.url } });
+    } else if (file.type === "unusable") {
+      parts.push({ type: "text", text: `(A file "${name}" was attached but could not be read: it ${file.problem}.)` });
+      notices.push(`\`${name}\` could not be read: it ${file.problem}.`);
+    } else {
+      const frame = framed.get(file);
+      if (frame === undefined) continue;
+      parts.push({ type: "text", text: frame.text });
+      if (frame.cut) notices.push(`\`${name}\` is long: only its beginning was read.`);
+    }
+  }
+  return { parts, notices };
+}
+
+async function loadFile(
+  ref: AttachmentRef,
+  open: OpenAttachment,
+  bounds: ContentLimits,
+  signal: AbortSignal,
+): Promise<LoadedFile> {
+  const tooLarge = { type: "unusable", problem: `is larger than ${describeBytes(bounds.maxFileBytes)}` } as const;
+  if (ref.sizeBytes > bounds.maxFileBytes) return tooLarge;
+  try {
+    return await runWithin(
+      bounds.timeoutMs,
+      async (signal) => {
+        const bytes = await readBounded(await open(ref, signal), bounds.maxFileBytes, signal);
+        return bytes === undefined ? tooLarge : await readFile(ref, bytes, bounds);
+      },
+      signal,
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    // What the platform answered is not for the channel, and may carry a signed address.
+    const isLate = error instanceof DOMException && error.name === "TimeoutError";
+    return { type: "unusable", problem: isLate ? "took too long to arrive" : "could not be fetched; attach it again" };
+  }
+}
+
+async function readFile(ref: AttachmentRef, bytes: Uint8Array, bounds: ContentLimits): Promise<LoadedFile> {
+  if (bytes.byteLength === 0) return { type: "unusable", problem: "is empty" };
+  const sniffed = await sniffType(bytes);
+  if (sniffed === undefined) return { type: "unusable", problem: "is neither a picture nor text in UTF-8 or UTF-16" };
+  if (sniffed.kind === "text") return { type: "text", name: toShownFileName(ref.name), text: sniffed.text };
+  if (sniffed.kind === "document") {
+    return { type: "unusable", problem: "is a PDF, a kind that cannot be read yet; paste its text instead" };
+  }
+  const picture = await fitPicture(bytes, sniffed.mimeType, bounds);
+  if ("problem" in picture)
+    return { type: "unusable", problem: describeProblem(picture.problem, sniffed.mimeType, bounds) };
+  return { type: "picture", url: `data:${picture.mimeType};base64,${Buffer.from(picture.bytes).toString("base64")}` };
+}
+
+function describeProblem(problem: PictureProblem, mimeType: ImageMimeType, { maxPixels }: ContentLimits): string {
+  if (problem === "too-many-pixels") {
+    return `has more than ${Math.floor(maxPixels / 1e6)} million pixels; send a smaller version`;
+  }
+  // The decoder for what telephones put into HEIC is not free to give away, so it is not there.
+  if (mimeType === "image/heic") return "is a HEIC picture, a kind that cannot be read here; send it as JPEG or PNG";
+  return "is damaged or incomplete; send it again, as PNG or JPEG";
+}
+
+function describeBytes(bytes: number): string {
+  return bytes >= 1024 * 1024 ? `${Math.floor(bytes / 1024 / 1024)} MiB` : `${bytes} bytes`;
+}

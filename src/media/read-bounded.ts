@@ -1,0 +1,47 @@
+import { untilAborted } from "../bounds.ts";
+
+/**
+ * Reads a source to its end. Resolves to undefined as soon as there are more than `maxBytes`, whatever size was
+ * announced. Rejects with the signal's reason when it aborts, even if the source ignores that, and with the
+ * source's own failure. The source is closed in every case.
+ */
+export async function readBounded(
+  source: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
+  const iterator = source[Symbol.asyncIterator]();
+  // One growing buffer instead of a list of chunks: a source of single bytes would make that list cost a hundredfold.
+  let buffer = new Uint8Array(Math.min(maxBytes, 64 * 1024));
+  let sizeBytes = 0;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const { done, value } = await untilAborted(iterator.next(), signal);
+      if (done === true) return buffer.slice(0, sizeBytes);
+      const needed = sizeBytes + value.byteLength;
+      if (needed > maxBytes) return undefined;
+      if (needed > buffer.byteLength)
+        buffer = grow(buffer, Math.min(maxBytes, Math.max(needed, buffer.byteLength * 2)));
+      buffer.set(value, sizeBytes);
+      sizeBytes = needed;
+    }
+  } finally {
+    void close(iterator);
+  }
+}
+
+function grow(buffer: Uint8Array, sizeBytes: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(sizeBytes);
+  larger.set(buffer);
+  return larger;
+}
+
+/** Not awaited by the reader: a source stuck in its own wait would never answer. */
+async function close(iterator: AsyncIterator<Uint8Array>): Promise<void> {
+  try {
+    await iterator.return?.();
+  } catch {
+    // The bytes are read or given up already; how the source ends changes nothing.
+  }
+}

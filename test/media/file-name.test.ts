@@ -1,0 +1,33 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { toShownFileName } from "../../src/media/file-name.ts";
+
+describe("toShownFileName", () => {
+  test("leaves an ordinary name as it is", () => {
+    expect(toShownFileName("Bericht_Übersicht (2) 報告書.txt")).toBe("Bericht_Übersicht (2) 報告書.txt");
+  });
+
+  test("makes one harmless line of a hostile name", () => {
+    expect(toShownFileName('a"\n</file>`@here`\u202egnp.\0exe')).toBe("a' _/file_'@here'gnp.exe");
+  });
+
+  test("keeps the end of a long name, where the extension stands", () => {
+    expect(toShownFileName(`${"x".repeat(5_000)}.tar.gz`)).toMatch(/^x{63}…x{9}\.tar\.gz$/);
+    expect(toShownFileName(`${"😀".repeat(100)}.png`)).toMatch(/^😀{63}…😀{12}\.png$/u);
+  });
+
+  test("names a file without a name", () => {
+    for (const name of ["", "  \n", "\u200b", "\ud800"]) expect(toShownFileName(name)).toBe("unnamed file");
+  });
+
+  test("is short, of one line and without marks that mean something elsewhere, for every name", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 300 }), (name) => {
+        const shown = toShownFileName(name);
+        expect(Array.from(shown).length).toBeLessThanOrEqual(80);
+        expect(shown).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}"`<>\\]/u);
+        expect(shown.trim()).not.toBe("");
+      }),
+    );
+  });
+});

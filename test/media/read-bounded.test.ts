@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { request } from "undici";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { readBounded } from "../../src/media/read-bounded.ts";
+
+const never = new AbortController().signal;
+
+async function* chunks(...sizes: number[]): AsyncGenerator<Uint8Array> {
+  let next = 0;
+  for (const size of sizes) yield Uint8Array.from({ length: size }, () => next++ % 251);
+}
+
+/** Gives one byte and then whatever `stop` comes to. */
+async function* stopping(stop: () => Promise<void>): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(1);
+  await stop();
+}
+
+describe("readBounded", () => {
+  test("returns the bytes in order, however they are cut", async () => {
+    const expected = Uint8Array.from({ length: 200_001 }, (_, index) => index % 251);
+    await expect(readBounded(chunks(1, 65_535, 2, 0, 134_463), 1e6, never)).resolves.toEqual(expected);
+  });
+
+  test("takes exactly as many bytes as allowed", async () => {
+    await expect(readBounded(chunks(60, 40), 100, never)).resolves.toHaveLength(100);
+    await expect(readBounded(chunks(60, 41), 100, never)).resolves.toBeUndefined();
+  });
+
+  test("resolves to nothing for an empty source", async () => {
+    await expect(readBounded(chunks(), 100, never)).resolves.toEqual(new Uint8Array());
+  });
+
+  test("stops reading an endless source at the bound and closes it", async () => {
+    let given = 0;
+    const closed = Promise.withResolvers<void>();
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      try {
+        for (;;) yield new Uint8Array(++given && 10);
+      } finally {
+        closed.resolve();
+      }
+    }
+    await expect(readBounded(endless(), 100, never)).resolves.toBeUndefined();
+    await closed.promise;
+    expect(given).toBe(11);
+  });
+
+  test("rejects with the reason of the signal although the source never answers", async () => {
+    const controller = new AbortController();
+    const stuck = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+    const reading = readBounded(stuck, 100, controller.signal);
+    controller.abort("stopped");
+    await expect(reading).rejects.toBe("stopped");
+  });
+
+  test("does not wait for a source that is stuck in its own wait", async () => {
+    const controller = new AbortController();
+    const reading = readBounded(
+      stopping(() => new Promise(() => {})),
+      100,
+      controller.signal,
+    );
+    setImmediate(() => controller.abort("stopped"));
+    await expect(reading).rejects.toBe("stopped");
+  });
+
+  test("passes on the failure of a source", async () => {
+    const failing = stopping(() => Promise.reject(new Error("cut")));
+    await expect(readBounded(failing, 100, never)).rejects.toThrow("cut");
+  });
+
+  test("hangs up on a server that sends more than it may", async () => {
+    const hungUp = Promise.withResolvers<void>();
+    const server = createServer((_, response) => {
+      const timer = setInterval(() => response.write(Buffer.alloc(64 * 1024)), 1);
+      response.on("close", () => {
+        clearInterval(timer);
+        hungUp.resolve();
+      });
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const { body } = await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await expect(readBounded(body, 1024 * 1024, never)).resolves.toBeUndefined();
+    await hungUp.promise;
+  });
+});

@@ -1,0 +1,66 @@
+import * as fc from "fast-check";
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import { sniffType } from "../../src/media/sniff.ts";
+
+const utf8 = (text: string) => new TextEncoder().encode(text);
+const blank = sharp({ create: { width: 4, height: 4, channels: 3, background: "red" } });
+
+describe("sniffType", () => {
+  for (const format of ["png", "jpeg", "webp", "gif", "avif"] as const) {
+    test(`knows ${format} by its bytes`, async () => {
+      const bytes = await blank.clone().toFormat(format).toBuffer();
+      await expect(sniffType(bytes)).resolves.toEqual({ kind: "image", mimeType: `image/${format}` });
+    });
+  }
+
+  test("knows heic and pdf by their heads", async () => {
+    const heic = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from("ftypheic\0\0\0\0mif1heic")]);
+    await expect(sniffType(heic)).resolves.toEqual({ kind: "image", mimeType: "image/heic" });
+    await expect(sniffType(utf8("%PDF-1.7\n%%EOF"))).resolves.toEqual({
+      kind: "document",
+      mimeType: "application/pdf",
+    });
+  });
+
+  for (const text of [
+    "plain",
+    "日本語 é 😀",
+    "<svg xmlns='x'/>",
+    "<?xml version='1.0'?><svg/>",
+    "{\\rtf1 a}",
+    "",
+    "\x1b[1mlog",
+  ]) {
+    test(`takes ${JSON.stringify(text)} for text`, async () => {
+      await expect(sniffType(utf8(text))).resolves.toEqual({ kind: "text", mimeType: "text/plain", text });
+    });
+  }
+
+  test("decodes text with a byte order mark, and drops the mark", async () => {
+    const littleEndian = Buffer.from("\ufeffdéjà 日本", "utf16le");
+    const bigEndian = Buffer.from(littleEndian).swap16();
+    for (const bytes of [littleEndian, bigEndian, utf8("\ufeffdéjà 日本")]) {
+      await expect(sniffType(bytes)).resolves.toMatchObject({ kind: "text", text: "déjà 日本" });
+    }
+  });
+
+  test("knows nothing of archives, of other binaries and of text in another encoding", async () => {
+    const zip = Buffer.from("PK\x03\x04\x14\0\0\0\0\0", "latin1");
+    const shiftJis = Uint8Array.of(0x93, 0xfa, 0x96, 0x7b);
+    const gzip = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0);
+    for (const bytes of [zip, gzip, shiftJis, utf8("with\0nul"), Uint8Array.of(0xff, 0xfe, 0x41)]) {
+      await expect(sniffType(bytes)).resolves.toBeUndefined();
+    }
+  });
+
+  test("never rejects, whatever the bytes", async () => {
+    const heads = ["", "\x89PNG\r\n\x1a\n", "GIF89a", "PK\x03\x04", "RIFF\0\0\0\0WEBP", "ID3", "\x1f\x8b", "OggS"];
+    const bytes = fc.tuple(fc.constantFrom(...heads), fc.uint8Array({ maxLength: 200 }));
+    await fc.assert(
+      fc.asyncProperty(bytes, async ([head, tail]) => {
+        await sniffType(Buffer.concat([Buffer.from(head, "latin1"), tail]));
+      }),
+    );
+  });
+});
