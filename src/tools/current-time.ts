@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { editDistance } from "../misspelling.ts";
+import { defineTool, type Tool, ToolError } from "./tool.ts";
+
+const FORMATS = ["iso", "date", "time", "weekday", "unix"] as const;
+type Format = (typeof FORMATS)[number];
+
+const MAX_NEAR_ZONES = 5;
+
+/** Places whose names in the list of zones are older ones than people use. All of them are valid zones. */
+const RENAMED_ZONES = [
+  "America/Nuuk",
+  "Asia/Ho_Chi_Minh",
+  "Asia/Kathmandu",
+  "Asia/Kolkata",
+  "Asia/Yangon",
+  "Europe/Kyiv",
+  "UTC",
+];
+
+const schema = z.object({
+  zone: z.string().max(64).default("UTC").describe('IANA time zone, for example "Asia/Tokyo"'),
+  format: z
+    .enum(FORMATS)
+    .default("iso")
+    .describe("iso: date, time and offset; date; time; weekday; unix: seconds since 1970"),
+});
+
+/** Tells the model the time. `now` gives Unix milliseconds. */
+export function createCurrentTime(now: () => number): Tool {
+  return defineTool({
+    name: "current_time",
+    description:
+      "The current date and time. Use it whenever an answer depends on today's date or the time in some place.",
+    schema,
+    timeoutMs: 1_000,
+    run: async ({ zone, format }) => formatTime(now(), zone, format),
+    describeCall: ({ zone }) => `looking up the time in ${toPlace(zone)}`,
+  });
+}
+
+function formatTime(now: number, zone: string, format: Format): string {
+  const time = readZone(now, zone);
+  const named = time.timeZoneId;
+  switch (format) {
+    case "iso":
+      return `${time.toString({ fractionalSecondDigits: 0, timeZoneName: "never" })} (${named})`;
+    case "date":
+      return `${time.toPlainDate().toString()} (${named})`;
+    case "time":
+      return `${time.toPlainTime().toString({ smallestUnit: "second" })} (${named})`;
+    case "weekday":
+      return `${time.toLocaleString("en", { weekday: "long" })} (${named})`;
+    case "unix":
+      return String(Math.floor(time.epochMilliseconds / 1_000));
+  }
+  return format satisfies never;
+}
+
+function readZone(now: number, zone: string): Temporal.ZonedDateTime {
+  try {
+    return Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone.trim());
+  } catch {
+    const near = findNearZones(zone);
+    const hint = near.length === 0 ? 'Use an IANA name such as "Europe/Berlin"' : `Near it: ${near.join(", ")}`;
+    throw new ToolError(
+      `There is no time zone ${JSON.stringify(zone)}. ${hint}. Call the tool again with one of the right names.`,
+    );
+  }
+}
+
+/** Zones whose place is named in what was asked for, or differs from it by a slip of the keyboard. */
+function findNearZones(zone: string): string[] {
+  const asked = toWords(zone);
+  const place = toWords(zone.split("/").at(-1) ?? "");
+  const zones = [...Intl.supportedValuesOf("timeZone"), ...RENAMED_ZONES];
+  return zones
+    .map((candidate) => {
+      const name = toWords(candidate.split("/").at(-1) ?? "");
+      const isNamed = name.length > 2 && ` ${asked} `.includes(` ${name} `);
+      return { candidate, distance: isNamed ? 0 : editDistance(place, name), slips: Math.floor(name.length / 3) };
+    })
+    .filter(({ distance, slips }) => distance <= slips)
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, MAX_NEAR_ZONES)
+    .map(({ candidate }) => candidate);
+}
+
+/** "America/New_York" and "new york, america" come to the same kind of words. */
+function toWords(text: string): string {
+  return text
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter(Boolean)
+    .join(" ");
+}
+
+function toPlace(zone: string): string {
+  return (zone.split("/").at(-1) ?? zone).replaceAll("_", " ");
+}

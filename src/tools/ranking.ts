@@ -1,0 +1,96 @@
+/** A text to be found. Anything else it carries comes back with it. */
+export interface Rankable {
+  text: string;
+  /** Unix milliseconds; decides between equals. */
+  at: number;
+}
+
+/** Texts come in as they are read; nothing is compared before all are known, because rare words weigh more. */
+export interface Ranking<T extends Rankable> {
+  add(items: readonly T[]): void;
+  /** Best match first, the newer of two equals first. Texts without any of the words are left out. */
+  best(maxResults: number): T[];
+}
+
+/** Bounds the work for one text; what a message says, it says early. */
+const MAX_CHARS = 4_000;
+const MAX_QUERY_TERMS = 32;
+/** Words of this length are also found by their beginning: "deployment" by "deployed". */
+const STEM_CHARS = 5;
+/** How soon more occurrences of a term stop to count, and how much long texts are held back: the usual values of BM25. */
+const SATURATION = 1.2;
+const LENGTH_WEIGHT = 0.75;
+
+/** Letters of scripts that put no spaces between words, and runs of those that do. */
+const SPACELESS = "[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}]";
+const LETTERS = "[\\p{L}\\p{M}\\p{N}]";
+const WORDS = new RegExp(`[${SPACELESS}&&${LETTERS}]+|[${LETTERS}--${SPACELESS}]+`, "gv");
+const IS_SPACELESS = new RegExp(`^${SPACELESS}`, "v");
+
+/**
+ * Ranks texts by how well they match a query, without effects. Case, width and accents do not matter; scripts
+ * without spaces are compared by pairs of characters.
+ */
+export function createRanking<T extends Rankable>(query: string): Ranking<T> {
+  const wanted = new Set([...new Set(toTerms(query))].slice(0, MAX_QUERY_TERMS));
+  const matches: Array<{ item: T; counts: Map<string, number>; length: number }> = [];
+  let texts = 0;
+  let totalLength = 0;
+
+  /** How much a term says: one that stands in every text says nearly nothing. */
+  function weigh(term: string): number {
+    const holders = matches.filter(({ counts }) => counts.has(term)).length;
+    return Math.log(1 + (texts - holders + 0.5) / (holders + 0.5));
+  }
+
+  return {
+    add(items) {
+      for (const item of items) {
+        const terms = toTerms(item.text);
+        texts++;
+        totalLength += terms.length;
+        const counts = new Map<string, number>();
+        for (const term of terms) if (wanted.has(term)) counts.set(term, (counts.get(term) ?? 0) + 1);
+        if (counts.size > 0) matches.push({ item, counts, length: terms.length });
+      }
+    },
+    best(maxResults) {
+      const weights = new Map([...wanted].map((term) => [term, weigh(term)]));
+      const meanLength = Math.max(1, totalLength / Math.max(1, texts));
+      const scored = matches.map(({ item, counts, length }) => {
+        const damping = SATURATION * (1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * length) / meanLength);
+        let score = 0;
+        for (const [term, count] of counts) score += ((weights.get(term) ?? 0) * count) / (count + damping);
+        return { item, score };
+      });
+      scored.sort((a, b) => b.score - a.score || b.item.at - a.item.at);
+      return scored.slice(0, maxResults).map(({ item }) => item);
+    },
+  };
+}
+
+/** What is compared: words, the beginnings of long ones, and pairs of characters where there are no spaces. */
+export function toTerms(text: string): string[] {
+  const terms: string[] = [];
+  for (const [word] of fold(text.slice(0, MAX_CHARS)).matchAll(WORDS)) {
+    if (IS_SPACELESS.test(word)) terms.push(...toPairs(word));
+    else if (word.length > STEM_CHARS) terms.push(word, `${word.slice(0, STEM_CHARS)}*`);
+    else terms.push(word);
+  }
+  return terms;
+}
+
+function toPairs(word: string): string[] {
+  const chars = Array.from(word);
+  if (chars.length === 1) return chars;
+  return chars.slice(1).map((char, index) => `${chars[index] ?? ""}${char}`);
+}
+
+/** Drops accents, but not the voicing marks of kana: those tell words apart. */
+function fold(text: string): string {
+  return text
+    .normalize("NFKD")
+    .replace(/[\u0300-\u036f]/g, "")
+    .normalize("NFC")
+    .toLowerCase();
+}

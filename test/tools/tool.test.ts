@@ -1,0 +1,262 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { ToolCall } from "../../src/gateway/chunks.ts";
+import {
+  callTool,
+  callTools,
+  defineTool,
+  MAX_RESULT_CHARS,
+  type Tool,
+  ToolError,
+  toDefinition,
+} from "../../src/tools/tool.ts";
+
+const never = new AbortController().signal;
+const context = { conversationId: "local:1" };
+
+const call = (name: string, args: unknown, id = "call_1"): ToolCall => ({
+  id,
+  type: "function",
+  function: { name, arguments: typeof args === "string" ? args : JSON.stringify(args) },
+});
+
+function tool(name: string, run: Tool["run"], timeoutMs = 60_000): Tool {
+  const schema = z.object({ text: z.string().default("nothing"), times: z.int().min(1).max(9).optional() });
+  return defineTool({
+    name,
+    description: `Does ${name}.`,
+    schema,
+    timeoutMs,
+    run,
+    describeCall: (args) => `${name} ${args.text}`,
+  });
+}
+
+const echo = tool("echo", async (args) => JSON.stringify(args));
+const result = async (toolCall: ToolCall, ...tools: Tool[]) =>
+  (await callTool(toolCall, tools, context, never)).content;
+
+describe("toDefinition", () => {
+  test("lists type, properties and required, and asks for no argument that has a default", () => {
+    const schema = z.object({
+      zone: z.string().describe("where"),
+      format: z.enum(["a", "b"]).default("a"),
+      deep: z.object({ list: z.array(z.string()) }).optional(),
+    });
+    const options = { description: "Tells.", schema, timeoutMs: 1, run: async () => "", describeCall: () => "" };
+    expect(toDefinition(defineTool({ name: "tell", ...options }))).toEqual({
+      type: "function",
+      function: {
+        name: "tell",
+        description: "Tells.",
+        parameters: {
+          type: "object",
+          properties: {
+            zone: { type: "string", description: "where" },
+            format: { type: "string", enum: ["a", "b"], default: "a" },
+            deep: {
+              type: "object",
+              properties: { list: { type: "array", items: { type: "string" } } },
+              required: ["list"],
+            },
+          },
+          required: ["zone"],
+        },
+      },
+    });
+  });
+
+  test("lists nothing as required where nothing is", () => {
+    expect(toDefinition(echo).function.parameters).toMatchObject({ type: "object", required: [] });
+  });
+});
+
+describe("callTool", () => {
+  test("answers the call with what the tool returns", async () => {
+    await expect(callTool(call("echo", { text: "hi" }, "call_7"), [echo], context, never)).resolves.toEqual({
+      role: "tool",
+      tool_call_id: "call_7",
+      content: '{"text":"hi"}',
+    });
+  });
+
+  for (const empty of ["", "  ", "{}", "null", '""']) {
+    test(`reads ${JSON.stringify(empty)} as no arguments`, async () => {
+      await expect(result(call("echo", empty), echo)).resolves.toBe('{"text":"nothing"}');
+    });
+  }
+
+  test("reads an object that the model encoded twice", async () => {
+    await expect(result(call("echo", JSON.stringify('{"text":"hi"}')), echo)).resolves.toBe('{"text":"hi"}');
+  });
+
+  test("names the tools there are when the model calls another one", async () => {
+    const other = tool("other", async () => "");
+    await expect(result(call('x"\n', {}), echo, other)).resolves.toBe(
+      'There is no tool "x\\"\\n". The tools are: echo, other.',
+    );
+    await expect(result(call("x", {}))).resolves.toContain("The tools are: none.");
+  });
+
+  for (const json of ['{"text": "cut of', "text=hi", "[1,2", '"still not json"']) {
+    test(`says that ${json} is not JSON`, async () => {
+      await expect(result(call("echo", json), echo)).resolves.toBe(
+        "Not run: the arguments of echo are not valid JSON. Call it again with one JSON object.",
+      );
+    });
+  }
+
+  test("says which argument breaks the schema, and runs nothing", async () => {
+    let ran = false;
+    const watched = tool("watched", async () => String((ran = true)));
+    const content = await result(call("watched", { text: 1, times: 10 }), watched);
+    expect(content).toMatch(/^Not run: the arguments of watched do not fit\. text: .*string.*; times: .*9.*corrected/);
+    await expect(result(call("watched", "[]"), watched)).resolves.toMatch(/expected object/);
+    expect(ran).toBe(false);
+  });
+
+  test("tells the model why a tool could not do it", async () => {
+    const failing = tool("failing", () => Promise.reject(new ToolError("No such place. Try a city.")));
+    await expect(result(call("failing", {}), failing)).resolves.toBe("No such place. Try a city.");
+  });
+
+  test("keeps the message of an unexpected failure from the model and hands it to the log", async () => {
+    const failures: unknown[] = [];
+    const error = new Error("redis://:canary@host refused");
+    const throwing = tool("throwing", () => {
+      throw error;
+    });
+    const onFailure = (name: string, cause: unknown) => void failures.push([name, cause]);
+    const { content } = await callTool(call("throwing", {}), [throwing], { ...context, onFailure }, never);
+    expect(content).toBe("throwing failed for a reason of its own. Answer without it, and say so.");
+    expect(failures).toEqual([["throwing", error]]);
+  });
+
+  test("gives up a tool that never returns at its time limit", async () => {
+    const stuck = tool("stuck", () => new Promise(() => {}), 10);
+    await expect(result(call("stuck", {}), stuck)).resolves.toBe(
+      "stuck gave no result in time and was given up. Answer without it, and say so.",
+    );
+  });
+
+  test("cuts a long result with a mark and leaves no half character", async () => {
+    const long = tool("long", async () => "😀".repeat(50_000));
+    const content = await result(call("long", {}), long);
+    expect(content.length).toBeLessThanOrEqual(MAX_RESULT_CHARS);
+    expect(content.isWellFormed()).toBe(true);
+    expect(content).toMatch(/😀\n\[cut here: the result has 100000 characters\]$/u);
+  });
+
+  test("never answers with nothing at all", async () => {
+    await expect(
+      result(
+        call("silent", {}),
+        tool("silent", async () => " \n"),
+      ),
+    ).resolves.toBe("(no output)");
+  });
+
+  test("rejects with the reason of the signal although the tool ignores it", async () => {
+    const controller = new AbortController();
+    const stuck = tool("stuck", () => new Promise(() => {}));
+    const running = callTool(call("stuck", {}), [stuck], context, controller.signal);
+    controller.abort("stopped");
+    await expect(running).rejects.toBe("stopped");
+    await expect(callTool(call("x", {}), [], context, controller.signal)).rejects.toBe("stopped");
+  });
+});
+
+describe("callTools", () => {
+  test("runs calls side by side and answers in their order", async () => {
+    const gate = Promise.withResolvers<void>();
+    const first = tool("first", async () => gate.promise.then(() => "one"));
+    const second = tool("second", async () => {
+      gate.resolve();
+      return "two";
+    });
+    const calls = [call("first", {}, "a"), call("second", {}, "b")];
+    const results = await callTools(calls, [first, second], context, never, () => {});
+    expect(results.map(({ tool_call_id, content }) => [tool_call_id, content])).toEqual([
+      ["a", "one"],
+      ["b", "two"],
+    ]);
+  });
+
+  test("answers every call where ids repeat or are missing", async () => {
+    const calls = ["x", "x", ""].map((id, index) => call("echo", { text: String(index) }, id));
+    const results = await callTools(calls, [echo], context, never, () => {});
+    expect(results.map(({ tool_call_id }) => tool_call_id)).toEqual(["x", "x", ""]);
+    expect(results.map(({ content }) => content)).toEqual(['{"text":"0"}', '{"text":"1"}', '{"text":"2"}']);
+  });
+
+  test("lets one failure stand beside the results of the others", async () => {
+    const throwing = tool("throwing", () => Promise.reject(new Error("no")));
+    const calls = [call("throwing", {}), call("missing", {}), call("echo", { text: "fine" })];
+    const results = await callTools(calls, [echo, throwing], context, never, () => {});
+    expect(results.map(({ content }) => content)).toEqual([
+      expect.stringContaining("throwing failed"),
+      expect.stringContaining("There is no tool"),
+      '{"text":"fine"}',
+    ]);
+  });
+
+  test("runs four at a time and refuses what is beyond sixteen", async () => {
+    let running = 0;
+    let most = 0;
+    const busy = tool("busy", async () => {
+      most = Math.max(most, ++running);
+      await new Promise(setImmediate);
+      running--;
+      return "done";
+    });
+    const calls = Array.from({ length: 18 }, () => call("busy", {}));
+    const contents = (await callTools(calls, [busy], context, never, () => {})).map(({ content }) => content);
+    expect(most).toBe(4);
+    expect(contents.filter((content) => content === "done")).toHaveLength(16);
+    expect(contents.at(-1)).toMatch(/^Not run: only 16 calls/);
+  });
+
+  test("says what is running, each time that changes", async () => {
+    const gates = new Map(["a", "b"].map((text) => [text, Promise.withResolvers<void>()]));
+    const shown: string[] = [];
+    const wait = tool("wait", async (args) => {
+      await gates.get((args as { text: string }).text)?.promise;
+      return "";
+    });
+    const running = callTools(
+      [call("wait", { text: "a" }), call("wait", { text: "b" })],
+      [wait],
+      context,
+      never,
+      (text) => {
+        shown.push(text);
+        if (text === "wait a, wait b") gates.get("a")?.resolve();
+        if (text === "wait b") gates.get("b")?.resolve();
+      },
+    );
+    await running;
+    expect(shown).toEqual(["wait a", "wait a, wait b", "wait b"]);
+  });
+
+  test("shows the model's words as one short line, and the name of a tool that cannot describe itself", async () => {
+    const shown: string[] = [];
+    const mute: Tool = { ...echo, name: "mute", describeCall: () => JSON.parse("{") };
+    const calls = [call("echo", { text: `a\n\u202eb${"c".repeat(500)}` }), call("mute", {})];
+    for (const one of calls) await callTools([one], [echo, mute], context, never, (text) => void shown.push(text));
+    expect(shown).toEqual([expect.stringMatching(/^echo a bc{111}…$/), "using mute"]);
+  });
+
+  test("rejects with the reason of the signal and begins nothing more", async () => {
+    const controller = new AbortController();
+    let begun = 0;
+    const stuck = tool("stuck", () => {
+      begun++;
+      return new Promise(() => {});
+    });
+    const calls = Array.from({ length: 10 }, () => call("stuck", {}));
+    const running = callTools(calls, [stuck], context, controller.signal, () => {});
+    controller.abort("stopped");
+    await expect(running).rejects.toBe("stopped");
+    expect(begun).toBe(4);
+  });
+});
