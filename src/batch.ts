@@ -1,0 +1,51 @@
+import type { InboundEvent, MessageEvent } from "./adapter.ts";
+
+/** Messages answered by one turn at most: a flood is answered in several turns rather than in one endless prompt. */
+const MAX_TOGETHER = 20;
+
+/**
+ * Chooses what is worked on next from the events that wait in one conversation, oldest first: messages of one
+ * author that wait together are answered together, with the edits and deletions that already came for them.
+ * Everything else is worked on alone.
+ */
+export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
+  const [first, ...rest] = waiting;
+  if (first === undefined) return [];
+  if (first.kind !== "message") return [first];
+
+  const batch: InboundEvent[] = [first];
+  const ids = new Set([first.messageId]);
+  let open = true;
+  for (const event of rest) {
+    if (event.kind === "edited" || event.kind === "deleted") {
+      if (ids.has(event.messageId)) batch.push(event);
+      continue;
+    }
+    // A command or somebody else's word in between ends what is answered together, not what is changed in it.
+    if (event.kind !== "message" || !belongs(event, first) || ids.size >= MAX_TOGETHER) open = false;
+    else if (open) {
+      batch.push(event);
+      ids.add(event.messageId);
+    }
+  }
+  return batch;
+}
+
+function belongs(event: MessageEvent, first: MessageEvent): boolean {
+  return event.author.id === first.author.id && (event.addressed === "other") === (first.addressed === "other");
+}
+
+/** The messages of a batch as they stand after its edits, without those that were deleted. */
+export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
+  const messages = new Map<string, MessageEvent>();
+  for (const event of batch) {
+    if (event.kind === "message") messages.set(event.messageId, event);
+    if (event.kind === "deleted") messages.delete(event.messageId);
+    if (event.kind !== "edited") continue;
+    const message = messages.get(event.messageId);
+    if (message !== undefined) {
+      messages.set(event.messageId, { ...message, text: event.text, attachments: event.attachments });
+    }
+  }
+  return [...messages.values()];
+}
