@@ -132,3 +132,39 @@ export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMe
   }
   return { ...message, content, tool_calls: calls };
 }
+
+/**
+ * The message once its last delta came: holes in the numbering of calls are closed, every call has an id of its
+ * own (results must name the call they answer), and no calls means no `tool_calls`. Pure.
+ */
+export function settleCalls(message: AssistantMessage): AssistantMessage {
+  const { tool_calls: calls = [], ...rest } = message;
+  const ids = new Set<string>();
+  const settled = calls
+    .filter((call) => call !== undefined && call.function.name !== "")
+    .map((call, index) => {
+      const id = call.id === "" || ids.has(call.id) ? `call_${index}` : call.id;
+      ids.add(id);
+      return { ...call, id };
+    });
+  return settled.length === 0 ? rest : { ...rest, tool_calls: settled };
+}
+
+/** The message as a strict gateway takes it back: arguments that are no JSON, which it would refuse, become `{}`. Pure. */
+export function toSendable(message: AssistantMessage): AssistantMessage {
+  if (message.tool_calls === undefined) return message;
+  const calls = message.tool_calls.map((call) => {
+    if (isJson(call.function.arguments)) return call;
+    return { ...call, function: { ...call.function, arguments: "{}" } };
+  });
+  return { ...message, tool_calls: calls };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

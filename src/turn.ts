@@ -1,0 +1,117 @@
+import { estimateTokenCount } from "tokenx";
+import {
+  type AssistantMessage,
+  applyDelta,
+  type ChatMessage,
+  settleCalls,
+  toSendable,
+  type Usage,
+} from "./gateway/chunks.ts";
+import type { CallOptions, Gateway } from "./gateway/client.ts";
+import { callTools, type Tool, type ToolContext, toDefinition } from "./tools/tool.ts";
+
+export type TurnEvent =
+  | { type: "text"; text: string }
+  /**
+   * Why the answer ended, the last event of a turn that was not cut: the gateway's own `finish_reason`, or
+   * `tool_limit` when the model still called tools in the last round.
+   */
+  | { type: "finish"; reason: string };
+
+export interface TurnDeps {
+  gateway: Gateway;
+  tools: readonly Tool[];
+  model: string;
+  /** Requests to the model in one turn. The last one offers no tools, so that the model answers. */
+  maxRounds: number;
+  toolContext: ToolContext;
+  /** Pseudonym of the person asking. */
+  user: string;
+  /** Told in words what a tool is doing. */
+  onProgress(text: string): void;
+  /** Told before the gateway is asked again after a refusal. */
+  onRetry: NonNullable<CallOptions["onRetry"]>;
+  /** Told the tokens of each request, also of one that was cut; estimated where the gateway sent no count. */
+  onUsage(usage: Usage, estimated: boolean): void;
+}
+
+/**
+ * Asks the model, runs the tools it calls, and asks again until it answers. Appends each finished
+ * round to `messages`, so whatever stops the turn - an error, the signal, a reader that leaves -
+ * the gateway will accept them next time: a round that was cut keeps only its text.
+ */
+export async function* runTurn(
+  messages: ChatMessage[],
+  deps: TurnDeps,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent> {
+  for (let round = 1; round <= deps.maxRounds; round++) {
+    const tools = round < deps.maxRounds ? deps.tools : [];
+    const draft: Draft = { answer: { role: "assistant", content: "" }, finish: "stop" };
+    const results: ChatMessage[] = [];
+    let complete = false;
+    try {
+      yield* ask(messages, tools, draft, deps, signal);
+      const calls = draft.answer.tool_calls;
+      if (calls !== undefined && round === deps.maxRounds) {
+        yield { type: "finish", reason: "tool_limit" };
+        return;
+      }
+      if (calls !== undefined) {
+        results.push(...(await callTools(calls, tools, deps.toolContext, signal, deps.onProgress)));
+      }
+      complete = true;
+    } finally {
+      const { content } = draft.answer;
+      if (complete) messages.push(toSendable(draft.answer), ...results);
+      else if (content !== "") messages.push({ role: "assistant", content });
+    }
+    if (draft.answer.tool_calls === undefined) {
+      yield { type: "finish", reason: draft.finish };
+      return;
+    }
+    // What the model said before it reached for a tool and what it says after are two paragraphs.
+    if (draft.answer.content !== "") yield { type: "text", text: "\n\n" };
+  }
+}
+
+interface Draft {
+  answer: AssistantMessage;
+  finish: string;
+}
+
+/** One request. Keeps `draft` up to date with every chunk, so that it holds what came whenever the stream breaks. */
+async function* ask(
+  messages: ChatMessage[],
+  tools: readonly Tool[],
+  draft: Draft,
+  { gateway, model, user, onRetry, onUsage }: TurnDeps,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent> {
+  let usage: Usage | undefined;
+  const request = { model, messages, user, ...(tools.length > 0 && { tools: tools.map(toDefinition) }) };
+  try {
+    for await (const chunk of gateway.streamChat(request, signal, { onRetry })) {
+      usage = chunk.usage ?? usage;
+      const choice = chunk.choices[0];
+      if (choice === undefined) continue;
+      draft.answer = applyDelta(draft.answer, choice.delta);
+      if (choice.finish_reason) draft.finish = choice.finish_reason;
+      if (choice.delta.content) yield { type: "text", text: choice.delta.content };
+    }
+    draft.answer = settleCalls(draft.answer);
+  } finally {
+    onUsage(usage ?? estimateUsage(messages, draft.answer), usage === undefined);
+  }
+}
+
+function estimateUsage(messages: ChatMessage[], answer: AssistantMessage): Usage {
+  const prompt = estimateTokenCount(messages.map(textOf).join("\n"));
+  const completion = estimateTokenCount(textOf(answer));
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+}
+
+function textOf({ content }: ChatMessage): string {
+  if (typeof content === "string") return content;
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+}
