@@ -1,0 +1,107 @@
+import type { Button, ReplySink } from "./adapter.ts";
+import type { Scheduler } from "./pacing/scheduler.ts";
+import { createReplyView, type ReplyViewOptions } from "./reply-view.ts";
+import type { TurnEvent } from "./turn.ts";
+
+/** Longest the platform may take to accept the final text; after that the reply is given up. */
+const FINAL_DEADLINE_MS = 120_000;
+
+/** How the events of a turn ended: with the gateway's word, or with what was thrown. */
+export type Cause = { finish: string } | { error: unknown };
+
+/** What stands under the text when the turn is over. */
+export interface Closing {
+  note: string;
+  buttons: Button[];
+}
+
+export interface ReplyOptions extends Omit<ReplyViewOptions, "onCall"> {
+  scheduler: Scheduler;
+  onCall: ReplyViewOptions["onCall"];
+  /** Told when the first text of this run stands on the platform. */
+  onVisible(): void;
+  /** Chooses the closing; undefined leaves the messages as they are, because somebody else goes on with them. */
+  toClosing(cause: Cause, text: string): Closing | undefined;
+}
+
+/**
+ * Writes a turn to the channel while it happens. Two loops share one draft: the reader takes events as fast as
+ * the model sends them, the writer shows the newest text whenever the scheduler says. Drafts in between are
+ * skipped; the final text never is. Resolves to the text of the model when the final is on the platform, or when
+ * the platform refuses the reply for good. Rejects when the final could not be written in time.
+ */
+export async function writeReply(events: AsyncIterable<TurnEvent>, options: ReplyOptions): Promise<string> {
+  let visible = false;
+  const onCall: ReplyViewOptions["onCall"] = (kind, error) => {
+    options.onCall(kind, error);
+    if (visible || error !== undefined || kind === "remove") return;
+    visible = true;
+    options.onVisible();
+  };
+  const view = createReplyView({ ...options, onCall });
+  const pace = options.scheduler.join(options.sink.budget, view);
+  try {
+    const cause = await read(events, (text) => {
+      view.append(text);
+      pace.text(text.length);
+    });
+    const closing = options.toClosing(cause, view.text);
+    if (closing !== undefined) {
+      view.end(closing.note, closing.buttons);
+      await pace.end(AbortSignal.timeout(FINAL_DEADLINE_MS));
+    }
+  } finally {
+    pace.leave();
+    // Whoever writes to these messages next must not be overtaken by a call of ours.
+    await view.settled();
+  }
+  return view.text;
+}
+
+async function read(events: AsyncIterable<TurnEvent>, onText: (text: string) => void): Promise<Cause> {
+  let finish = "stop";
+  try {
+    for await (const event of events) {
+      if (event.type === "text") onText(event.text);
+      else finish = event.reason;
+    }
+    return { finish };
+  } catch (error) {
+    return { error };
+  }
+}
+
+export interface Progress {
+  /** Shows what is being done; "" takes it away. */
+  show(text: string): void;
+  /** Takes it away; resolves when nothing of it is under way any more. */
+  clear(): Promise<void>;
+}
+
+/** Progress in a conversation: best effort, the newest text only, and a late "thinking" never outlives `clear`. */
+export function createProgress(sink: ReplySink): Progress {
+  let newest = "";
+  let shown = "";
+  let showing: Promise<void> | undefined;
+
+  async function catchUp(): Promise<void> {
+    while (shown !== newest) {
+      shown = newest;
+      await sink.progress(newest, AbortSignal.timeout(5_000)).catch(() => {});
+    }
+    showing = undefined;
+  }
+
+  function show(text: string): void {
+    newest = text;
+    showing ??= catchUp();
+  }
+
+  return {
+    show,
+    async clear() {
+      show("");
+      await showing;
+    },
+  };
+}

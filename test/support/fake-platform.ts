@@ -1,0 +1,101 @@
+import type { Adapter, Draft, OutboundFile, ReplySink } from "../../src/adapter.ts";
+import { SinkError, type SinkErrorKind } from "../../src/errors.ts";
+
+export interface Shown {
+  id: string;
+  nonce: string;
+  draft: Draft;
+  files: OutboundFile[];
+}
+
+/** How a scripted call ends: as an error of this kind, or not before the promise is settled. */
+export type Trouble = { kind: SinkErrorKind; retryAfterMs?: number; written?: boolean } | Promise<unknown>;
+
+/**
+ * A channel as its people see it, with what the sink did to it. `trouble` is asked before each call and may
+ * refuse it or hold it. It fails the test by an error when two calls for one message are in flight at once.
+ */
+export function fakePlatform({ maxLength = 2_000 } = {}) {
+  const channel: Shown[] = [];
+  const calls: string[] = [];
+  const progress: string[] = [];
+  const violations: string[] = [];
+  const inFlight = new Set<string>();
+  const watchers: Array<() => void> = [];
+  let made = 0;
+  let trouble: (call: string) => Trouble | undefined = () => undefined;
+
+  async function call<T>(name: string, target: string, act: () => T): Promise<T> {
+    if (inFlight.has(target)) violations.push(`two calls at once for ${target}`);
+    inFlight.add(target);
+    calls.push(name);
+    try {
+      const problem = trouble(name);
+      if (problem instanceof Promise) await problem;
+      else if (problem !== undefined) {
+        if (problem.written) act();
+        throw new SinkError(problem.kind, `${name} was refused`, problem);
+      }
+      await Promise.resolve();
+      return act();
+    } finally {
+      inFlight.delete(target);
+      for (const wake of watchers.splice(0)) wake();
+    }
+  }
+
+  function postOnce(nonce: string, draft: Draft, files: OutboundFile[]): string {
+    const known = channel.find((shown) => shown.nonce === nonce);
+    if (known !== undefined) return known.id;
+    if (draft.markdown.length > maxLength) violations.push(`a message of ${draft.markdown.length} characters`);
+    made += 1;
+    channel.push({ id: `test:reply${made}`, nonce, draft, files });
+    return `test:reply${made}`;
+  }
+
+  const sink: ReplySink = {
+    limits: { maxLength, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000 },
+    budget: "test",
+    post: (draft, nonce) => call("post", nonce, () => postOnce(nonce, draft, [])),
+    upload: (files, nonce) =>
+      call("upload", nonce, () => postOnce(nonce, { markdown: "", buttons: [], streaming: false }, files)),
+    edit: (id, draft) =>
+      call("edit", id, () => {
+        const shown = channel.find((candidate) => candidate.id === id);
+        if (shown === undefined) throw new SinkError("gone", "the message is gone");
+        if (draft.markdown.length > maxLength) violations.push(`a message of ${draft.markdown.length} characters`);
+        shown.draft = draft;
+      }),
+    remove: (id) =>
+      call("remove", id, () => {
+        const index = channel.findIndex((candidate) => candidate.id === id);
+        if (index >= 0) channel.splice(index, 1);
+      }),
+    progress: async (text) => void progress.push(text),
+  };
+
+  const adapter: Adapter = {
+    platform: "test",
+    listen: async () => {},
+    sink: () => sink,
+    openAttachment: () => Promise.reject(new Error("there are no files here")),
+    isConnected: () => true,
+    pause: async () => {},
+    close: async () => {},
+  };
+
+  return {
+    adapter,
+    sink,
+    channel,
+    calls,
+    progress,
+    violations,
+    texts: () => channel.map(({ draft }) => draft.markdown),
+    setTrouble: (next: typeof trouble) => void (trouble = next),
+    /** Resolves once `holds` is true; it is asked after every call. */
+    async until(holds: () => boolean): Promise<void> {
+      while (!holds()) await new Promise<void>((resolve) => watchers.push(resolve));
+    },
+  };
+}
