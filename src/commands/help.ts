@@ -1,0 +1,14 @@
+import { type Command, postNotice } from "./command.ts";
+
+/** `/help`: what the bot is and which commands it knows. `commands` is read when it runs, so the list may contain this one. */
+export function createHelpCommand(botName: string, commands: readonly Command[]): Command {
+  return {
+    name: "help",
+    description: "Says what I can do.",
+    async run(event, sink, signal) {
+      const list = commands.map(({ name, description }) => `- \`/${name}\`: ${description}`).join("\n");
+      const text = `I am ${botName}. Write to me, or mention me in a channel, and I answer; edit your message while I write and I begin again, delete it and I stop.\n\n${list}`;
+      await postNotice(sink, event, text, signal);
+    },
+  };
+}

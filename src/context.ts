@@ -1,0 +1,88 @@
+import type { Logger } from "pino";
+import type { Adapter, MessageEvent } from "./adapter.ts";
+import { fitWindow, toMessages } from "./conversation.ts";
+import type { ChatMessage, ContentPart } from "./gateway/chunks.ts";
+import type { History, HistoryEntry } from "./history.ts";
+import { loadContentParts } from "./media/content-parts.ts";
+import type { TurnRecord } from "./turn-record.ts";
+
+/** Pictures and files of this many of the newest messages are shown to the model again; of older ones only the text. */
+const MESSAGES_WITH_FILES = 4;
+
+/** What one turn asks the model. */
+export interface Context {
+  messages: ChatMessage[];
+  /** Sentences for the person, to stand under the answer. */
+  notices: string[];
+  /** The oldest entry of the history that is in `messages`, when there are older ones. */
+  oldestShownId: string | undefined;
+}
+
+/**
+ * Reads what a turn asks the model: the conversation up to the turn's own answer, inside the window. A history
+ * that is out of reach gives only the messages at hand, and says so. Rejects with the signal's reason alone.
+ */
+export type ReadContext = (
+  record: TurnRecord,
+  messages: readonly MessageEvent[],
+  signal: AbortSignal,
+) => Promise<Context>;
+
+export interface ContextDeps {
+  history: History;
+  systemPrompt: string;
+  maxEntries: number;
+  maxTokens: number;
+  adapterOf(platform: string): Adapter;
+  log: Logger;
+}
+
+export function createReadContext(deps: ContextDeps): ReadContext {
+  const { history, systemPrompt, maxEntries, maxTokens, adapterOf, log } = deps;
+
+  async function readEntries(record: TurnRecord, messages: readonly MessageEvent[]) {
+    try {
+      // An answer that is written once more must not see itself, nor what was said after it.
+      const own = await history.find(record.id);
+      const before = own === undefined ? {} : { beforeId: own.entryId };
+      const { entries, hasOlder } = await history.read(record.conversationId, { maxEntries, ...before });
+      return { entries, hasOlder, notices: [] as string[] };
+    } catch (error) {
+      log.error({ err: error, turnId: record.id }, "the history could not be read");
+      const notice = "_My memory is out of reach right now: this answer knows nothing of what was said before._";
+      return { entries: messages.map(toEntry), hasOlder: false, notices: [notice] };
+    }
+  }
+
+  return async (record, messages, signal) => {
+    const { entries, hasOlder, notices } = await readEntries(record, messages);
+    signal.throwIfAborted();
+    const { kept, dropped } = fitWindow(entries, { maxEntries, maxTokens });
+    const parts = new Map<string, ContentPart[]>();
+    const withFiles = kept.filter(({ attachments }) => (attachments?.length ?? 0) > 0).slice(-MESSAGES_WITH_FILES);
+    for (const entry of withFiles) {
+      const open = adapterOf(record.reply.platform).openAttachment;
+      const loaded = await loadContentParts(entry.attachments ?? [], open, signal);
+      parts.set(entry.id, loaded.parts);
+      if (record.messageIds.includes(entry.id)) notices.push(...loaded.notices.map((notice) => `_${notice}_`));
+    }
+    const isCut = dropped > 0 || hasOlder;
+    if (isCut) notices.push("_Earlier messages of this conversation were left out._");
+    return {
+      messages: toMessages(systemPrompt, kept, (entry) => parts.get(entry.id) ?? []),
+      notices,
+      oldestShownId: isCut ? kept[0]?.id : undefined,
+    };
+  };
+}
+
+/** A person's message as the history keeps it. */
+export function toEntry({ messageId, at, text, author, reply, attachments }: MessageEvent): HistoryEntry {
+  return {
+    id: messageId,
+    at,
+    author: { platform: reply.platform, id: author.id, name: author.name },
+    messages: [{ role: "user", content: text }],
+    attachments,
+  };
+}

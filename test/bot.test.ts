@@ -1,0 +1,301 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../src/gateway/errors.ts";
+import { toTurnId } from "../src/turn-record.ts";
+import { startEngine } from "./support/engine.ts";
+import { action, ben, command, deleted, edited, message } from "./support/events.ts";
+import { fakePlatform } from "./support/fake-platform.ts";
+
+const held = () => Promise.withResolvers<void>();
+
+describe("a message", () => {
+  test("is answered once, with the conversation so far before the model", async () => {
+    const { accept, idle, texts, requests, violations } = startEngine({ scripts: [["Hello ", "Ada."], ["Ada."]] });
+    await accept(message("I am Ada."));
+    await idle();
+    await accept(message("Who am I?"));
+    await idle();
+    expect(texts()).toEqual(["Hello Ada.", "Ada."]);
+    expect(requests[1]?.messages.map(({ role, content }) => [role, content])).toEqual([
+      ["system", "Be kind."],
+      ["user", "I am Ada."],
+      ["assistant", "Hello Ada."],
+      ["user", "Who am I?"],
+    ]);
+    expect(requests[1]?.user).toBe("pseudonym-of-ada");
+    expect(violations).toEqual([]);
+  });
+
+  test("delivered twice is answered once", async () => {
+    const { accept, idle, texts, requests } = startEngine();
+    const event = message("Hello");
+    await Promise.all([accept(event), accept(event)]);
+    await idle();
+    expect(texts()).toEqual(["Hello."]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("grows in place: what was streamed is edited into one message", async () => {
+    const hold = held();
+    const { accept, idle, channel, until, calls } = startEngine({ scripts: [["One", hold.promise, " two"]] });
+    await accept(message("Count"));
+    await until(() => channel[0]?.draft.markdown === "One");
+    expect(channel[0]?.draft).toMatchObject({ streaming: true, buttons: [{ action: "stop" }] });
+    hold.resolve();
+    await idle();
+    expect(channel.map(({ draft }) => draft)).toEqual([{ markdown: "One two", streaming: false, buttons: [] }]);
+    expect(calls.filter((name) => name === "post")).toHaveLength(1);
+  });
+
+  test("of one author that waited with others of theirs is answered together with them", async () => {
+    const hold = held();
+    const { accept, idle, texts, requests } = startEngine({ scripts: [[hold.promise, "first"], ["rest"]] });
+    await accept(message("one"));
+    await accept(message("two"));
+    await accept(message("three"));
+    hold.resolve();
+    await idle();
+    expect(texts()).toEqual(["first", "rest"]);
+    expect(requests[1]?.messages.at(-1)?.content).toBe("two\n\nthree");
+  });
+
+  test("to nobody in particular is answered only while the bot follows the conversation", async () => {
+    const { accept, idle, texts } = startEngine();
+    await accept(message("Lunch?", { addressed: "open" }));
+    await idle();
+    expect(texts()).toEqual([]);
+    await accept(message("Bot, hello"));
+    await accept(message("And you?", { addressed: "open", author: ben }));
+    await idle();
+    expect(texts()).toHaveLength(2);
+    await accept(message("@Ben what do you think?", { addressed: "other" }));
+    await accept(message("Nothing", { addressed: "open", author: ben }));
+    await idle();
+    expect(texts()).toHaveLength(2);
+  });
+
+  test("longer than one message can be arrives whole, in several", async () => {
+    const words = Array.from({ length: 3_000 }, (_, index) => `word${index}`).join(" ");
+    const { accept, idle, texts, violations } = startEngine({ scripts: [[words]] });
+    await accept(message("Write a lot"));
+    await idle();
+    expect(texts().length).toBeGreaterThan(5);
+    expect(texts().join(" ")).toBe(words);
+    expect(violations).toEqual([]);
+  });
+});
+
+describe("an ending", () => {
+  test("in an error keeps the text so far, says why, and offers to ask again", async () => {
+    const cut = new GatewayError("interrupted", "socket closed by sk-secret");
+    const { accept, idle, channel } = startEngine({ scripts: [["So far", cut]] });
+    await accept(message("Hello"));
+    await idle();
+    expect(channel[0]?.draft.markdown).toMatch(/^So far\n\n_.*Retry.*_$/);
+    expect(channel[0]?.draft.markdown).not.toContain("secret");
+    expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
+  });
+
+  test("without any text is one plain sentence", async () => {
+    const { accept, idle, texts } = startEngine({ scripts: [[]] });
+    await accept(message("Hello"));
+    await idle();
+    expect(texts()).toEqual([expect.stringContaining("empty answer")]);
+  });
+
+  test("leaves no progress behind", async () => {
+    const { accept, idle, progress } = startEngine({ scripts: [[new GatewayError("unreachable", "refused")]] });
+    await accept(message("Hello"));
+    await idle();
+    expect(progress.at(-1)).toBe("");
+  });
+});
+
+describe("a button", () => {
+  test("stops the answer, closes the stream, and keeps what was said", async () => {
+    const { accept, idle, channel, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
+    const question = message("Hello");
+    await accept(question);
+    await until(() => channel.length === 1);
+    await accept(action("stop", toTurnId(question.key)));
+    await idle();
+    expect(channel[0]?.draft.markdown).toMatch(/^So far\n\n_Stopped/);
+    expect(openStreams()).toBe(0);
+  });
+
+  test("pressed by somebody else does nothing, except by a moderator", async () => {
+    const { accept, idle, channel, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
+    const question = message("Hello");
+    await accept(question);
+    await until(() => channel.length === 1);
+    await accept(action("stop", toTurnId(question.key), { author: ben }));
+    expect(openStreams()).toBe(1);
+    await accept(action("stop", toTurnId(question.key), { author: { ...ben, isModerator: true } }));
+    await idle();
+    expect(openStreams()).toBe(0);
+  });
+
+  test("writes the answer once more in the same message, from the same question", async () => {
+    const scripts = [["Bad", new GatewayError("interrupted", "cut")], ["Good"], ["Later"], ["Better"]];
+    const { accept, idle, texts, requests } = startEngine({ scripts });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Good"]);
+    expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
+    await accept(message("Next"));
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Better", "Later"]);
+    expect(requests[3]?.messages).toHaveLength(2);
+  });
+
+  test("works after a restart", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform, scripts: [["Bad", new GatewayError("interrupted", "cut")]] });
+    const question = message("Hello");
+    await first.accept(question);
+    await first.idle();
+    const second = startEngine({ database, platform, scripts: [["Good"]] });
+    await second.accept(action("retry", toTurnId(question.key)));
+    await second.idle();
+    expect(second.texts()).toEqual(["Good"]);
+  });
+
+  test("of an answer that is no longer known says so, to the one who pressed", async () => {
+    const { accept, idle, texts } = startEngine();
+    await accept(action("retry", "unknown"));
+    await idle();
+    expect(texts()).toEqual([expect.stringContaining("too old")]);
+  });
+});
+
+describe("an edit", () => {
+  test("of the message that is being answered begins the answer again in the same message", async () => {
+    const { accept, idle, texts, channel, until, requests, violations } = startEngine({
+      scripts: [["Wrong", held().promise], ["Right"]],
+    });
+    const question = message("Helo");
+    await accept(question);
+    await until(() => channel.length === 1);
+    await accept(edited(question, "Hello"));
+    await idle();
+    expect(texts()).toEqual(["Right"]);
+    expect(requests[1]?.messages.at(-1)?.content).toBe("Hello");
+    expect(violations).toEqual([]);
+  });
+
+  test("that changes nothing leaves the answer alone", async () => {
+    const hold = held();
+    const { accept, idle, channel, until, requests } = startEngine({ scripts: [["So far", hold.promise]] });
+    const question = message("Hello");
+    await accept(question);
+    await until(() => channel.length === 1);
+    await accept(edited(question, "Hello"));
+    hold.resolve();
+    await idle();
+    expect(requests).toHaveLength(1);
+  });
+
+  test("of an answered message is what the model reads next time", async () => {
+    const { accept, idle, requests } = startEngine();
+    const question = message("I like tea");
+    await accept(question);
+    await idle();
+    await accept(edited(question, "I like coffee"));
+    await accept(message("What do I like?"));
+    await idle();
+    expect(requests[1]?.messages[1]?.content).toBe("I like coffee");
+  });
+});
+
+describe("a deletion", () => {
+  test("of the message that is being answered cancels the answer and takes it back", async () => {
+    const { accept, idle, texts, channel, until, openStreams, history } = startEngine({
+      scripts: [["So far", held().promise]],
+    });
+    const question = message("Hello");
+    await accept(question);
+    await until(() => channel.length === 1);
+    await accept(deleted(question));
+    await idle();
+    expect(texts()).toEqual([]);
+    expect(openStreams()).toBe(0);
+    expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
+  });
+
+  test("of a message that still waits means that it is never answered", async () => {
+    const hold = held();
+    const { accept, idle, texts } = startEngine({ scripts: [[hold.promise, "first"], ["second"]] });
+    await accept(message("one"));
+    const unwanted = message("two", { author: ben });
+    await accept(unwanted);
+    await accept(deleted(unwanted));
+    hold.resolve();
+    await idle();
+    expect(texts()).toEqual(["first"]);
+  });
+
+  test("of one of several messages answered together begins the answer again without it", async () => {
+    const hold = held();
+    const { accept, idle, texts, channel, until, requests } = startEngine({
+      scripts: [[hold.promise, "first"], ["both", held().promise], ["one"]],
+    });
+    await accept(message("zero"));
+    const [kept, unwanted] = [message("kept"), message("unwanted")];
+    await accept(kept);
+    await accept(unwanted);
+    hold.resolve();
+    await until(() => channel.length === 2);
+    await accept(deleted(unwanted));
+    await idle();
+    expect(texts()).toEqual(["first", "one"]);
+    expect(requests[2]?.messages.at(-1)?.content).toBe("kept");
+  });
+
+  test("of the reply by a person ends the answer: nothing is posted again", async () => {
+    const hold = held();
+    const { accept, idle, channel, until, calls, openStreams } = startEngine({
+      scripts: [["So far", hold.promise, " and more", held().promise]],
+    });
+    await accept(message("Hello"));
+    await until(() => channel.length === 1);
+    channel.splice(0);
+    hold.resolve();
+    await idle();
+    expect(openStreams()).toBe(0);
+    expect(calls.filter((name) => name === "post")).toHaveLength(1);
+    expect(channel).toEqual([]);
+  });
+});
+
+describe("a command", () => {
+  test("is answered, and an unknown one with the list of those there are", async () => {
+    const { accept, idle, texts } = startEngine();
+    await accept(command("help"));
+    await accept(command("dance"));
+    await idle();
+    expect(texts()[0]).toContain("/quiet");
+    expect(texts()[1]).toContain("/help");
+  });
+
+  test("in a place that no longer takes messages is done with", async () => {
+    const { accept, idle, setTrouble, queue } = startEngine();
+    setTrouble(() => ({ kind: "gone" }));
+    await accept(command("help"));
+    await idle();
+    expect(queue.depth().waiting).toBe(0);
+  });
+
+  test("/quiet keeps the bot silent until it is addressed", async () => {
+    const { accept, idle, texts } = startEngine();
+    await accept(message("Hello"));
+    await accept(command("quiet"));
+    await accept(message("Anybody?", { addressed: "open" }));
+    await idle();
+    expect(texts()).toHaveLength(2);
+  });
+});
