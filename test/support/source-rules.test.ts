@@ -1,0 +1,214 @@
+import { describe, expect, test } from "vitest";
+import {
+  countLines,
+  findEffects,
+  findForeignImports,
+  findLocalTraces,
+  findLooseVersions,
+  findUnlocked,
+  hasDefaultExport,
+  importsOf,
+  readsEnvironment,
+  type Source,
+  variablesOf,
+} from "./source-rules.ts";
+
+function toSource(path: string, ...lines: string[]): Source {
+  return { path, code: `${lines.join("\n")}\n` };
+}
+
+describe("importsOf", () => {
+  test("finds every form of import, resolved from the root", () => {
+    const source = toSource(
+      "src/a/b.ts",
+      'import "./effects.ts";',
+      'import type { A } from "../a.ts";',
+      "import {",
+      "  b,",
+      "  type C,",
+      '} from "node:fs";',
+      'export { d } from "./d.ts";',
+      'export type { E } from "pkg/e";',
+      'export * from "./f.ts";',
+      'const later = () => import("../../adapters/x/g.ts");',
+    );
+    expect(importsOf(source)).toEqual([
+      { name: "src/a/effects.ts", isTypeOnly: false },
+      { name: "src/a.ts", isTypeOnly: true },
+      { name: "node:fs", isTypeOnly: false },
+      { name: "src/a/d.ts", isTypeOnly: false },
+      { name: "pkg/e", isTypeOnly: true },
+      { name: "src/a/f.ts", isTypeOnly: false },
+      { name: "adapters/x/g.ts", isTypeOnly: false },
+    ]);
+  });
+
+  test("is not misled by comments and exported declarations", () => {
+    const source = toSource(
+      "src/a.ts",
+      '// import x from "y";',
+      "/**",
+      ' import x from "y";',
+      " */",
+      'export const from = "z";',
+      "export function f() {",
+      '  return "from";',
+      "}",
+    );
+    expect(importsOf(source)).toEqual([]);
+  });
+});
+
+describe("findForeignImports", () => {
+  test.each<[string, string]>([
+    ["src/bot.ts", "@slack/bolt"],
+    ["src/main.ts", "discord.js"],
+    ["src/text/split.ts", "@discordjs/rest"],
+    ["src/bot.ts", "../adapters/local/index.ts"],
+    ["adapters/local/index.ts", "../slack/index.ts"],
+    ["adapters/local/index.ts", "@slack/bolt"],
+    ["adapters/slack/index.ts", "discord.js"],
+    ["adapters/slack/index.ts", "../../src/bot.ts"],
+    ["adapters/slack/files/index.ts", "../../../src/history.ts"],
+  ])("does not let %s import %s", (path, name) => {
+    expect(findForeignImports(toSource(path, `import { x } from "${name}";`))).toHaveLength(1);
+    expect(findForeignImports(toSource(path, `import type { X } from "${name}";`))).toHaveLength(1);
+  });
+
+  test.each<[string, string]>([
+    ["src/main.ts", "../adapters/slack/index.ts"],
+    ["src/bot.ts", "./adapter.ts"],
+    ["src/bot.ts", "keyv"],
+    ["adapters/slack/index.ts", "@slack/bolt"],
+    ["adapters/slack/index.ts", "./sink.ts"],
+    ["adapters/slack/index.ts", "../../src/adapter.ts"],
+    ["adapters/slack/index.ts", "../../src/errors.ts"],
+    ["adapters/slack/index.ts", "../../src/text/split.ts"],
+    ["adapters/slack/index.ts", "../../src/media/sniff.ts"],
+    ["test/bot.test.ts", "../src/bot.ts"],
+  ])("lets %s import %s", (path, name) => {
+    expect(findForeignImports(toSource(path, `import { x } from "${name}";`))).toEqual([]);
+  });
+});
+
+describe("findEffects", () => {
+  const helper = toSource("src/clock.ts", "export const now = () => Date.now();");
+  const files = toSource("src/files.ts", 'import { readFile } from "node:fs/promises";');
+  const known = new Map([helper, files].map((source) => [source.path, source]));
+
+  test.each<[string, string]>([
+    ['import { readFileSync } from "node:fs";', "imports node:fs"],
+    ['import { request } from "undici";', "imports undici"],
+    ["setTimeout(f, 1);", "uses setTimeout"],
+    ["const at = Date.now();", "uses Date.now"],
+    ["const now = Date.now;", "uses Date.now"],
+    ["const at = new Date();", "uses new Date()"],
+    ["const r = Math.random();", "uses Math.random"],
+    ['process.stdout.write("x");', "uses process"],
+    ['import { now } from "../clock.ts";', "src/clock.ts uses Date.now"],
+    ['import { read } from "../files.ts";', "src/files.ts imports node:fs/promises"],
+  ])("finds %s in a pure file", (line, finding) => {
+    expect(findEffects(toSource("src/text/a.ts", line), known).join()).toContain(finding);
+  });
+
+  test.each(["src/text/a.ts", "src/pacing/pacer.ts", "src/conversation.ts", "src/gateway/chunks.ts"])(
+    "holds for %s",
+    (path) => {
+      expect(findEffects(toSource(path, "setTimeout(f, 1);"), known)).toHaveLength(1);
+    },
+  );
+
+  test.each(["src/pacing/scheduler.ts", "src/bot.ts", "src/gateway/client.ts"])("does not hold for %s", (path) => {
+    expect(findEffects(toSource(path, "setTimeout(f, 1);"), known)).toEqual([]);
+  });
+
+  test("allows types of anything, packages that only calculate, dates that are given, and talk about effects", () => {
+    const source = toSource(
+      "src/text/a.ts",
+      'import type { Stats } from "node:fs";',
+      'import type { now } from "../clock.ts";',
+      'import remend from "remend";',
+      "// Never calls setTimeout(f).",
+      "const day = new Date(0);",
+      "const processed = fetchedLater(day);",
+    );
+    expect(findEffects(source, known)).toEqual([]);
+  });
+
+  test("ends on files that import each other", () => {
+    const a = toSource("src/text/a.ts", 'import { b } from "./b.ts";');
+    const b = toSource("src/text/b.ts", 'import { a } from "./a.ts";');
+    expect(findEffects(a, new Map([a, b].map((source) => [source.path, source])))).toEqual([]);
+  });
+});
+
+describe("readsEnvironment", () => {
+  test.each(["process.env.HOME", 'process.env["HOME"]', "process?.env", 'import { env } from "node:process";'])(
+    "finds %s",
+    (line) => {
+      expect(readsEnvironment(toSource("src/bot.ts", line))).toBe(true);
+    },
+  );
+
+  test("allows it where programs start, and in comments", () => {
+    expect(readsEnvironment(toSource("src/main.ts", "process.env"))).toBe(false);
+    expect(readsEnvironment(toSource("src/sandbox/main.ts", "process.env"))).toBe(false);
+    expect(readsEnvironment(toSource("src/bot.ts", "// process.env"))).toBe(false);
+    expect(readsEnvironment(toSource("src/bot.ts", "process.exit(1)"))).toBe(false);
+  });
+});
+
+test("hasDefaultExport finds both forms, except in configuration files", () => {
+  expect(hasDefaultExport(toSource("src/a.ts", "export default function f() {}"))).toBe(true);
+  expect(hasDefaultExport(toSource("src/a.ts", "export { a as default };"))).toBe(true);
+  expect(hasDefaultExport(toSource("vitest.config.ts", "export default {};"))).toBe(false);
+  expect(hasDefaultExport(toSource("src/a.d.ts", "export default x;"))).toBe(false);
+  expect(hasDefaultExport(toSource("src/a.ts", "export const defaults = 1;"))).toBe(false);
+});
+
+test("countLines does not count the last line's end", () => {
+  expect(countLines({ path: "a", code: "1\n2\n3\n" })).toBe(3);
+  expect(countLines({ path: "a", code: "1\n2\n3" })).toBe(3);
+});
+
+/** Written in pieces: this file is looked through as well. */
+function folder(...names: string[]): string {
+  return `/${names.join("/")}`;
+}
+
+describe("findLocalTraces", () => {
+  test("finds folders of a machine, the checkout itself and registries", () => {
+    expect(findLocalTraces(`see ${folder("home", "ada", "x")}`, [], "/x")).toEqual([folder("home", "ada")]);
+    expect(findLocalTraces(`"${folder("Users", "ada")}"`, [], "/x")).toEqual([folder("Users", "ada")]);
+    expect(findLocalTraces("in /srv/checkout/a", [], "/srv/checkout")).toEqual(["/srv/checkout"]);
+    expect(findLocalTraces("from packages.example", ["packages.example"], "/x")).toEqual(["packages.example"]);
+  });
+
+  test("leaves addresses, routes and relative paths alone", () => {
+    const text = "https://example.com/home/page ./work/x src/work/x /data /app /slack/events";
+    expect(findLocalTraces(text, ["packages.example"], "/app")).toEqual([]);
+  });
+});
+
+test("findLooseVersions finds ranges, tags and addresses, at every depth", () => {
+  const loose = { a: "^1.0.0", b: "latest", c: "1.x", d: "git+https://example.com/d", e: { f: "~2.0.0" } };
+  expect(findLooseVersions(loose)).toEqual(["a", "b", "c", "d", "f"]);
+  expect(findLooseVersions({ a: "1.0.0", b: "2.0.0-rc.1", c: "npm:@x/y@1.2.3", d: { e: "$vitest" } })).toEqual([]);
+});
+
+test("findUnlocked finds what a lockfile names and does not hold, looking up from each package", () => {
+  const packages = {
+    "": { dependencies: { a: "1.0.0" } },
+    "node_modules/a": { dependencies: { b: "1.0.0", c: "2.0.0" }, optionalDependencies: { "@d/darwin": "1.0.0" } },
+    "node_modules/a/node_modules/b": { dependencies: { c: "2.0.0" } },
+    "node_modules/c": {},
+  };
+  expect(findUnlocked(packages)).toEqual(["@d/darwin"]);
+  expect(findUnlocked({ ...packages, "node_modules/@d/darwin": { optionalDependencies: { b: "1.0.0" } } })).toEqual([
+    "b",
+  ]);
+});
+
+test("variablesOf reads set and commented variables, not sentences", () => {
+  expect(variablesOf("A_B=1\n# C_D=2\n# Words about E=f\n#G=\n\nHOST=")).toEqual(["A_B", "C_D", "G", "HOST"]);
+});

@@ -1,0 +1,149 @@
+import { posix } from "node:path";
+
+/** A file of the repository: its path from the root, with slashes, and its text. */
+export interface Source {
+  path: string;
+  code: string;
+}
+
+export const MAX_LINES = 250;
+
+const PLATFORM_SDKS: Readonly<Record<string, RegExp>> = {
+  slack: /^@slack\//,
+  discord: /^(discord\.js|discord-api-types|@discordjs)(\/|$)/,
+};
+
+/** Files whose functions depend on nothing but their arguments. */
+const PURE = /^src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\.ts|gateway\/chunks\.ts)$/;
+/** Packages that only calculate. */
+const PURE_PACKAGES = new Set(["remend", "marked", "tokenx"]);
+const EFFECTS =
+  /\b(process|console|fetch|setTimeout|setInterval|setImmediate|queueMicrotask|localStorage|performance|Date\.now|Math\.random|crypto)\b(?=[.(])|\bnew Date\(\)|\bDate\.now\b|\bMath\.random\b/;
+
+const MAY_READ_ENVIRONMENT = new Set(["src/main.ts", "src/sandbox/main.ts"]);
+/** What an adapter may know of the core. */
+const PORT = /^src\/(adapter\.ts|errors\.ts|text\/.+|media\/.+)$/;
+
+interface Import {
+  /** A package, a `node:` module, or a file of the repository from its root. */
+  name: string;
+  isTypeOnly: boolean;
+}
+
+/** What a source imports or re-exports, dynamic imports included. */
+export function importsOf({ path, code }: Source): Import[] {
+  const text = withoutComments(code);
+  const statements = text.matchAll(/^\s*(?:import|export)\s+(type\s)?(?:[^;"'`]*?\bfrom\s*)?["']([^"'\n]+)["']/gm);
+  const dynamic = text.matchAll(/\bimport\(\s*["'`]([^"'`\n]+)["'`]/g);
+  return [
+    ...[...statements].map(([, type, name = ""]) => ({ name: resolve(path, name), isTypeOnly: type !== undefined })),
+    ...[...dynamic].map(([, name = ""]) => ({ name: resolve(path, name), isTypeOnly: false })),
+  ];
+}
+
+/** What a source imports from the wrong side of the port. */
+export function findForeignImports(source: Source): string[] {
+  const names = importsOf(source).map(({ name }) => name);
+  const [, platform] = /^adapters\/([^/]+)\//.exec(source.path) ?? [];
+  const foreignSdks = Object.entries(PLATFORM_SDKS).filter(([owner]) => owner !== platform);
+  return names.filter((name) => {
+    if (foreignSdks.some(([, sdk]) => sdk.test(name))) return true;
+    if (name.startsWith("adapters/"))
+      return platform === undefined ? source.path !== "src/main.ts" : !name.startsWith(`adapters/${platform}/`);
+    return platform !== undefined && name.startsWith("src/") && !PORT.test(name);
+  });
+}
+
+/** Effects in a source that must have none, its own and those of the files it runs; empty for every other source. */
+export function findEffects(source: Source, sources: ReadonlyMap<string, Source>): string[] {
+  if (!PURE.test(source.path)) return [];
+  const found: string[] = [];
+  const seen = new Set<string>();
+  const visit = (current: Source) => {
+    if (seen.has(current.path)) return;
+    seen.add(current.path);
+    const effect = EFFECTS.exec(withoutComments(current.code));
+    if (effect !== null) found.push(`${current.path} uses ${effect[0]}`);
+    for (const { name, isTypeOnly } of importsOf(current)) {
+      const file = sources.get(name);
+      if (isTypeOnly || PURE_PACKAGES.has(name)) continue;
+      if (file === undefined) found.push(`${current.path} imports ${name}`);
+      else visit(file);
+    }
+  };
+  visit(source);
+  return found;
+}
+
+export function readsEnvironment({ path, code }: Source): boolean {
+  return (
+    !MAY_READ_ENVIRONMENT.has(path) &&
+    /\bprocess\s*\??\.\s*env\b|\bprocess\[|["'](node:)?process["']/.test(withoutComments(code))
+  );
+}
+
+/** Tools want their configuration as a default export, and declarations say what a foreign module does. */
+export function hasDefaultExport({ path, code }: Source): boolean {
+  if (path.endsWith(".config.ts") || path.endsWith(".d.ts")) return false;
+  return /^\s*export\s+default\b|^\s*export\s*\{[^}]*\bas\s+default\b/m.test(code);
+}
+
+export function countLines({ code }: Source): number {
+  return code.replace(/\n$/, "").split("\n").length;
+}
+
+/** Whatever in a text names a registry to download from, or a folder of somebody's machine. */
+export function findLocalTraces(text: string, registryHosts: readonly string[], root: string): string[] {
+  const folders = /(?<![\w.:/-])\/(?:home|root|Users|work|workspace|builds)\/[\w.-]+/g;
+  const traces = [...text.matchAll(folders)].map(([folder]) => folder);
+  // A checkout directly under "/" has a name that says nothing.
+  if (root.split("/").length > 2 && text.includes(root)) traces.push(root);
+  return [...traces, ...registryHosts.filter((host) => text.includes(host))];
+}
+
+/** Dependencies of a package.json that may become something else tomorrow, by name. */
+export function findLooseVersions(dependencies: Readonly<Record<string, unknown>>): string[] {
+  const exact = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(-[\w.-]+)?$|^\$[\w@/.-]+$/;
+  return Object.entries(dependencies).flatMap(([name, version]) => {
+    if (typeof version === "object" && version !== null) return findLooseVersions(version as Record<string, unknown>);
+    return typeof version === "string" && exact.test(version) ? [] : [name];
+  });
+}
+
+export interface LockEntry {
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+  [key: string]: unknown;
+}
+
+/**
+ * Packages that an entry of a lockfile names and that the lockfile does not hold, other machines' included.
+ * `npm ci` refuses such a lockfile; `npm install` writes one when a registry lacks a platform's package.
+ */
+export function findUnlocked(packages: Readonly<Record<string, LockEntry>>): string[] {
+  return Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
+    Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !isLocked(packages, path, name)),
+  );
+}
+
+/** Looks where Node looks: in the package's own node_modules, then in those further up. */
+function isLocked(packages: Readonly<Record<string, LockEntry>>, from: string, name: string): boolean {
+  for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("node_modules/") - 1))) {
+    if (`${folder === "" ? "" : `${folder}/`}node_modules/${name}` in packages) return true;
+    if (folder === "") return false;
+  }
+}
+
+/** Variables that a file in the form of .env names, set or commented out, in its order. */
+export function variablesOf(envFile: string): string[] {
+  return [...envFile.matchAll(/^(?:# ?)?([A-Z][A-Z0-9_]*)=/gm)].map(([, name = ""]) => name);
+}
+
+function resolve(from: string, name: string): string {
+  return name.startsWith(".") ? posix.join(posix.dirname(from), name) : name;
+}
+
+/** Good enough for sources that a formatter keeps: a comment begins a line or follows a blank. */
+function withoutComments(code: string): string {
+  return code.replace(/(^|\s)\/\*[\s\S]*?\*\//g, "$1").replace(/(^|\s)\/\/.*$/gm, "$1");
+}
