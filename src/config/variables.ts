@@ -1,0 +1,147 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+
+const DEFAULT_SYSTEM_PROMPT =
+  "You are a helpful assistant in a team's chat. Answer in the language you are written to, briefly and plainly, in Markdown.";
+
+const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]", "::1"];
+
+/** Whether a host name or address, with or without an IPv6 address's brackets, is this machine only. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK_NAMES.includes(host.toLowerCase()) || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+/** Everything the environment may say. Messages complete "VARIABLE …" and never quote the value: it may be a secret in the wrong place. */
+export const variables = {
+  // Many servers are documented with the version in their address; Palaver adds /v1 and /v1beta itself.
+  GATEWAY_BASE_URL: webAddress()
+    .transform((url) => url.replace(/\/v1(beta)?$/, ""))
+    .optional(),
+  GATEWAY_API_KEY: secret().optional(),
+  GATEWAY_IMAGE_KEY_HEADER: z
+    .string()
+    .regex(/^x-[a-z0-9]+(-[a-z0-9]+)*-api-key$/i, "must be a header name of the form x-<vendor>-api-key")
+    .transform((name) => name.toLowerCase())
+    .optional(),
+  GATEWAY_PORT: z.string().optional(),
+  CHAT_MODEL: modelId().optional(),
+  IMAGE_MODEL: modelId().optional(),
+  SYSTEM_PROMPT: z.string().default(DEFAULT_SYSTEM_PROMPT),
+  SLACK_BOT_TOKEN: slackToken(/^(xoxe\.)?xoxb-/, "a bot token (xoxb-…), found under OAuth & Permissions").optional(),
+  SLACK_APP_TOKEN: slackToken(/^xapp-/, "an app-level token (xapp-…), found under Basic Information").optional(),
+  SLACK_SIGNING_SECRET: secret()
+    .refine(
+      (text) => !/^x(ox|app-)/.test(text),
+      "must be the signing secret under Basic Information, but a token was given",
+    )
+    .optional(),
+  SLACK_API_URL: z
+    .string()
+    .refine(isWebAddress, "must be an address that begins with https:// or http://, without a password or a query")
+    .refine((url) => url.endsWith("/api/"), "must end in /api/, with the slash")
+    .optional(),
+  DISCORD_TOKEN: secret()
+    .refine((text) => !/^Bot\b/i.test(text), 'must be the token alone, without "Bot" before it')
+    .refine((text) => !/^\d+$/.test(text), "must be the bot's token, but an application id was given")
+    .refine((text) => !/^[0-9a-f]{64}$/i.test(text), "must be the bot's token, but a public key was given")
+    .optional(),
+  // The library adds the version itself.
+  DISCORD_API_URL: webAddress()
+    .transform((url) => url.replace(/\/v\d+$/, ""))
+    .optional(),
+  DISCORD_THREADS: choice("auto", "on", "off").default("auto"),
+  REDIS_URL: z
+    .string()
+    .refine(
+      (url) => isAddress(url, ["redis:", "rediss:"]),
+      "must be an address of the form redis://host:6379, or rediss:// with TLS",
+    )
+    .optional(),
+  DATA_DIR: z.string().default("./data"),
+  HOST: z
+    .string()
+    .regex(/^[\w.:-]+$/, "must be a host name or an address alone, without a scheme or a path")
+    .refine((host) => !host.includes(":") || isIP(host) === 6, "must be without a port: that is PORT")
+    .default("127.0.0.1"),
+  PORT: wholeNumber(0, 65_535).default(3000),
+  PUBLIC_URL: webAddress()
+    .refine(
+      (url) => url.startsWith("https:") || isLoopback(hostOf(url)),
+      "must begin with https://, except on this machine itself",
+    )
+    .optional(),
+  LOCAL_CHAT: choice("auto", "on", "off").default("auto"),
+  LOCAL_PASSWORD: z.string().min(8, "must have at least 8 characters").optional(),
+  BOT_NAME: z.string().max(80, "must have at most 80 characters").default("Palaver"),
+  ROLE: choice("all", "ingress", "worker").default("all"),
+  LOG_LEVEL: choice("trace", "debug", "info", "warn", "error", "fatal", "silent").default("info"),
+  HISTORY_TTL_DAYS: wholeNumber(1, 3650).default(30),
+  HISTORY_MAX_MESSAGES: wholeNumber(1, 10_000).default(60),
+  HISTORY_MAX_TOKENS: wholeNumber(256, 10_000_000).default(16_000),
+  MAX_CONCURRENT_TURNS: wholeNumber(1, 10_000).default(16),
+  SHUTDOWN_GRACE_SECONDS: wholeNumber(0, 3600).default(25),
+};
+
+/** An address of the web, its trailing slashes taken off, so that paths can be appended. */
+function webAddress() {
+  return z
+    .string()
+    .refine(isWebAddress, "must be an address that begins with https:// or http://, without a password or a query")
+    .transform((url) => url.replace(/\/+$/, ""));
+}
+
+function isWebAddress(text: string): boolean {
+  return (
+    isAddress(text, ["https:", "http:"]) && !/[?#]/.test(text) && new URL(text).username + new URL(text).password === ""
+  );
+}
+
+function isAddress(text: string, protocols: string[]): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && protocols.includes(url.protocol) && url.hostname !== "" && !/\s/.test(text);
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : "";
+}
+
+function secret() {
+  return z.string().regex(/^[\x21-\x7e]+$/, "must be the key alone: it holds a blank or a character that no key has");
+}
+
+function slackToken(shape: RegExp, wanted: string) {
+  return secret().check(({ value, issues }) => {
+    if (shape.test(value)) return;
+    issues.push({
+      code: "custom",
+      input: value,
+      message: `must be ${wanted}, but ${describeSlackToken(value)} was given`,
+    });
+  });
+}
+
+function describeSlackToken(token: string): string {
+  if (/^(xoxe\.)?xoxb-/.test(token)) return "a bot token (xoxb-)";
+  if (/^(xoxe\.)?xoxp-/.test(token)) return "a user token (xoxp-)";
+  if (token.startsWith("xapp-")) return "an app-level token (xapp-)";
+  if (token.startsWith("xoxe-")) return "a refresh token (xoxe-)";
+  if (/^xox[a-z]-/.test(token)) return `another kind of token (${token.slice(0, 5)})`;
+  return "something else";
+}
+
+function modelId() {
+  return z.string().regex(/^[^\s?#]+$/, "must be a model's id, without blanks");
+}
+
+function choice<const T extends string>(...values: T[]) {
+  return z.enum(values, `must be one of ${values.join(", ")}`);
+}
+
+function wholeNumber(min: number, max: number) {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,12}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message);
+}

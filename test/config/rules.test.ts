@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { findConflicts } from "../../src/config/rules.ts";
+
+describe("findConflicts", () => {
+  test("asks for the key and the model of a gateway", () => {
+    const problems = findConflicts({ GATEWAY_BASE_URL: "https://gateway.example" });
+    expect(problems.map((problem) => problem.split(" ")[0])).toEqual(["GATEWAY_API_KEY", "CHAT_MODEL"]);
+  });
+
+  test("asks where a key belongs to", () => {
+    expect(findConflicts({ GATEWAY_API_KEY: "k" })).toEqual([expect.stringMatching(/^GATEWAY_BASE_URL is missing/)]);
+  });
+
+  test("lets the sandbox's models be chosen", () => {
+    expect(findConflicts({ CHAT_MODEL: "sandbox-text" })).toEqual([]);
+  });
+
+  test("asks for the other half of Slack's pair, whichever is missing", () => {
+    expect(findConflicts({ SLACK_BOT_TOKEN: "xoxb-1" })).toEqual([
+      expect.stringMatching(/SLACK_APP_TOKEN.*SLACK_SIGNING_SECRET/),
+    ]);
+    expect(findConflicts({ SLACK_SIGNING_SECRET: "s" })).toEqual([
+      expect.stringMatching(/^SLACK_BOT_TOKEN is missing: SLACK_SIGNING_SECRET/),
+    ]);
+    expect(findConflicts({ SLACK_APP_TOKEN: "xapp-1", SLACK_SIGNING_SECRET: "s" })).toHaveLength(1);
+  });
+
+  test("refuses a page without a password where others can reach it, and says the ways out", () => {
+    for (const HOST of ["0.0.0.0", "::", "192.168.1.5", "bot.internal"]) {
+      expect(findConflicts({ HOST })).toEqual([
+        expect.stringMatching(/LOCAL_PASSWORD.*HOST=127\.0\.0\.1.*LOCAL_CHAT=off/),
+      ]);
+    }
+    expect(findConflicts({ HOST: "0.0.0.0", LOCAL_PASSWORD: "p" })).toEqual([]);
+    expect(findConflicts({ HOST: "0.0.0.0", LOCAL_CHAT: "off" })).toEqual([]);
+    expect(findConflicts({ HOST: "0.0.0.0", DISCORD_TOKEN: "t" })).toEqual([]);
+    expect(findConflicts({ HOST: "0.0.0.0", DISCORD_TOKEN: "t", LOCAL_CHAT: "on" })).toHaveLength(1);
+    expect(findConflicts({ HOST: "localhost" })).toEqual([]);
+  });
+
+  test("refuses a role that would share the work", () => {
+    expect(findConflicts({ ROLE: "worker", REDIS_URL: "redis://x" })).toEqual([
+      expect.stringMatching(/^ROLE must be all/),
+    ]);
+    expect(findConflicts({ ROLE: "all" })).toEqual([]);
+  });
+});

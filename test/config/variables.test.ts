@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { isLoopback, variables } from "../../src/config/variables.ts";
+
+/** What is said about a value; undefined when it is fine. */
+function complaint(name: keyof typeof variables, value: string): string | undefined {
+  return variables[name].safeParse(value).error?.issues[0]?.message;
+}
+
+describe("variables", () => {
+  test.each([
+    ["GATEWAY_BASE_URL", "gateway.example", /begins with https/],
+    ["GATEWAY_BASE_URL", "ftp://gateway.example", /begins with https/],
+    ["GATEWAY_BASE_URL", "https://user:word@gateway.example", /without a password/],
+    ["GATEWAY_BASE_URL", "https://gateway.example?key=1", /without a password or a query/],
+    ["GATEWAY_API_KEY", "two words", /the key alone/],
+    ["GATEWAY_API_KEY", "key\nx", /the key alone/],
+    ["GATEWAY_IMAGE_KEY_HEADER", "authorization", /x-<vendor>-api-key/],
+    ["CHAT_MODEL", "my model", /without blanks/],
+    ["SLACK_BOT_TOKEN", "xoxp-1", /xoxb-.*a user token \(xoxp-\) was given/],
+    ["SLACK_BOT_TOKEN", "xapp-1", /an app-level token \(xapp-\) was given/],
+    ["SLACK_BOT_TOKEN", "xoxs-1", /another kind of token \(xoxs-\) was given/],
+    ["SLACK_APP_TOKEN", "xoxb-1", /xapp-.*a bot token \(xoxb-\) was given/],
+    ["SLACK_APP_TOKEN", "hello", /something else was given/],
+    ["SLACK_SIGNING_SECRET", "xoxb-1", /a token was given/],
+    ["SLACK_API_URL", "https://slack.example/api", /end in \/api\//],
+    ["DISCORD_TOKEN", "Bot abc.def.ghi", /the key alone|without "Bot"/],
+    ["DISCORD_TOKEN", "123456789012345678", /an application id was given/],
+    ["DISCORD_TOKEN", "0f".repeat(32), /a public key was given/],
+    ["DISCORD_THREADS", "yes", /one of auto, on, off/],
+    ["REDIS_URL", "http://127.0.0.1", /redis:\/\/host:6379/],
+    ["HOST", "http://127.0.0.1", /without a scheme/],
+    ["HOST", "127.0.0.1:80", /without a port/],
+    ["PORT", "65536", /from 0 to 65535/],
+    ["PORT", "-1", /from 0 to 65535/],
+    ["PORT", "3e3", /from 0 to 65535/],
+    ["PUBLIC_URL", "http://bot.example", /https/],
+    ["LOCAL_CHAT", "true", /one of auto, on, off/],
+    ["LOCAL_PASSWORD", "short", /8 characters/],
+    ["ROLE", "boss", /one of all, ingress, worker/],
+    ["LOG_LEVEL", "verbose", /one of trace/],
+    ["HISTORY_MAX_MESSAGES", "0", /from 1/],
+    ["SHUTDOWN_GRACE_SECONDS", "1.5", /whole number/],
+  ] as const)("%s may not be %s", (name, value, message) => {
+    expect(complaint(name, value)).toMatch(message);
+  });
+
+  test.each([
+    ["GATEWAY_BASE_URL", "http://127.0.0.1:8787"],
+    ["GATEWAY_BASE_URL", "https://gateway.example/team/v2"],
+    ["GATEWAY_IMAGE_KEY_HEADER", "x-goog-api-key"],
+    ["CHAT_MODEL", "vendor/large-2:free"],
+    ["SLACK_BOT_TOKEN", "xoxe.xoxb-1-abc"],
+    ["DISCORD_TOKEN", "anything-a-simulator-likes"],
+    ["DISCORD_API_URL", "http://127.0.0.1:5000/api/"],
+    ["REDIS_URL", "rediss://user:word@redis.example:6380"],
+    ["HOST", "::1"],
+    ["HOST", "bot.internal"],
+    ["PUBLIC_URL", "http://localhost:3000"],
+    ["PUBLIC_URL", "http://[::1]:3000/bot/"],
+  ] as const)("%s may be %s", (name, value) => {
+    expect(complaint(name, value)).toBeUndefined();
+  });
+});
+
+describe("an address given with the version of its interface", () => {
+  test.each([
+    ["GATEWAY_BASE_URL", "https://gateway.example/v1/", "https://gateway.example"],
+    ["GATEWAY_BASE_URL", "https://gateway.example/team/v1beta", "https://gateway.example/team"],
+    ["DISCORD_API_URL", "https://discord.example/api/v10", "https://discord.example/api"],
+  ] as const)("%s=%s is read without it", (name, value, address) => {
+    expect(variables[name].parse(value)).toBe(address);
+  });
+});
+
+describe("isLoopback", () => {
+  test.each(["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])("holds for %s", (host) => {
+    expect(isLoopback(host)).toBe(true);
+  });
+
+  test.each(["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example", "localhost.example", ""])(
+    "does not hold for %s",
+    (host) => {
+      expect(isLoopback(host)).toBe(false);
+    },
+  );
+});
