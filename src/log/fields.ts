@@ -1,0 +1,64 @@
+/** Makes text fit to be shown. */
+export type Redact = (text: string) => string;
+
+const MAX_DEPTH = 6;
+/** Values in one log line: a platform's object may lead to everything that platform knows. */
+const MAX_VALUES = 300;
+const MAX_CHARS = 4000;
+/** Cutting comes after redacting, or half a key could stay; this bounds what is redacted only to be cut. */
+const MAX_CHARS_READ = 50_000;
+
+/** What is copied from an error when it is text or a number. Never headers, bodies, requests or configurations. */
+const ERROR_FIELDS = ["name", "message", "type", "kind", "code", "status", "retryAfterMs", "stack"] as const;
+
+/**
+ * Turns what somebody wants to log into plain values of bounded size. Errors are reduced to known fields wherever
+ * they stand, bytes to their number, and every text passes `redact` before it is cut. Never throws.
+ */
+export function describeForLog(value: unknown, redact: Redact): unknown {
+  let valuesLeft = MAX_VALUES;
+
+  function describe(value: unknown, depth: number): unknown {
+    if (typeof value === "string") return cut(value, redact);
+    if (typeof value === "bigint") return String(value);
+    if (typeof value !== "object" || value === null) return value;
+    if (depth > MAX_DEPTH) return "[too deep]";
+    if (value instanceof Error) return describeError(value, depth);
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+    if (value instanceof URL) return cut(value.href, redact);
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
+    if (Array.isArray(value)) return takeFew(value).map((item) => describe(item, depth + 1));
+    return Object.fromEntries(takeFew(Object.entries(value)).map(([key, item]) => [key, describe(item, depth + 1)]));
+  }
+
+  function describeError(error: Error, depth: number): Record<string, unknown> {
+    const fields: Array<[string, unknown]> = ERROR_FIELDS.map((name) => [name, Reflect.get(error, name)]);
+    const known = fields.filter(([, field]) => typeof field === "string" || typeof field === "number");
+    if (error instanceof AggregateError) known.push(["errors", takeFew(error.errors).map(toCause)]);
+    if (error.cause !== undefined) known.push(["cause", toCause(error.cause)]);
+    return Object.fromEntries(takeFew(known).map(([name, field]) => [name, describe(field, depth + 1)]));
+  }
+
+  function takeFew<T>(items: readonly T[]): T[] {
+    const few = items.slice(0, valuesLeft);
+    valuesLeft -= few.length;
+    return few;
+  }
+
+  try {
+    return describe(value, 0);
+  } catch {
+    // A getter of a foreign object may throw; a log line must not.
+    return "[unreadable]";
+  }
+}
+
+/** A cause may be anything, also a whole response: only errors and plain values are told. */
+function toCause(cause: unknown): unknown {
+  return typeof cause === "object" && cause !== null && !(cause instanceof Error) ? "[not an error]" : cause;
+}
+
+function cut(text: string, redact: Redact): string {
+  const clean = redact(text.slice(0, MAX_CHARS_READ));
+  return clean.length <= MAX_CHARS ? clean : `${clean.slice(0, MAX_CHARS)}… (${text.length} characters)`;
+}

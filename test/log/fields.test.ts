@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { describeForLog } from "../../src/log/fields.ts";
+
+const asIs = (text: string) => text;
+
+describe("describeForLog", () => {
+  test("keeps plain values", () => {
+    const plain = { text: "a", number: 1, yes: true, nothing: null, list: [1, "b"], nested: { deeper: {} } };
+    expect(describeForLog(plain, asIs)).toEqual(plain);
+  });
+
+  test("copies known fields of an error, and nothing else", () => {
+    const error = Object.assign(
+      new GatewayError("rate-limited", "too fast", { status: 429, code: "slow", retryAfterMs: 5 }),
+      {
+        config: { headers: { authorization: "Bearer x" } },
+        response: { body: "secret" },
+      },
+    );
+    const described = describeForLog(error, asIs);
+    expect(described).toEqual({
+      name: "GatewayError",
+      message: "too fast",
+      kind: "rate-limited",
+      status: 429,
+      code: "slow",
+      retryAfterMs: 5,
+      stack: expect.stringContaining("too fast"),
+    });
+  });
+
+  test("does not copy a known field that is no text or number", () => {
+    const error = Object.assign(new Error("odd"), { code: { headers: 1 }, status: () => 1, kind: null });
+    expect(Object.keys(describeForLog(error, asIs) as object)).toEqual(["name", "message", "stack"]);
+  });
+
+  test("follows causes and gathered errors that are errors or plain", () => {
+    const error = new Error("outer", {
+      cause: new AggregateError([new Error("first"), { headers: 1 }, "word"], "inner"),
+    });
+    expect(describeForLog({ nested: [error] }, asIs)).toMatchObject({
+      nested: [
+        { message: "outer", cause: { message: "inner", errors: [{ message: "first" }, "[not an error]", "word"] } },
+      ],
+    });
+    expect(describeForLog(new Error("x", { cause: { headers: 1 } }), asIs)).toMatchObject({ cause: "[not an error]" });
+  });
+
+  test("ends on circles, endless causes and huge objects", () => {
+    const circle: Record<string, unknown> = {};
+    circle["self"] = circle;
+    const endless = new Error("endless");
+    endless.cause = endless;
+    const many = Array.from({ length: 5000 }, () => "x");
+    const wide = Array.from({ length: 5000 }, () => ({ a: many }));
+    for (const value of [circle, endless, wide]) {
+      expect(JSON.stringify(describeForLog(value, asIs)).length).toBeLessThan(50_000);
+    }
+  });
+
+  test("tells bytes by their number and dates by their time", () => {
+    const value = {
+      bytes: Buffer.from("abc"),
+      view: new DataView(new ArrayBuffer(4)),
+      date: new Date(0),
+      never: new Date(NaN),
+      big: 5n,
+    };
+    expect(describeForLog(value, asIs)).toEqual({
+      bytes: "[3 bytes]",
+      view: "[4 bytes]",
+      date: "1970-01-01T00:00:00.000Z",
+      never: null,
+      big: "5",
+    });
+  });
+
+  test("survives an object that throws when it is looked at", () => {
+    const hostile = {
+      get trap(): string {
+        throw new Error("no");
+      },
+    };
+    expect(describeForLog({ hostile }, asIs)).toBe("[unreadable]");
+  });
+
+  test("redacts before it cuts, so that no half of a secret is left", () => {
+    const secret = "s3cret".repeat(10);
+    const redact = (text: string) => text.replaceAll(secret, "[redacted]");
+    const described = describeForLog("x".repeat(3970) + secret + "y".repeat(100), redact);
+    expect(described).not.toContain("s3cret");
+    expect(described).toMatch(/… \(4130 characters\)$/);
+  });
+});

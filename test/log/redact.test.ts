@@ -1,0 +1,101 @@
+import { assert, property, string } from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createRedactor } from "../../src/log/redact.ts";
+
+const MARK = "[redacted]";
+
+describe("redacted text", () => {
+  const { text } = createRedactor(['pass"word\\1', "hunter2 & co", "hunter2 & company"]);
+
+  test.each([
+    ["the value itself", 'it is pass"word\\1!', `it is ${MARK}!`],
+    ["the value inside JSON", JSON.stringify({ password: 'pass"word\\1' }), `{"password":"${MARK}"}`],
+    ["the value inside JSON inside JSON", JSON.stringify(JSON.stringify('pass"word\\1')).slice(1, -1), `\\"${MARK}\\"`],
+    ["the value inside an address", `/?q=${encodeURIComponent("hunter2 & co")}.`, `/?q=${MARK}.`],
+    ["the longer of two that begin alike", "hunter2 & company", MARK],
+    ["a Slack bot token", "token xoxb-12-34-aBc.", `token ${MARK}.`],
+    ["a rotated Slack token", "xoxe.xoxb-1-MjE", MARK],
+    ["a Slack app token", "(xapp-1-A0-12-ff)", `(${MARK})`],
+    ["a gateway key", "key sk-proj_abcdefgh12", `key ${MARK}`],
+    ["a Bearer header", "Authorization: Bearer abc.def-123", `Authorization: Bearer ${MARK}`],
+    ["a Discord token", `Bot ${"M".repeat(24)}.GhIjKl.${"x".repeat(38)}`, `Bot ${MARK}`],
+    [
+      "a Discord interaction address",
+      `/interactions/123456789012345678/${"aW50".repeat(20)}/callback`,
+      `/interactions/123456789012345678/${MARK}/callback`,
+    ],
+    ["a Slack hook", "https://hooks.slack.com/services/T0/B0/xyz end", `https://hooks.slack.com/${MARK} end`],
+    [
+      "a signature in an address",
+      "https://cdn.example/a.png?ex=1&hm=00ff&size=2",
+      `https://cdn.example/a.png?ex=1&hm=${MARK}&size=2`,
+    ],
+    ["a credential in an address", "/x?X-Amz-Credential=AK%2Fx&v=1", `/x?X-Amz-Credential=${MARK}&v=1`],
+    [
+      "a signed address inside an address",
+      "/p?u=https%3A%2F%2Fcdn%3Fsig%3Dabc",
+      `/p?u=https%3A%2F%2Fcdn%3Fsig%3D${MARK}`,
+    ],
+    ["a password in an address", "redis://me:word@host:1", `redis://${MARK}@host:1`],
+  ])("has no %s", (_, given, expected) => {
+    expect(text(given)).toBe(expected);
+  });
+
+  test.each([
+    "task-12345678901234",
+    "the disk-based risk-averse approach",
+    "a token of love",
+    "https://a.example/?q=1",
+    "v1.2.3",
+  ])("keeps %s", (harmless) => expect(text(harmless)).toBe(harmless));
+
+  test("keeps words that a very short secret would take away", () => {
+    expect(createRedactor(["a", ""]).text("banana")).toBe("banana");
+  });
+
+  test("never contains a secret, wherever it stands", () => {
+    const secrets = string({ unit: "grapheme", minLength: 6, maxLength: 20 }).filter(
+      (secret) => !MARK.includes(secret),
+    );
+    assert(
+      property(secrets, string(), string(), (secret, before, after) => {
+        expect(createRedactor([secret]).text(before + secret + after)).not.toContain(secret);
+      }),
+    );
+  });
+
+  test("takes linear time on text made to be slow", () => {
+    const hostile = ["?", "://a:", "x".repeat(30), "&key", "Bearer ", "sk-", "%3F"].map((part) => part.repeat(20_000));
+    for (const part of hostile) expect(text(part).length).toBeGreaterThan(0);
+  });
+});
+
+describe("a redacted line", () => {
+  const { line } = createRedactor(["canary-1", '","level":"x']);
+
+  test("stays one line of JSON, without secrets in keys and values", () => {
+    const given = { level: "info", "key canary-1": [{ deep: "x canary-1 y" }], n: 1, msg: "one\nxoxb-1234-5678" };
+    const clean = line(`${JSON.stringify(given)}\n`);
+    expect(clean.endsWith("}\n")).toBe(true);
+    expect(JSON.parse(clean)).toEqual({
+      level: "info",
+      [`key ${MARK}`]: [{ deep: `x ${MARK} y` }],
+      n: 1,
+      msg: `one\n${MARK}`,
+    });
+  });
+
+  test("stays JSON when a secret looks like JSON itself", () => {
+    const given = { msg: 'a","level":"xb', level: "info" };
+    expect(JSON.parse(line(JSON.stringify(given)))).toEqual({ msg: `a${MARK}b`, level: "info" });
+  });
+
+  test("is left as it is when there is nothing to hide", () => {
+    const plain = '{"level":"info",  "msg":"hello"}\n';
+    expect(line(plain)).toBe(plain);
+  });
+
+  test("becomes JSON when it was none", () => {
+    expect(JSON.parse(line("plain canary-1\n"))).toEqual({ msg: `plain ${MARK}\n` });
+  });
+});
