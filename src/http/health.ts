@@ -1,0 +1,41 @@
+import { Hono } from "hono";
+
+/** Resolves to whether what it is named after works. May reject or hang: both count as no. */
+export type HealthCheck = () => Promise<boolean>;
+
+const CHECK_TIMEOUT_MS = 2000;
+
+/**
+ * `GET /healthz`: this process is alive, whatever else is not. `GET /readyz`: 200 when every check says yes,
+ * else 503; both name each check.
+ */
+export function createHealthRoutes(checks: Readonly<Record<string, HealthCheck>>): Hono {
+  return new Hono()
+    .get("/healthz", (context) => context.json({ status: "ok" }))
+    .get("/readyz", async (context) => {
+      const results = await Promise.all(
+        Object.entries(checks).map(async ([name, check]) => [name, await runCheck(check)] as const),
+      );
+      const ready = results.every(([, result]) => result === "ok");
+      const body = { status: ready ? "ready" : "not ready", checks: Object.fromEntries(results) };
+      return context.json(body, ready ? 200 : 503);
+    });
+}
+
+async function runCheck(check: HealthCheck): Promise<"ok" | "failed" | "timed out"> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<"timed out">((resolve) => {
+    timer = setTimeout(resolve, CHECK_TIMEOUT_MS, "timed out");
+  });
+  const outcome = Promise.resolve()
+    .then(check)
+    .then(
+      (works) => (works ? "ok" : "failed"),
+      () => "failed" as const,
+    );
+  try {
+    return await Promise.race([outcome, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

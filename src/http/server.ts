@@ -1,0 +1,128 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { Logger } from "pino";
+import type { Metrics } from "../metrics.ts";
+import { createHealthRoutes, type HealthCheck } from "./health.ts";
+import { createMetricsRoutes } from "./metrics.ts";
+
+export interface HttpServerOptions {
+  host: string;
+  /** 0: any free one. */
+  port: number;
+  log: Logger;
+  /** What `/readyz` asks, by name. */
+  health: Readonly<Record<string, HealthCheck>>;
+  metrics: Pick<Metrics, "render">;
+  /** Applications with the whole path of each of their routes, asked in this order. */
+  mounts: readonly Hono[];
+  /** Longest body that a mount may receive. */
+  maxBodyBytes?: number;
+  /** How long `close` waits for answers that are under way, streams included. */
+  closeTimeoutMs?: number;
+}
+
+export interface HttpServer {
+  /** Where it is reached from this machine, without a slash at the end. */
+  url: string;
+  /** Takes no more requests, ends idle connections, waits for the rest for a bounded time, then cuts them. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_MAX_BODY_BYTES = 32 * 1024 * 1024;
+const DEFAULT_CLOSE_TIMEOUT_MS = 5000;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+const IDLE_SWEEP_MS = 100;
+
+/** Starts the one HTTP server. Rejects with a sentence that says what to change when it cannot listen. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const answer = getRequestListener(createApp(options).fetch, { overrideGlobalObjects: false });
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      // Longer than a proxy in front keeps its side open, or it would send into a closed connection.
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    },
+    (incoming, outgoing) => void answer(incoming, outgoing),
+  );
+  await listen(server, options);
+  server.on("error", (error) => options.log.error({ err: error }, "The HTTP server failed"));
+  let closed: Promise<void> | undefined;
+  return {
+    url: urlOf(server, options.host),
+    close() {
+      closed ??= close(server, options.closeTimeoutMs ?? DEFAULT_CLOSE_TIMEOUT_MS);
+      return closed;
+    },
+  };
+}
+
+function createApp({ health, metrics, mounts, log, maxBodyBytes = DEFAULT_MAX_BODY_BYTES }: HttpServerOptions): Hono {
+  const app = new Hono();
+  app.use(
+    bodyLimit({
+      maxSize: maxBodyBytes,
+      onError: (context) => context.json({ error: `The request is larger than ${maxBodyBytes} bytes.` }, 413),
+    }),
+  );
+  app.route("/", createHealthRoutes(health));
+  app.route("/", createMetricsRoutes(metrics));
+  for (const mount of mounts) app.route("/", mount);
+  app.notFound((context) => context.json({ error: "There is nothing at this address." }, 404));
+  app.onError((error, context) => {
+    log.error({ err: error, method: context.req.method, path: context.req.path }, "A request failed");
+    return context.json({ error: "Something went wrong here; the log says what." }, 500);
+  });
+  return app;
+}
+
+function listen(server: Server, { host, port }: HttpServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      reject(new Error(describeListenError(error, host, port), { cause: error }));
+    });
+    server.listen(port, host, () => {
+      server.removeAllListeners("error");
+      resolve();
+    });
+  });
+}
+
+function describeListenError({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
+  switch (code) {
+    case "EADDRINUSE":
+      return `Port ${port} on ${host} is taken by another program: end it, or set PORT to a free one.`;
+    case "EACCES":
+      return `Port ${port} on ${host} may not be opened by this user: set PORT to a number above 1023.`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `HOST ${host} is not an address of this machine: set HOST to one, or to 127.0.0.1.`;
+    case undefined:
+    default:
+      return `Cannot listen on ${host}, port ${port}: ${message}`;
+  }
+}
+
+function urlOf(server: Server, host: string): string {
+  const { port, family } = server.address() as AddressInfo;
+  if (host === "0.0.0.0" || host === "::") return `http://${family === "IPv6" ? "[::1]" : "127.0.0.1"}:${port}`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Node closes a kept-alive connection only if it is idle at that moment, so those that become idle are swept up. */
+async function close(server: Server, timeoutMs: number): Promise<void> {
+  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
+  const cut = setTimeout(() => server.closeAllConnections(), timeoutMs);
+  try {
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  } finally {
+    clearInterval(sweep);
+    clearTimeout(cut);
+  }
+}

@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { createMetricsRoutes } from "../../src/http/metrics.ts";
+import { createMetrics } from "../../src/metrics.ts";
+
+test("GET /metrics answers in Prometheus' text format", async () => {
+  const metrics = createMetrics();
+  metrics.turnEnded("complete");
+  const answer = await createMetricsRoutes(metrics).request("/metrics");
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toMatch(/^text\/plain; version=/);
+  expect(await answer.text()).toContain('palaver_turns_total{outcome="complete"} 1');
+});

@@ -1,0 +1,150 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { Hono } from "hono";
+import { afterEach, describe, expect, test } from "vitest";
+import { type HttpServer, type HttpServerOptions, startHttpServer } from "../../src/http/server.ts";
+import { createLogger } from "../../src/log.ts";
+import { createMetrics } from "../../src/metrics.ts";
+
+const started: HttpServer[] = [];
+const sockets: Socket[] = [];
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await Promise.all(started.splice(0).map((server) => server.close()));
+});
+
+async function start(options: Partial<HttpServerOptions> = {}) {
+  const lines: string[] = [];
+  const log = createLogger({ level: "info", secrets: [], destination: { write: (line) => void lines.push(line) } });
+  const server = await startHttpServer({
+    host: "127.0.0.1",
+    port: 0,
+    log,
+    health: {},
+    metrics: createMetrics(),
+    mounts: [],
+    closeTimeoutMs: 200,
+    ...options,
+  });
+  started.push(server);
+  return { ...server, lines };
+}
+
+async function openSocket(url: string): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  sockets.push(socket);
+  await once(socket, "connect");
+  return socket;
+}
+
+describe("startHttpServer", () => {
+  test("answers health, readiness and metrics on the port it names", async () => {
+    const { url } = await start({ health: { store: () => Promise.resolve(false) } });
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain("palaver_");
+  });
+
+  test("serves what is mounted, in order, after its own routes", async () => {
+    const first = new Hono()
+      .get("/", (context) => context.text("page"))
+      .get("/healthz", (context) => context.text("mine"));
+    const second = new Hono().post("/slack/events", async (context) => context.text(await context.req.text()));
+    const { url } = await start({ mounts: [first, second] });
+    expect(await (await fetch(url)).text()).toBe("page");
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: "ok" });
+    expect(await (await fetch(`${url}/slack/events`, { method: "POST", body: "raw" })).text()).toBe("raw");
+  });
+
+  test("says in JSON that there is nothing at an address", async () => {
+    const { url } = await start();
+    const answer = await fetch(`${url}/nothing<script>`);
+    expect(answer.status).toBe(404);
+    expect(await answer.json()).toEqual({ error: "There is nothing at this address." });
+  });
+
+  test("answers a failure without telling its cause, and logs it", async () => {
+    const failing = new Hono().get("/fail", () => {
+      throw new Error("inner workings");
+    });
+    const { url, lines } = await start({ mounts: [failing] });
+    const answer = await fetch(`${url}/fail?token=x`);
+    expect(answer.status).toBe(500);
+    expect(await answer.text()).not.toContain("inner workings");
+    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
+      { level: "error", method: "GET", path: "/fail", err: { message: "inner workings" } },
+    ]);
+  });
+
+  test("refuses a body that is too long, with its length and without", async () => {
+    const echo = new Hono().post("/echo", async (context) => context.text(await context.req.text()));
+    const { url } = await start({ mounts: [echo], maxBodyBytes: 10 });
+    const post = (body: string | ReadableStream) => fetch(`${url}/echo`, { method: "POST", body, duplex: "half" });
+    expect((await post("0123456789")).status).toBe(200);
+    expect((await post("01234567890")).status).toBe(413);
+    expect((await post(new Blob(["0123456", "7890"]).stream())).status).toBe(413);
+  });
+
+  test("names the port and PORT when another program has it", async () => {
+    const { url } = await start();
+    const port = Number(new URL(url).port);
+    await expect(start({ port })).rejects.toThrow(
+      `Port ${port} on 127.0.0.1 is taken by another program: end it, or set PORT`,
+    );
+  });
+
+  test("names HOST when it is no address of this machine", async () => {
+    await expect(start({ host: "192.0.2.1" })).rejects.toThrow(/^HOST 192\.0\.2\.1 is not an address of this machine/);
+  });
+
+  test("names an address that can be opened when it listens everywhere", async () => {
+    const { url } = await start({ host: "0.0.0.0" });
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  });
+});
+
+describe("closing", () => {
+  test("ends connections that are kept open, used or not", async () => {
+    const server = await start({ closeTimeoutMs: 600_000 });
+    const [unused, used] = [await openSocket(server.url), await openSocket(server.url)];
+    used.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    await once(used, "data");
+    const ended = Promise.all([once(unused, "close"), once(used, "close")]);
+    await server.close();
+    await ended;
+  });
+
+  test("waits for an answer that is under way, then ends its connection too", async () => {
+    const gate = Promise.withResolvers<void>();
+    const entered = Promise.withResolvers<void>();
+    const slow = new Hono().get("/slow", async (context) => {
+      entered.resolve();
+      await gate.promise;
+      return context.text("whole");
+    });
+    const server = await start({ mounts: [slow], closeTimeoutMs: 600_000 });
+    const answer = fetch(`${server.url}/slow`);
+    await entered.promise;
+    const closed = server.close();
+    expect(server.close()).toBe(closed);
+    gate.resolve();
+    expect(await (await answer).text()).toBe("whole");
+    await closed;
+    await expect(fetch(server.url)).rejects.toThrow();
+  });
+
+  test("cuts a stream that does not end in time", async () => {
+    const endless = new Hono().get("/stream", (context) =>
+      context.body(new ReadableStream({ start: (to) => to.enqueue(new Uint8Array(1)) })),
+    );
+    const server = await start({ mounts: [endless], closeTimeoutMs: 50 });
+    const answer = await fetch(`${server.url}/stream`);
+    const body = answer.text();
+    body.catch(() => {});
+    await server.close();
+    await expect(body).rejects.toThrow();
+  });
+});
