@@ -5,6 +5,7 @@ import { toTurnId } from "../src/turn-record.ts";
 import { startEngine } from "./support/engine.ts";
 import { action, ben, command, deleted, edited, message } from "./support/events.ts";
 import { fakePlatform } from "./support/fake-platform.ts";
+import { recordingLog } from "./support/log.ts";
 
 const held = () => Promise.withResolvers<void>();
 
@@ -297,5 +298,77 @@ describe("a command", () => {
     await accept(message("Anybody?", { addressed: "open" }));
     await idle();
     expect(texts()).toHaveLength(2);
+  });
+});
+
+describe("a process that dies", () => {
+  test("in the middle of an answer is followed by one that completes it in the same message", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
+    await first.accept(message("Hello"));
+    await platform.until(() => platform.channel.length === 1);
+    const second = startEngine({ database, platform, scripts: [["So far, so good."]] });
+    await second.idle();
+    expect(platform.texts()).toEqual(["So far, so good."]);
+    expect(platform.channel[0]?.draft).toMatchObject({ streaming: false, buttons: [] });
+  });
+
+  test("between a post and its record makes no second message", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
+    const question = message("Hello");
+    await first.accept(question);
+    await platform.until(() => platform.channel.length === 1);
+    await first.records.erase(toTurnId(question.key));
+    const second = startEngine({ database, platform, scripts: [["So far, so good."]] });
+    await second.idle();
+    expect(platform.texts()).toEqual(["So far, so good."]);
+  });
+
+  test("between the end of an answer and the end of its event does not ask again", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform });
+    const question = message("Hello");
+    await first.accept(question);
+    await first.idle();
+    database.prepare("UPDATE queue_event SET event = ? WHERE key = ?").run(JSON.stringify(question), question.key);
+    const second = startEngine({ database, platform });
+    await second.idle();
+    expect(second.requests).toHaveLength(0);
+    expect(platform.texts()).toEqual(["Hello."]);
+  });
+
+  test("answers afterwards what had been accepted and not begun", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform, scripts: [[held().promise]] });
+    await first.accept(message("one"));
+    await first.accept(message("two", { author: ben }));
+    const second = startEngine({ database, platform, scripts: [["first"], ["second"]] });
+    await second.idle();
+    expect(platform.texts()).toEqual(["first", "second"]);
+  });
+});
+
+describe("a conversation longer than the window", () => {
+  test("says in one line that older messages were left out", async () => {
+    const { accept, idle, texts, requests } = startEngine({ maxEntries: 3 });
+    for (const text of ["one", "two", "three"]) {
+      await accept(message(text));
+      await idle();
+    }
+    expect(texts()[0]).toBe("Hello.");
+    expect(texts()[2]).toMatch(/^Hello\.\n\n_Earlier messages.*_$/);
+    expect(requests[2]?.messages.length).toBeLessThan(6);
+  });
+});
+
+describe("the log", () => {
+  test("tells of a turn without a word of what was said", async () => {
+    const { log, lines } = recordingLog();
+    const { accept, idle } = startEngine({ scripts: [["canary in the answer"]], log });
+    await accept(message("canary in the question"));
+    await idle();
+    expect(lines.some(({ msg }) => msg === "turn ended")).toBe(true);
+    expect(JSON.stringify(lines)).not.toContain("canary");
   });
 });

@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import type { Logger } from "pino";
 import type { InboundEvent } from "../../src/adapter.ts";
 import { createAnswers } from "../../src/answers.ts";
 import { createAttempt } from "../../src/attempt.ts";
@@ -25,6 +26,7 @@ export interface EngineOptions {
   platform?: ReturnType<typeof fakePlatform>;
   maxEntries?: number;
   tools?: Tool[];
+  log?: Logger;
 }
 
 /** The bot as the service composes it, between a scripted gateway and a channel that can be looked at. */
@@ -34,8 +36,8 @@ export function startEngine({
   platform = fakePlatform(),
   maxEntries = 60,
   tools = [],
+  log = silent,
 }: EngineOptions = {}) {
-  const log = silent;
   const { gateway, requests, open } = fakeGateway(...scripts);
   const stores = createStores({ redisUrl: undefined, database, log });
   const history = createHistory({ open: stores.open, ttlMs: 86_400_000, log, now: Date.now });

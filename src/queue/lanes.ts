@@ -1,0 +1,71 @@
+import type { InboundEvent } from "../adapter.ts";
+
+/** What waits in one conversation. */
+export interface Lane {
+  readonly conversationId: string;
+  /** Oldest first; what is being worked on stays until it is done. */
+  waiting: InboundEvent[];
+  state: "idle" | "ready" | "active" | "pausing";
+  /** How often in a row its work has failed. */
+  failures: number;
+}
+
+/** Which conversation comes next: each has one place in the line, however much waits in it. Kept in memory. */
+export interface Lanes {
+  add(event: InboundEvent): void;
+  /** Takes the lane that has waited longest and marks it active; undefined when none is ready. */
+  next(): Lane | undefined;
+  /** These events are done; the lane goes to the end of the line while more waits in it. */
+  finish(lane: Lane, done: readonly InboundEvent[]): void;
+  /** Puts a lane back into the line. */
+  resume(lane: Lane): void;
+  /** Forgets waiting events, except in lanes that are active: their work finishes its own. */
+  drop(isDropped: (event: InboundEvent) => boolean): void;
+  waiting(): number;
+}
+
+export function createLanes(): Lanes {
+  const lanes = new Map<string, Lane>();
+  const ready: Lane[] = [];
+
+  function resume(lane: Lane): void {
+    lane.state = "ready";
+    ready.push(lane);
+  }
+
+  return {
+    add(event) {
+      const { conversationId } = event;
+      const lane = lanes.get(conversationId) ?? { conversationId, waiting: [], state: "idle", failures: 0 };
+      lanes.set(conversationId, lane);
+      lane.waiting.push(event);
+      if (lane.state === "idle") resume(lane);
+    },
+    next() {
+      for (let lane = ready.shift(); lane !== undefined; lane = ready.shift()) {
+        lane.state = "active";
+        if (lane.waiting.length > 0) return lane;
+        // Everything that waited here was dropped.
+        lanes.delete(lane.conversationId);
+      }
+      return undefined;
+    },
+    finish(lane, done) {
+      lane.waiting = lane.waiting.filter((event) => !done.includes(event));
+      lane.failures = 0;
+      if (lane.waiting.length > 0) resume(lane);
+      else lanes.delete(lane.conversationId);
+    },
+    resume,
+    drop(isDropped) {
+      for (const lane of lanes.values()) {
+        if (lane.state !== "active") lane.waiting = lane.waiting.filter((event) => !isDropped(event));
+      }
+    },
+    waiting() {
+      let count = 0;
+      for (const lane of lanes.values()) count += lane.waiting.length;
+      return count;
+    },
+  };
+}

@@ -1,0 +1,203 @@
+import { describe, expect, test } from "vitest";
+import type { SinkError } from "../src/errors.ts";
+import { createEvenPacer } from "../src/pacing/even.ts";
+import { createScheduler } from "../src/pacing/scheduler.ts";
+import { type Closing, createProgress, type ReplyOptions, writeReply } from "../src/reply.ts";
+import type { TurnEvent } from "../src/turn.ts";
+import { fakePlatform } from "./support/fake-platform.ts";
+
+type Scripted = string | Promise<unknown> | Error;
+
+/** Events of a turn: text, a promise to wait for, an error that cuts it. */
+async function* events(...steps: Scripted[]): AsyncGenerator<TurnEvent> {
+  for (const step of steps) {
+    if (step instanceof Error) throw step;
+    if (typeof step === "string") yield { type: "text", text: step };
+    else await step;
+  }
+  yield { type: "finish", reason: "stop" };
+}
+
+function setUp({
+  maxLength = 2_000,
+  posted = new Array<string>(),
+  closing = { note: "", buttons: [] } as Closing | null,
+} = {}) {
+  const platform = fakePlatform({ maxLength });
+  const scheduler = createScheduler({
+    pacerFor: () => createEvenPacer({ gap: 0 }),
+    now: () => performance.now() / 1_000,
+  });
+  const saved: string[][] = [];
+  const refusals: Array<SinkError["kind"]> = [];
+  const options: ReplyOptions = {
+    sink: platform.sink,
+    scheduler,
+    turnId: "turn",
+    posted,
+    onPosted: async () => void saved.push([...posted]),
+    onCall: () => {},
+    onRefused: (kind) => void refusals.push(kind),
+    onVisible: () => {},
+    toClosing: () => closing ?? undefined,
+  };
+  return { ...platform, options, saved, refusals };
+}
+
+describe("writeReply", () => {
+  test("skips drafts while the platform is slow, never the last one", async () => {
+    const { options, texts, calls, setTrouble, violations } = setUp();
+    const slow = Promise.withResolvers<void>();
+    setTrouble(() => slow.promise);
+    async function* many(): AsyncGenerator<TurnEvent> {
+      for (let count = 0; count < 500; count++) yield { type: "text", text: "x" };
+      slow.resolve();
+    }
+    await writeReply(many(), options);
+    expect(texts()).toEqual(["x".repeat(500)]);
+    expect(calls.length).toBeLessThanOrEqual(3);
+    expect(violations).toEqual([]);
+  });
+
+  test("takes what the model says while a call of the platform hangs", async () => {
+    const { options, setTrouble, until, calls, texts } = setUp();
+    const [hanging, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    setTrouble(() => hanging.promise);
+    async function* stream(): AsyncGenerator<TurnEvent> {
+      yield { type: "text", text: "one" };
+      for (let count = 0; count < 100; count++) yield { type: "text", text: "." };
+      read.resolve();
+    }
+    const writing = writeReply(stream(), options);
+    await read.promise;
+    expect(calls).toEqual(["post"]);
+    hanging.resolve();
+    await until(() => texts()[0] !== undefined);
+    await writing;
+    expect(texts()).toEqual([`one${".".repeat(100)}`]);
+  });
+
+  test("writes again what the platform may or may not have taken, and makes no second message of it", async () => {
+    const { options, texts, setTrouble } = setUp();
+    let failures = 2;
+    setTrouble((call) => (call === "post" && failures-- > 0 ? { kind: "unavailable", written: true } : undefined));
+    await writeReply(events("Hello"), options);
+    expect(texts()).toEqual(["Hello"]);
+  });
+
+  test("shows the newest text after a refusal for the rate, not the one that was refused", async () => {
+    const { options, setTrouble, texts, until, calls } = setUp();
+    const rest = Promise.withResolvers<void>();
+    let refuse = true;
+    setTrouble((call) => {
+      if (call !== "post" || !refuse) return undefined;
+      refuse = false;
+      return { kind: "rate-limited", retryAfterMs: 20 };
+    });
+    const writing = writeReply(events("old", rest.promise, " and new"), options);
+    await until(() => calls.length === 1);
+    rest.resolve();
+    await writing;
+    expect(texts()).toEqual(["old and new"]);
+  });
+
+  test("ends the turn when its message is gone, and posts none again", async () => {
+    const { options, refusals, channel, until, calls } = setUp();
+    const deleted = Promise.withResolvers<void>();
+    const writing = writeReply(events("Hello", deleted.promise, " world"), options);
+    await until(() => channel.length === 1);
+    channel.splice(0);
+    deleted.resolve();
+    await writing;
+    expect(refusals).toEqual(["gone"]);
+    expect(calls.filter((call) => call === "post")).toHaveLength(1);
+  });
+
+  test("edits the messages an earlier run left, and takes back those that are no longer needed", async () => {
+    const posted: string[] = [];
+    const { options, sink, texts, saved } = setUp({ posted });
+    const draft = { markdown: "left over", buttons: [], streaming: true };
+    for (const nonce of ["turn:0", "turn:1"]) posted.push(await sink.post(draft, nonce, AbortSignal.timeout(1_000)));
+    await writeReply(events("Short."), options);
+    expect(texts()).toEqual(["Short."]);
+    expect(saved.at(-1)).toEqual(posted);
+    expect(posted).toHaveLength(1);
+  });
+
+  test("says where its messages stand before it writes anything else", async () => {
+    const { options, saved, calls } = setUp({ maxLength: 200 });
+    const between: number[] = [];
+    const onPosted = async () => {
+      const before = calls.length;
+      await new Promise((resolve) => setImmediate(resolve));
+      between.push(calls.length - before);
+      await options.onPosted();
+    };
+    await writeReply(events("word ".repeat(200)), { ...options, onPosted });
+    expect(between.length).toBeGreaterThan(3);
+    expect(between.every((count) => count === 0)).toBe(true);
+    expect(saved.map((ids) => ids.length)).toEqual(saved.map((_, index) => index + 1));
+  });
+
+  test("puts the closing under the text, with its buttons on the last message only", async () => {
+    const buttons = [{ action: "retry" as const, turnId: "turn", label: "Retry" }];
+    const { options, channel } = setUp({ maxLength: 300, closing: { note: "_Interrupted._", buttons } });
+    await writeReply(events("word ".repeat(100), new Error("cut")), options);
+    expect(channel.at(-1)?.draft.markdown).toMatch(/\n\n_Interrupted\._$/);
+    expect(channel.map(({ draft }) => draft.buttons.length > 0)).toEqual(
+      channel.map((_, index) => index === channel.length - 1),
+    );
+    expect(channel.every(({ draft }) => !draft.streaming)).toBe(true);
+  });
+
+  test("leaves its messages to whoever goes on with them, without a call in flight", async () => {
+    const { options, setTrouble, until, channel, calls } = setUp({ closing: null });
+    const [slow, more] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    setTrouble((call) => (call === "edit" ? slow.promise : undefined));
+    let ended = false;
+    const writing = writeReply(events("One", more.promise, " two", new Error("superseded")), options).then(
+      () => (ended = true),
+    );
+    await until(() => channel.length === 1);
+    more.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    if (calls.includes("edit")) expect(ended).toBe(false);
+    slow.resolve();
+    await writing;
+    expect(channel[0]?.draft.streaming).toBe(true);
+  });
+
+  test("never shows half a character", async () => {
+    const { options, channel, until } = setUp();
+    const rest = Promise.withResolvers<void>();
+    const writing = writeReply(events("ok \ud83d", rest.promise, "\ude00"), options);
+    await until(() => channel.length === 1);
+    expect(channel[0]?.draft.markdown.isWellFormed()).toBe(true);
+    rest.resolve();
+    await writing;
+    expect(channel[0]?.draft.markdown).toBe("ok \ud83d\ude00");
+  });
+});
+
+describe("createProgress", () => {
+  test("leaves nothing behind, however slow the platform was to show it", async () => {
+    const { sink, progress } = fakePlatform();
+    const slow = Promise.withResolvers<void>();
+    const held = { ...sink, progress: async (text: string) => void (await slow.promise, progress.push(text)) };
+    const shown = createProgress(held);
+    shown.show("thinking");
+    shown.show("looking up the time");
+    const cleared = shown.clear();
+    slow.resolve();
+    await cleared;
+    expect(progress.at(-1)).toBe("");
+    expect(progress).not.toContain("looking up the time");
+  });
+
+  test("is best effort: a platform that refuses it does not matter", async () => {
+    const { sink } = fakePlatform();
+    const shown = createProgress({ ...sink, progress: () => Promise.reject(new Error("no")) });
+    shown.show("thinking");
+    await expect(shown.clear()).resolves.toBeUndefined();
+  });
+});
