@@ -1,0 +1,127 @@
+import type { IncomingMessage } from "node:http";
+import { ApiError } from "./errors.ts";
+
+export interface ModelCard {
+  id: string;
+  kind: "chat" | "image";
+  hasTools: boolean;
+  hasVision: boolean;
+}
+
+export interface Account {
+  key: string;
+  models: readonly string[];
+  /** The image endpoint answers 401 to this key as a Bearer token: it takes it by header only. */
+  imageByHeaderOnly: boolean;
+}
+
+export const MODELS: readonly ModelCard[] = [
+  { id: "sandbox-chat", kind: "chat", hasTools: true, hasVision: true },
+  { id: "sandbox-text", kind: "chat", hasTools: false, hasVision: false },
+  { id: "sandbox-image", kind: "image", hasTools: false, hasVision: false },
+];
+
+export const ACCOUNTS: readonly Account[] = [
+  { key: "sk-sandbox-all", models: ["sandbox-chat", "sandbox-text", "sandbox-image"], imageByHeaderOnly: false },
+  { key: "sk-sandbox-chat", models: ["sandbox-chat", "sandbox-text"], imageByHeaderOnly: false },
+  { key: "sk-sandbox-header", models: ["sandbox-chat", "sandbox-text", "sandbox-image"], imageByHeaderOnly: true },
+];
+
+/** Where the image endpoint looks for a key beside `Authorization`. The second is the one that Google's client sends. */
+const IMAGE_KEY_HEADERS = ["x-sandbox-api-key", "x-goog-api-key"] as const;
+
+/** The account of a request that must carry `Authorization: Bearer`. Throws a 401. */
+export function readAccount(request: IncomingMessage): Account {
+  const values = headerValues(request, "authorization");
+  if (values.length === 0) {
+    throw unauthorized(
+      "No API key was sent. Send it in the header Authorization: Bearer <API_KEY>.",
+      "missing_api_key",
+    );
+  }
+  return findAccount(readBearer(values));
+}
+
+/**
+ * The account of a request to the image endpoint: `Authorization: Bearer`, or instead of it one of
+ * `IMAGE_KEY_HEADERS`. Throws a 401, also for more than one of them, because the interface says "instead".
+ */
+export function readImageAccount(request: IncomingMessage): Account {
+  const named = IMAGE_KEY_HEADERS.flatMap((name) => headerValues(request, name));
+  if (named.length === 0) {
+    const account = readAccount(request);
+    if (!account.imageByHeaderOnly) return account;
+    throw unauthorized(
+      `This key is not accepted in Authorization on the image endpoint. Send it in the header ${IMAGE_KEY_HEADERS[0]} instead.`,
+      "invalid_api_key",
+    );
+  }
+  if (named.length > 1 || headerValues(request, "authorization").length > 0) throw ambiguous();
+  return findAccount(named[0] ?? "");
+}
+
+/**
+ * The model a request names. Throws 404 `model_not_found` for a model that does not exist, 403
+ * `model_not_permitted` for one that this key may not use, and 400 for one of the other endpoint.
+ */
+export function requireModel(account: Account, id: string, kind: ModelCard["kind"]): ModelCard {
+  const card = MODELS.find((model) => model.id === id);
+  if (card === undefined) {
+    throw new ApiError(
+      `The model ${JSON.stringify(id)} does not exist. GET /v1/models lists the ones this key may use.`,
+      {
+        status: 404,
+        type: "invalid_request_error",
+        code: "model_not_found",
+        param: "model",
+      },
+    );
+  }
+  if (!account.models.includes(id)) {
+    throw new ApiError(`This key may not use the model ${id}. GET /v1/models lists the ones it may use.`, {
+      status: 403,
+      type: "permission_error",
+      code: "model_not_permitted",
+      param: "model",
+    });
+  }
+  if (card.kind !== kind) throw wrongEndpoint(card);
+  return card;
+}
+
+function wrongEndpoint({ id, kind }: ModelCard): ApiError {
+  const path = kind === "chat" ? "/v1/chat/completions" : `/v1beta/models/${id}:generateContent`;
+  return new ApiError(`The model ${id} does not answer here. It is a model for ${kind}s: use POST ${path}.`, {
+    status: 400,
+    type: "invalid_request_error",
+    code: "model_not_supported",
+    param: "model",
+  });
+}
+
+function readBearer(values: string[]): string {
+  if (values.length > 1) throw ambiguous();
+  const match = /^Bearer +(\S+) *$/i.exec(values[0] ?? "");
+  if (match?.[1] !== undefined) return match[1];
+  throw unauthorized("The header Authorization must have the form Bearer <API_KEY>.", "invalid_api_key");
+}
+
+function findAccount(key: string): Account {
+  const account = ACCOUNTS.find((known) => known.key === key);
+  if (account !== undefined) return account;
+  throw unauthorized("The API key is not known. The sandbox prints its keys when it starts.", "invalid_api_key");
+}
+
+/** Every value as it was sent: `request.headers` keeps only the first of a repeated Authorization. */
+function headerValues(request: IncomingMessage, name: string): string[] {
+  return request.headersDistinct[name] ?? [];
+}
+
+function ambiguous(): ApiError {
+  return unauthorized("The API key was sent more than once. Send it once, in one header.", "ambiguous_api_key");
+}
+
+function unauthorized(message: string, code: string): ApiError {
+  const headers = { "www-authenticate": 'Bearer realm="sandbox"' };
+  return new ApiError(message, { status: 401, type: "authentication_error", code, headers });
+}

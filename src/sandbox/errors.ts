@@ -1,0 +1,50 @@
+/** The `error` object of every error body. */
+export interface ErrorBody {
+  error: { type: string; code: string; message: string; param: string | null };
+}
+
+export interface ApiErrorOptions {
+  status: number;
+  type: string;
+  code: string;
+  param?: string | null;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** A refusal that becomes an HTTP status and an error object. The message is shown to the caller and never quotes a key. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly type: string;
+  readonly code: string;
+  readonly param: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(message: string, options: ApiErrorOptions) {
+    super(message);
+    this.status = options.status;
+    this.type = options.type;
+    this.code = options.code;
+    this.param = options.param ?? null;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** A 400 for a field, or for the whole body when `param` is null. */
+export function toInvalidRequest(message: string, code: string, param: string | null): ApiError {
+  return new ApiError(message, { status: 400, type: "invalid_request_error", code, param });
+}
+
+/** The 429 of the interface: its type, its code, its form of message, no param. */
+export function toRateLimited(model: string, headers: Readonly<Record<string, string>>): ApiError {
+  return new ApiError(`rate limit exceeded for model ${model}`, {
+    status: 429,
+    type: "rate_limit_error",
+    code: "rate_limit_exceeded",
+    headers,
+  });
+}
+
+export function toErrorBody({ type, code, message, param }: ApiError): ErrorBody {
+  return { error: { type, code, message, param } };
+}

@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { toInvalidRequest } from "./errors.ts";
+import { checkFields, toParam } from "./field-check.ts";
+
+export const ASPECT_RATIOS = ["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"] as const;
+export const IMAGE_SIZES = ["1K", "2K", "4K"] as const;
+const MAX_REFERENCES = 16;
+
+const mimeType = z
+  .string()
+  .regex(/^image\/[a-z0-9.+-]+$/, "must be the type of a picture in lower case, such as image/png.");
+const displayName = z.string().nullish();
+
+const part = z
+  .strictObject({
+    text: z.string().min(1).optional(),
+    fileData: z.strictObject({ mimeType, fileUri: z.string().min(1), displayName }).optional(),
+    inlineData: z.strictObject({ mimeType, data: z.string().min(1), displayName }).optional(),
+  })
+  .refine((fields) => Object.values(fields).filter((value) => value !== undefined).length === 1, {
+    error: "must have exactly one of text, fileData and inlineData.",
+  });
+
+const content = z.strictObject({ role: z.enum(["user", "model"]).nullish(), parts: z.array(part).min(1) });
+
+/** What Google's client may send beside the interface's fields: checked for its type, then without effect. */
+const beyond = {
+  temperature: z.number().min(0).max(2).nullish(),
+  topP: z.number().min(0).max(1).nullish(),
+  topK: z.number().min(0).nullish(),
+  seed: z.int().nullish(),
+  candidateCount: z.literal(1).nullish(),
+  maxOutputTokens: z.int().min(1).nullish(),
+  stopSequences: z.array(z.string()).nullish(),
+};
+
+const imageRequest = z.strictObject({
+  contents: z.array(content).min(1),
+  generationConfig: z
+    .strictObject({
+      // The interface calls it required and gives it a default: whoever leaves it away gets the default.
+      responseModalities: z
+        .array(z.enum(["TEXT", "IMAGE"]))
+        .min(1)
+        .nullish(),
+      imageConfig: z
+        .strictObject({ aspectRatio: z.enum(ASPECT_RATIOS).nullish(), imageSize: z.enum(IMAGE_SIZES).nullish() })
+        .nullish(),
+      ...beyond,
+    })
+    .nullish(),
+  systemInstruction: z
+    .strictObject({ role: z.string().nullish(), parts: z.array(z.strictObject({ text: z.string() })).min(1) })
+    .nullish(),
+  safetySettings: z.array(z.unknown()).nullish(),
+});
+
+export interface Reference {
+  /** The part it stands in, as error objects write it. */
+  param: string;
+  /** As declared; not yet compared with the bytes. */
+  mimeType: string;
+  source: { type: "uri"; uri: string } | { type: "inline"; data: string };
+}
+
+export interface SandboxImageRequest {
+  /** The texts of all parts. */
+  prompt: string;
+  /** In the order they were sent. */
+  references: Reference[];
+  hasImage: boolean;
+  hasText: boolean;
+  aspectRatio: (typeof ASPECT_RATIOS)[number];
+  imageSize: (typeof IMAGE_SIZES)[number];
+}
+
+/** Checks the whole request and puts in the defaults of the interface. Throws a 400. */
+export function readImageRequest(body: Record<string, unknown>): SandboxImageRequest {
+  const { contents, generationConfig } = checkFields(imageRequest, body);
+  const parts = contents.flatMap((content, at) =>
+    content.parts.map((part, index) => ({ part, path: ["contents", at, "parts", index] })),
+  );
+  const texts = parts.flatMap(({ part }) => (part.text === undefined ? [] : [part.text]));
+  if (texts.length === 0) {
+    const param = "contents[0].parts";
+    throw toInvalidRequest(
+      `${param} must have a part with text: the instruction for the picture.`,
+      "missing_required_parameter",
+      param,
+    );
+  }
+  const references = parts.flatMap(({ part, path }) => readReference(part, toParam(path)));
+  if (references.length > MAX_REFERENCES) {
+    const message = `contents has ${references.length} reference pictures; at most ${MAX_REFERENCES} are taken.`;
+    throw toInvalidRequest(message, "array_above_max_length", "contents");
+  }
+  const modalities = generationConfig?.responseModalities ?? ["TEXT", "IMAGE"];
+  return {
+    prompt: texts.join("\n"),
+    references,
+    hasImage: modalities.includes("IMAGE"),
+    hasText: modalities.includes("TEXT"),
+    aspectRatio: generationConfig?.imageConfig?.aspectRatio ?? "1:1",
+    imageSize: generationConfig?.imageConfig?.imageSize ?? "1K",
+  };
+}
+
+function readReference({ fileData, inlineData }: z.infer<typeof part>, param: string): Reference[] {
+  if (fileData) {
+    return [
+      { param: `${param}.fileData`, mimeType: fileData.mimeType, source: { type: "uri", uri: fileData.fileUri } },
+    ];
+  }
+  if (!inlineData) return [];
+  return [
+    { param: `${param}.inlineData`, mimeType: inlineData.mimeType, source: { type: "inline", data: inlineData.data } },
+  ];
+}

@@ -1,0 +1,102 @@
+import { createHash, randomUUID } from "node:crypto";
+import { readImageAccount, requireModel } from "./access.ts";
+import { readDirections } from "./directions.ts";
+import { drawPicture, toPixelSize } from "./drawing.ts";
+import { toInvalidRequest } from "./errors.ts";
+import { type Exchange, type Handler, meetFault, readAskedModel } from "./exchange.ts";
+import type { FaultName } from "./faults.ts";
+import { type Reference, readImageRequest, type SandboxImageRequest } from "./image-request.ts";
+import { readJsonBody } from "./json-body.ts";
+import { decodeBase64, fetchFile, type Picture, readPicture } from "./pictures.ts";
+import { playScript, toJsonScript } from "./script.ts";
+import { applyToScript } from "./script-faults.ts";
+import { countTokens } from "./tokens.ts";
+
+/** How long a picture takes whose prompt says "slowly". */
+const SLOW_MS = 5000;
+/** Counted for every picture, drawn or shown. */
+const PICTURE_TOKENS = 258;
+
+/**
+ * `POST /v1beta/models/{model}:generateContent`. Checked in the order of chat completions; the references are
+ * fetched last and one after another, in their order.
+ */
+export const generateImage: Handler = async (exchange) => {
+  const { request, response, parameters, signal, context } = exchange;
+  const account = readImageAccount(request);
+  const asked = readImageRequest(await readJsonBody(request));
+  const { id, fault: askedFault } = readAskedModel(parameters[0] ?? "", request, null);
+  const model = requireModel(account, id, "image");
+  context.rateLimit.count(account.key, model.id);
+
+  const directions = readDirections([{ role: "user", content: asked.prompt }]);
+  const fingerprint = createHash("sha256").update(JSON.stringify(asked)).digest("hex");
+  const fault = meetFault(askedFault ?? directions.fault, model.id, fingerprint, context);
+
+  const references: Picture[] = [];
+  for (const reference of asked.references) references.push(await loadReference(reference, exchange));
+  const prompt = directions.fault === undefined ? asked.prompt : directions.text;
+  const png = asked.hasImage ? await drawPicture({ ...asked, prompt, references }) : undefined;
+
+  const body = toBody(model.id, asked, toParts(asked, png, fault?.name));
+  const script = toJsonScript(body, /\bslowly\b/i.test(prompt) ? SLOW_MS : 0);
+  context.log.debug(
+    { id: body.responseId, model: model.id, fault: fault?.name, references: references.length },
+    "sandbox picture",
+  );
+  await playScript(
+    fault === undefined ? script : applyToScript(script, fault),
+    response,
+    context.tokensPerSecond,
+    signal,
+  );
+};
+
+/** A reference picture, really fetched. Throws a 400 when it cannot be reached or is not of its declared type. */
+async function loadReference({ param, mimeType, source }: Reference, { context, signal }: Exchange): Promise<Picture> {
+  const place = `${param}.${source.type === "uri" ? "fileUri" : "data"}`;
+  const bytes =
+    source.type === "uri"
+      ? await fetchFile(source.uri, place, context.trustedFileOrigins, signal)
+      : decodeBase64(source.data, place);
+  const picture = await readPicture(bytes, undefined, place);
+  if (picture.mimeType === mimeType) return picture;
+  const message = `${param}.mimeType is ${mimeType}, but the picture's bytes are ${picture.mimeType}.`;
+  throw toInvalidRequest(message, "mime_type_mismatch", `${param}.mimeType`);
+}
+
+function toParts(asked: SandboxImageRequest, png: Buffer | undefined, fault: FaultName | undefined): object[] {
+  const text = { text: describeDrawing(asked, png !== undefined) };
+  if (png === undefined || fault === "no-image") return [text];
+  const data = (fault === "not-an-image" ? Buffer.from("<!doctype html><p>This is no picture.</p>") : png).toString(
+    "base64",
+  );
+  const image =
+    fault === "snake-case"
+      ? { inline_data: { mime_type: "image/png", data } }
+      : { inlineData: { mimeType: "image/png", data } };
+  return asked.hasText ? [text, image] : [image];
+}
+
+function describeDrawing(asked: SandboxImageRequest, isDrawn: boolean): string {
+  if (!isDrawn) return "You asked for words only, so there is no picture. Add IMAGE to responseModalities to get one.";
+  const { widthPx, heightPx } = toPixelSize(asked.aspectRatio, asked.imageSize);
+  const count = asked.references.length;
+  const from =
+    count === 0 ? "from your words" : `from your words and ${count} reference picture${count === 1 ? "" : "s"}`;
+  return `Here is a picture of ${widthPx} × ${heightPx} pixels, drawn ${from}.`;
+}
+
+function toBody(model: string, { prompt, references }: SandboxImageRequest, parts: object[]) {
+  const promptTokens = countTokens(prompt) + references.length * PICTURE_TOKENS;
+  return {
+    candidates: [{ content: { role: "model", parts }, finishReason: "STOP", index: 0 }],
+    usageMetadata: {
+      promptTokenCount: promptTokens,
+      candidatesTokenCount: PICTURE_TOKENS,
+      totalTokenCount: promptTokens + PICTURE_TOKENS,
+    },
+    modelVersion: model,
+    responseId: randomUUID(),
+  };
+}

@@ -1,0 +1,82 @@
+import type { IncomingMessage } from "node:http";
+import { ApiError, toInvalidRequest } from "./errors.ts";
+
+/** A request may carry a few reference pictures as base64, so the cap is generous. */
+export const MAX_BODY_BYTES = 20 * 1024 * 1024;
+
+/**
+ * Reads a JSON object. Throws 415 for another content type or an encoded body, 413 above `MAX_BODY_BYTES`
+ * and 400 for anything that is not one JSON object in UTF-8. Rejects when the caller leaves.
+ */
+export async function readJsonBody(request: IncomingMessage): Promise<Record<string, unknown>> {
+  requireJsonType(request);
+  const bytes = await readBytes(request);
+  if (bytes.length === 0) throw toInvalidRequest("The body is empty. Send a JSON object.", "invalid_json", null);
+  const body = parseJson(bytes);
+  if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
+  throw toInvalidRequest(`The body must be a JSON object, not ${describeType(body)}.`, "invalid_type", null);
+}
+
+/** The name of a JSON value's type with its article, as error messages use it. */
+export function describeType(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return "an object";
+  return `a ${typeof value}`;
+}
+
+function requireJsonType({ headers }: IncomingMessage): void {
+  const type = headers["content-type"];
+  if (type === undefined || !/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
+    const sent = type === undefined ? "none was sent" : `not ${JSON.stringify(type)}`;
+    throw unsupported(`The header Content-Type must be application/json; ${sent}.`, "unsupported_content_type");
+  }
+  const encoding = headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") {
+    throw unsupported("The body must not be compressed: leave Content-Encoding away.", "unsupported_content_encoding");
+  }
+}
+
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
+  if (Number(request.headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw tooLarge(request);
+  const parts: Buffer[] = [];
+  let sizeBytes = 0;
+  // `for await` would destroy the socket when it is left early, and with it the answer that says why.
+  return await new Promise((resolve, reject) => {
+    request.on("data", (part: Buffer) => {
+      sizeBytes += part.length;
+      if (sizeBytes <= MAX_BODY_BYTES) {
+        parts.push(part);
+        return;
+      }
+      request.removeAllListeners("data");
+      reject(tooLarge(request));
+    });
+    request.on("end", () => resolve(Buffer.concat(parts)));
+    request.on("error", reject);
+    request.on("close", () => reject(new Error("The caller left while sending its body.")));
+  });
+}
+
+function tooLarge(request: IncomingMessage): ApiError {
+  // What still arrives is read and dropped, so that the caller gets to read the answer; the server's time limit ends it.
+  request.resume();
+  return new ApiError(`The body is larger than ${MAX_BODY_BYTES} bytes.`, {
+    status: 413,
+    type: "invalid_request_error",
+    code: "request_too_large",
+  });
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? error.message : "it is not UTF-8";
+    throw toInvalidRequest(`The body is not valid JSON: ${reason}`, "invalid_json", null);
+  }
+}
+
+function unsupported(message: string, code: string): ApiError {
+  return new ApiError(message, { status: 415, type: "invalid_request_error", code });
+}

@@ -1,0 +1,31 @@
+import { ACCOUNTS, type Account, MODELS, readAccount, requireModel } from "./access.ts";
+import { type Handler, sendJson } from "./exchange.ts";
+
+/** When the sandbox's models came into being, Unix seconds: a fixed date, so that lists compare equal. */
+const CREATED = 1_767_225_600;
+
+/** `GET /v1/models`: the models this key may use, none else. */
+export const listModels: Handler = async ({ request, response }) => {
+  const account = readAccount(request);
+  sendJson(response, { object: "list", data: account.models.map(toEntry) });
+};
+
+/** `GET /v1/models/{model}`: one of them. */
+export const showModel: Handler = async ({ request, response, parameters: [id = ""] }) => {
+  const account = readAccount(request);
+  const kind = MODELS.find((model) => model.id === id)?.kind ?? "chat";
+  sendJson(response, toEntry(requireModel(account, id, kind).id));
+};
+
+function toEntry(id: string): { id: string; object: "model"; created: number; owned_by: string } {
+  return { id, object: "model", created: CREATED, owned_by: "sandbox" };
+}
+
+/** One line per key for whoever starts the sandbox: the keys are public, they open nothing else. */
+export function describeAccounts(): string[] {
+  return ACCOUNTS.map((account) => `${account.key}  ${describeAccount(account)}`);
+}
+
+function describeAccount({ models, imageByHeaderOnly }: Account): string {
+  return imageByHeaderOnly ? `${models.join(", ")} (images only with x-sandbox-api-key)` : models.join(", ");
+}

@@ -1,0 +1,127 @@
+import { fileTypeFromBuffer } from "file-type";
+import sharp from "sharp";
+import type { SandboxMessage } from "./chat-request.ts";
+import { describeColors } from "./colors.ts";
+import { type ApiError, toInvalidRequest } from "./errors.ts";
+import type { Exchange } from "./exchange.ts";
+import { fetchRemoteFile, MAX_FILE_BYTES, RemoteFileError } from "./remote-file.ts";
+import { imageUrls } from "./tokens.ts";
+
+/** In one conversation: each may have to be fetched. */
+const MAX_PICTURES = 50;
+const MAX_PIXELS = 50_000_000;
+const TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+const ABOUT_PICTURES = /\b(?:image|picture|photo|screenshot|see|colou?rs?|look)s?\b|画像|写真|何が見え/i;
+
+export interface Picture {
+  bytes: Buffer;
+  /** As the bytes say. */
+  mimeType: string;
+  widthPx: number;
+  heightPx: number;
+}
+
+/**
+ * Reads every picture of a conversation and says what is in those of the last user message, or, when the words ask
+ * about a picture, in the latest ones. Undefined when there is nothing to describe. Throws a 400 that names the part.
+ */
+export async function describePictures(
+  messages: readonly SandboxMessage[],
+  words: string,
+  exchange: Exchange,
+): Promise<string | undefined> {
+  requireFew(messages);
+  const shown: { messageIndex: number; picture: Picture }[] = [];
+  for (const [messageIndex, { content }] of messages.entries()) {
+    if (typeof content === "string") continue;
+    for (const [partIndex, part] of (content ?? []).entries()) {
+      if (part.type !== "image_url") continue;
+      const param = `messages[${messageIndex}].content[${partIndex}].image_url.url`;
+      shown.push({ messageIndex, picture: await loadPicture(part.image_url.url, param, exchange) });
+    }
+  }
+  const latest = shown.at(-1)?.messageIndex;
+  const isNew = latest === messages.findLastIndex(({ role }) => role === "user");
+  if (latest === undefined || (!isNew && !ABOUT_PICTURES.test(words))) return undefined;
+  return await describe(shown.filter(({ messageIndex }) => messageIndex === latest).map(({ picture }) => picture));
+}
+
+function requireFew(messages: readonly SandboxMessage[]): void {
+  const count = messages.reduce((sum, message) => sum + imageUrls(message).length, 0);
+  if (count <= MAX_PICTURES) return;
+  const rule = `messages show ${count} pictures; at most ${MAX_PICTURES} are taken.`;
+  throw toInvalidRequest(rule, "array_above_max_length", "messages");
+}
+
+async function describe(pictures: Picture[]): Promise<string> {
+  const lines: string[] = [];
+  for (const { bytes, mimeType, widthPx, heightPx } of pictures) {
+    const format = mimeType.replace("image/", "").toUpperCase();
+    lines.push(`${format}, ${widthPx} × ${heightPx} pixels, mostly ${await describeColors(bytes)}`);
+  }
+  if (lines.length === 1) return `I see one picture: ${lines[0]}.`;
+  return [`I see ${lines.length} pictures:`, lines.map((line, index) => `${index + 1}. ${line}`).join("\n")].join(
+    "\n\n",
+  );
+}
+
+/** A picture from a data URL or from the public network. Throws a 400 that names `param`. */
+async function loadPicture(url: string, param: string, { context, signal }: Exchange): Promise<Picture> {
+  const data = /^data:([^;,]*)(;base64)?,(.*)$/s.exec(url);
+  if (data === null)
+    return await readPicture(await fetchFile(url, param, context.trustedFileOrigins, signal), undefined, param);
+  const [, declared = "", encoding, text = ""] = data;
+  if (encoding === undefined)
+    throw toPictureError("must be base64: a data URL of the form data:image/png;base64,…", param);
+  return await readPicture(decodeBase64(text, param), declared, param);
+}
+
+/** The bytes behind a URL that must be public. Throws a 400 that names `param`. */
+export async function fetchFile(
+  url: string,
+  param: string,
+  trusted: readonly string[],
+  signal: AbortSignal,
+): Promise<Buffer> {
+  try {
+    return await fetchRemoteFile(url, trusted, signal);
+  } catch (error) {
+    if (!(error instanceof RemoteFileError)) throw error;
+    throw toInvalidRequest(`The file of ${param} ${error.message}`, "file_not_reachable", param);
+  }
+}
+
+export function decodeBase64(text: string, param: string): Buffer {
+  if (text === "" || text.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) {
+    throw toPictureError("is not valid base64.", param);
+  }
+  return Buffer.from(text, "base64");
+}
+
+/** Checks a picture by its bytes: a known type, the declared one if there is one, and really readable. */
+export async function readPicture(bytes: Buffer, declared: string | undefined, param: string): Promise<Picture> {
+  if (bytes.length > MAX_FILE_BYTES) throw toPictureError(`is larger than ${MAX_FILE_BYTES} bytes.`, param);
+  const mimeType = (await fileTypeFromBuffer(bytes))?.mime ?? "unknown";
+  if (!TYPES.includes(mimeType))
+    throw toPictureError(`is of type ${mimeType}; it must be one of ${TYPES.join(", ")}.`, param);
+  if (declared !== undefined && declared !== mimeType) {
+    throw toInvalidRequest(
+      `${param} is declared as ${JSON.stringify(declared)}, but its bytes are ${mimeType}.`,
+      "mime_type_mismatch",
+      param,
+    );
+  }
+  try {
+    const image = sharp(bytes, { limitInputPixels: MAX_PIXELS });
+    const { width, height } = await image.metadata();
+    // The head may be whole and the rest damaged: only decoding tells.
+    await image.resize(1, 1, { fit: "fill" }).raw().toBuffer();
+    return { bytes, mimeType, widthPx: width, heightPx: height };
+  } catch {
+    throw toPictureError("cannot be read: it is damaged or has too many pixels.", param);
+  }
+}
+
+function toPictureError(rule: string, param: string): ApiError {
+  return toInvalidRequest(`${param} ${rule}`, "invalid_image", param);
+}

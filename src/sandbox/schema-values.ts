@@ -1,0 +1,134 @@
+import { readEvidence, usualValue } from "./schema-evidence.ts";
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** What values are made from. */
+export interface ValueSource {
+  /** The user's words, searched for values that fit. */
+  words: string;
+  /** What a free text becomes where the words hold none. */
+  text: string;
+}
+
+/** Deeper schemas are left empty: recursive ones would never end. */
+const MAX_DEPTH = 8;
+
+/**
+ * A value that a JSON schema allows. Objects get what they require, and of the rest what the words plainly say.
+ * Knows types, enum, const, default, anyOf, oneOf, allOf, local $ref, bounds and the usual formats; not patterns.
+ */
+export function fillSchema(schema: Schema, source: ValueSource): unknown {
+  return fill(schema, "", source, { root: schema, depth: 0 });
+}
+
+interface Place {
+  root: Schema;
+  depth: number;
+}
+
+function fill(given: Schema, name: string, source: ValueSource, place: Place): unknown {
+  const schema = resolve(given, place);
+  if ("const" in schema) return schema["const"];
+  if (Array.isArray(schema["enum"])) return pickOption(schema["enum"], source.words);
+  switch (typeOf(schema)) {
+    case "object":
+      return fillObject(schema, source, place);
+    case "array":
+      return fillArray(schema, name, source, place);
+    case "integer":
+    case "number":
+      return fillNumber(schema, name, source.words);
+    case "boolean":
+      return "default" in schema
+        ? schema["default"]
+        : !new RegExp(`\\bno(?:t|n-| )\\s*${escape(name)}\\b`, "i").test(source.words);
+    case "null":
+      return null;
+    default:
+      return fillString(schema, name, source);
+  }
+}
+
+function fillObject(schema: Schema, source: ValueSource, { root, depth }: Place): Record<string, unknown> {
+  const properties = toRecord(schema["properties"]);
+  const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
+  if (depth >= MAX_DEPTH) return {};
+  const entries = Object.entries(properties).flatMap(([key, property]): [string, unknown][] => {
+    const inner = { root, depth: depth + 1 };
+    const wanted = required.has(key) || isEvident(resolve(toRecord(property), inner), key, source.words);
+    return wanted ? [[key, fill(toRecord(property), key, source, inner)]] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
+function isEvident(schema: Schema, name: string, words: string): boolean {
+  if (Array.isArray(schema["enum"])) return schema["enum"].some((option) => isSpoken(option, words));
+  return readEvidence(name, typeOf(schema), words, schema["format"]) !== undefined;
+}
+
+function fillArray(schema: Schema, name: string, source: ValueSource, { root, depth }: Place): unknown[] {
+  const length = Math.max(typeof schema["minItems"] === "number" ? schema["minItems"] : 1, 0);
+  const max = typeof schema["maxItems"] === "number" ? schema["maxItems"] : length;
+  if (depth >= MAX_DEPTH) return [];
+  const item = () => fill(toRecord(schema["items"]), name, source, { root, depth: depth + 1 });
+  return Array.from({ length: Math.min(length, max, 100) }, item);
+}
+
+function fillNumber(schema: Schema, name: string, words: string): number {
+  const spoken = Number(readEvidence(name, "number", words, undefined) ?? schema["default"] ?? schema["minimum"] ?? 1);
+  const low = typeof schema["minimum"] === "number" ? schema["minimum"] : Number.NEGATIVE_INFINITY;
+  const high = typeof schema["maximum"] === "number" ? schema["maximum"] : Number.POSITIVE_INFINITY;
+  const value = Math.min(high, Math.max(low, spoken));
+  return typeOf(schema) === "integer" ? Math.round(value) : value;
+}
+
+function fillString(schema: Schema, name: string, { words, text }: ValueSource): string {
+  const evidence = readEvidence(name, "string", words, schema["format"]);
+  const value =
+    evidence ??
+    (typeof schema["default"] === "string" ? schema["default"] : (usualValue(name, schema["format"]) ?? text));
+  const min = typeof schema["minLength"] === "number" ? schema["minLength"] : 0;
+  const max = typeof schema["maxLength"] === "number" ? schema["maxLength"] : Number.POSITIVE_INFINITY;
+  return value.padEnd(min, ".").slice(0, max);
+}
+
+function pickOption(options: unknown[], words: string): unknown {
+  return options.find((option) => isSpoken(option, words)) ?? options[0];
+}
+
+function isSpoken(option: unknown, words: string): boolean {
+  return typeof option === "string" && new RegExp(`(?<![\\w-])${escape(option)}(?![\\w-])`, "i").test(words);
+}
+
+/** Follows local references and takes the first of several forms. */
+function resolve(schema: Schema, { root, depth }: Place): Schema {
+  const reference = schema["$ref"];
+  if (typeof reference === "string" && depth < MAX_DEPTH) {
+    const target = reference.replace(/^#\/?/, "").split("/").filter(Boolean);
+    return resolve(toRecord(target.reduce<unknown>((value, key) => toRecord(value)[key], root)), {
+      root,
+      depth: depth + 1,
+    });
+  }
+  const forms = schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"];
+  if (!Array.isArray(forms) || depth >= MAX_DEPTH) return schema;
+  const form = forms.map(toRecord).find((candidate) => candidate["type"] !== "null");
+  return form === undefined
+    ? schema
+    : resolve({ ...schema, anyOf: undefined, oneOf: undefined, allOf: undefined, ...form }, { root, depth: depth + 1 });
+}
+
+function typeOf(schema: Schema): string {
+  const type = schema["type"];
+  const [first] = Array.isArray(type) ? type.filter((name) => name !== "null") : [type];
+  if (typeof first === "string") return first;
+  return "properties" in schema ? "object" : "items" in schema ? "array" : "string";
+}
+
+function toRecord(value: unknown): Schema {
+  return typeof value === "object" && value !== null ? (value as Schema) : {};
+}
+
+function escape(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}

@@ -1,0 +1,143 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Logger } from "pino";
+import { completeChat } from "./chat.ts";
+import { ApiError, toErrorBody } from "./errors.ts";
+import { type Handler, type SandboxContext, sendJson } from "./exchange.ts";
+import { generateImage } from "./images.ts";
+import { listModels, showModel } from "./models.ts";
+import { createRateLimit } from "./rate-limit.ts";
+
+export interface SandboxOptions {
+  host: string;
+  /** 0 takes any free port. */
+  port: number;
+  log: Logger;
+  /** For each key and model by itself; `Infinity` lifts the limit. */
+  requestsPerMinute?: number;
+  /** Speed of answers where the user's words ask for none; `Infinity` sends as fast as it is read. */
+  tokensPerSecond?: number;
+  /** Origins (`http://127.0.0.1:3000`) whose files may be fetched although their address is private. */
+  trustedFileOrigins?: readonly string[];
+}
+
+export interface Sandbox {
+  /** The `{base_url}` of the interface. */
+  url: string;
+  /** Cuts every open answer and stops. Resolves when the port is free. */
+  close(): Promise<void>;
+}
+
+const REQUESTS_PER_MINUTE = 3000;
+/** Slow enough to be seen growing, fast enough not to be waited for. */
+const TOKENS_PER_SECOND = 60;
+const REQUEST_TIMEOUT_MS = 60_000;
+
+interface Route {
+  method: "GET" | "POST";
+  pattern: RegExp;
+  handle: Handler;
+}
+
+const ROUTES: readonly Route[] = [
+  { method: "GET", pattern: /^\/healthz$/, handle: async ({ response }) => sendJson(response, { status: "ok" }) },
+  { method: "GET", pattern: /^\/v1\/models$/, handle: listModels },
+  { method: "POST", pattern: /^\/v1\/chat\/completions$/, handle: completeChat },
+  // Google's client calls the same method under /v1.
+  { method: "POST", pattern: /^\/v1(?:beta)?\/models\/([^/]+):generateContent$/, handle: generateImage },
+  { method: "GET", pattern: /^\/v1\/models\/([^/:]+)$/, handle: showModel },
+];
+
+/** Starts the gateway of the interface with deterministic models of its own. Rejects when the address cannot be listened on. */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { host, port, log } = options;
+  const context: SandboxContext = {
+    log,
+    rateLimit: createRateLimit(options.requestsPerMinute ?? REQUESTS_PER_MINUTE, () => performance.now()),
+    tokensPerSecond: options.tokensPerSecond ?? TOKENS_PER_SECOND,
+    trustedFileOrigins: options.trustedFileOrigins ?? [],
+    metOnce: new Set(),
+  };
+  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
+    void serve(request, response, context);
+  });
+  server.listen(port, host);
+  await once(server, "listening");
+  const address = server.address() as AddressInfo;
+
+  return {
+    url: `http://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}`,
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, context: SandboxContext): Promise<void> {
+  const left = new AbortController();
+  response.on("close", () => left.abort());
+  response.on("error", () => left.abort());
+  try {
+    const { handle, parameters } = findRoute(request);
+    await handle({ request, response, parameters, signal: left.signal, context });
+  } catch (error) {
+    // Whoever has left gets no answer, and leaving is not a failure of the server's.
+    if (left.signal.aborted || request.socket.destroyed) context.log.debug("the caller left");
+    else refuse(response, error, context.log);
+  }
+}
+
+function findRoute({ method, url = "/" }: IncomingMessage): { handle: Handler; parameters: string[] } {
+  const path = url.split("?", 1)[0] ?? "/";
+  const routes = ROUTES.filter(({ pattern }) => pattern.test(path));
+  const route = routes.find((candidate) => candidate.method === method);
+  if (route !== undefined) {
+    return { handle: route.handle, parameters: (route.pattern.exec(path) ?? []).slice(1).map(decode) };
+  }
+  if (routes.length === 0) {
+    throw new ApiError(`There is nothing at ${method} ${path.slice(0, 200)}.`, {
+      status: 404,
+      type: "invalid_request_error",
+      code: "unknown_path",
+    });
+  }
+  const allow = routes.map((candidate) => candidate.method).join(", ");
+  throw new ApiError(`${method} is not allowed here. Use ${allow}.`, {
+    status: 405,
+    type: "invalid_request_error",
+    code: "method_not_allowed",
+    headers: { allow },
+  });
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function refuse(response: ServerResponse, error: unknown, log: Logger): void {
+  const refusal = error instanceof ApiError ? error : toInternalError(error, log);
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  response.statusCode = refusal.status;
+  for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
+  sendJson(response, toErrorBody(refusal));
+}
+
+function toInternalError(error: unknown, log: Logger): ApiError {
+  log.error({ err: error }, "the sandbox failed on a request");
+  return new ApiError("The sandbox failed on this request. Its log says why.", {
+    status: 500,
+    type: "server_error",
+    code: "internal_error",
+  });
+}

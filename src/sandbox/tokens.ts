@@ -1,0 +1,72 @@
+import { estimateTokenCount } from "tokenx";
+import type { SandboxChatRequest, SandboxMessage } from "./chat-request.ts";
+
+/** Tokens that a message costs beside its text. */
+const MESSAGE_TOKENS = 4;
+const IMAGE_TOKENS = 85;
+
+/** About what one token is: a short run of letters with the space before it, one Japanese character, one mark. */
+const TOKEN =
+  /\s?(?:[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}\p{M}]{1,6}|[^\s\p{L}\p{N}\p{M}])|\s/gsu;
+
+/** Pieces grow from one to three tokens and begin again, so that a reader sees uneven steps, the same every time. */
+const TOKENS_PER_PIECE = [1, 2, 3, 2];
+
+export interface Piece {
+  text: string;
+  tokens: number;
+}
+
+export function countTokens(text: string): number {
+  return text === "" ? 0 : estimateTokenCount(text);
+}
+
+/** Cuts a text into the pieces a stream sends. Joined they are the text; no code point is ever parted. */
+export function splitPieces(text: string): Piece[] {
+  const tokens = text.match(TOKEN) ?? [];
+  const pieces: Piece[] = [];
+  for (let at = 0; at < tokens.length; ) {
+    const take = TOKENS_PER_PIECE[pieces.length % TOKENS_PER_PIECE.length] ?? 1;
+    const part = tokens.slice(at, at + take);
+    pieces.push({ text: part.join(""), tokens: part.length });
+    at += take;
+  }
+  return pieces;
+}
+
+/** The longest beginning of a text, in whole tokens, that counts as at most `maxTokens`. */
+export function cutToTokens(text: string, maxTokens: number): string {
+  if (countTokens(text) <= maxTokens) return text;
+  const tokens = text.match(TOKEN) ?? [];
+  let low = 0;
+  let high = tokens.length;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (countTokens(tokens.slice(0, middle).join("")) <= maxTokens) low = middle;
+    else high = middle - 1;
+  }
+  return tokens.slice(0, low).join("");
+}
+
+/** Estimated tokens of everything the model is shown: messages, pictures, tool definitions. */
+export function countPromptTokens({ messages, tools }: SandboxChatRequest): number {
+  const shown = messages.reduce((sum, message) => sum + countMessage(message), 0);
+  return shown + (tools ? countTokens(JSON.stringify(tools)) : 0);
+}
+
+function countMessage(message: SandboxMessage): number {
+  const calls = message.role === "assistant" && message.tool_calls ? JSON.stringify(message.tool_calls) : "";
+  const images = imageUrls(message).length;
+  return MESSAGE_TOKENS + countTokens(textOf(message)) + countTokens(calls) + images * IMAGE_TOKENS;
+}
+
+/** A message's text, its text parts joined. */
+export function textOf({ content }: SandboxMessage): string {
+  if (typeof content === "string") return content;
+  return (content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}
+
+export function imageUrls({ content }: SandboxMessage): string[] {
+  if (typeof content === "string") return [];
+  return (content ?? []).flatMap((part) => (part.type === "image_url" ? [part.image_url.url] : []));
+}

@@ -1,0 +1,122 @@
+import { request as httpRequest } from "node:http";
+import { describe, expect, test } from "vitest";
+import { ask, JSON_HEADERS, post, refusalOf, start } from "./sandbox.ts";
+
+const IMAGE = { contents: [{ parts: [{ text: "a star" }] }] };
+const noKey = { "content-type": "application/json" };
+
+describe("authentication", () => {
+  test("every request carries the key in Authorization: Bearer", async () => {
+    const sandbox = await start();
+    const withoutKey = await refusalOf(fetch(`${sandbox.url}/v1/models`));
+    expect(withoutKey).toMatchObject({
+      status: 401,
+      type: "authentication_error",
+      code: "missing_api_key",
+      param: null,
+    });
+    const response = await fetch(`${sandbox.url}/v1/models`, { headers: { authorization: "Bearer sk-sandbox-all" } });
+    expect(response.status).toBe(200);
+  });
+
+  test.each(["Bearer sk-unknown", "Basic c2s6", "sk-sandbox-all", "Bearer", "Bearer sk-sandbox-all x"])(
+    "refuses Authorization: %s",
+    async (authorization) => {
+      const sandbox = await start();
+      const refusal = await refusalOf(ask(sandbox, "hi", {}, { authorization }));
+      expect(refusal).toMatchObject({ status: 401, type: "authentication_error", code: "invalid_api_key" });
+      expect(refusal.message).not.toMatch(/sk-/);
+    },
+  );
+
+  test("refuses a key that is sent twice", async () => {
+    const sandbox = await start();
+    const status = await new Promise((resolve, reject) => {
+      const headers = [
+        "authorization",
+        "Bearer sk-sandbox-all",
+        "authorization",
+        "Bearer sk-sandbox-chat",
+        "host",
+        "x",
+      ];
+      httpRequest(`${sandbox.url}/v1/models`, { headers }, (response) => resolve(response.resume().statusCode))
+        .on("error", reject)
+        .end();
+    });
+    expect(status).toBe(401);
+  });
+
+  test("the chat endpoint takes no other header", async () => {
+    const sandbox = await start();
+    const headers = { ...noKey, "x-sandbox-api-key": "sk-sandbox-all" };
+    const body = JSON.stringify({ model: "sandbox-chat", messages: [{ role: "user", content: "hi" }] });
+    const response = await fetch(`${sandbox.url}/v1/chat/completions`, { method: "POST", headers, body });
+    expect(response.status).toBe(401);
+  });
+
+  test("the image endpoint answers 401 to the header-only key as Bearer, and takes it in the vendor header", async () => {
+    const sandbox = await start();
+    const url = `${sandbox.url}/v1beta/models/sandbox-image:generateContent`;
+    const refusal = await refusalOf(post(url, IMAGE, { authorization: "Bearer sk-sandbox-header" }));
+    expect(refusal).toMatchObject({ status: 401, type: "authentication_error" });
+    for (const name of ["x-sandbox-api-key", "x-goog-api-key"]) {
+      const headers = { ...noKey, [name]: "sk-sandbox-header" };
+      expect((await fetch(url, { method: "POST", headers, body: JSON.stringify(IMAGE) })).status).toBe(200);
+    }
+  });
+
+  test("the vendor header stands instead of Authorization, not beside it", async () => {
+    const sandbox = await start();
+    const url = `${sandbox.url}/v1beta/models/sandbox-image:generateContent`;
+    const refusal = await refusalOf(post(url, IMAGE, { "x-sandbox-api-key": "sk-sandbox-all" }));
+    expect(refusal).toMatchObject({ status: 401, code: "ambiguous_api_key" });
+  });
+});
+
+describe("model permissions", () => {
+  test("a model that does not exist is 404", async () => {
+    const sandbox = await start();
+    expect(await refusalOf(ask(sandbox, "hi", { model: "gone" }))).toMatchObject({
+      status: 404,
+      type: "invalid_request_error",
+      code: "model_not_found",
+      param: "model",
+    });
+  });
+
+  test("a model that the key may not use is 403", async () => {
+    const sandbox = await start();
+    const headers = { ...JSON_HEADERS, authorization: "Bearer sk-sandbox-chat" };
+    const refusal = await refusalOf(post(`${sandbox.url}/v1beta/models/sandbox-image:generateContent`, IMAGE, headers));
+    expect(refusal).toMatchObject({
+      status: 403,
+      type: "permission_error",
+      code: "model_not_permitted",
+      param: "model",
+    });
+  });
+
+  test("a model of the other endpoint is 400", async () => {
+    const sandbox = await start();
+    expect(await refusalOf(ask(sandbox, "hi", { model: "sandbox-image" }))).toMatchObject({
+      status: 400,
+      code: "model_not_supported",
+    });
+    const url = `${sandbox.url}/v1beta/models/sandbox-chat:generateContent`;
+    expect(await refusalOf(post(url, IMAGE))).toMatchObject({ status: 400, code: "model_not_supported" });
+  });
+
+  test("sandbox-text refuses tools and pictures, and answers text", async () => {
+    const sandbox = await start();
+    const model = "sandbox-text";
+    const tools = [{ type: "function", function: { name: "a", parameters: { type: "object" } } }];
+    expect(await refusalOf(ask(sandbox, "hi", { model, tools }))).toMatchObject({ status: 400, param: "tools" });
+    const parts = [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }];
+    expect(await refusalOf(ask(sandbox, parts, { model }))).toMatchObject({
+      status: 400,
+      param: "messages[0].content",
+    });
+    expect((await ask(sandbox, "hi", { model })).status).toBe(200);
+  });
+});

@@ -1,0 +1,242 @@
+import { ApiError, type GenerateContentResponse, GoogleGenAI, Modality, type Part } from "@google/genai";
+import OpenAI, {
+  APIConnectionError,
+  AuthenticationError,
+  BadRequestError,
+  InternalServerError,
+  NotFoundError,
+  PermissionDeniedError,
+  RateLimitError,
+} from "openai";
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import { dataUrl, picture, serveFiles, start } from "./sandbox.ts";
+
+const MODEL = "sandbox-chat";
+const TOOL = {
+  type: "function" as const,
+  function: {
+    name: "current_time",
+    description: "The time in a zone.",
+    parameters: { type: "object", properties: { zone: { type: "string" } }, required: ["zone"] },
+  },
+};
+
+/** The unmodified client. Its own retries are off, so that each error is seen as it is. */
+function openai(url: string, apiKey = "sk-sandbox-all"): OpenAI {
+  return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
+}
+
+/** Google's unmodified client: it sends its key in a header of its own, never as Bearer. */
+function genai(baseUrl: string, apiKey = "sk-sandbox-header"): GoogleGenAI {
+  return new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });
+}
+
+function partsOf({ candidates }: GenerateContentResponse): Part[] {
+  return candidates?.[0]?.content?.parts ?? [];
+}
+
+/** The base64 of the first picture. */
+function pictureOf(answer: GenerateContentResponse): string {
+  return partsOf(answer).find(({ inlineData }) => inlineData !== undefined)?.inlineData?.data ?? "";
+}
+
+describe("the openai client", () => {
+  test("lists and retrieves models", async () => {
+    const { url } = await start();
+    const ids: string[] = [];
+    for await (const model of openai(url).models.list()) ids.push(model.id);
+    expect(ids).toEqual(["sandbox-chat", "sandbox-text", "sandbox-image"]);
+    expect((await openai(url).models.retrieve("sandbox-text")).id).toBe("sandbox-text");
+  });
+
+  test("completes whole and streamed", async () => {
+    const { url } = await start();
+    const messages = [{ role: "user" as const, content: "say: Hello 世界, again and again" }];
+    const whole = await openai(url).chat.completions.create({ model: MODEL, messages });
+    expect(whole.choices[0]?.message.content).toBe("Hello 世界, again and again");
+    const stream = openai(url).chat.completions.stream({
+      model: MODEL,
+      messages,
+      stream_options: { include_usage: true },
+    });
+    const final = await stream.finalChatCompletion();
+    expect(final.choices[0]).toMatchObject({
+      finish_reason: "stop",
+      message: { role: "assistant", content: "Hello 世界, again and again" },
+    });
+    expect(final.usage).toEqual(whole.usage);
+  });
+
+  test("calls tools in two steps, by hand and with its own runner", async () => {
+    const { url } = await start();
+    const asked = { role: "user" as const, content: "What time is it in Tokyo and in Paris?" };
+    const first = await openai(url).chat.completions.create({
+      model: MODEL,
+      messages: [asked],
+      tools: [TOOL],
+      tool_choice: "auto",
+    });
+    const message = first.choices[0]?.message;
+    expect([first.choices[0]?.finish_reason, message?.tool_calls?.length]).toEqual(["tool_calls", 2]);
+    const results = (message?.tool_calls ?? []).map((call) => ({
+      role: "tool" as const,
+      tool_call_id: call.id,
+      content: "12:00",
+    }));
+    if (message === undefined) throw new Error("There was no message.");
+    const second = await openai(url).chat.completions.create({
+      model: MODEL,
+      messages: [asked, message, ...results],
+      tools: [TOOL],
+    });
+    expect(second.choices[0]?.message.content).toContain("**current_time**: 12:00");
+
+    const runner = openai(url).chat.completions.runTools({
+      model: MODEL,
+      stream: true,
+      messages: [asked],
+      tools: [
+        {
+          ...TOOL,
+          function: {
+            ...TOOL.function,
+            parse: JSON.parse,
+            function: ({ zone }: { zone: string }) => `noon in ${zone}`,
+          },
+        },
+      ],
+    });
+    expect(await runner.finalContent()).toMatch(/noon in Asia\/Tokyo[\s\S]*noon in Europe\/Paris/);
+  });
+
+  test("shows pictures", async () => {
+    const { url } = await start();
+    const content = [
+      { type: "text" as const, text: "What do you see?" },
+      { type: "image_url" as const, image_url: { url: dataUrl(await picture("#2d5ac8", 12, 34)) } },
+    ];
+    const { choices } = await openai(url).chat.completions.create({
+      model: MODEL,
+      messages: [{ role: "user", content }],
+    });
+    expect(choices[0]?.message.content).toBe("I see one picture: PNG, 12 × 34 pixels, mostly blue (100 %).");
+  });
+
+  test("gets structured output by schema", async () => {
+    const { url } = await start();
+    const schema = {
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+      additionalProperties: false,
+    };
+    const { choices } = await openai(url).chat.completions.parse({
+      model: MODEL,
+      messages: [{ role: "user", content: "I live in Osaka." }],
+      response_format: { type: "json_schema", json_schema: { name: "home", schema, strict: true } },
+    });
+    expect(JSON.parse(choices[0]?.message.content ?? "")).toEqual({ city: "Osaka" });
+  });
+
+  test("aborts a stream", async () => {
+    const { url } = await start({ tokensPerSecond: 30 });
+    const stream = await openai(url).chat.completions.create({
+      model: MODEL,
+      stream: true,
+      messages: [{ role: "user", content: "count to 9000" }],
+    });
+    let pieces = 0;
+    for await (const chunk of stream) {
+      pieces += chunk.choices.length;
+      if (pieces === 3) stream.controller.abort();
+    }
+    expect(pieces).toBeLessThan(10);
+  });
+
+  test("meets each error by its own class", async () => {
+    const { url } = await start({ requestsPerMinute: 3 });
+    const create = (model: string, fields: object = {}, key?: string) =>
+      openai(url, key).chat.completions.create({ model, messages: [{ role: "user", content: "hi" }], ...fields });
+    await expect(create(MODEL, {}, "sk-wrong")).rejects.toThrow(AuthenticationError);
+    await expect(create(MODEL, { temperature: 3 })).rejects.toThrow(BadRequestError);
+    await expect(create("gone")).rejects.toThrow(NotFoundError);
+    await expect(openai(url, "sk-sandbox-chat").models.retrieve("sandbox-image")).rejects.toThrow(
+      PermissionDeniedError,
+    );
+    await expect(create(`${MODEL}:500`)).rejects.toThrow(InternalServerError);
+    await expect(create(`${MODEL}:reset`)).rejects.toThrow(APIConnectionError);
+    await create(MODEL);
+    const limited: unknown = await create(MODEL).catch((error: unknown) => error);
+    expect(limited).toBeInstanceOf(RateLimitError);
+    expect(limited).toMatchObject({ status: 429, code: "rate_limit_exceeded", type: "rate_limit_error", param: null });
+  });
+
+  test("retries by itself what fails once", async () => {
+    const { url } = await start();
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "sk-sandbox-all", maxRetries: 1 });
+    const { choices } = await client.chat.completions.create({
+      model: `${MODEL}:503-once`,
+      messages: [{ role: "user", content: "say: yes" }],
+    });
+    expect(choices[0]?.message.content).toBe("yes");
+  });
+});
+
+describe("the @google/genai client", () => {
+  const config = {
+    responseModalities: [Modality.TEXT, Modality.IMAGE],
+    imageConfig: { aspectRatio: "16:9", imageSize: "1K" },
+  };
+
+  test.each(["v1", "v1beta"])("draws with two references under /%s", async (apiVersion) => {
+    const origin = await serveFiles({ "/a": await picture("red", 9, 9) });
+    const { url } = await start({ trustedFileOrigins: [origin] });
+    const second = (await picture("blue", 9, 9, "jpeg")).toString("base64");
+    const answer = await new GoogleGenAI({
+      apiKey: "sk-sandbox-header",
+      httpOptions: { baseUrl: url, apiVersion },
+    }).models.generateContent({
+      model: "sandbox-image",
+      contents: [
+        { text: "Both together" },
+        { fileData: { mimeType: "image/png", fileUri: `${origin}/a` } },
+        { inlineData: { mimeType: "image/jpeg", data: second } },
+      ],
+      config: { ...config, systemInstruction: "Be bold." },
+    });
+    expect(
+      partsOf(answer)
+        .map(({ text }) => text)
+        .join(""),
+    ).toContain("2 reference pictures");
+    const png = Buffer.from(pictureOf(answer), "base64");
+    expect(await sharp(png).metadata()).toMatchObject({ format: "png", width: 1360, height: 765 });
+  });
+
+  test("draws from a plain string", async () => {
+    const { url } = await start();
+    const answer = await genai(url).models.generateContent({ model: "sandbox-image", contents: "a star" });
+    expect(pictureOf(answer).length).toBeGreaterThan(1000);
+  });
+
+  test("meets errors by its own class", async () => {
+    const { url } = await start();
+    const refused = (apiKey: string, model: string, fields: object = {}) =>
+      genai(url, apiKey)
+        .models.generateContent({ model, contents: "a star", config: { ...config, ...fields } })
+        .catch((error: unknown) => error);
+    for (const [key, model, status] of [
+      ["sk-wrong", "sandbox-image", 401],
+      ["sk-sandbox-chat", "sandbox-image", 403],
+      ["sk-sandbox-all", "gone", 404],
+    ] as const) {
+      const error = await refused(key, model);
+      expect(error).toBeInstanceOf(ApiError);
+      expect(error).toMatchObject({ status });
+    }
+    expect(await refused("sk-sandbox-all", "sandbox-image", { imageConfig: { imageSize: "1k" } })).toMatchObject({
+      status: 400,
+    });
+  });
+});

@@ -1,0 +1,37 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { checkFields, toParam } from "../../src/sandbox/field-check.ts";
+
+const table = z.strictObject({
+  size: z.number().min(1),
+  words: z.union([z.string(), z.array(z.strictObject({ text: z.string() }))]).optional(),
+  kind: z.enum(["a", "b"]).optional(),
+});
+
+const messageFor = (body: unknown) => {
+  try {
+    checkFields(table, body);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+describe("checkFields", () => {
+  test("gives back what fits", () => expect(checkFields(table, { size: 2 })).toEqual({ size: 2 }));
+
+  test.each([
+    [{}, "size is required and was not sent."],
+    [{ size: "2" }, "size must be a number, not a string."],
+    [{ size: null }, "size must be a number, not null."],
+    [{ size: 0 }, "size must be at least 1."],
+    [{ size: 2, words: 7 }, "words must be a string or an array, not a number."],
+    [{ size: 2, words: [{ text: [] }] }, "words[0].text must be a string, not an array."],
+    [{ size: 2, words: [{ text: "", more: 1 }] }, "words[0].more is not a field of this request."],
+    [{ size: 2, kind: "c" }, 'kind must be "a" or "b".'],
+  ])("says what is wrong with %j", (body, message) => expect(messageFor(body)).toBe(message));
+
+  test("writes a place as error objects do", () => {
+    expect(toParam(["messages", 0, "content", 2, "image_url"])).toBe("messages[0].content[2].image_url");
+  });
+});

@@ -1,0 +1,24 @@
+import { describe, expect, test } from "vitest";
+import { runGateway } from "../../src/sandbox/main.ts";
+
+describe("npm run gateway", () => {
+  test("listens on loopback and prints its address, its keys and their models", async () => {
+    const lines: string[] = [];
+    const sandbox = await runGateway({ GATEWAY_PORT: "0", LOG_LEVEL: "silent" }, (line) => lines.push(line));
+    try {
+      expect(lines[0]).toBe(`The sandbox gateway listens on ${sandbox.url}`);
+      expect(sandbox.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+      for (const key of ["sk-sandbox-all", "sk-sandbox-chat", "sk-sandbox-header"])
+        expect(lines.join("\n")).toContain(key);
+      expect((await fetch(`${sandbox.url}/healthz`)).status).toBe(200);
+    } finally {
+      await sandbox.close();
+    }
+  });
+
+  test.each(["x", "70000", "-1", "1.5"])("refuses GATEWAY_PORT=%s in plain words", async (port) => {
+    await expect(runGateway({ GATEWAY_PORT: port, LOG_LEVEL: "silent" }, () => {})).rejects.toThrow(
+      `GATEWAY_PORT must be a port between 0 and 65535, not "${port}".`,
+    );
+  });
+});

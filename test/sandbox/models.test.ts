@@ -1,0 +1,38 @@
+import { describe, expect, test } from "vitest";
+import { describeAccounts } from "../../src/sandbox/models.ts";
+import { refusalOf, start } from "./sandbox.ts";
+
+const withKey = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
+
+describe("GET /v1/models", () => {
+  test.each([
+    ["sk-sandbox-all", ["sandbox-chat", "sandbox-text", "sandbox-image"]],
+    ["sk-sandbox-chat", ["sandbox-chat", "sandbox-text"]],
+    ["sk-sandbox-header", ["sandbox-chat", "sandbox-text", "sandbox-image"]],
+  ])("shows %s what it may use and nothing else", async (key, ids) => {
+    const sandbox = await start();
+    const response = await fetch(`${sandbox.url}/v1/models`, withKey(key));
+    const { object, data } = (await response.json()) as { object: string; data: { id: string; object: string }[] };
+    expect(object).toBe("list");
+    expect(data.map((model) => model.id)).toEqual(ids);
+    expect(new Set(data.map((model) => model.object))).toEqual(new Set(["model"]));
+  });
+
+  test("shows one model, unless the key may not use it", async () => {
+    const sandbox = await start();
+    const response = await fetch(`${sandbox.url}/v1/models/sandbox-image`, withKey("sk-sandbox-all"));
+    expect(await response.json()).toMatchObject({ id: "sandbox-image" });
+    expect(await refusalOf(fetch(`${sandbox.url}/v1/models/sandbox-image`, withKey("sk-sandbox-chat")))).toMatchObject({
+      status: 403,
+    });
+    expect(await refusalOf(fetch(`${sandbox.url}/v1/models/gone`, withKey("sk-sandbox-all")))).toMatchObject({
+      status: 404,
+    });
+  });
+
+  test("the start-up lines name every key with its models", () => {
+    expect(describeAccounts().join("\n")).toMatch(
+      /sk-sandbox-all .*sandbox-image\nsk-sandbox-chat .*sandbox-text\nsk-sandbox-header .*x-sandbox-api-key/,
+    );
+  });
+});

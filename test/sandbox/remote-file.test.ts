@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { fetchRemoteFile, isPublicAddress, MAX_FILE_BYTES } from "../../src/sandbox/remote-file.ts";
+import { serveFiles } from "./sandbox.ts";
+
+const never = new AbortController().signal;
+
+describe("fetchRemoteFile", () => {
+  test.each([
+    "http://127.0.0.1/a",
+    "http://127.1/a",
+    "http://2130706433/a",
+    "http://0x7f.0.0.1/a",
+    "http://localhost/a",
+    "http://10.0.0.1/a",
+    "http://172.16.0.1/a",
+    "http://192.168.1.1/a",
+    "http://100.64.0.1/a",
+    "http://169.254.169.254/latest/meta-data",
+    "http://0.0.0.0/a",
+    "http://[::1]/a",
+    "http://[::]/a",
+    "http://[fd00::1]/a",
+    "http://[fe80::1]/a",
+    "http://[::ffff:127.0.0.1]/a",
+    "http://[64:ff9b::7f00:1]/a",
+    "http://[2002:7f00:1::]/a",
+  ])("refuses %s: its address is private", async (url) => {
+    await expect(fetchRemoteFile(url, [], never)).rejects.toThrow(/its address is private/);
+  });
+
+  test.each([
+    ["file:///etc/passwd", /http or https/],
+    ["ftp://example.com/a", /http or https/],
+    ["not a url", /no valid URL/],
+    ["http://name:word@example.com/a", /name or password/],
+  ])("refuses %s", async (url, reason) => {
+    await expect(fetchRemoteFile(url, [], never)).rejects.toThrow(reason);
+  });
+
+  test("knows public addresses", () => {
+    expect(["1.1.1.1", "93.184.216.34", "2606:4700::1111"].filter(isPublicAddress)).toHaveLength(3);
+    expect(
+      ["203.0.113.5", "224.0.0.1", "255.255.255.255", "2001:db8::1", "ff02::1", "nonsense"].filter(isPublicAddress),
+    ).toEqual([]);
+  });
+
+  test("fetches from a trusted origin, and from that origin only", async () => {
+    const origin = await serveFiles({ "/a.png": Buffer.from("abc") });
+    expect((await fetchRemoteFile(`${origin}/a.png`, [origin], never)).toString()).toBe("abc");
+    await expect(fetchRemoteFile(`${origin}/a.png`, ["http://127.0.0.1:9"], never)).rejects.toThrow(
+      /its address is private/,
+    );
+  });
+
+  test("follows no redirect and takes no answer but 200", async () => {
+    const origin = await serveFiles({ "/a.png": Buffer.from("abc") });
+    await expect(fetchRemoteFile(`${origin}/redirect`, [origin], never)).rejects.toThrow(/status 302/);
+    await expect(fetchRemoteFile(`${origin}/gone`, [origin], never)).rejects.toThrow(/status 404/);
+  });
+
+  test("stops at the size cap", async () => {
+    const origin = await serveFiles({ "/large": Buffer.alloc(MAX_FILE_BYTES + 1) });
+    const size = fetchRemoteFile(`${origin}/large`, [origin], never).then(({ length }) => length);
+    await expect(size).rejects.toThrow(/larger than/);
+  });
+
+  test("stops with the signal", async () => {
+    const origin = await serveFiles({ "/a": Buffer.from("abc") });
+    await expect(fetchRemoteFile(`${origin}/a`, [origin], AbortSignal.abort(new Error("left")))).rejects.toThrow(
+      /left/,
+    );
+  });
+});

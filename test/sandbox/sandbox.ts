@@ -1,0 +1,123 @@
+/** What the sandbox's tests share: a running sandbox, requests in one line, pictures and a server of files. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import sharp from "sharp";
+import { onTestFinished } from "vitest";
+import type { ErrorBody } from "../../src/sandbox/errors.ts";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/server.ts";
+import { silent } from "../support/log.ts";
+
+export const JSON_HEADERS = { authorization: "Bearer sk-sandbox-all", "content-type": "application/json" };
+
+/** A sandbox that answers as fast as it is read and ends with the test. */
+export async function start(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
+  const sandbox = await startSandbox({
+    host: "127.0.0.1",
+    port: 0,
+    log: silent,
+    tokensPerSecond: Number.POSITIVE_INFINITY,
+    ...options,
+  });
+  onTestFinished(() => sandbox.close());
+  return sandbox;
+}
+
+export function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return fetch(url, { method: "POST", headers: { ...JSON_HEADERS, ...headers }, body: text });
+}
+
+/** A chat request with one message of the user's. */
+export function ask(
+  sandbox: Sandbox,
+  content: unknown,
+  extra: Record<string, unknown> = {},
+  headers = {},
+): Promise<Response> {
+  const messages = [{ role: "user", content }];
+  return post(`${sandbox.url}/v1/chat/completions`, { model: "sandbox-chat", messages, ...extra }, headers);
+}
+
+interface Completion {
+  choices: [
+    {
+      message: { content: string; tool_calls?: { id: string; function: { name: string; arguments: string } }[] };
+      finish_reason: string;
+    },
+  ];
+  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+}
+
+export async function completionOf(response: Promise<Response>): Promise<Completion> {
+  return (await (await response).json()) as Completion;
+}
+
+export async function contentOf(response: Promise<Response>): Promise<string> {
+  return (await completionOf(response)).choices[0].message.content;
+}
+
+/** Status and error object of a refusal. */
+export async function refusalOf(response: Promise<Response>): Promise<{ status: number } & ErrorBody["error"]> {
+  const answer = await response;
+  const { error } = (await answer.json()) as ErrorBody;
+  return { status: answer.status, ...error };
+}
+
+export interface Chunk {
+  id: string;
+  object: string;
+  created: number;
+  model: string;
+  choices: {
+    index: number;
+    delta: {
+      role?: string;
+      content?: string;
+      tool_calls?: { index: number; id?: string; function: { name?: string; arguments: string } }[];
+    };
+    finish_reason: string | null;
+  }[];
+  usage?: Completion["usage"] | null;
+}
+
+/** The `data:` lines of a stream, parsed; `[DONE]` is left out. */
+export function chunksOf(text: string): Chunk[] {
+  const lines = text.split("\n").filter((line) => line.startsWith("data: ") && line !== "data: [DONE]");
+  return lines.map((line) => JSON.parse(line.slice("data: ".length)) as Chunk);
+}
+
+export function textOf(chunks: readonly Chunk[]): string {
+  return chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("");
+}
+
+export async function picture(
+  color: string,
+  widthPx = 8,
+  heightPx = 8,
+  format: "png" | "jpeg" = "png",
+): Promise<Buffer> {
+  const image = sharp({ create: { width: widthPx, height: heightPx, channels: 3, background: color } });
+  return await image.toFormat(format).toBuffer();
+}
+
+export function dataUrl(bytes: Buffer, mimeType = "image/png"): string {
+  return `data:${mimeType};base64,${bytes.toString("base64")}`;
+}
+
+/** Serves files on loopback until the test ends. Resolves to its origin. */
+export async function serveFiles(files: Record<string, Buffer>): Promise<string> {
+  const server = createServer((request, response) => {
+    const file = files[request.url ?? ""];
+    if (request.url === "/redirect") response.writeHead(302, { location: "/a.png" }).end();
+    else if (file === undefined) response.writeHead(404).end();
+    else response.end(file);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

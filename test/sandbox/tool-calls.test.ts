@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import { readChatRequest } from "../../src/sandbox/chat-request.ts";
+import { readDirections } from "../../src/sandbox/directions.ts";
+import { answerFromResults, chooseCalls } from "../../src/sandbox/tool-calls.ts";
+
+const define = (name: string, properties: object, required: string[]) => ({
+  type: "function",
+  function: { name, parameters: { type: "object", properties, required } },
+});
+const TIME = define("current_time", { zone: { type: "string" }, format: { type: "string", enum: ["iso", "human"] } }, [
+  "zone",
+]);
+const RECALL = define("recall", { query: { type: "string" }, limit: { type: "integer", minimum: 1, maximum: 20 } }, [
+  "query",
+]);
+const DRAW = define("generate_image", { prompt: { type: "string" } }, ["prompt"]);
+
+function callsFor(messages: unknown[] | string, fields: Record<string, unknown> = {}) {
+  const list = typeof messages === "string" ? [{ role: "user", content: messages }] : messages;
+  const request = readChatRequest({ model: "sandbox-chat", messages: list, tools: [TIME, RECALL, DRAW], ...fields });
+  const calls = chooseCalls(request, readDirections(request.messages));
+  return calls.map((call) => [call.function.name, JSON.parse(call.function.arguments) as unknown]);
+}
+
+const called = (id: string, name: string) => ({
+  role: "assistant",
+  tool_calls: [{ id, type: "function", function: { name, arguments: "{}" } }],
+});
+const answered = (id: string, content: string) => ({ role: "tool", tool_call_id: id, content });
+
+function idsOf(content: string): string[] {
+  const request = readChatRequest({ model: "m", messages: [{ role: "user", content }], tools: [TIME, RECALL] });
+  return chooseCalls(request, readDirections(request.messages)).map(({ id }) => id);
+}
+
+function answer(...messages: unknown[]): string | undefined {
+  return answerFromResults(readChatRequest({ model: "m", messages }).messages);
+}
+
+describe("choosing tools", () => {
+  test("calls a tool that the words name, with arguments from the words", () => {
+    expect(callsFor("use current_time in Berlin, format iso")).toEqual([
+      ["current_time", { zone: "Europe/Berlin", format: "iso" }],
+    ]);
+    expect(callsFor('Please recall "red cats", limit 3')).toEqual([["recall", { query: "red cats", limit: 3 }]]);
+    expect(callsFor("current time, zone: Asia/Kolkata")).toEqual([["current_time", { zone: "Asia/Kolkata" }]]);
+  });
+
+  test("calls several at once in the order they are named, one only when parallel calls are off", () => {
+    const words = 'recall "tea" and tell the current_time';
+    expect(callsFor(words).map(([name]) => name)).toEqual(["recall", "current_time"]);
+    expect(callsFor(words, { parallel_tool_calls: false }).map(([name]) => name)).toEqual(["recall"]);
+  });
+
+  test("calls one tool once for each place", () => {
+    expect(callsFor("What time is it in Tokyo, London and New York?")).toEqual(
+      ["Asia/Tokyo", "Europe/London", "America/New_York"].map((zone) => ["current_time", { zone }]),
+    );
+  });
+
+  test("understands a question that needs a tool", () => {
+    expect(callsFor("今何時ですか")).toEqual([["current_time", { zone: "UTC" }]]);
+    expect(callsFor("draw a picture of a red boat")).toEqual([["generate_image", { prompt: "a red boat" }]]);
+    expect(callsFor("once upon a time")).toEqual([]);
+  });
+
+  test("tool_choice: none never calls, required always, an object calls that tool", () => {
+    expect(callsFor("use recall", { tool_choice: "none" })).toEqual([]);
+    expect(callsFor("hello", { tool_choice: "auto" })).toEqual([]);
+    expect(callsFor("hello", { tool_choice: "required" })).toEqual([["current_time", { zone: "UTC" }]]);
+    expect(callsFor("use recall", { tool_choice: { type: "function", function: { name: "generate_image" } } })).toEqual(
+      [["generate_image", { prompt: "use recall" }]],
+    );
+  });
+
+  test("what is to be said calls nothing", () => expect(callsFor("say: use recall")).toEqual([]));
+
+  test('"then" takes one round each, "forever" never ends', () => {
+    const asked = { role: "user", content: "use current_time, then recall" };
+    const once = [asked, called("a", "current_time"), answered("a", "12:00")];
+    expect(callsFor([asked]).map(([name]) => name)).toEqual(["current_time"]);
+    expect(callsFor(once).map(([name]) => name)).toEqual(["recall"]);
+    expect(callsFor([...once, called("b", "recall"), answered("b", "nothing")])).toEqual([]);
+    const again = [{ role: "user", content: "use recall forever" }, called("a", "recall"), answered("a", "x")];
+    expect(callsFor(again).map(([name]) => name)).toEqual(["recall"]);
+  });
+
+  test("a demanded tool is called once, then its result is answered from", () => {
+    const messages = [{ role: "user", content: "hello" }, called("a", "recall"), answered("a", "x")];
+    expect(callsFor(messages, { tool_choice: "required" })).toEqual([]);
+  });
+
+  test("ids differ between calls and rounds, and repeat with the request", () => {
+    const ids = idsOf("use recall and current_time");
+    expect(new Set([...ids, ...idsOf("use recall")]).size).toBe(3);
+    expect(idsOf("use recall and current_time")).toEqual(ids);
+  });
+});
+
+describe("answering from results", () => {
+  const asked = { role: "user", content: "hi" };
+
+  test("gives each result word for word under its tool's name", () => {
+    const two = {
+      role: "assistant",
+      tool_calls: [...called("a", "recall").tool_calls, ...called("b", "current_time").tool_calls],
+    };
+    expect(answer(asked, two, answered("b", "12:00"), answered("a", ""))).toBe(
+      "Here is what I found:\n\n**current_time**: 12:00\n\n**recall** returned nothing.",
+    );
+  });
+
+  test("fences results of several lines, whatever fences they hold", () => {
+    expect(answer(asked, called("a", "recall"), answered("a", "x\n```\ny"))).toContain("````\nx\n```\ny\n````");
+  });
+
+  test("says nothing when no tool has just answered", () => expect(answer(asked)).toBeUndefined());
+});
