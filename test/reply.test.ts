@@ -18,11 +18,14 @@ async function* events(...steps: Scripted[]): AsyncGenerator<TurnEvent> {
   yield { type: "finish", reason: "stop" };
 }
 
-function setUp({
-  maxLength = 2_000,
-  posted = new Array<string>(),
-  closing = { note: "", buttons: [] } as Closing | null,
-} = {}) {
+interface SetUp {
+  maxLength?: number;
+  posted?: string[];
+  /** Null: the reply is left to somebody else. */
+  closing?: Closing | null;
+}
+
+function setUp({ maxLength = 2_000, posted = [], closing = { note: "", buttons: [] } }: SetUp = {}) {
   const platform = fakePlatform({ maxLength });
   const scheduler = createScheduler({
     pacerFor: () => createEvenPacer({ gap: 0 }),
