@@ -1,0 +1,88 @@
+import type { DatabaseSync } from "node:sqlite";
+import { Keyv } from "keyv";
+import type { Logger } from "pino";
+import { createNamespaceView } from "./namespace.ts";
+import { createRedisStore, type OpenStore } from "./redis.ts";
+import { createSqliteStore } from "./sqlite.ts";
+
+/** Keeps our keys apart from those of other programs, and of the queue, on the same Redis. */
+const REDIS_ROOT = "palaver";
+const SQLITE_TABLE = "keyv";
+
+export interface StoresOptions {
+  /** Redis or Valkey; undefined: the embedded database. */
+  redisUrl: string | undefined;
+  /** Stays open after `close`: it belongs to the caller. */
+  database: DatabaseSync;
+  log: Logger;
+}
+
+export interface Stores {
+  /**
+   * A Keyv over one namespace. Cheap: open it wherever it is needed. Every operation rejects when the store does not
+   * answer, within a few seconds. `setMany` and `deleteMany` do all or nothing. Values are JSON; one that cannot be
+   * parsed reads as null, one that is absent as undefined. Namespaces nest: key `b:c` of `a` is key `c` of `a:b`.
+   */
+  open: (namespace: string) => Keyv;
+  /** Asks the store itself. Resolves to false when it does not answer, or when `signal` aborts first. */
+  isReachable: (signal: AbortSignal) => Promise<boolean>;
+  close: () => Promise<void>;
+}
+
+/** Chooses the store: Redis when there is an address, else the embedded database. Does not wait for a connection. */
+export function createStores({ redisUrl, database, log }: StoresOptions): Stores {
+  const { store, isReachable, close } =
+    redisUrl === undefined ? createEmbeddedStore(database) : createRedisStore(redisUrl, log);
+  const root = redisUrl === undefined ? "" : `${REDIS_ROOT}:`;
+
+  return {
+    open: (namespace) =>
+      new Keyv({
+        store: createNamespaceView(store, root + namespace),
+        namespace: root + namespace,
+        // The view prefixes keys itself, once; Keyv's own prefix is not the same for one key and for many.
+        useKeyPrefix: false,
+        throwOnErrors: true,
+        serialize: JSON.stringify,
+        deserialize: parseStored,
+      }),
+    isReachable: (signal) => Promise.race([whenAborted(signal), isReachable()]),
+    close,
+  };
+}
+
+function createEmbeddedStore(database: DatabaseSync): OpenStore {
+  const store = createSqliteStore(database, { table: SQLITE_TABLE });
+  return {
+    store,
+    async isReachable() {
+      try {
+        // Takes the lock for writing, so that a disk gone read-only is seen, and writes nothing.
+        database.exec("BEGIN IMMEDIATE");
+        database.exec("ROLLBACK");
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    close: () => store.disconnect(),
+  };
+}
+
+/** Keyv would throw on a damaged value in the middle of an iteration, and take the rest of it along. */
+function parseStored(text: string): { value: never; expires: number | undefined } {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === "object" && parsed !== null && "value" in parsed) {
+      return parsed as { value: never; expires: number | undefined };
+    }
+  } catch {
+    // Reads as null below, like any other text that Keyv did not write.
+  }
+  return { value: null as never, expires: undefined };
+}
+
+function whenAborted(signal: AbortSignal): Promise<false> {
+  if (signal.aborted) return Promise.resolve(false);
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(false), { once: true }));
+}

@@ -1,0 +1,84 @@
+import KeyvRedis from "@keyv/redis";
+import type { Logger } from "pino";
+import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
+import type { BatchStore } from "./sqlite.ts";
+
+/** Keys that one step of a walk through the whole server looks at. */
+const SCAN_COUNT = 1_000;
+
+/** A store with what belongs to it. */
+export interface OpenStore {
+  store: BatchStore;
+  /** Makes a real round trip. Never rejects. */
+  isReachable: () => Promise<boolean>;
+  close: () => Promise<void>;
+}
+
+/**
+ * A Keyv store on Redis or Valkey. During an outage every operation rejects within two seconds, so that it can never
+ * be taken for "nothing stored". Keys are used as they are given: namespaces are the caller's, `{namespace}:` in front.
+ */
+export function createRedisStore(url: string, log: Logger): OpenStore {
+  const connection = connectToRedis(url, log);
+  return {
+    store: createBoundStore(connection),
+    isReachable: () =>
+      connection
+        .run(() => connection.client.ping())
+        .then(
+          () => true,
+          () => false,
+        ),
+    close: connection.close,
+  };
+}
+
+function createBoundStore({ client, run }: RedisConnection): BatchStore {
+  const adapter = new KeyvRedis<string>(client, {
+    throwOnErrors: true,
+    throwOnConnectError: true,
+    useUnlink: true,
+  });
+  // The client's own listener logs; without one the adapter would throw inside an event handler.
+  adapter.on("error", () => {});
+
+  /** The adapter's own iterator looks at ten keys a step, which is slow on a server that holds many. */
+  async function* iterator(namespace?: string): AsyncGenerator<[string, string], void> {
+    const match = namespace === undefined ? "*" : `${escapeGlob(namespace)}:*`;
+    let cursor = "0";
+    do {
+      const page = await run(() => client.scan(cursor, { MATCH: match, COUNT: SCAN_COUNT, TYPE: "string" }));
+      cursor = page.cursor;
+      const values = page.keys.length === 0 ? [] : await run(() => adapter.getMany<string>(page.keys));
+      for (const [index, key] of page.keys.entries()) {
+        const value = values[index];
+        // It may have expired since the key was listed.
+        if (typeof value === "string") yield [key, value];
+      }
+    } while (cursor !== "0");
+  }
+
+  const store = {
+    opts: { dialect: "redis", url: "redis://" },
+    namespace: undefined,
+    on: adapter.on.bind(adapter),
+    iterator,
+    get: (key: string) => run(() => adapter.get<string>(key)),
+    getMany: (keys: string[]) => run(() => adapter.getMany<string>(keys)),
+    set: (key: string, value: string, ttl?: number) => run(() => adapter.set(key, value, ttl)),
+    setMany: (entries: Array<{ key: string; value: string; ttl?: number }>) => run(() => adapter.setMany(entries)),
+    delete: (key: string) => run(() => adapter.delete(key)),
+    deleteMany: (keys: string[]) => run(() => adapter.deleteMany(keys)),
+    has: (key: string) => run(() => adapter.has(key)),
+    hasMany: (keys: string[]) => run(() => adapter.hasMany(keys)),
+    async clear() {
+      for await (const [key] of iterator()) await run(() => adapter.delete(key));
+    },
+    async disconnect() {},
+  };
+  return store as unknown as BatchStore;
+}
+
+function escapeGlob(text: string): string {
+  return text.replace(/[*?[\]\\^]/g, String.raw`\$&`);
+}

@@ -1,0 +1,82 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { countTokens, cutToFit } from "../../src/conversation/token-cost.ts";
+import type { HistoryEntry } from "../../src/history.ts";
+import { answered, said, textOf } from "../support/history-contract.ts";
+
+const perCharacter = (text: string) => text.length;
+const file = { platform: "test", id: "f", name: "f.png", sizeBytes: 1 };
+const image = { type: "image_url" as const, image_url: { url: "https://example.com/a.png" } };
+
+describe("countTokens", () => {
+  test("counts names, calls, their arguments and results besides the text", () => {
+    const plain = countTokens(said("1", "", { platform: "t", id: "a", name: "" }), perCharacter);
+    expect(countTokens(said("1", "12345", { platform: "t", id: "a", name: "Ada" }), perCharacter)).toBe(plain + 8);
+    const answer = answered("2", "text");
+    const [asking] = answer.messages;
+    expect(countTokens(answer, perCharacter)).toBeGreaterThan(
+      "clock".length + '{"zone":"UTC"}'.length + "12:00".length + "text".length,
+    );
+    expect(countTokens({ ...answer, messages: asking === undefined ? [] : [asking] }, perCharacter)).toBeGreaterThan(
+      20,
+    );
+  });
+
+  test("counts 800 for an image, and for an attachment, whatever its address is", () => {
+    const bare = said("1", "x");
+    expect(countTokens({ ...bare, attachments: [file, file] }, perCharacter)).toBe(
+      countTokens(bare, perCharacter) + 1_600,
+    );
+    const withImage: HistoryEntry = {
+      ...bare,
+      messages: [{ role: "user", content: [{ type: "text", text: "x" }, image] }],
+    };
+    expect(countTokens(withImage, perCharacter)).toBe(countTokens(bare, perCharacter) + 800);
+  });
+});
+
+describe("cutToFit", () => {
+  test("gives back an entry that fits as it is", () => {
+    const entry = said("1", "short");
+    expect(cutToFit(entry, 1_000, perCharacter)).toBe(entry);
+  });
+
+  test("cuts the text of a message with images and leaves the images", () => {
+    const entry: HistoryEntry = {
+      ...said("1", ""),
+      messages: [{ role: "user", content: [image, { type: "text", text: "x".repeat(5_000) }], name: "Ada" }],
+    };
+    const cut = cutToFit(entry, 1_000, perCharacter);
+    expect(cut.messages[0]).toMatchObject({ name: "Ada", content: [{ type: "text" }, image] });
+    expect(countTokens(cut, perCharacter)).toBeLessThanOrEqual(1_000);
+  });
+
+  test("says how many characters it left out, never cuts a surrogate pair, and uses the room it has", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme", maxLength: 600 }),
+        fc.integer({ min: 60, max: 500 }),
+        (text, maxTokens) => {
+          const cut = textOf(cutToFit(said("1", text), maxTokens, perCharacter));
+          expect(cut.isWellFormed()).toBe(text.isWellFormed());
+          const [, head = "", left, tail = ""] = /^(.*)\n\[… (\d+) characters left out …\]\n(.*)$/s.exec(cut) ?? [];
+          if (cut === text) return;
+          expect(text.startsWith(head) && text.endsWith(tail)).toBe(true);
+          expect(head.length + Number(left) + tail.length).toBe(text.length);
+          expect(countTokens(said("1", cut), perCharacter)).toBeLessThanOrEqual(maxTokens);
+          expect(countTokens(said("1", cut), perCharacter)).toBeGreaterThan(maxTokens - 8);
+        },
+      ),
+    );
+  });
+
+  test("measures a huge text only once, not once for each try", () => {
+    let measured = 0;
+    const counting = (text: string) => {
+      measured += text.length;
+      return text.length;
+    };
+    cutToFit(said("1", "x".repeat(1_000_000)), 1_000, counting);
+    expect(measured).toBeLessThan(4_000_000);
+  });
+});

@@ -1,0 +1,152 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Keyv } from "keyv";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createHistory, type History } from "../../src/history.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { createStores, type Stores } from "../../src/store/keyv.ts";
+import { answered, said, uniqueId } from "../support/history-contract.ts";
+import { silent } from "../support/log.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+
+let database: DatabaseSync;
+beforeAll(() => {
+  database = openDatabase(":memory:");
+});
+afterAll(() => database.close());
+
+const ada = { platform: "test", id: "ada", name: "Ada" };
+const ben = { platform: "test", id: "ben", name: "Ben" };
+
+/** `dump` gives every key and value of the store as text. */
+function authorsContract(start: () => { open: (namespace: string) => Keyv; dump: () => Promise<string> }) {
+  let history: History;
+  let open: (namespace: string) => Keyv;
+  let dump: () => Promise<string>;
+  let shared: string;
+  let direct: string;
+  beforeEach(async () => {
+    ({ open, dump } = start());
+    await open("history").clear();
+    history = createHistory({ open, ttlMs: 600_000, log: silent, now: () => 5_000 });
+    [shared, direct] = [uniqueId("shared"), uniqueId("direct")];
+    await history.append(shared, said("a1", "ada asks", ada));
+    await history.append(shared, said("b1", "ben asks", ben));
+    await history.append(shared, answered("t1", "to ada", ada), ["p1", "p2"]);
+    await history.append(shared, answered("t2", "to ben", ben), ["p3"]);
+    await history.append(direct, said("a2", "ada in private", ada));
+    // The same id on another platform is somebody else.
+    await history.append(shared, said("x1", "a stranger", { ...ada, platform: "other" }));
+  });
+  const idsIn = async (conversationId: string) =>
+    (await history.read(conversationId, { maxEntries: 100 })).entries.map(({ id }) => id);
+
+  test("an export holds a person's messages and the answers to them, by conversation, and nothing of others", async () => {
+    const kept = await history.exportAuthor("test", "ada");
+    expect(kept).toMatchObject({ platform: "test", authorId: "ada", exportedAt: 5_000 });
+    expect(new Map(kept.conversations.map(({ conversationId, entries }) => [conversationId, entries]))).toEqual(
+      new Map([
+        [shared, [said("a1", "ada asks", ada), answered("t1", "to ada", { platform: "test", id: "ada" })]],
+        [direct, [said("a2", "ada in private", ada)]],
+      ]),
+    );
+    expect(JSON.parse(JSON.stringify(kept))).toEqual(kept);
+    expect(await history.exportAuthor("test", "nobody")).toMatchObject({ conversations: [] });
+  });
+
+  test("erasing leaves no trace of a person, and everything of the others", async () => {
+    expect(await history.forgetAuthor("test", "ada")).toBe(3);
+    expect(await idsIn(shared)).toEqual(["b1", "t2", "x1"]);
+    expect(await idsIn(direct)).toEqual([]);
+    for (const id of ["a1", "t1", "p1", "p2", "a2"]) expect(await history.find(id)).toBeUndefined();
+    expect(await history.find("p3")).toEqual({ conversationId: shared, entryId: "t2" });
+    expect(await history.exportAuthor("test", "ada")).toMatchObject({ conversations: [] });
+    const rest = await dump();
+    // What is left of that id belongs to the stranger.
+    for (const trace of ["ada asks", "to ada", "private", "a:test:ada", '"test","id":"ada"'])
+      expect(rest).not.toContain(trace);
+    expect(rest).toContain("ben asks");
+    expect(await history.forgetAuthor("test", "ada")).toBe(0);
+  });
+
+  test("erasing follows edits and replacements", async () => {
+    await history.edit("a1", "ada changed it", []);
+    await history.append(shared, answered("t1", "to ada, longer", ada), ["p9"]);
+    expect(await history.forgetAuthor("test", "ada")).toBe(3);
+    expect(await history.find("p9")).toBeUndefined();
+    expect(await dump()).not.toMatch(/changed it|longer/);
+  });
+
+  test("erasing also takes what cannot be read, because it is theirs", async () => {
+    const keyv = open("history");
+    const { first } = (await keyv.get(`h:${encodeURIComponent(shared)}`)) as { first: number };
+    await keyv.set(`e:${encodeURIComponent(shared)}:${first + 2}`, { v: 9, secret: "to ada" });
+    await keyv.set(`a:test:ada:${encodeURIComponent(direct)}:${first}`, "damaged pointer to a whole entry");
+    expect(await history.forgetAuthor("test", "ada")).toBe(3);
+    expect(await dump()).not.toMatch(/to ada|ada asks|private|"p1"|damaged/);
+    expect(await history.find("p1")).toBeUndefined();
+  });
+
+  test("a pointer to what is somebody else's by now erases nothing", async () => {
+    const keyv = open("history");
+    const { first } = (await keyv.get(`h:${encodeURIComponent(shared)}`)) as { first: number };
+    const stale = { v: 1, conversationId: shared, seq: first + 1, entryId: "b1", aliases: [] };
+    await keyv.set(`a:test:ada:${encodeURIComponent(shared)}:${first + 1}`, stale);
+    expect(
+      (await history.exportAuthor("test", "ada")).conversations
+        .flatMap(({ entries }) => entries.map(({ id }) => id))
+        .sort(),
+    ).toEqual(["a1", "a2", "t1"]);
+    expect(await history.forgetAuthor("test", "ada")).toBe(3);
+    expect(await idsIn(shared)).toEqual(["b1", "t2", "x1"]);
+  });
+
+  test("works for many entries, and beside appends of others", async () => {
+    const many = Array.from({ length: 300 }, (_, index) => said(`m${index}`, "x", index % 2 === 0 ? ada : ben));
+    for (const entry of many) await history.append(shared, entry);
+    const appends = Promise.all(many.map((_, index) => history.append(shared, said(`n${index}`, "y", ben))));
+    expect(await history.forgetAuthor("test", "ada")).toBe(153);
+    await appends;
+    expect((await history.exportAuthor("test", "ben")).conversations[0]?.entries.length).toBe(452);
+  });
+}
+
+describe("a person in the history on SQLite", () => {
+  let stores: Stores;
+  beforeAll(() => {
+    stores = createStores({ redisUrl: undefined, database, log: silent });
+  });
+  afterAll(() => stores.close());
+  authorsContract(() => ({
+    open: stores.open,
+    dump: async () =>
+      JSON.stringify(
+        database
+          .prepare("SELECT * FROM keyv")
+          .all()
+          .map(({ key, value }) => `${String(key)} ${String(value)}`),
+      ).replaceAll('\\"', '"'),
+  }));
+});
+
+describe.skipIf(isRedisMissing)("a person in the history on Redis (needs redis-server)", () => {
+  let redis: RedisServer;
+  let stores: Stores;
+  beforeAll(async () => {
+    redis = await startRedis();
+    stores = createStores({ redisUrl: redis.url, database, log: silent });
+  });
+  afterAll(async () => {
+    await stores?.close();
+    await redis?.stop();
+  });
+  authorsContract(() => ({
+    open: stores.open,
+    async dump() {
+      const lines: string[] = [];
+      for await (const [key, value] of stores.open("history").iterator?.(undefined) ?? []) {
+        lines.push(`${key} ${JSON.stringify(value)}`);
+      }
+      return lines.join("\n");
+    },
+  }));
+});

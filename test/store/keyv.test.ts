@@ -1,0 +1,305 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import type { DatabaseSync } from "node:sqlite";
+import { createClient } from "@keyv/redis";
+import { keyvApiTests, keyvIteratorTests, keyvNamespaceTest, keyvValueTests } from "@keyv/test-suite";
+import { Keyv } from "keyv";
+import * as vitest from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { openDatabase } from "../../src/store/database.ts";
+import { createStores, type Stores } from "../../src/store/keyv.ts";
+import { createNamespaceView } from "../../src/store/namespace.ts";
+import { createRedisStore, type OpenStore } from "../../src/store/redis.ts";
+import { recordingLog, silent } from "../support/log.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+
+let database: DatabaseSync;
+beforeAll(() => {
+  database = openDatabase(":memory:");
+});
+afterAll(() => database.close());
+
+/** What both stores do alike. `put` writes a text behind Keyv's back. */
+function storesContract(start: () => { stores: Stores; put: (key: string, text: string) => Promise<unknown> }) {
+  let stores: Stores;
+  let put: (key: string, text: string) => Promise<unknown>;
+  beforeEach(() => {
+    ({ stores, put } = start());
+  });
+  afterEach(() => stores.close());
+
+  test("keeps namespaces apart, also where one is the beginning of another, and prefixes keys once", async () => {
+    for (const name of ["apart", "apart2", "a*", "aXart"]) await stores.open(name).set("key", name);
+    expect(await stores.open("apart").get("key")).toBe("apart");
+    expect(await stores.open("apart2").getMany(["key", "absent"])).toEqual(["apart2", undefined]);
+    expect(await walk(stores.open("a*"))).toEqual([["key", "a*"]]);
+    await stores.open("apart").clear();
+    expect(await stores.open("apart2").get("key")).toBe("apart2");
+    expect(await stores.open("apart").has("key")).toBe(false);
+  });
+
+  test("nests namespaces: a key of the inner one is written together with others through the outer one", async () => {
+    await stores.open("outer").setMany([
+      { key: "in:ner:1", value: 1 },
+      { key: "in:ner:2", value: 2 },
+      { key: "in:other", value: 3 },
+    ]);
+    expect(await walk(stores.open("outer:in:ner"))).toEqual([
+      ["1", 1],
+      ["2", 2],
+    ]);
+    expect(await stores.open("outer:in").get("other")).toBe(3);
+  });
+
+  test("hands many entries to the store in one call, each with its own time to live", async () => {
+    const keyv = stores.open("many");
+    await keyv.setMany([
+      { key: "short", value: "a", ttl: 1 },
+      { key: "long", value: "b", ttl: 60_000 },
+      { key: "ever", value: "c" },
+    ]);
+    await vi.waitFor(async () => expect(await keyv.get("short")).toBeUndefined());
+    expect(await keyv.getMany(["long", "ever"])).toEqual(["b", "c"]);
+    expect((await keyv.getRaw("long"))?.expires).toBeGreaterThan(Date.now());
+    expect(await keyv.deleteMany(["long", "ever"])).toBe(true);
+    expect(await keyv.getMany(["long", "ever"])).toEqual([undefined, undefined]);
+  });
+
+  test("reads a damaged value as null, alone, among others and in the middle of a walk", async () => {
+    const keyv = stores.open("damaged");
+    await keyv.set("a", "whole");
+    await put("damaged:b", "{half of it");
+    await put("damaged:c", '"no object"');
+    await keyv.set("d", "whole");
+    expect(await keyv.get("b")).toBeNull();
+    expect(await keyv.getMany(["a", "b", "c", "d"])).toEqual(["whole", null, null, "whole"]);
+    expect(await walk(keyv)).toEqual([
+      ["a", "whole"],
+      ["b", null],
+      ["c", null],
+      ["d", "whole"],
+    ]);
+  });
+
+  test("walks through more keys than one page holds", async () => {
+    const keyv = stores.open("walked");
+    const entries = Array.from({ length: 2_500 }, (_, index) => ({ key: `k${index}`, value: index }));
+    await keyv.setMany(entries);
+    expect(new Set((await walk(keyv)).map(([key]) => key)).size).toBe(2_500);
+    await keyv.clear();
+    expect(await walk(keyv)).toEqual([]);
+  });
+
+  test("is reachable, but not for somebody who waits no longer", async () => {
+    expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(true);
+    expect(await stores.isReachable(AbortSignal.abort())).toBe(false);
+  });
+}
+
+async function walk(keyv: Keyv): Promise<Array<[string, unknown]>> {
+  const entries: Array<[string, unknown]> = [];
+  for await (const entry of keyv.iterator?.(undefined) ?? []) entries.push(entry as [string, unknown]);
+  return entries.toSorted(([left], [right]) => left.localeCompare(right));
+}
+
+describe("createStores, embedded", () => {
+  storesContract(() => ({
+    stores: createStores({ redisUrl: undefined, database, log: silent }),
+    put: async (key, text) => database.prepare("INSERT OR REPLACE INTO keyv (key, value) VALUES (?, ?)").run(key, text),
+  }));
+
+  test("is not reachable, and rejects, once the database is closed", async () => {
+    const closed = openDatabase(":memory:");
+    const stores = createStores({ redisUrl: undefined, database: closed, log: silent });
+    closed.close();
+    expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(false);
+    await expect(stores.open("a").get("b")).rejects.toThrow();
+    await stores.close();
+  });
+});
+
+describe.skipIf(isRedisMissing)("createStores on Redis (needs redis-server)", () => {
+  let redis: RedisServer;
+  let client: ReturnType<typeof createClient>;
+  beforeAll(async () => {
+    redis = await startRedis();
+    client = createClient({ url: redis.url });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client?.close();
+    await redis?.stop();
+  });
+
+  storesContract(() => ({
+    stores: createStores({ redisUrl: redis.url, database, log: silent }),
+    put: (key, text) => client.set(`palaver:${key}`, text),
+  }));
+
+  test("keeps its keys below one name and lets the server expire them", async () => {
+    const stores = createStores({ redisUrl: redis.url, database, log: silent });
+    await stores.open("turns").setMany([{ key: "t1", value: 1, ttl: 60_000 }]);
+    expect(await client.get("palaver:turns:t1")).toMatch(/^{"value":1,/);
+    expect(await client.pTTL("palaver:turns:t1")).toBeGreaterThan(0);
+    await stores.close();
+  });
+
+  test("writes and deletes many in one transaction", async () => {
+    const stores = createStores({ redisUrl: redis.url, database, log: silent });
+    const keyv = stores.open("tx");
+    await keyv.get("connect first");
+    const before = await commandCalls(client);
+    await keyv.setMany([
+      { key: "a", value: 1 },
+      { key: "b", value: 2, ttl: 5_000 },
+    ]);
+    await keyv.deleteMany(["a", "b"]);
+    const after = await commandCalls(client);
+    const counts = ["multi", "exec", "set", "unlink"].map((name) => (after[name] ?? 0) - (before[name] ?? 0));
+    expect(counts).toEqual([2, 2, 2, 2]);
+    await stores.close();
+  });
+
+  describe("Keyv's own tests of a store", () => {
+    let base: OpenStore;
+    beforeAll(() => {
+      base = createRedisStore(redis.url, silent);
+    });
+    afterAll(() => base.close());
+    class KeyvWithView extends Keyv {
+      constructor({ namespace = "" }: { namespace?: string } = {}) {
+        super({ store: createNamespaceView(base.store, namespace), namespace });
+      }
+    }
+    const openView = () => createNamespaceView(base.store, "suite");
+    describe("api", () => keyvApiTests(vitest as never, Keyv, openView));
+    describe("values", () => keyvValueTests(vitest as never, Keyv, openView));
+    describe("iterator", () => keyvIteratorTests(vitest as never, Keyv, openView));
+    // Keyv asks a shared store to clear itself, so each namespace needs a view that knows its own.
+    describe("namespaces", () => keyvNamespaceTest(vitest as never, KeyvWithView, openView));
+  });
+});
+
+describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () => {
+  let redis: RedisServer;
+  beforeEach(async () => {
+    redis = await startRedis();
+  });
+  afterEach(() => redis?.stop());
+
+  test("makes every operation reject, never look empty, and is over when the server is back", async () => {
+    const { log, lines } = recordingLog();
+    const stores = createStores({ redisUrl: redis.url, database, log });
+    const keyv = stores.open("outage");
+    await keyv.set("a", 1);
+    await redis.kill();
+    const operations = [
+      keyv.get("a"),
+      keyv.getMany(["a"]),
+      keyv.has("a"),
+      keyv.set("a", 2),
+      keyv.setMany([{ key: "a", value: 2 }]),
+      keyv.delete("a"),
+      keyv.deleteMany(["a"]),
+      keyv.clear(),
+      walk(keyv),
+    ];
+    const results = await Promise.allSettled(operations);
+    expect(results.map(({ status }) => status)).toEqual(operations.map(() => "rejected"));
+    expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(false);
+    await redis.restart();
+    await vi.waitFor(() => keyv.set("b", 3), 10_000);
+    expect(await keyv.getMany(["a", "b"])).toEqual([undefined, 3]);
+    // Once for the whole outage, however many attempts failed, and once for its end.
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      "Redis is not reachable: trying again until it is",
+      "Redis is reachable again",
+    ]);
+    await stores.close();
+  });
+
+  test("in the middle of an operation makes it reject", async () => {
+    const stores = createStores({ redisUrl: redis.url, database, log: silent });
+    const keyv = stores.open("middle");
+    await keyv.set("a", 1);
+    redis.freeze();
+    const results = Promise.allSettled([keyv.get("a"), keyv.getMany(["a"]), keyv.has("a"), keyv.deleteMany(["a"])]);
+    // The operations are under way once what was asked after them has waited for its turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    await redis.kill();
+    expect((await results).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected", "rejected"]);
+    await stores.close();
+  });
+
+  test("may be a server that refuses to write: it says so, and nothing looks stored", async () => {
+    const stores = createStores({ redisUrl: redis.url, database, log: silent });
+    const keyv = stores.open("full");
+    await keyv.set("a", 1);
+    const client = createClient({ url: redis.url });
+    await client.connect();
+    await client.configSet("maxmemory", "1");
+    await expect(keyv.set("a", 2)).rejects.toThrow(/OOM/);
+    await expect(keyv.setMany([{ key: "b", value: 2 }])).rejects.toThrow();
+    await client.configSet("maxmemory", "0");
+    expect(await keyv.getMany(["a", "b"])).toEqual([1, undefined]);
+    await client.close();
+    await stores.close();
+  });
+
+  test("is waited out when it is short", async () => {
+    const stores = createStores({ redisUrl: redis.url, database, log: silent });
+    const keyv = stores.open("blip");
+    await keyv.set("a", 1);
+    await redis.restart();
+    expect(await keyv.get("a")).toBeUndefined();
+    await stores.close();
+  });
+
+  test("may begin before the start, and be a server that accepts and says nothing", async () => {
+    const mute = createServer(() => {}).listen(0, "127.0.0.1");
+    await once(mute, "listening");
+    const address = mute.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    const stores = createStores({ redisUrl: `redis://:hush-hush@127.0.0.1:${port}`, database, log: silent });
+    await expect(stores.open("mute").get("a")).rejects.toThrow(/^Redis at 127\.0\.0\.1:\d+ did not answer within/);
+    await stores.close();
+    mute.close();
+  });
+
+  test("may be a server that froze: what was asked rejects, and a new connection is made", async () => {
+    const { log, lines } = recordingLog();
+    const stores = createStores({ redisUrl: redis.url, database, log });
+    const keyv = stores.open("frozen");
+    await keyv.set("a", 1);
+    redis.freeze();
+    await expect(keyv.get("a")).rejects.toThrow(/did not answer/);
+    redis.thaw();
+    await vi.waitFor(async () => expect(await keyv.get("a")).toBe(1), 10_000);
+    expect(lines).toMatchObject([{ reason: "it does not answer" }, { msg: "Redis is reachable again" }]);
+    await stores.close();
+  });
+
+  test("rejects at once after closing", async () => {
+    const stores = createStores({ redisUrl: redis.url, database, log: silent });
+    await stores.close();
+    await expect(stores.open("closed").get("a")).rejects.toThrow(/is closed/);
+    await stores.close();
+  });
+});
+
+describe("an address that is none", () => {
+  test("is refused without being repeated, because it may carry a password", () => {
+    for (const redisUrl of ["localhost:6379", "http://:hush-hush@host", "hush-hush"]) {
+      const start = () => createStores({ redisUrl, database, log: silent });
+      expect(start).toThrow(/^REDIS_URL is not the address of a Redis server/);
+      expect(start).not.toThrow(/hush-hush/);
+    }
+  });
+});
+
+async function commandCalls(client: ReturnType<typeof createClient>): Promise<Record<string, number>> {
+  const info = await client.info("commandstats");
+  return Object.fromEntries(
+    [...info.matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
+  );
+}

@@ -1,0 +1,111 @@
+import type { DatabaseSync } from "node:sqlite";
+import { keyvApiTests, keyvIteratorTests, keyvNamespaceTest, keyvValueTests } from "@keyv/test-suite";
+import { Keyv } from "keyv";
+import * as vitest from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { openDatabase } from "../../src/store/database.ts";
+import { type BatchStore, createSqliteStore } from "../../src/store/sqlite.ts";
+
+let database: DatabaseSync;
+let store: BatchStore;
+let opened: BatchStore[];
+beforeEach(() => {
+  database = openDatabase(":memory:");
+  opened = [];
+  store = openStore();
+});
+afterEach(async () => {
+  for (const store of opened) await store.disconnect();
+  database.close();
+});
+
+function openStore(): BatchStore {
+  const store = createSqliteStore(database, { table: "kv" });
+  opened.push(store);
+  return store;
+}
+
+describe("Keyv's own tests of a store", () => {
+  // Each in a block of its own: they clear the store before each of their tests.
+  describe("api", () => keyvApiTests(vitest as never, Keyv, openStore));
+  describe("values", () => keyvValueTests(vitest as never, Keyv, openStore));
+  describe("namespaces", () => keyvNamespaceTest(vitest as never, Keyv, openStore));
+  describe("iterator", () => keyvIteratorTests(vitest as never, Keyv, openStore));
+});
+
+const rows = () => Number(database.prepare("SELECT count(*) AS n FROM kv").get()?.["n"]);
+
+describe("createSqliteStore", () => {
+  test("writes many keys together or none of them", async () => {
+    const entries = [
+      { key: "a", value: "1" },
+      // Not text: the database refuses it after the first one was written.
+      { key: "b", value: null },
+    ];
+    await expect(store.setMany(entries)).rejects.toThrow();
+    expect(await store.get("a")).toBeUndefined();
+    expect(database.isTransaction).toBe(false);
+  });
+
+  test("keeps a time to live for each key of many", async () => {
+    await store.setMany([
+      { key: "short", value: "1", ttl: 1 },
+      { key: "long", value: "2", ttl: 60_000 },
+      { key: "ever", value: "3" },
+    ]);
+    await vi.waitFor(async () => expect(await store.get("short")).toBeUndefined());
+    expect(await store.getMany(["long", "short", "ever", "absent"])).toEqual(["2", undefined, "3", undefined]);
+    expect(await store.hasMany(["long", "short", "ever", "absent"])).toEqual([true, false, true, false]);
+  });
+
+  test("tells whether any of many keys was deleted", async () => {
+    await store.set("a", "1");
+    expect(await store.deleteMany(["a", "b"])).toBe(true);
+    expect(await store.deleteMany(["a", "b"])).toBe(false);
+  });
+
+  test("sweeps out expired rows and keeps the others", async () => {
+    const swept = createSqliteStore(database, { table: "kv", sweepIntervalMs: 5 });
+    await swept.setMany([
+      { key: "gone", value: "1", ttl: 1 },
+      { key: "kept", value: "2", ttl: 60_000 },
+      { key: "ever", value: "3" },
+    ]);
+    await vi.waitFor(() => expect(rows()).toBe(2));
+    await swept.disconnect();
+    expect(await store.getMany(["kept", "ever"])).toEqual(["2", "3"]);
+  });
+
+  test("walks through a namespace only, in pages, while rows are deleted", async () => {
+    const keys = Array.from({ length: 250 }, (_, index) => `n:${String(index).padStart(4, "0")}`);
+    await store.setMany(["m", "n", "n:", "n;", "nn:x", ...keys].map((key) => ({ key, value: key })));
+    const seen: string[] = [];
+    for await (const [key] of store.iterator<string>("n")) {
+      seen.push(String(key));
+      await store.delete(String(key));
+    }
+    expect(seen).toEqual(["n:", ...keys]);
+    expect(rows()).toBe(4);
+  });
+
+  test("takes keys and values of any characters", async () => {
+    const texts = ["", "%", "_", "'", '"', ":", "a:b", "日本語 🦊", "a\0b", "a\0c", "x".repeat(100_000)];
+    await store.setMany(texts.map((text) => ({ key: text, value: text })));
+    expect(await store.getMany(texts)).toEqual(texts);
+    expect(rows()).toBe(texts.length);
+  });
+
+  test("refuses a table name that is none", () => {
+    expect(() => createSqliteStore(database, { table: "a; DROP TABLE kv" })).toThrow(/not a name for a table/);
+  });
+
+  test("rejects when the database is closed, and never answers as if it were empty", async () => {
+    const closed = openDatabase(":memory:");
+    const other = createSqliteStore(closed, { table: "kv" });
+    closed.close();
+    await expect(other.get("a")).rejects.toThrow();
+    await expect(other.getMany(["a"])).rejects.toThrow();
+    await expect(other.set("a", "1")).rejects.toThrow();
+    await other.disconnect();
+  });
+});

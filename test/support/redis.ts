@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+/** Without the binary these tests are skipped by name; where everything must run they fail instead. */
+export const isRedisMissing =
+  process.env["CI"] !== "true" && spawnSync("redis-server", ["--version"]).error !== undefined;
+
+export interface RedisServer {
+  url: string;
+  /** Stops answering, with every connection left open. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends it as a crash would. What it held is lost. */
+  kill(): Promise<void>;
+  /** Starts it again, empty, at the same address. */
+  restart(): Promise<void>;
+  /** Ends it for good and removes its files. */
+  stop(): Promise<void>;
+}
+
+/** A Redis of one's own on a free loopback port, without persistence. */
+export async function startRedis(): Promise<RedisServer> {
+  const folder = await mkdtemp(join(tmpdir(), "palaver-redis-"));
+  const { child, port } = await startOnFreePort(folder);
+  let server = child;
+
+  async function kill(): Promise<void> {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exit = once(server, "exit");
+    server.kill("SIGKILL");
+    await exit;
+  }
+
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    freeze: () => void server.kill("SIGSTOP"),
+    thaw: () => void server.kill("SIGCONT"),
+    kill,
+    async restart() {
+      await kill();
+      server = await launch(folder, port);
+    },
+    async stop() {
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Somebody else may take the port between looking for it and listening on it. */
+async function startOnFreePort(folder: string): Promise<{ child: ChildProcess; port: number }> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await findFreePort();
+    try {
+      return { child: await launch(folder, port), port };
+    } catch (error) {
+      if (attempt === 5) throw error;
+    }
+  }
+}
+
+async function launch(folder: string, port: number): Promise<ChildProcess> {
+  const options = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder];
+  const child = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
+  const lines: string[] = [];
+  const failed = once(child, "error").then(([error]: unknown[]) => {
+    throw new Error("redis-server could not be started. Install it, or run the tests without CI=true.", {
+      cause: error,
+    });
+  });
+  const ready = (async () => {
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line);
+      if (line.includes("Ready to accept connections")) return;
+    }
+    throw new Error(`redis-server ended at once:\n${lines.join("\n")}`);
+  })();
+  await Promise.race([ready, failed]);
+  // Nobody reads its log any more, and a full pipe would stop it.
+  child.stdout.resume();
+  return child;
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  probe.close();
+  await once(probe, "close");
+  if (address === null || typeof address === "string") throw new Error("no free port");
+  return address.port;
+}
