@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import type { Author, ReplyAddress } from "./adapter.ts";
+import { toKeyPart } from "./history/record.ts";
 
 /**
  * What must survive a crash in the middle of a turn, and what its buttons need afterwards: where the
@@ -27,13 +29,31 @@ export interface TurnRecords {
   load(id: string): Promise<TurnRecord | undefined>;
   /** Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be kept. */
   save(record: TurnRecord): Promise<void>;
-  /** Erases a record; resolves also when there is none. */
-  erase(id: string): Promise<void>;
+  /** Erases the records of one person's turns. */
+  forget(platform: string, authorId: string): Promise<void>;
 }
 
+const NAMESPACE = "turns";
 const SAVE_PAUSES_MS = [0, 200, 1_000];
 
-export function createTurnRecords({ keyv, ttlMs, log }: { keyv: Keyv; ttlMs: number; log: Logger }): TurnRecords {
+export interface TurnRecordsOptions {
+  open(namespace: string): Keyv;
+  ttlMs: number;
+  log: Logger;
+}
+
+/** Records by id, and for each person a namespace that names theirs. */
+export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): TurnRecords {
+  const keyv = open(NAMESPACE);
+
+  async function store(record: TurnRecord): Promise<void> {
+    const owned = `${toOwner(record.reply.platform, record.author.id)}:${record.id}`;
+    await keyv.setMany([
+      { key: record.id, value: record, ttl: ttlMs },
+      { key: owned, value: 1, ttl: ttlMs },
+    ]);
+  }
+
   return {
     async load(id) {
       const record: unknown = await keyv.get(id);
@@ -41,19 +61,27 @@ export function createTurnRecords({ keyv, ttlMs, log }: { keyv: Keyv; ttlMs: num
     },
     async save(record) {
       for (const pauseMs of SAVE_PAUSES_MS) {
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        await sleep(pauseMs);
         try {
-          await keyv.set(record.id, record, ttlMs);
-          return;
+          return await store(record);
         } catch (error) {
           log.warn({ err: error, turnId: record.id }, "the record of a turn could not be stored");
         }
       }
     },
-    async erase(id) {
-      await keyv.delete(id);
+    async forget(platform, authorId) {
+      const owner = toOwner(platform, authorId);
+      const iterator = open(`${NAMESPACE}:${owner}`).iterator;
+      if (iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
+      for await (const [id] of iterator(undefined) as AsyncIterable<[string, unknown]>) {
+        await keyv.deleteMany([id, `${owner}:${id}`]);
+      }
     },
   };
+}
+
+function toOwner(platform: string, authorId: string): string {
+  return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 
 /** The turn that a batch of events begins: the same for the same first event, so that a turn taken up again finds its record. */

@@ -319,7 +319,7 @@ describe("a process that dies", () => {
     const question = message("Hello");
     await first.accept(question);
     await platform.until(() => platform.channel.length === 1);
-    await first.records.erase(toTurnId(question.key));
+    await first.records.forget("test", question.author.id);
     const second = startEngine({ database, platform, scripts: [["So far, so good."]] });
     await second.idle();
     expect(platform.texts()).toEqual(["So far, so good."]);

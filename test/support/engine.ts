@@ -41,7 +41,7 @@ export function startEngine({
   const { gateway, requests, open } = fakeGateway(...scripts);
   const stores = createStores({ redisUrl: undefined, database, log });
   const history = createHistory({ open: stores.open, ttlMs: 86_400_000, log, now: Date.now });
-  const records = createTurnRecords({ keyv: stores.open("turns"), ttlMs: 86_400_000, log });
+  const records = createTurnRecords({ open: stores.open, ttlMs: 86_400_000, log });
   const queue = createEmbeddedQueue({ database, maxActive: 16, log, retryMs: [1, 4] });
   const scheduler = createScheduler({
     pacerFor: () => createEvenPacer({ gap: 0.001 }),

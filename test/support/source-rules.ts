@@ -14,7 +14,7 @@ const PLATFORM_SDKS: Readonly<Record<string, RegExp>> = {
 };
 
 /** Files whose functions depend on nothing but their arguments. */
-const PURE = /^src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\.ts|gateway\/chunks\.ts)$/;
+const PURE = /^src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\.ts|conversation\/.+|gateway\/chunks\.ts)$/;
 /** Packages that only calculate. */
 const PURE_PACKAGES = new Set(["remend", "marked", "tokenx"]);
 const EFFECTS =

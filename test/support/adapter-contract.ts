@@ -1,0 +1,239 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Accept, Adapter, Draft, InboundEvent, MessageEvent } from "../../src/adapter.ts";
+import { SinkError } from "../../src/errors.ts";
+
+/** A message of the bot as people see it. */
+export interface SeenMessage {
+  text: string;
+  fileNames: string[];
+  buttons: string[];
+}
+
+/** An adapter that listens, and what people do on its platform. All of it resolves when the platform is done with it. */
+export interface AdapterUnderTest {
+  adapter: Adapter;
+  /** A person addresses the bot and so begins a conversation. Rejects when the delivery is not acknowledged. */
+  begin: (text: string, file?: { name: string; bytes: Uint8Array }) => Promise<void>;
+  /** The same person writes again in the conversation begun last. */
+  goOn: (text: string) => Promise<void>;
+  /** The platform delivers the newest message once more, as it does when an acknowledgement is lost. */
+  redeliver: () => Promise<void>;
+  editNewest: (text: string) => Promise<void>;
+  deleteNewest: () => Promise<void>;
+  /** Presses a button of one of the bot's messages. */
+  press: (messageId: string, label: string) => Promise<void>;
+  /** The bot's messages in the conversation begun last, oldest first. */
+  seen: () => Promise<SeenMessage[]>;
+  close: () => Promise<void>;
+}
+
+/** What a platform does differently, each with the reason. */
+export interface Differences {
+  noRedelivery?: string;
+}
+
+export type StartAdapter = (accept: Accept) => Promise<AdapterUnderTest>;
+
+const signal = new AbortController().signal;
+
+function draft(markdown: string, more: Partial<Draft> = {}): Draft {
+  return { markdown, buttons: [], streaming: false, ...more };
+}
+
+/** What every platform's adapter does, run against each of them. */
+export function adapterContract(name: string, start: StartAdapter, differences: Differences = {}): void {
+  describe(`the ${name} adapter keeps the port's promises`, () => {
+    let under: AdapterUnderTest | undefined;
+    let events: InboundEvent[] = [];
+
+    async function begin(accept: Accept = async () => {}): Promise<AdapterUnderTest> {
+      events = [];
+      under = await start(async (event) => {
+        await accept(event);
+        events.push(event);
+      });
+      return under;
+    }
+
+    function firstMessage(): MessageEvent {
+      const [event] = events;
+      if (event?.kind !== "message") throw new Error("No message was accepted.");
+      return event;
+    }
+
+    afterEach(async () => {
+      await under?.close();
+      under = undefined;
+    });
+
+    describeInbound(begin, () => events, firstMessage, differences);
+    describeOutbound(begin, firstMessage);
+    describeLifetime(begin, () => events, firstMessage);
+  });
+}
+
+type Begin = (accept?: Accept) => Promise<AdapterUnderTest>;
+
+function describeInbound(
+  begin: Begin,
+  events: () => InboundEvent[],
+  first: () => MessageEvent,
+  not: Differences,
+): void {
+  test("delivers a message that addresses the bot, as plain JSON", async () => {
+    const { adapter, begin: write } = await begin();
+    await write("hello there");
+    expect(events()).toHaveLength(1);
+    const event = first();
+    expect(event).toMatchObject({ text: "hello there", addressed: "bot", attachments: [] });
+    expect(event.author.name).not.toBe("");
+    for (const id of [event.messageId, event.conversationId, event.key])
+      expect(id.startsWith(`${adapter.platform}:`)).toBe(true);
+    expect(JSON.parse(JSON.stringify(event))).toEqual(event);
+  });
+
+  test("keeps one conversation together and two apart", async () => {
+    const { begin: write, goOn } = await begin();
+    await write("one");
+    await goOn("still one");
+    await write("two");
+    const [one, again, two] = events().map((event) => event.conversationId);
+    expect(again).toBe(one);
+    expect(two).not.toBe(one);
+    expect(new Set(events().map((event) => event.key)).size).toBe(3);
+  });
+
+  test.skipIf(not.noRedelivery !== undefined)("gives a message that is delivered twice the same key", async () => {
+    const { begin: write, redeliver } = await begin();
+    await write("once");
+    await redeliver();
+    expect(new Set(events().map((event) => event.key)).size).toBe(1);
+  });
+
+  test("tells of edits and deletions under the message's own id", async () => {
+    const { begin: write, editNewest, deleteNewest } = await begin();
+    await write("first words");
+    await editNewest("other words");
+    await deleteNewest();
+    const { messageId, conversationId } = first();
+    expect(events().slice(1)).toMatchObject([
+      { kind: "edited", messageId, conversationId, text: "other words" },
+      { kind: "deleted", messageId, conversationId },
+    ]);
+  });
+
+  test("hands over attached files byte for byte, as often as asked", async () => {
+    const bytes = new Uint8Array(300_000).map((_, index) => index % 251);
+    const { adapter, begin: write } = await begin();
+    await write("look", { name: "数.bin", bytes });
+    const [ref] = first().attachments;
+    if (ref === undefined) throw new Error("The file is missing.");
+    expect(ref).toMatchObject({ platform: adapter.platform, name: "数.bin", sizeBytes: bytes.length });
+    for (const _ of [1, 2]) {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of await adapter.openAttachment(ref, signal)) chunks.push(chunk);
+      expect(Buffer.concat(chunks).equals(bytes)).toBe(true);
+    }
+  });
+
+  test("does not deliver what the bot itself writes", async () => {
+    const { adapter, begin: write } = await begin();
+    await write("hello");
+    await adapter.sink(first().reply).post(draft("my own words"), randomUUID(), signal);
+    expect(events()).toHaveLength(1);
+  });
+}
+
+function describeOutbound(begin: Begin, first: () => MessageEvent): void {
+  test("shows what is posted, edited, uploaded and removed", async () => {
+    const { adapter, begin: write, seen } = await begin();
+    await write("hello");
+    const sink = adapter.sink(first().reply);
+    const id = await sink.post(draft("grow"), randomUUID(), signal);
+    await sink.edit(id, draft("growing"), signal);
+    const bytes = new TextEncoder().encode("a,b\n");
+    await sink.upload([{ name: "table.csv", contentType: "text/csv", bytes }], randomUUID(), signal);
+    const extra = await sink.post(draft("too much"), randomUUID(), signal);
+    await sink.remove(extra, signal);
+    await sink.remove(extra, signal);
+    const [grown, uploaded, ...rest] = await seen();
+    expect(grown?.text).toContain("growing");
+    expect(uploaded?.fileNames).toEqual(["table.csv"]);
+    expect(rest).toEqual([]);
+  });
+
+  test("posts once however often the same nonce is used", async () => {
+    const { adapter, begin: write, seen } = await begin();
+    await write("hello");
+    const sink = adapter.sink(first().reply);
+    const nonce = randomUUID();
+    const id = await sink.post(draft("once"), nonce, signal);
+    expect(await sink.post(draft("once"), nonce, signal)).toBe(id);
+    expect(await seen()).toHaveLength(1);
+  });
+
+  test("takes the longest message it promises to take, and refuses a longer one", async () => {
+    const { adapter, begin: write, seen } = await begin();
+    await write("hello");
+    const sink = adapter.sink(first().reply);
+    const { maxLength, lengthOf } = sink.limits;
+    const longest = "x".repeat(maxLength);
+    expect(lengthOf(longest)).toBe(maxLength);
+    await sink.post(draft(longest), randomUUID(), signal);
+    expect((await seen())[0]?.text).toContain(longest);
+    await expect(sink.post(draft(`${longest}x`), randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });
+  });
+
+  test("says that a removed message is gone when it is edited", async () => {
+    const { adapter, begin: write } = await begin();
+    await write("hello");
+    const sink = adapter.sink(first().reply);
+    const id = await sink.post(draft("short-lived"), randomUUID(), signal);
+    await sink.remove(id, signal);
+    const editing = sink.edit(id, draft("too late"), signal);
+    await expect(editing).rejects.toBeInstanceOf(SinkError);
+    await expect(editing).rejects.toMatchObject({ kind: "gone" });
+  });
+
+  test("writes nothing once the signal has aborted", async () => {
+    const { adapter, begin: write, seen } = await begin();
+    await write("hello");
+    const reason = new Error("enough");
+    const posting = adapter.sink(first().reply).post(draft("never"), randomUUID(), AbortSignal.abort(reason));
+    await expect(posting).rejects.toBe(reason);
+    expect(await seen()).toEqual([]);
+  });
+}
+
+function describeLifetime(begin: Begin, events: () => InboundEvent[], first: () => MessageEvent): void {
+  test("turns a pressed button into an action of its turn", async () => {
+    const { adapter, begin: write, press, seen } = await begin();
+    await write("hello");
+    const buttons = [{ action: "stop" as const, turnId: "turn-1", label: "Stop" }];
+    const id = await adapter.sink(first().reply).post(draft("…", { buttons, streaming: true }), randomUUID(), signal);
+    expect((await seen())[0]?.buttons).toEqual(["Stop"]);
+    await press(id, "Stop");
+    const { conversationId } = first();
+    expect(events().at(-1)).toMatchObject({ kind: "action", action: "stop", turnId: "turn-1", conversationId });
+  });
+
+  test("does not acknowledge a delivery that could not be stored", async () => {
+    const { begin: write } = await begin(async () => {
+      throw new Error("the disk is full");
+    });
+    await expect(write("hello")).rejects.toThrow();
+    expect(events()).toEqual([]);
+  });
+
+  test("delivers nothing after a pause, and still writes replies", async () => {
+    const { adapter, begin: write, seen, goOn } = await begin();
+    await write("hello");
+    expect(adapter.isConnected()).toBe(true);
+    await adapter.pause();
+    await goOn("anybody there?").catch(() => undefined);
+    expect(events()).toHaveLength(1);
+    await adapter.sink(first().reply).post(draft("good night"), randomUUID(), signal);
+    expect((await seen()).map((message) => message.text)).toEqual([expect.stringContaining("good night")]);
+  });
+}

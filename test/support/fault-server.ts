@@ -1,0 +1,153 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { text } from "node:stream/consumers";
+import { onTestFinished } from "vitest";
+
+/** A request as it came. */
+export interface Received {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  /** undefined when there was no body. */
+  json: unknown;
+  /** Resolves when the connection that carried the request is gone. */
+  closed: Promise<void>;
+}
+
+/** What the server does with one request. `response.socket` is there for what HTTP does not allow. */
+export type Answer = (response: ServerResponse, received: Received) => unknown;
+
+export interface FaultServer {
+  url: string;
+  received: Received[];
+  /** Connections accepted so far. */
+  connections(): number;
+}
+
+/**
+ * A gateway that misbehaves as told, over a real socket. The n-th request gets the n-th answer and all further
+ * ones the last. Ends with the test.
+ */
+export async function startFaultServer(...answers: Answer[]): Promise<FaultServer> {
+  const received: Received[] = [];
+  const sockets = new Set<Socket>();
+  let connections = 0;
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const closed = new Promise<void>((resolve) => request.socket.once("close", () => resolve()));
+    const body = await text(request);
+    const { method = "", url: path = "", headers } = request;
+    const one: Received = { method, path, headers, json: body === "" ? undefined : JSON.parse(body), closed };
+    received.push(one);
+    await answers[Math.min(received.length, answers.length) - 1]?.(response, one);
+  }
+
+  const server = createServer((request, response) => void respond(request, response));
+  server.on("connection", (socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, received, connections: () => connections };
+}
+
+export interface ChunkFields {
+  delta?: Record<string, unknown>;
+  finish?: string | null;
+  index?: number;
+}
+
+/** One chunk as the interface shows it. */
+export function chunk({ delta = {}, finish = null, index = 0 }: ChunkFields = {}): Record<string, unknown> {
+  return {
+    id: "chatcmpl-7",
+    object: "chat.completion.chunk",
+    created: 1_700_000_000,
+    model: "answering-model",
+    choices: [{ index, delta, finish_reason: finish }],
+  };
+}
+
+export function event(value: unknown): string {
+  return `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`;
+}
+
+export const ROLE = event(chunk({ delta: { role: "assistant", content: "" } }));
+export const FINISH = event(chunk({ finish: "stop" }));
+export const DONE = event("[DONE]");
+
+export function words(text: string): string {
+  return event(chunk({ delta: { content: text } }));
+}
+
+/** A stream in the interface's order: role, text, finish, done. */
+export function stream(...texts: string[]): string {
+  return [ROLE, ...texts.map(words), FINISH, DONE].join("");
+}
+
+/** Answers with these bytes as an event stream, and ends it. */
+export function events(...parts: Array<string | Buffer>): Answer {
+  return (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const part of parts) response.write(part);
+    response.end();
+  };
+}
+
+/** Answers with these bytes as an event stream, and leaves it open. */
+export function hanging(...parts: Array<string | Buffer>): Answer {
+  return (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.flushHeaders();
+    for (const part of parts) response.write(part);
+  };
+}
+
+/** Answers with these bytes as an event stream, and cuts the connection once they are sent. */
+export function cut(...parts: string[]): Answer {
+  return (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    // Without the end of the chunked body the other side knows that something is missing.
+    response.write(parts.join(""), () => response.socket?.end());
+  };
+}
+
+export function json(status: number, value: unknown, headers: Record<string, string> = {}): Answer {
+  return (response) => {
+    response.writeHead(status, { "content-type": "application/json", ...headers });
+    response.end(JSON.stringify(value));
+  };
+}
+
+export function body(status: number, contentType: string, text: string): Answer {
+  return (response) => {
+    response.writeHead(status, { "content-type": contentType });
+    response.end(text);
+  };
+}
+
+export function refusal(status: number, message: string, headers: Record<string, string> = {}): Answer {
+  const error = { type: "server_error", code: "some_code", message, param: null };
+  return json(status, { error }, headers);
+}
+
+export const rateLimit = (headers: Record<string, string> = {}): Answer =>
+  json(
+    429,
+    {
+      error: {
+        type: "rate_limit_error",
+        code: "rate_limit_exceeded",
+        message: "rate limit exceeded for model m",
+        param: null,
+      },
+    },
+    headers,
+  );

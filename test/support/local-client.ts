@@ -1,0 +1,92 @@
+import { randomUUID } from "node:crypto";
+import { createParser } from "eventsource-parser";
+import type { MessageRow, Row } from "../../adapters/local/page/wire.ts";
+
+/** What a browser does at the local page, without one: it sends, and it follows the rows. */
+export interface LocalClient {
+  /** Messages as they stand, oldest first. */
+  messages(): MessageRow[];
+  /** Every state in which a message was seen, in order. */
+  states(id: number): string[];
+  /** How often the server has sent rows of a number it had sent before. */
+  repeats(): number;
+  send(text: string, options?: { chat?: string; author?: string; fileIds?: string[]; nonce?: string }): Promise<number>;
+  press(messageId: number, action: "stop" | "retry", author?: string): Promise<void>;
+  /** Resolves when `holds` is true of the messages; it is asked at every row. Rejects when the signal aborts. */
+  until(holds: (messages: MessageRow[]) => boolean): Promise<MessageRow[]>;
+  close(): void;
+}
+
+export const isBot = (message: MessageRow): boolean => message.authorId === null && !message.isDeleted;
+export const isFinal = (message: MessageRow): boolean => isBot(message) && !message.isStreaming;
+
+export async function connectLocal(url: string): Promise<LocalClient> {
+  const rows = new Map<number, MessageRow>();
+  const seen = new Map<number, string[]>();
+  const watchers = new Set<() => void>();
+  const abort = new AbortController();
+  let lastSeq = 0;
+  let repeats = 0;
+
+  const response = await fetch(`${url}/local/events`, { signal: abort.signal });
+  const connected = Promise.withResolvers<void>();
+  const parser = createParser({
+    onEvent({ data, id }) {
+      connected.resolve();
+      const row = JSON.parse(data) as Row | { type?: undefined };
+      if (row.type === undefined || id === undefined) return;
+      if (row.seq <= lastSeq) repeats += 1;
+      lastSeq = Math.max(lastSeq, row.seq);
+      if (row.type !== "message") return;
+      rows.set(row.id, row);
+      seen.set(row.id, [...(seen.get(row.id) ?? []), row.text]);
+      for (const check of watchers) check();
+    },
+  });
+  void follow(response, (text) => parser.feed(text)).catch(() => {});
+  await connected.promise;
+
+  async function post(path: string, body: unknown): Promise<Record<string, unknown>> {
+    const answer = await fetch(`${url}/local${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", origin: url },
+      body: JSON.stringify(body),
+    });
+    const json = (await answer.json()) as Record<string, unknown>;
+    if (!answer.ok) throw new Error(`${answer.status}: ${JSON.stringify(json)}`);
+    return json;
+  }
+
+  const messages = () => [...rows.values()].toSorted((a, b) => a.id - b.id);
+  return {
+    messages,
+    states: (id) => seen.get(id) ?? [],
+    repeats: () => repeats,
+    async send(text, { chat = "test", author = "ada", fileIds = [], nonce = randomUUID() } = {}) {
+      const body = { nonce, authorId: author, channelId: chat, threadId: null, text, fileIds, isNewChat: true };
+      return Number((await post("/messages", body))["id"]);
+    },
+    async press(messageId, action, author = "ada") {
+      const turnId = rows.get(messageId)?.buttons.find((button) => button.action === action)?.turnId;
+      await post(`/messages/${messageId}/action`, { nonce: randomUUID(), authorId: author, action, turnId });
+    },
+    until(holds) {
+      const { promise, resolve } = Promise.withResolvers<MessageRow[]>();
+      const check = () => {
+        const all = messages();
+        if (!holds(all)) return;
+        watchers.delete(check);
+        resolve(all);
+      };
+      watchers.add(check);
+      check();
+      return promise;
+    },
+    close: () => abort.abort(),
+  };
+}
+
+async function follow(response: Response, onText: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const bytes of response.body ?? []) onText(decoder.decode(bytes, { stream: true }));
+}

@@ -1,0 +1,134 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { DatabaseSync } from "node:sqlite";
+import { createAdaptorServer, type ServerType } from "@hono/node-server";
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { pino } from "pino";
+import { createLocalAdapter, type LocalAdapter, type LocalAdapterOptions } from "../../adapters/local/index.ts";
+import type { FileRow, Row, SendBody } from "../../adapters/local/page/wire.ts";
+import type { Accept, InboundEvent } from "../../src/adapter.ts";
+
+export interface LocalPage {
+  url: string;
+  adapter: LocalAdapter;
+  /** What was accepted, in order. */
+  events: InboundEvent[];
+  database: DatabaseSync;
+  /** POST of JSON as the page sends it. */
+  post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
+  /** What a page that has everything up to `since` is sent first. */
+  rows: (since?: number) => Promise<Row[]>;
+  upload: (name: string, bytes: Uint8Array) => Promise<FileRow>;
+  /** Sends as the page does. Rejects with the answer's sentence. */
+  send: (body: Partial<SendBody>) => Promise<number>;
+  close: () => Promise<void>;
+}
+
+export interface LocalPageOptions extends Partial<LocalAdapterOptions> {
+  accept?: Accept;
+  /** Taken as it is, without listening. */
+  isSilent?: boolean;
+  port?: number;
+}
+
+/** The local adapter on a port of its own, as the service mounts it. */
+export async function startLocalPage(options: LocalPageOptions = {}): Promise<LocalPage> {
+  const { accept, isSilent = false, port = 0, database = new DatabaseSync(":memory:"), ...rest } = options;
+  const events: InboundEvent[] = [];
+  const adapter = createLocalAdapter({
+    database,
+    botName: "Palaver",
+    log: pino({ enabled: false }),
+    allowedHosts: [],
+    commands: [
+      { name: "help", description: "What I can do" },
+      { name: "forget", description: "Forget what I know about you" },
+    ],
+    ...rest,
+  });
+  if (!isSilent) {
+    await adapter.listen(async (event) => {
+      await accept?.(event);
+      events.push(event);
+    });
+  }
+  const server = createAdaptorServer({ fetch: adapter.app.fetch });
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${portOf(server)}`;
+
+  const post: LocalPage["post"] = (path, body, headers = {}) =>
+    fetch(url + path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Origin: url, ...headers },
+      body: JSON.stringify(body),
+    });
+
+  return {
+    url,
+    adapter,
+    events,
+    database,
+    post,
+    rows: (since = 0) => readRows(`${url}/local/events?since=${since}`),
+    async upload(name, bytes) {
+      const headers = { Origin: url, "X-File-Name": encodeURIComponent(name) };
+      const response = await fetch(`${url}/local/files`, { method: "POST", headers, body: Buffer.from(bytes) });
+      return (await readAnswer(response)) as FileRow;
+    },
+    async send(body) {
+      const basics = { nonce: randomUUID(), authorId: "ada", channelId: "chat-1", threadId: null, text: "" };
+      const answer = await readAnswer(
+        await post("/local/messages", { ...basics, fileIds: [], isNewChat: true, ...body }),
+      );
+      return (answer as { id: number }).id;
+    },
+    async close() {
+      await adapter.close();
+      if ("closeAllConnections" in server) server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function portOf(server: ServerType): number {
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("The server has no port.");
+  return address.port;
+}
+
+async function readAnswer(response: Response): Promise<unknown> {
+  const answer = (await response.json()) as { error?: string };
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+async function readRows(url: string): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const { event, data } of openEvents(url)) {
+    if (event === "row") rows.push(JSON.parse(data) as Row);
+    if (event === "ready") break;
+  }
+  return rows;
+}
+
+/** Events of a stream as they come. Leaving the loop closes the connection. */
+export async function* openEvents(
+  url: string,
+  headers: Record<string, string> = {},
+): AsyncGenerator<EventSourceMessage> {
+  const leaving = new AbortController();
+  const response = await fetch(url, { headers, signal: leaving.signal });
+  const queue: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => void queue.push(event) });
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of response.body ?? []) {
+      parser.feed(decoder.decode(chunk, { stream: true }));
+      yield* queue.splice(0);
+    }
+  } finally {
+    leaving.abort();
+  }
+}

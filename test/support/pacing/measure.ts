@@ -1,0 +1,87 @@
+import type { Arrivals } from "./scenarios.ts";
+
+/** A moment at which the reader sees the first `tokens` tokens of a reply. */
+export interface Showing {
+  at: number;
+  tokens: number;
+}
+
+/** What one reply looked like. */
+export interface Outcome {
+  arrivals: Arrivals;
+  showings: Showing[];
+  calls: number;
+  refused: number;
+}
+
+/** The figures of one run, all in seconds but the last three, which are per reply. */
+export interface Figures {
+  mean: number;
+  p95: number;
+  final: number;
+  freeze: number;
+  calls: number;
+  refused: number;
+  /** Tokens that were never shown. */
+  lost: number;
+}
+
+/** Lag of every token, weighted alike over all replies of a run. */
+export function toFigures(outcomes: readonly Outcome[]): Figures {
+  const lags: number[] = [];
+  let final = 0;
+  let freeze = 0;
+  let lost = 0;
+  for (const outcome of outcomes) {
+    const seen = toSeen(outcome);
+    lost += seen.filter((at) => at === Infinity).length;
+    for (const [index, at] of outcome.arrivals.entries()) lags.push((seen[index] ?? Infinity) - at);
+    final += (seen.at(-1) ?? Infinity) - (outcome.arrivals.at(-1) ?? 0);
+    freeze = Math.max(freeze, toFreeze(outcome));
+  }
+  lags.sort((a, b) => a - b);
+  return {
+    mean: lags.reduce((sum, lag) => sum + lag, 0) / lags.length,
+    p95: lags[Math.floor(0.95 * lags.length)] ?? Number.NaN,
+    final: final / outcomes.length,
+    freeze,
+    calls: outcomes.reduce((sum, { calls }) => sum + calls, 0) / outcomes.length,
+    refused: outcomes.reduce((sum, { refused }) => sum + refused, 0) / outcomes.length,
+    lost,
+  };
+}
+
+/** The mean of the runs. */
+export function toMean(runs: readonly Figures[]): Figures {
+  const mean = (key: keyof Figures) => runs.reduce((sum, run) => sum + run[key], 0) / runs.length;
+  return {
+    mean: mean("mean"),
+    p95: mean("p95"),
+    final: mean("final"),
+    freeze: mean("freeze"),
+    calls: mean("calls"),
+    refused: mean("refused"),
+    lost: mean("lost"),
+  };
+}
+
+function toSeen({ arrivals, showings }: Outcome): number[] {
+  const seen = arrivals.map(() => Infinity);
+  let shown = 0;
+  for (const { at, tokens } of showings) for (; shown < tokens; shown++) seen[shown] = at;
+  return seen;
+}
+
+/** The longest time during which unseen text stood without a visible change. */
+function toFreeze({ arrivals, showings }: Outcome): number {
+  let longest = 0;
+  let shown = 0;
+  let changed = -Infinity;
+  for (const { at, tokens } of showings) {
+    if (tokens <= shown) continue;
+    longest = Math.max(longest, at - Math.max(changed, arrivals[shown] ?? at));
+    shown = tokens;
+    changed = at;
+  }
+  return longest;
+}

@@ -1,0 +1,40 @@
+/** A seeded source of chance: the same seed, the same run. */
+export interface Random {
+  /** Evenly in [0, 1). */
+  next(): number;
+  between(min: number, max: number): number;
+  pick<T>(items: readonly T[]): T;
+  /** Standard normal. */
+  normal(): number;
+  /** Waiting time of a Poisson process. */
+  wait(mean: number): number;
+}
+
+export function createRandom(seed: number): Random {
+  let state = (seed * 2654435761 + 12345) >>> 0;
+
+  function next(): number {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  }
+
+  return {
+    next,
+    between: (min, max) => min + (max - min) * next(),
+    pick(items) {
+      const item = items[Math.floor(next() * items.length)];
+      if (item === undefined) throw new Error("Nothing to pick from.");
+      return item;
+    },
+    normal: () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next()),
+    wait: (mean) => -mean * Math.log(1 - next()),
+  };
+}
+
+/** Round trips: log-normal with this median, seconds. */
+export function toRoundTrip(random: Random, median: number): number {
+  return median * Math.exp(0.35 * random.normal());
+}

@@ -1,0 +1,85 @@
+import type { Random } from "./random.ts";
+
+/** Characters of one token. */
+export const TOKEN_UNITS = 4;
+
+/** When the tokens of one reply arrive, seconds, ascending. The reply ends with the last. */
+export type Arrivals = number[];
+
+/** One run: the replies, each with its own beginning. */
+export type Scenario = (random: Random) => Arrivals[];
+
+/** `tokens` tokens at `rate` per second. */
+export function steady(tokens: number, rate: number, start = 0): Arrivals {
+  return Array.from({ length: tokens }, (_, index) => start + index / rate);
+}
+
+/** Replies that grow evenly and begin `apart` seconds after each other. */
+export function several(count: number, tokens: number, rate: number, apart: number): Scenario {
+  return () => Array.from({ length: count }, (_, index) => steady(tokens, rate, index * apart));
+}
+
+/** 600 tokens in quick bursts of 23 to 67, with pauses of 1.3 s on average between them. */
+export function bursty(random: Random): Arrivals {
+  const arrivals: Arrivals = [];
+  let at = 0;
+  while (arrivals.length < 600) {
+    for (let left = Math.round(random.between(22.5, 67.5)); left > 0 && arrivals.length < 600; left--) {
+      arrivals.push(at);
+      at += 0.004;
+    }
+    at += random.between(0.2, 2.4);
+  }
+  return arrivals;
+}
+
+/** Replies of 200 to 800 tokens, one every 6 s on average. */
+export function workday(count: number): Scenario {
+  return (random) => {
+    let at = 0;
+    return Array.from({ length: count }, () => {
+      at += random.wait(6);
+      return steady(Math.round(random.between(200, 800)), 50, at);
+    });
+  };
+}
+
+/**
+ * Ten minutes of a workspace: Poisson arrivals, lengths log-normal (median 250 tokens, sigma 0.9, cap 4,000), 30 to 100
+ * tokens per second, one in ten with a pause of 8 s.
+ */
+export function mix(perMinute: number): Scenario {
+  return (random) => {
+    const replies: Arrivals[] = [];
+    for (let at = random.wait(60 / perMinute); at < 600; at += random.wait(60 / perMinute)) {
+      const tokens = Math.min(4000, Math.max(1, Math.round(250 * Math.exp(0.9 * random.normal()))));
+      const arrivals = steady(tokens, random.between(30, 100), at);
+      if (random.next() < 0.1) {
+        const from = Math.floor(random.next() * tokens);
+        for (let index = from; index < tokens; index++) arrivals[index] = (arrivals[index] ?? 0) + 8;
+      }
+      replies.push(arrivals);
+    }
+    return replies;
+  };
+}
+
+/** One to five replies of random kind and beginning. */
+export function anything(random: Random): Arrivals[] {
+  const count = 1 + Math.floor(random.next() * 5);
+  return Array.from({ length: count }, () => {
+    const start = random.pick([0, random.between(0, 1), random.between(0, 10)]);
+    const rate = random.between(8, 100);
+    const kind = random.next();
+    if (kind < 0.2) return shifted(bursty(random), start);
+    const arrivals = steady(Math.ceil(random.between(1, random.pick([40, 400, 1000]))), rate, start);
+    if (kind > 0.4) return arrivals;
+    const from = Math.floor(random.next() * arrivals.length);
+    const pause = random.between(0.3, 12);
+    return arrivals.map((at, index) => (index < from ? at : at + pause));
+  });
+}
+
+function shifted(arrivals: Arrivals, by: number): Arrivals {
+  return arrivals.map((at) => at + by);
+}

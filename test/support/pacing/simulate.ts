@@ -1,0 +1,180 @@
+import type { Answer, BudgetHeaders, CallKind, Pacer } from "../../../src/pacing/pacer.ts";
+import { createEventQueue } from "./events.ts";
+import type { Outcome } from "./measure.ts";
+import type { Platform } from "./platform.ts";
+import type { Random } from "./random.ts";
+import type { Arrivals } from "./scenarios.ts";
+import { TOKEN_UNITS } from "./scenarios.ts";
+
+export interface SimulationOptions {
+  pacer: Pacer;
+  platform: Platform;
+  replies: readonly Arrivals[];
+  random: Random;
+  roundTrip(): number;
+  /** Every reply in this room; otherwise each has one of its own. */
+  room?: string;
+  /** Share of calls that are answered with a server error, some of them after they were carried out. */
+  errorShare?: number;
+  /** What becomes of the headers of the call of that number; unchanged without it. */
+  headersOf?(headers: BudgetHeaders, call: number): BudgetHeaders | undefined;
+  /** A native stream ends with a call of its own, also when nothing is left to say. */
+  needsStop?: boolean;
+}
+
+/** What went wrong that must not. */
+export interface Faults {
+  /** Calls that arrived while another one of the same reply was under way. */
+  overlaps: number;
+  /** Older text shown after newer. */
+  regressions: number;
+  /** Calls that began before the end of a wait the platform had asked for. */
+  impatience: number;
+  /** Replies whose whole text was not the last thing shown. */
+  unfinished: number;
+}
+
+interface Run extends Outcome {
+  number: number;
+  room: string;
+  arrived: number;
+  ended: boolean;
+  busy: boolean;
+  shown: number;
+  finished: boolean;
+}
+
+interface CallMade {
+  run: Run;
+  kind: CallKind;
+  tokens: number;
+  afterEnd: boolean;
+  answeredAt: number;
+}
+
+type Event =
+  | { type: "token"; run: Run }
+  | { type: "end"; run: Run }
+  | { type: "arrive"; call: CallMade }
+  | { type: "answer"; call: CallMade; answer: Answer }
+  | { type: "wake" };
+
+/** Runs replies through one pacer against a fake platform in virtual time. */
+export function simulate(options: SimulationOptions): { outcomes: Outcome[]; faults: Faults; endedAt: number } {
+  const { pacer, platform, replies, random, roundTrip } = options;
+  const events = createEventQueue<Event>();
+  const faults: Faults = { overlaps: 0, regressions: 0, impatience: 0, unfinished: 0 };
+  const blocked = new Map<object, number>();
+  const runs = replies.map((arrivals, index): Run => {
+    const room = options.room ?? `room ${index}`;
+    return {
+      arrivals,
+      room,
+      showings: [],
+      calls: 0,
+      refused: 0,
+      number: 0,
+      arrived: 0,
+      ended: false,
+      busy: false,
+      shown: 0,
+      finished: false,
+    };
+  });
+  const byNumber = new Map<number, Run>();
+  let now = 0;
+  let calls = 0;
+  let wakeAt = Infinity;
+
+  function pump(): void {
+    for (;;) {
+      const step = pacer.step(now);
+      if (step.type === "send") {
+        start(step.reply, step.kind);
+        continue;
+      }
+      if (step.type === "wait" && step.until < wakeAt) {
+        wakeAt = Math.max(step.until, now + 1e-6);
+        events.add(wakeAt, { type: "wake" });
+      }
+      return;
+    }
+  }
+
+  function start(number: number, kind: CallKind): void {
+    const run = byNumber.get(number);
+    if (run === undefined) throw new Error("The pacer sent a reply that had left.");
+    if (run.busy) faults.overlaps += 1;
+    if (now < (blocked.get(platform(kind, run.room)) ?? -Infinity)) faults.impatience += 1;
+    run.busy = true;
+    run.calls += 1;
+    const trip = roundTrip();
+    const call: CallMade = { run, kind, tokens: run.arrived, afterEnd: run.ended, answeredAt: now + trip };
+    events.add(now + trip / 2, { type: "arrive", call });
+  }
+
+  function arrive(call: CallMade): void {
+    const { run, kind } = call;
+    calls += 1;
+    const isBroken = random.next() < (options.errorShare ?? 0);
+    const counter = platform(kind, run.room);
+    // Half of the broken calls never reach the counter; none of them is shown.
+    const verdict = isBroken && random.next() < 0.5 ? undefined : counter.take(now);
+    let answer: Answer = { ok: false };
+    if (verdict !== undefined && !verdict.ok) {
+      answer = { ok: false, retryAfter: verdict.retryAfter };
+      run.refused += 1;
+    } else if (verdict !== undefined && !isBroken) {
+      const headers = options.headersOf === undefined ? verdict.headers : options.headersOf(verdict.headers, calls);
+      answer = headers === undefined ? { ok: true } : { ok: true, budget: headers };
+      if (call.tokens < run.shown) faults.regressions += 1;
+      run.shown = call.tokens;
+      run.showings.push({ at: now, tokens: call.tokens });
+    }
+    events.add(call.answeredAt, { type: "answer", call, answer });
+  }
+
+  function finish(call: CallMade, answer: Answer): void {
+    const { run, kind } = call;
+    run.busy = false;
+    if (!answer.ok && answer.retryAfter !== undefined) blocked.set(platform(kind, run.room), now + answer.retryAfter);
+    const isStopped = options.needsStop !== true || kind === "final";
+    const isDone = answer.ok && call.afterEnd && isStopped;
+    pacer.done(run.number, { answer, behind: call.afterEnd && !isDone }, now);
+    if (!isDone) return;
+    pacer.leave(run.number, now);
+    run.finished = true;
+  }
+
+  function handle(event: Event): void {
+    if (event.type === "token") {
+      const { run } = event;
+      if (run.arrived === 0) {
+        run.number = pacer.join(now, run.room);
+        byNumber.set(run.number, run);
+      }
+      run.arrived += 1;
+      pacer.text(run.number, TOKEN_UNITS, now);
+    }
+    if (event.type === "end") {
+      event.run.ended = true;
+      pacer.end(event.run.number, now);
+    }
+    if (event.type === "arrive") arrive(event.call);
+    if (event.type === "answer") finish(event.call, event.answer);
+    if (event.type === "wake") wakeAt = Infinity;
+  }
+
+  for (const run of runs) {
+    for (const at of run.arrivals) events.add(at, { type: "token", run });
+    events.add(run.arrivals.at(-1) ?? 0, { type: "end", run });
+  }
+  for (let entry = events.next(); entry !== undefined; entry = events.next()) {
+    now = entry.at;
+    if (now > 36_000) throw new Error("The replies were not finished within ten hours.");
+    handle(entry.event);
+    if (entry.event.type !== "arrive") pump();
+  }
+  faults.unfinished = runs.filter((run) => !run.finished || run.shown !== run.arrivals.length).length;
+  return { outcomes: runs, faults, endedAt: now };
+}

@@ -1,0 +1,127 @@
+import type { CallKind } from "../../../src/pacing/pacer.ts";
+import { createEventQueue } from "./events.ts";
+import type { Outcome } from "./measure.ts";
+import type { Platform, PlatformCounter } from "./platform.ts";
+import type { Random } from "./random.ts";
+import type { Arrivals } from "./scenarios.ts";
+
+export interface TimerOptions {
+  /** Seconds between the end of an edit and the next one. */
+  interval: number;
+  /** A placeholder is posted before there is text and a timer runs from there; otherwise text itself begins a call. */
+  hasPlaceholder: boolean;
+  platform: Platform;
+  replies: readonly Arrivals[];
+  random: Random;
+  roundTrip(): number;
+  room?: string;
+  /** The platform's library waits for the counter by itself, as Discord's does; otherwise a refused call is made again. */
+  isQueued: boolean;
+}
+
+interface Run extends Outcome {
+  room: string;
+  arrived: number;
+  ended: boolean;
+  busy: boolean;
+  posted: boolean;
+  shown: number;
+  /** No edit before: the timer. */
+  notBefore: number;
+}
+
+type Event =
+  | { type: "token" | "end" | "tick"; run: Run }
+  | { type: "arrive"; run: Run; kind: CallKind; tokens: number; trip: number }
+  | { type: "answer"; run: Run };
+
+/**
+ * How other bots show a growing reply: a timer per message, no budget. The text is what it was when the call was handed
+ * to the library, which holds it until the platform takes it.
+ */
+export function simulateTimers(options: TimerOptions): Outcome[] {
+  const { interval, hasPlaceholder, platform, replies, random, roundTrip, isQueued } = options;
+  const events = createEventQueue<Event>();
+  /** Slack's client stops all of its calls when one is refused. */
+  let pausedUntil = -Infinity;
+  let now = 0;
+
+  function start(run: Run, kind: CallKind): void {
+    run.busy = true;
+    run.posted = true;
+    const trip = roundTrip();
+    events.add(Math.max(now, pausedUntil) + trip / 2, { type: "arrive", run, kind, tokens: run.arrived, trip });
+  }
+
+  function arrive({ run, kind, tokens, trip }: Extract<Event, { type: "arrive" }>): void {
+    const counter: PlatformCounter = platform(kind, run.room);
+    const verdict = counter.take(now);
+    if (verdict.ok) {
+      run.calls += 1;
+      run.shown = Math.max(run.shown, tokens);
+      run.showings.push({ at: now, tokens });
+      events.add(now + trip / 2, { type: "answer", run });
+      return;
+    }
+    if (!isQueued) {
+      run.calls += 1;
+      run.refused += 1;
+      pausedUntil = Math.max(pausedUntil, now + trip / 2 + verdict.retryAfter);
+    }
+    const again = isQueued ? now + verdict.retryAfter + 0.05 : pausedUntil + roundTrip() / 2;
+    events.add(again, { type: "arrive", run, kind, tokens, trip });
+  }
+
+  function consider(run: Run): void {
+    if (run.busy || run.arrived === 0) return;
+    if (!run.posted) return start(run, "post");
+    if (run.arrived === run.shown) return;
+    if (run.ended || now >= run.notBefore) return start(run, "edit");
+    if (!hasPlaceholder) events.add(run.notBefore, { type: "tick", run });
+  }
+
+  function handle(event: Event): void {
+    const { run } = event;
+    if (event.type === "arrive") return arrive(event);
+    if (event.type === "token") run.arrived += 1;
+    if (event.type === "end") run.ended = true;
+    if (event.type === "answer") {
+      run.busy = false;
+      run.notBefore = now + interval;
+    }
+    consider(run);
+    if (hasPlaceholder && !run.busy && !run.ended && (event.type === "tick" || event.type === "answer")) {
+      run.notBefore = now + interval;
+      events.add(run.notBefore, { type: "tick", run });
+    }
+  }
+
+  const runs = replies.map((arrivals, index): Run => {
+    const first = arrivals[0] ?? 0;
+    const run: Run = {
+      arrivals,
+      room: options.room ?? `room ${index}`,
+      showings: [],
+      calls: hasPlaceholder ? 1 : 0,
+      refused: 0,
+      arrived: 0,
+      ended: false,
+      busy: false,
+      posted: hasPlaceholder,
+      shown: 0,
+      notBefore: hasPlaceholder ? first + random.next() * (interval + roundTrip()) : first,
+    };
+    for (const at of arrivals) events.add(at, { type: "token", run });
+    events.add(arrivals.at(-1) ?? 0, { type: "end", run });
+    if (hasPlaceholder) {
+      platform("post", run.room).take(Math.max(0, run.notBefore - interval));
+      events.add(run.notBefore, { type: "tick", run });
+    }
+    return run;
+  });
+  for (let entry = events.next(); entry !== undefined; entry = events.next()) {
+    now = entry.at;
+    handle(entry.event);
+  }
+  return runs;
+}

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+export interface RunningService {
+  url: string;
+  /** Every line the process has printed. */
+  lines: string[];
+  /** Sends a signal and resolves to the exit code, or to the signal that ended it. */
+  end(signal: NodeJS.Signals): Promise<number | string>;
+}
+
+/** A folder for the service's data, gone after the test. */
+export async function makeDataDir(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), "palaver-test-"));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/**
+ * Starts the service as a process of its own and resolves when it says that it is ready. Only what is given and what
+ * a process needs at all stands in its environment. Rejects with its output when it ends before that.
+ */
+export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<RunningService> {
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", "src/main.ts"], {
+    cwd: ROOT,
+    env: { PATH: process.env["PATH"], DATA_DIR: dataDir, PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const lines: string[] = [];
+  const exited = new Promise<number | string>((resolve) =>
+    child.once("close", (code, signal) => resolve(signal ?? code ?? 0)),
+  );
+  const ready = watch(child, lines);
+  const url = await Promise.race([
+    ready,
+    exited.then((code) => Promise.reject(new Error(`The service ended with ${code}:\n${lines.join("\n")}`))),
+  ]);
+  return {
+    url,
+    lines,
+    async end(signal) {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** Runs the service to its end, for configurations that do not start. */
+export async function runService(env: Record<string, string>): Promise<{ code: number | string; output: string }> {
+  const child = spawn(process.execPath, ["src/main.ts"], {
+    cwd: ROOT,
+    env: { PATH: process.env["PATH"], PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.on("data", (data) => void (output += String(data)));
+  child.stderr.on("data", (data) => void (output += String(data)));
+  const [code, signal] = (await once(child, "close")) as [number | null, string | null];
+  return { code: signal ?? code ?? 0, output };
+}
+
+function watch(child: ChildProcess, lines: string[]): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
+    createInterface({ input: stream }).on("line", (line) => {
+      lines.push(line);
+      const url = /"url":"(http[^"]+)"/.exec(line)?.[1];
+      if (url !== undefined) resolve(url);
+    });
+  }
+  return promise;
+}
