@@ -1,0 +1,84 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { type Answer, startFaultServer } from "../support/fault-server.ts";
+import { connectLocal, isFinal } from "../support/local-client.ts";
+import { makeDataDir, startService } from "../support/service.ts";
+
+const KEY = "sk-canary-0123456789abcdef0123456789";
+const PASSWORD = "canary-password-of-the-page";
+
+const event = (body: unknown) => `data: ${JSON.stringify(body)}\n\n`;
+const delta = (content: string) => event({ id: "1", model: "m", choices: [{ index: 0, delta: { content } }] });
+const json =
+  (status: number, body: unknown): Answer =>
+  (response) => {
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  };
+const stream =
+  (...parts: string[]): Answer =>
+  (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" }).end(parts.join(""));
+  };
+const error = (message: string) => ({ error: { type: "invalid_request_error", code: "bad", message, param: null } });
+
+/** A gateway that quotes the key wherever it can. */
+const indiscretions: Answer[] = [
+  json(401, error(`Incorrect API key provided: ${KEY}. Authorization was Bearer ${KEY}.`)),
+  json(400, error(`headers: {"authorization":"Bearer ${KEY}"}`)),
+  json(429, error(`rate limit exceeded for ${KEY}`)),
+  (response) => void response.writeHead(500, { "content-type": "text/html" }).end(`<pre>Bearer ${KEY}</pre>`),
+  stream(delta("So far"), event(error(`the key ${KEY} was revoked`))),
+  stream(delta("So far"), `data: {"broken ${KEY}\n\n`.repeat(5)),
+  stream(`data: ${KEY}\n\n`),
+  (response) => void response.writeHead(200, { "content-type": "text/html" }).end(`<p>${KEY}</p>`),
+  (response) => void response.writeHead(302, { location: `http://127.0.0.1:9/?key=${KEY}` }).end(),
+];
+
+test("no log line, no message and no stored value carries a key, whatever the gateway quotes back", async () => {
+  let turn = 0;
+  // The same answer to every attempt of a turn: some are tried again.
+  const upstream = await startFaultServer((response, received) => indiscretions[turn]?.(response, received));
+  const folder = await makeDataDir();
+  onTestFinished(folder.remove);
+  const service = await startService(folder.path, {
+    GATEWAY_BASE_URL: upstream.url,
+    GATEWAY_API_KEY: KEY,
+    CHAT_MODEL: "m",
+    LOG_LEVEL: "trace",
+    SYSTEM_PROMPT: "Be kind.",
+  });
+  onTestFinished(async () => void (await service.end("SIGKILL")));
+  const client = await connectLocal(service.url);
+  for (turn = 0; turn < indiscretions.length; turn++) {
+    await client.send(`question ${turn}`, { chat: `chat${turn}` });
+    await client.until((all) => all.filter(isFinal).length === turn + 1);
+  }
+  const answers = client.messages().filter(isFinal);
+  client.close();
+  expect(await service.end("SIGTERM")).toBe(0);
+
+  expect(upstream.received.every(({ headers }) => headers.authorization === `Bearer ${KEY}`)).toBe(true);
+  expect(answers.every(({ text }) => text !== "")).toBe(true);
+  expect(JSON.stringify(answers)).not.toContain("canary");
+  expect(service.lines.join("\n")).not.toContain("canary");
+  for (const name of await readdir(folder.path)) {
+    expect((await readFile(join(folder.path, name))).includes("canary"), name).toBe(false);
+  }
+});
+
+test("the password of the page is asked for, and stands nowhere", async () => {
+  const folder = await makeDataDir();
+  onTestFinished(folder.remove);
+  const service = await startService(folder.path, { LOCAL_PASSWORD: PASSWORD, LOG_LEVEL: "trace" });
+  onTestFinished(async () => void (await service.end("SIGKILL")));
+  const ask = (password: string) =>
+    fetch(service.url, { headers: { authorization: `Basic ${btoa(`anybody:${password}`)}` } });
+  expect((await fetch(service.url)).status).toBe(401);
+  expect((await ask("wrong")).status).toBe(401);
+  expect((await ask(PASSWORD)).status).toBe(200);
+  expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+  await service.end("SIGTERM");
+  expect(service.lines.join("\n")).not.toContain(PASSWORD);
+  expect(service.lines.join("\n")).not.toContain(btoa(`anybody:${PASSWORD}`));
+});
