@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { Part, SplitLimits } from "../../src/text/split.ts";
 
-/** The units that platforms count in, and one that is none of theirs. */
+/** The units that platforms count in. */
 export const UNITS = {
   utf16: (text: string): number => text.length,
   codePoints: (text: string): number => Array.from(text).length,

@@ -1,0 +1,163 @@
+import type { BlockScan, Candidate } from "./block-scan.ts";
+import type { InlineScan } from "./inline.ts";
+import { scanInline } from "./inline.ts";
+import { nextCodePoint } from "./ruler.ts";
+import { skip } from "./sticky.ts";
+
+/** Where a part ends. `midLine` places carry what the line before them needs to go on. */
+export interface Cut extends Candidate {
+  quote: string;
+}
+
+interface InlineView {
+  /** The text from the beginning of the part to the code point after `need`; positions count from its beginning. */
+  window: string;
+  from: number;
+  need: number;
+  code: boolean;
+  /** By position: 0 may be cut, 1 inside emphasis, 2 inside something that loses its meaning when cut. */
+  bonds: Uint8Array;
+  graphemes: Intl.Segments;
+}
+
+const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
+const SPACE = /\s/;
+/** What would begin a block, if the line before it ended here. */
+const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s|$)|\|)/y;
+const FENCE_START = /\s*(?:```|~~~|[`~]{1,2}$)/y;
+/** What something that is never cut can begin with. */
+const OPENERS = /[^\S\n]*[`[!<*_~\\&]+/y;
+const SENTENCE_END = /[.!?…][)\]"'”’*_~]{0,3}$/;
+const WIDE_SENTENCE_END = /[。！？][」』）”’*_~]{0,3}$/;
+const WIDE_PAUSE = /[。！？、，；：」』）]$/;
+const WIDE_CLOSING = /^[。！？、，；：」』）*_~]/;
+
+/**
+ * Chooses where the part that begins at `start` ends: at the best kind of place that fills a third of it, else at the
+ * best there is, and only when there is none inside something that should have stayed whole.
+ */
+export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
+  const { need, frame } = scan;
+  const window = text.slice(start, nextCodePoint(text, need));
+  const view: InlineView = {
+    window,
+    from: scan.blockStart - start,
+    need: need - start,
+    code: frame !== undefined,
+    bonds: new Uint8Array(window.length + 1),
+    graphemes: SEGMENTER.segment(window),
+  };
+  if (!view.code) view.bonds = toBonds(scanInline(window, view.from, window.length, true), window.length);
+  const inline = (at: number | undefined): Cut | undefined =>
+    at === undefined ? undefined : { at: start + at, frame, header: scan.header, quote: scan.quote };
+  const filled = <T extends Candidate>(place: T | undefined, share = 1 / 3): T | undefined =>
+    place !== undefined && place.at - start >= (need - start) * share ? place : undefined;
+  const lines = scan.lines.findLast(({ at }) => (view.bonds[at - start] ?? 0) < 2);
+  const anywhere = inline(findBoundary(view));
+
+  const cut =
+    filled(scan.heading, 2 / 3) ??
+    filled(scan.block) ??
+    filled(scan.item) ??
+    filled(lines) ??
+    inline(findBreak(view, 0, isSentenceEnd, view.need / 2)) ??
+    inline(findBreak(view, 0, isWordEnd, view.need / 3)) ??
+    inline(findBreak(view, 1, isWordEnd, view.need / 3)) ??
+    filled(anywhere) ??
+    scan.block ??
+    scan.item ??
+    lines ??
+    inline(findBreak(view, 1, isWordEnd, 0)) ??
+    anywhere ??
+    scan.orphan ??
+    inline(takeApart(view));
+  return { quote: "", ...(cut ?? { at: need, frame, header: "" }) };
+}
+
+/**
+ * Cuts inside what is too long for a part: between the words or things in it, between characters, or code points.
+ * Fills at least a third of the part, so that marks that never end cannot make parts of a few characters.
+ */
+function takeApart(view: InlineView): number {
+  const { window, need, code } = view;
+  const from = skip(OPENERS, window, view.from);
+  if (!code) {
+    const inside = { ...view, from, bonds: toBonds(scanInline(window, from, window.length, true), window.length) };
+    const at = findBreak(inside, 1, isWordEnd, need / 3) ?? findBoundary(inside) ?? 0;
+    if (at >= need / 3) return at;
+  }
+  const whole = window.slice(0, characterStart(view, need)).trimEnd().length;
+  return whole > 0 ? whole : need;
+}
+
+function toBonds({ spans, open }: InlineScan, length: number): Uint8Array {
+  const bonds = new Uint8Array(length + 1);
+  // Counted at the ends and added up once, so that nested spans cost no more than flat ones.
+  const soft = new Int32Array(length + 2);
+  const hard = new Int32Array(length + 2);
+  for (const span of spans) bind(span.soft ? soft : hard, span.start, Math.max(span.end, span.start + 1));
+  for (const { kind, start } of open) bind(/[*_~]/.test(kind) ? soft : hard, start, length + 1);
+  for (let at = 0, softDepth = 0, hardDepth = 0; at <= length; at++) {
+    softDepth += soft[at] ?? 0;
+    hardDepth += hard[at] ?? 0;
+    bonds[at] = hardDepth > 0 ? 2 : softDepth > 0 ? 1 : 0;
+  }
+  return bonds;
+}
+
+function bind(depth: Int32Array, start: number, end: number): void {
+  depth[start + 1] = (depth[start + 1] ?? 0) + 1;
+  depth[end] = (depth[end] ?? 0) - 1;
+}
+
+/** The last break of the kind with no stronger bond than `bond`, not before `least`. */
+function findBreak(
+  view: InlineView,
+  bond: number,
+  isBreak: (view: InlineView, at: number) => boolean,
+  least: number,
+): number | undefined {
+  for (let at = view.need; at > view.from && at >= least; at--) {
+    if (
+      (view.bonds[at] ?? 0) <= bond &&
+      isBreak(view, at) &&
+      skip(BLOCK_START, view.window, at) === at &&
+      characterStart(view, at) === at
+    )
+      return at;
+  }
+  return undefined;
+}
+
+function isWordEnd({ window }: InlineView, at: number): boolean {
+  const before = window[at - 1] ?? " ";
+  const after = window[at] ?? "";
+  if (SPACE.test(after)) return !SPACE.test(before);
+  return WIDE_PAUSE.test(before) && !WIDE_CLOSING.test(after);
+}
+
+function isSentenceEnd({ window, code }: InlineView, at: number): boolean {
+  if (code) return false;
+  const before = window.slice(Math.max(at - 4, 0), at);
+  const after = window[at] ?? "";
+  if (SPACE.test(after)) return SENTENCE_END.test(before) || WIDE_SENTENCE_END.test(before);
+  return WIDE_SENTENCE_END.test(before) && !WIDE_CLOSING.test(after);
+}
+
+/** The last place where whole characters end and nothing is taken apart. Never behind white space: that is a line's indentation. */
+function findBoundary(view: InlineView): number | undefined {
+  for (let at = view.need; at > view.from; ) {
+    if ((view.bonds[at] ?? 0) > 1 || SPACE.test(view.window[at - 1] ?? "") || skip(FENCE_START, view.window, at) > at) {
+      at--;
+    } else {
+      const index = characterStart(view, at);
+      if (index === at) return at;
+      at = index;
+    }
+  }
+  return undefined;
+}
+
+function characterStart({ window, graphemes }: InlineView, at: number): number {
+  return at >= window.length ? at : (graphemes.containing(at)?.index ?? at);
+}

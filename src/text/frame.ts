@@ -1,0 +1,50 @@
+import type { Fence } from "./blocks.ts";
+import { isQuoted } from "./blocks.ts";
+import type { SplitLimits } from "./ruler.ts";
+
+/** A fence that can be closed at the end of one part and opened again at the beginning of the next. */
+export interface Frame {
+  fence: Fence;
+  /** The line that opens it again, and the one that closes it; both "" when there is no room for them. */
+  open: string;
+  close: string;
+}
+
+/** Where a part begins, and what it owes there to the text before it. */
+export interface Place {
+  at: number;
+  /** The fence that is open here. */
+  frame: Frame | undefined;
+  /** Header and delimiter row of the table that goes on here, each with its line feed; "" outside tables. */
+  header: string;
+  /** Quote marks of the line that goes on here. */
+  quote: string;
+  /** The line before this place has not ended. */
+  midLine: boolean;
+}
+
+/** The least room a frame leaves to the code: any character fits into it, in any unit. */
+const CODE_ROOM = 4;
+
+/**
+ * Makes a frame for a fence. It is opened again without its info string where that would take more than half of a
+ * part, and not at all where the markers would leave no room: its code goes on as plain text.
+ */
+export function toFrame(fence: Fence, limits: SplitLimits): Frame {
+  const close = fence.indent + fence.marker;
+  const cost = (open: string): number => limits.lengthOf(`${open}\n${isQuoted(fence) ? fence.indent : ""}\n${close}`);
+  if (cost(close + fence.info) <= limits.maxLength / 2) return { fence, open: close + fence.info, close };
+  return cost(close) <= limits.maxLength - CODE_ROOM ? { fence, open: close, close } : { fence, open: "", close: "" };
+}
+
+/** What a part that begins at `place` shows before its own text. */
+export function toPrefix({ frame, header, quote, midLine }: Place): string {
+  const lead = midLine ? quote : "";
+  if (frame !== undefined) return frame.open === "" ? lead : `${frame.open}\n${lead}`;
+  return midLine ? lead : header;
+}
+
+/** What a part shows after its own text when it ends inside `frame`. */
+export function toSuffix(frame: Frame | undefined): string {
+  return frame === undefined || frame.close === "" ? "" : `\n${frame.close}`;
+}

@@ -1,0 +1,24 @@
+/** A subdivision flag such as Scotland's: a black flag, its code in tag characters, and the tag that ends it. */
+const TAG_FLAG = /\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{3,6}\u{E007F}/u;
+/** Line breaks of other systems; each becomes one "\n". */
+const LINE_BREAK = /\r\n?|[\u2028\u2029]/u;
+/**
+ * Characters that are not seen and change what is: controls except tab and line feed, bidirectional overrides and
+ * isolates, interlinear marks, byte order marks, half surrogate pairs, tag characters outside a flag, and variation
+ * selectors that select nothing. The last two can carry a whole hidden text.
+ */
+const UNSEEN =
+  /(?![\t\n])\p{Cc}|\p{Cs}|[\u202A-\u202E\u2066-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]|(?<!\p{Script=Han})[\u{E0100}-\u{E01EF}]/u;
+
+const NEUTRALIZED = new RegExp(`(${TAG_FLAG.source})|(${LINE_BREAK.source})|${UNSEEN.source}`, "gu");
+
+/**
+ * Takes out of a text what could deceive its reader or upset a platform, and leaves everything that can be seen.
+ * Idempotent. Give it the whole draft, not its pieces: pairs and sequences may be split between them.
+ */
+export function neutralize(text: string): string {
+  return text.replace(NEUTRALIZED, (_, flag: string | undefined, lineBreak: string | undefined) => {
+    if (flag !== undefined) return flag;
+    return lineBreak === undefined ? "" : "\n";
+  });
+}

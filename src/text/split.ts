@@ -1,0 +1,102 @@
+import { scanBlocks } from "./block-scan.ts";
+import type { Cut } from "./cut.ts";
+import { chooseCut } from "./cut.ts";
+import type { Place } from "./frame.ts";
+import { toPrefix, toSuffix } from "./frame.ts";
+import type { SplitLimits } from "./ruler.ts";
+import { createRuler } from "./ruler.ts";
+import { skip } from "./sticky.ts";
+
+export type { SplitLimits } from "./ruler.ts";
+
+/** One message's worth of a longer text. */
+export interface Part {
+  /** What is shown: the source with white space at its ends left out, fences closed and reopened, a table's header repeated. */
+  text: string;
+  /** The source it stands for is `source.slice(start, end)`; the parts of a text cover it without gap or overlap. */
+  start: number;
+  end: number;
+}
+
+/** Splits a text that grows, without doing again what is settled. */
+export interface Splitter {
+  /** Splits the text so far. A text that does not continue the one before is split from its beginning. */
+  update(text: string): Part[];
+}
+
+const SPACE = /\s*/y;
+
+/**
+ * Splits Markdown into parts that fit and stand alone. Stable under growth: when the text grows, all parts but the
+ * last stay as they are. Cuts between blocks where it can, and inside a mention, a link, an address or inline code
+ * only when that alone does not fit. No part is empty, except the only one of a text that is all white space.
+ *
+ * Held back until more is known, and so not shown at the end of a text: half a surrogate pair, and a line that may
+ * become the end of an open fence.
+ */
+export function splitMarkdown(text: string, limits: SplitLimits): Part[] {
+  return createSplitter(limits).update(text);
+}
+
+export function createSplitter(limits: SplitLimits): Splitter {
+  let settled: Part[] = [];
+  let settledText = "";
+  let last: Place | undefined;
+
+  return {
+    update(text) {
+      if (!text.startsWith(settledText)) {
+        settled = [];
+        settledText = "";
+        last = undefined;
+      }
+      const source = /[\uD800-\uDBFF]$/.test(text.slice(-1)) ? text.slice(0, -1) : text;
+      const textEnd = source.trimEnd().length;
+      if (textEnd === 0) return text === "" ? [] : [{ text: "", start: 0, end: text.length }];
+
+      let place = last ?? toPlace(source, 0, { frame: undefined, header: "", quote: "" }, limits);
+      for (;;) {
+        const { shown, next } = readPart(source, textEnd, place, limits);
+        const start = settled.at(-1)?.end ?? 0;
+        if (next === undefined || next.at >= textEnd) {
+          if (settled.length > 0) last = place;
+          settledText = source.slice(0, start);
+          return [...settled, { text: shown, start, end: text.length }];
+        }
+        settled.push({ text: shown, start, end: next.at });
+        place = next;
+      }
+    },
+  };
+}
+
+function readPart(text: string, textEnd: number, place: Place, limits: SplitLimits): { shown: string; next?: Place } {
+  const prefix = toPrefix(place);
+  const ruler = createRuler(text, place.at, prefix, limits);
+  const scan = scanBlocks(text, textEnd, place, ruler, limits);
+  const show = (end: number, frame: Place["frame"]): string =>
+    prefix + text.slice(place.at, end).trimEnd() + toSuffix(frame);
+
+  if (scan.outcome === "whole") return { shown: show(scan.contentEnd, scan.frame) };
+  if (scan.outcome === "closed") {
+    const next = toPlace(text, scan.at, { frame: undefined, header: "", quote: "" }, limits);
+    return { shown: show(scan.contentEnd, scan.frame), next };
+  }
+  const cut = chooseCut(text, place.at, scan);
+  return { shown: show(cut.at, cut.frame), next: toPlace(text, cut.at, cut, limits) };
+}
+
+/** Where the text goes on after a cut: white space there belongs to the part before, a line's indentation does not. */
+function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: SplitLimits): Place {
+  const contentAt = skip(SPACE, text, cutAt);
+  const afterFeed = cutAt === 0 || text[cutAt - 1] === "\n";
+  const lastFeed = text.slice(cutAt, contentAt).lastIndexOf("\n");
+  const midLine = !afterFeed && lastFeed === -1;
+  const lineAt = midLine ? contentAt : cutAt + lastFeed + 1;
+  // Indentation that would fill the part by itself is not worth its room.
+  const at = contentAt - lineAt > limits.maxLength / 4 ? contentAt : lineAt;
+  // The table is over after a blank line, and inside a row its header waits for the next one.
+  const goesOn = midLine || (lastFeed === -1 && text[contentAt] === "|");
+  const header = goesOn ? carried.header : "";
+  return { at, frame: carried.frame, quote: midLine ? carried.quote : "", midLine: midLine || at > lineAt, header };
+}

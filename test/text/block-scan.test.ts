@@ -1,0 +1,116 @@
+import { describe, expect, test } from "vitest";
+import { splitMarkdown } from "../../src/text/split.ts";
+import { UNITS } from "../support/markdown.ts";
+
+const shown = (text: string, maxLength: number): string[] =>
+  splitMarkdown(text, { maxLength, lengthOf: UNITS.utf16 }).map((part) => part.text);
+
+describe("a fence", () => {
+  test("is closed and opened again with its marker, indentation and info string", () => {
+    expect(shown("```ts\none();\ntwo();\nthree();\n```", 26)).toEqual([
+      "```ts\none();\ntwo();\n```",
+      "```ts\nthree();\n```",
+    ]);
+    expect(shown("~~~~\n```\ninner\n```\n~~~~", 20)).toEqual(["~~~~\n```\ninner\n~~~~", "~~~~\n```\n~~~~"]);
+    expect(shown("- item\n  ```sh\n  first one\n  second one\n  ```", 34)).toEqual([
+      "- item\n  ```sh\n  first one\n  ```",
+      "  ```sh\n  second one\n  ```",
+    ]);
+  });
+
+  test("in a quote stays in its quote", () => {
+    expect(shown("> ```\n> first line\n> second line\n> ```\n\nAfter.", 28)).toEqual([
+      "> ```\n> first line\n> ```",
+      "> ```\n> second line\n> ```",
+      "After.",
+    ]);
+  });
+
+  test("in a quote ends where the quote does", () => {
+    expect(shown(`> \`\`\`\n> code\n\n${"plain words here ".repeat(3)}`, 30)).toEqual([
+      "> ```\n> code",
+      "plain words here plain words",
+      "here plain words here",
+    ]);
+  });
+
+  test("that fits whole is not cut, but starts in the next part", () => {
+    const code = "```\nlet a = 1;\nlet b = 2;\n```";
+    expect(shown(`Some words before it.\n${code}\nAfter.`, 40)).toEqual(["Some words before it.", `${code}\nAfter.`]);
+  });
+
+  test("is cut when less than a third of a part would stand before it", () => {
+    const [first] = shown("Hi:\n```\nlet a = 1;\nlet b = 2;\nlet c = 3;\n```", 40);
+    expect(first).toBe("Hi:\n```\nlet a = 1;\nlet b = 2;\n```");
+  });
+
+  test("is cut at an empty line rather than at any", () => {
+    expect(shown("```\nfunction one();\n\nfunction two();\nend();\n```", 44)[0]).toBe("```\nfunction one();\n```");
+  });
+
+  test("left open at the end of the text is closed", () => {
+    expect(shown("Look:\n```js\nlet a;", 40)).toEqual(["Look:\n```js\nlet a;\n```"]);
+  });
+
+  test("does not show a closing line that has only begun", () => {
+    expect(shown("```js\nlet a;\n``", 40)).toEqual(["```js\nlet a;\n```"]);
+    expect(shown("```js\nlet a;\n```", 40)).toEqual(["```js\nlet a;\n```"]);
+  });
+
+  test("with a closing line that is longer or indented is closed by it", () => {
+    expect(shown("```\ncode\n   `````\nafter", 40)).toEqual(["```\ncode\n   `````\nafter"]);
+    expect(shown("```\n0123456789ab\n`````````\nafter", 20)).toEqual(["```\n0123456789ab\n```", "after"]);
+  });
+
+  test("is not ended by a shorter run, another mark, or a line indented like code", () => {
+    const code = "````\n```\n~~~~\n        ````\nx\n````";
+    expect(shown(`${code}\nafter`, 100)).toEqual([`${code}\nafter`]);
+    expect(shown("````\n```\nx\n", 100)).toEqual(["````\n```\nx\n````"]);
+  });
+
+  test("cuts a line of code that is too long, and goes on with it", () => {
+    expect(shown("```\n0123456789012345678901234\n```", 20)).toEqual([
+      "```\n012345678901\n```",
+      "```\n234567890123\n```",
+      "```\n4\n```",
+    ]);
+  });
+
+  test("whose opening line does not fit is shown as plain text, within the limit", () => {
+    const parts = shown(`\`\`\`${"info ".repeat(20)}\ncode();\n\`\`\`\nafter the code`, 30);
+    expect(parts.every((part) => part.length <= 30)).toBe(true);
+    expect(parts.join("\n")).toContain("code();");
+  });
+
+  test("in one line is inline code", () => {
+    expect(shown("```not a fence``` and words that follow it", 30)).toEqual([
+      "```not a fence``` and words",
+      "that follow it",
+    ]);
+  });
+});
+
+describe("a table", () => {
+  const header = "| a | b |\n|---|---|";
+
+  test("repeats its header in the next part", () => {
+    expect(shown(`${header}\n| 1 | 2 |\n| 3 | 4 |\n| 5 | 6 |`, 80)).toHaveLength(1);
+    expect(shown(`${header}\n${"| 1 | 2 |\n".repeat(10)}`, 80)).toEqual([
+      `${header}\n${"| 1 | 2 |\n".repeat(6).trimEnd()}`,
+      `${header}\n${"| 1 | 2 |\n".repeat(4).trimEnd()}`,
+    ]);
+  });
+
+  test("is not repeated after the table, nor when the header is long", () => {
+    const long = `| ${"h".repeat(30)} | b |\n|---|---|`;
+    expect(shown(`${header}\n${"| 1 | 2 |\n".repeat(4)}\n${"words ".repeat(12)}`, 80)[1]).toMatch(/^words/);
+    expect(shown(`${long}\n${"| 1 | 2 |\n".repeat(10)}`, 80)[1]).toMatch(/^\| 1 \| 2 \|/);
+  });
+
+  test("is not parted from its header", () => {
+    expect(shown(`Words that come before it.\n\n${header}\n| 1 | 2 |`, 47)).toEqual([
+      "Words that come before it.",
+      `${header}\n| 1 | 2 |`,
+    ]);
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { isDelimiterRow, readFence, readFenceLine, readLineKind, readQuote } from "../../src/text/blocks.ts";
+
+describe("readFence", () => {
+  test.each([
+    ["```js", { marker: "```", indent: "", info: "js" }],
+    ["  ~~~~ a b", { marker: "~~~~", indent: "  ", info: "a b" }],
+    ["- 1. ```sh", { marker: "```", indent: "     ", info: "sh" }],
+    ["> > ```", { marker: "```", indent: "> > ", info: "" }],
+  ])("reads %j", (line, fence) => expect(readFence(line)).toEqual(fence));
+
+  test.each(["``", "```a```", "a ```", "~~x~~", ""])("does not take %j for one", (line) =>
+    expect(readFence(line)).toBeUndefined(),
+  );
+});
+
+describe("readFenceLine", () => {
+  const fence = { marker: "```", indent: "  ", info: "" };
+
+  test.each([
+    ["```\n", "closing"],
+    ["     ````  \nmore", "closing"],
+    ["      ```\n", "content"],
+    ["``\n", "content"],
+    ["~~~\n", "content"],
+    ["```js\n", "content"],
+    ["> ```\n", "content"],
+    ["``", "undecided"],
+    ["```  ", "undecided"],
+    ["``x", "content"],
+  ])("takes %j for %s", (text, kind) => expect(readFenceLine(text, 0, fence).kind).toBe(kind));
+});
+
+describe("readLineKind", () => {
+  test.each([
+    ["## Title", "heading"],
+    ["#hashtag", "text"],
+    ["- - -", "rule"],
+    ["- item", "item"],
+    ["12. item", "item"],
+    ["> - item", "item"],
+    ["| a |", "row"],
+    ["2024 was", "text"],
+  ])("takes %j for a %s", (line, kind) => expect(readLineKind(line)).toBe(kind));
+});
+
+test("isDelimiterRow knows the row under a table's header", () => {
+  expect(["|---|:-:|", "| - | - |"].every(isDelimiterRow)).toBe(true);
+  expect(["---", "|===|", "| a |"].some(isDelimiterRow)).toBe(false);
+});
+
+test("readQuote reads quote marks that are not too long", () => {
+  expect(readQuote("> > text", 10)).toBe("> > ");
+  expect(readQuote("> > text", 3)).toBe("");
+  expect(readQuote("text > text", 10)).toBe("");
+});

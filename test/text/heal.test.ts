@@ -1,0 +1,123 @@
+import fc from "fast-check";
+import type { Token, Tokens } from "marked";
+import { Lexer } from "marked";
+import { describe, expect, test } from "vitest";
+import { addCursor, HEAL_ROOM, healMarkdown } from "../../src/text/heal.ts";
+import { isBalanced, markdown } from "../support/markdown.ts";
+
+/** Marks that a reader would see as characters, when the text holds none that are meant to be seen. */
+function strayMarks(text: string): string[] {
+  return leafTexts(new Lexer().lex(text)).flatMap((leaf) => leaf.match(/\*\*?|~~|`+|\]\(|!\[|\[/g) ?? []);
+}
+
+function leafTexts(tokens: Token[]): string[] {
+  return tokens.flatMap((token): string[] => {
+    if (token.type === "list") return leafTexts((token as Tokens.List).items);
+    if (token.type === "table") {
+      const { header, rows } = token as Tokens.Table;
+      return [header, ...rows].flat().flatMap((cell) => leafTexts(cell.tokens));
+    }
+    if ("tokens" in token && token.tokens !== undefined) return leafTexts(token.tokens);
+    return token.type === "text" ? [token.raw] : [];
+  });
+}
+
+const CORPUS = [
+  "Some **bold words** and *italic ones*, ***both***, `code here`, ``a ` in code``, ~~gone~~ and **bold with `code` and *more* in it**.",
+  "See [the **docs**](https://a.example/b?c=d) and ![a picture](https://a.example/p.png), and [![badge](https://a.example/i)](https://a.example).",
+  "# Title\n\nText:\n\n- one **bold**\n- two `code`\n  - three [link](https://a.example)\n\n1. first\n2. *second*\n\n> quoted **text** here\n\nEnd.",
+  "Run this:\n\n```ts\nconst a = `x${b}`; // **not bold**\n```\n\nand then:\n\n~~~~\n```\ninner\n```\n~~~~\n\n- item\n  ```sh\n  ls *\n  ```\n\nDone.",
+  "| name | **value** |\n| --- | --- |\n| `a` | *b* |\n| c | [d](https://a.example) |\n\nAfter the **table**.",
+  "これは**太字**です。そして`コード`と*斜体*。😀 **👩‍👩‍👧‍👦** end.",
+  "snake_case_name and 2 * 3 * 4 = 24, a_b, __strong__ and _emphasis_ and C# and 5 < 6 & 7.",
+];
+
+describe("healMarkdown", () => {
+  for (const [index, text] of CORPUS.entries()) {
+    test(`shows no half-written mark while text ${index + 1} of the corpus grows`, () => {
+      const allowed = strayMarks(text);
+      for (let end = 0; end <= text.length; end++) {
+        const healed = healMarkdown(text.slice(0, end));
+        expect(isBalanced(healed), healed).toBe(true);
+        expect(healed.length).toBeLessThanOrEqual(end + HEAL_ROOM);
+        // `[1]` may be all there is to it, so words in brackets are shown until an address follows.
+        const marks = strayMarks(healed.replace(/\[(!\[.*\]\(.*\)|[^\]]*)\]([*\s|]*)$/, "$1$2"));
+        for (const mark of marks) expect(allowed, JSON.stringify(healed)).toContain(mark);
+      }
+    });
+
+    test(`leaves text ${index + 1} of the corpus as it is when it is complete`, () => {
+      expect(healMarkdown(text)).toBe(text);
+      expect(healMarkdown(`${text}\n\n`)).toBe(`${text}\n\n`);
+    });
+  }
+
+  test.each([
+    ["**bold", "**bold**"],
+    ["**bold*", "**bold**"],
+    ["***both*", "***both***"],
+    ["**bold ", "**bold**"],
+    ["Hello **", "Hello"],
+    ["a `code", "a `code`"],
+    ["``a` b`", "``a` b``"],
+    ["~~gone~", "~~gone~~"],
+    ["a **b `c", "a **b `c`**"],
+    ["see [the li", "see the li"],
+    ["see [the link](https://a.ex", "see the link"],
+    ["a picture: ![alt](https://a.ex", "a picture:"],
+    ["thanks <@1234", "thanks"],
+    ["**a\\", "**a**"],
+    ["```js", ""],
+    ["```js\nlet a;\n``", "```js\nlet a;\n```"],
+    ["- a\n  ~~~\n  x", "- a\n  ~~~\n  x\n  ~~~"],
+    ["Items:\n-", "Items:"],
+    ["| a | b |\n|---|", "| a | b |"],
+    ["| a | b |\n|---|---|\n| 1 | **x", "| a | b |\n|---|---|\n| 1 | **x** |"],
+    [`a ${"*".repeat(20)}b`, "a b"],
+    [`a ${"`".repeat(20)}b`, "a b"],
+    [`${"`".repeat(20)}\nlet a;`, "let a;"],
+  ])("makes %j into %j", (half, healed) => expect(healMarkdown(half)).toBe(healed));
+
+  test.each([
+    "note*",
+    "2 * 3",
+    "a_b",
+    "[1]",
+    "- [ ] todo",
+    "| x | y",
+    "It is 5 > 4.",
+    "|x| is positive",
+    "a\n---",
+    "why?!",
+  ])("leaves %j as it is", (text) => expect(healMarkdown(text)).toBe(text));
+
+  test("needs no more than its room, and leaves no fence open, for any text cut anywhere", () => {
+    fc.assert(
+      fc.property(markdown, fc.nat(), (text, cut) => {
+        const half = text.slice(0, cut % (text.length + 1));
+        const healed = healMarkdown(half);
+        expect(healed.length).toBeLessThanOrEqual(half.length + HEAL_ROOM);
+        expect(isBalanced(healed)).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each(["*_~`", "[", "![a](", "**a _b ", "`", "<@", "(", "|", "\\", "```\n", "> "])(
+    "comes to an end within its room on 1 MB of %j",
+    (piece) => {
+      const text = piece.repeat(1_000_000 / piece.length);
+      expect(healMarkdown(text).length).toBeLessThanOrEqual(text.length + HEAL_ROOM);
+    },
+  );
+});
+
+describe("addCursor", () => {
+  test("follows the text", () => expect(addCursor("Hello", " …")).toBe("Hello …"));
+
+  test("keeps off the line that closes a fence", () => {
+    expect(addCursor("```js\na\n```", " …")).toBe("```js\na\n```\n…");
+  });
+
+  test("stays inside the last cell of a table", () => expect(addCursor("| a | b |", " …")).toBe("| a | b  …|"));
+});

@@ -1,0 +1,33 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createRuler, nextCodePoint } from "../../src/text/ruler.ts";
+import { UNITS } from "../support/markdown.ts";
+
+describe("createRuler", () => {
+  test("finds the longest stretch that fits, in any unit, and never half a code point", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme", minLength: 1, maxLength: 200 }),
+        fc.constantFrom(...Object.values(UNITS)),
+        fc.integer({ min: 8, max: 60 }),
+        (text, lengthOf, maxLength) => {
+          const end = createRuler(text, 0, "```\n", { maxLength, lengthOf })("");
+          const room = maxLength - 4;
+          const isFirst = end === nextCodePoint(text, 0);
+          expect(text.slice(0, end).isWellFormed()).toBe(true);
+          expect(isFirst || lengthOf(text.slice(0, end)) <= room).toBe(true);
+          expect(end === text.length || lengthOf(text.slice(0, nextCodePoint(text, end))) > room).toBe(true);
+        },
+      ),
+    );
+  });
+
+  test("keeps the room that a suffix needs", () => {
+    const ruler = createRuler("x".repeat(100), 10, "ab", { maxLength: 20, lengthOf: UNITS.utf16 });
+    expect([ruler(""), ruler("cde")]).toEqual([28, 25]);
+  });
+
+  test("advances by a code point even where none fits", () => {
+    expect(createRuler("😀😀", 0, "", { maxLength: 3, lengthOf: UNITS.utf8Bytes })("")).toBe(2);
+  });
+});

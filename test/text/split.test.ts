@@ -1,0 +1,207 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Part, SplitLimits } from "../../src/text/split.ts";
+import { createSplitter, splitMarkdown } from "../../src/text/split.ts";
+import { markdown, misfits, UNITS } from "../support/markdown.ts";
+
+const ofChars = (maxLength: number): SplitLimits => ({ maxLength, lengthOf: UNITS.utf16 });
+
+const limits = fc.record({
+  maxLength: fc.oneof(fc.integer({ min: 20, max: 60 }), fc.integer({ min: 60, max: 400 })),
+  lengthOf: fc.constantFrom(...Object.values(UNITS)),
+});
+
+const HOSTILE = {
+  backticks: "`",
+  "combining marks": "\u0301",
+  "opening brackets": "[",
+  "half links": "[](x ",
+  "line feeds": "\n",
+  spaces: " ",
+  mentions: "<@",
+  "one long word": "x",
+  flags: "🇩🇪",
+  families: "👩‍👩‍👧‍👦",
+  "opening emphasis": "*a _b ",
+  stars: "*",
+  "empty fences": "```\n```\n",
+  "nested fences": "```\n~~~~\n",
+  "table rows": "| a | b |\n|---|---|\n",
+  "quote marks": ">",
+  "spaces with a mark": " \u0308",
+  items: "- ",
+  headings: "# x\n",
+  backslashes: "\\",
+  entities: "&a",
+  addresses: "https://",
+  conjuncts: "क्ष",
+};
+
+describe("splitMarkdown", () => {
+  test("keeps every promise for any text, limit and unit", () => {
+    fc.assert(
+      fc.property(markdown, limits, (text, limits) => {
+        expect(misfits(text, splitMarkdown(text, limits), limits)).toEqual([]);
+      }),
+      { numRuns: 1500 },
+    );
+  });
+
+  test("leaves settled parts as they are while the text grows", () => {
+    fc.assert(
+      fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
+        expect(driftOf(splitMarkdown, text, limits, steps)).toBeUndefined();
+      }),
+      { numRuns: 600 },
+    );
+  });
+
+  // The line of the fence stops fitting as prose before it is known to be a fence, which needs room for closing it too.
+  test("keeps a cut that was made while the opening line of a fence was arriving", () => {
+    const text = `${"x".repeat(36)}\n\n# T\n\n${"y".repeat(12)}\n\`\`\`ts\ncode\n\`\`\`\n`;
+    expect(driftOf(splitMarkdown, text, ofChars(60), [])).toBeUndefined();
+  });
+
+  test("is held by these properties to more than cutting at the last space", () => {
+    const failing = fc.check(
+      fc.property(markdown, limits, (text, limits) => misfits(text, naiveSplit(text, limits), limits).length === 0),
+      { numRuns: 1500 },
+    );
+    expect(failing.failed).toBe(true);
+    const drifting = fc.check(
+      fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
+        return driftOf(evenSplit, text, limits, steps) === undefined;
+      }),
+      { numRuns: 600 },
+    );
+    expect(drifting.failed).toBe(true);
+  });
+
+  test("covers the text without gap or overlap, whatever it is", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 300 }), limits, (text, limits) => {
+        const parts = splitMarkdown(text, limits);
+        expect(parts.map(({ start, end }) => text.slice(start, end)).join("")).toBe(text);
+        for (const part of parts) expect(limits.lengthOf(part.text)).toBeLessThanOrEqual(limits.maxLength);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("leaves a text that fits as it is", () => {
+    expect(splitMarkdown("# Hello\n\nworld\n", ofChars(20))).toEqual([{ text: "# Hello\n\nworld", start: 0, end: 15 }]);
+  });
+
+  test("makes nothing of nothing, and one empty part of white space", () => {
+    expect(splitMarkdown("", ofChars(20))).toEqual([]);
+    expect(splitMarkdown(" \n\n", ofChars(20))).toEqual([{ text: "", start: 0, end: 3 }]);
+  });
+
+  test("holds back half a surrogate pair until the other half has come", () => {
+    expect(splitMarkdown("ab\uD83D", ofChars(20))).toEqual([{ text: "ab", start: 0, end: 3 }]);
+    expect(splitMarkdown("ab\uD83D\uDE00", ofChars(20))).toEqual([{ text: "ab😀", start: 0, end: 4 }]);
+  });
+
+  test.each(Object.entries(HOSTILE))("comes to an end within its limits on 1 MB of %s", (_, piece) => {
+    const text = `start ${piece.repeat(Math.ceil(1_000_000 / piece.length))} end`;
+    for (const lengthOf of [UNITS.utf16, UNITS.utf8Bytes]) {
+      const parts = splitMarkdown(text, { maxLength: 2000, lengthOf });
+      expect(parts.at(-1)?.end).toBe(text.length);
+      expect(parts.filter((part) => lengthOf(part.text) > 2000)).toEqual([]);
+    }
+  });
+
+  test.each(Object.entries(HOSTILE))("measures no more of %s than in proportion to its length", (_, piece) => {
+    const measured = (sizeChars: number): number => {
+      let sum = 0;
+      const lengthOf = (text: string): number => {
+        sum += text.length;
+        return text.length;
+      };
+      splitMarkdown(piece.repeat(Math.ceil(sizeChars / piece.length)), { maxLength: 2000, lengthOf });
+      return sum;
+    };
+    expect(measured(400_000)).toBeLessThanOrEqual(measured(100_000) * 5 + 1_000_000);
+  });
+});
+
+describe("createSplitter", () => {
+  test("splits a growing text as if it had come at once, and measures only what is not settled", () => {
+    const text = "A sentence of the answer, and another one after it.\n\n".repeat(400);
+    let measured = 0;
+    const limits = { maxLength: 500, lengthOf: (part: string) => (measured += part.length) && part.length };
+    const splitter = createSplitter(limits);
+    splitter.update(text);
+    const whole = measured;
+    measured = 0;
+    const grown = splitter.update(`${text}The end.`);
+    expect(measured).toBeLessThan(whole / 10);
+    expect(grown).toEqual(splitMarkdown(`${text}The end.`, ofChars(500)));
+  });
+
+  test("gives the same parts as splitting the whole, at every step", () => {
+    fc.assert(
+      fc.property(markdown, limits, fc.integer({ min: 1, max: 50 }), (text, limits, step) => {
+        const splitter = createSplitter(limits);
+        for (let end = 0; end < text.length + step; end += step) {
+          const soFar = text.slice(0, end);
+          expect(splitter.update(soFar)).toEqual(splitMarkdown(soFar, limits));
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("starts over with a text that does not continue the one before", () => {
+    const splitter = createSplitter(ofChars(20));
+    splitter.update("one two three four five six seven");
+    expect(splitter.update("other words, and then some more")).toEqual(
+      splitMarkdown("other words, and then some more", ofChars(20)),
+    );
+  });
+
+  test("does not hand out its own list", () => {
+    const splitter = createSplitter(ofChars(20));
+    const text = "one two three four five six seven";
+    splitter.update(text).length = 0;
+    expect(splitter.update(text)).toEqual(splitMarkdown(text, ofChars(20)));
+  });
+});
+
+/** What changed in a settled part, when the text arrived in steps. */
+function driftOf(split: typeof splitMarkdown, text: string, limits: SplitLimits, steps: number[]): string | undefined {
+  let before: Part[] = [];
+  for (let at = 0, i = 0; at < text.length; i++) {
+    at = Math.min(at + 1 + (steps[i % Math.max(steps.length, 1)] ?? 0), text.length);
+    const parts = split(text.slice(0, at), limits);
+    for (const [index, part] of before.slice(0, -1).entries()) {
+      const after = parts[index];
+      if (after === undefined || after.text !== part.text || after.end !== part.end || after.start !== part.start)
+        return `part ${index} of ${JSON.stringify(text.slice(0, at))}: ${JSON.stringify({ part, after })}`;
+    }
+    if (parts.length < before.length) return `a part vanished from ${JSON.stringify(text.slice(0, at))}`;
+    before = parts;
+  }
+  return undefined;
+}
+
+function naiveSplit(text: string, { maxLength }: SplitLimits): Part[] {
+  const parts: Part[] = [];
+  for (let start = 0; start < text.length; ) {
+    const space = text.lastIndexOf(" ", start + maxLength);
+    const end = text.length - start <= maxLength ? text.length : space > start ? space : start + maxLength;
+    parts.push({ text: text.slice(start, end), start, end });
+    start = end;
+  }
+  return parts;
+}
+
+/** Makes all parts about equally long: what a splitter must not do that is called while the text grows. */
+function evenSplit(text: string, { maxLength }: SplitLimits): Part[] {
+  const count = Math.ceil(text.length / maxLength);
+  return Array.from({ length: count }, (_, i) => {
+    const start = Math.floor((text.length * i) / count);
+    const end = Math.floor((text.length * (i + 1)) / count);
+    return { text: text.slice(start, end), start, end };
+  });
+}
