@@ -52,12 +52,14 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     const body = neutralize(text).trimEnd();
     const whole = ending === undefined ? body : [body, neutralize(ending.note)].filter(Boolean).join("\n\n");
     const parts = splitter.update(whole).filter((part) => part.text.trim() !== "");
-    return parts.map((part, index) => {
+    const drafts = parts.map((part, index): Draft => {
       if (index < parts.length - 1) return { markdown: part.text, buttons: [], streaming: false };
       if (ending !== undefined) return { markdown: part.text, buttons: ending.buttons, streaming: false };
       const stop: Button = { action: "stop", turnId, label: "Stop" };
       return { markdown: healMarkdown(part.text), buttons: [stop], streaming: true };
     });
+    // Nothing of a block's half-written beginning may be fit to be shown yet.
+    return drafts.filter((draft) => draft.markdown.trim() !== "");
   }
 
   function nextChange(drafts: Draft[]): Change | undefined {
