@@ -85,6 +85,7 @@ export async function startLocalPage(options: LocalPageOptions = {}): Promise<Lo
     },
     async close() {
       await adapter.close();
+      if (!server.listening) return;
       if ("closeAllConnections" in server) server.closeAllConnections();
       server.close();
       await once(server, "close");

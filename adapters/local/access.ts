@@ -1,0 +1,75 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Context, MiddlewareHandler } from "hono";
+import { basicAuth } from "hono/basic-auth";
+import { bodyLimit } from "hono/body-limit";
+import { RequestError } from "./errors.ts";
+
+/**
+ * Lets a request in only under a name that is this machine's own or was allowed. A foreign site can make its
+ * name point at 127.0.0.1, but it cannot make the browser say another Host.
+ */
+export function checkHost(allowedHosts: readonly string[]): MiddlewareHandler {
+  const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
+  return async (c, next) => {
+    const host = (c.req.header("host") ?? "").toLowerCase();
+    const name = toHostname(host);
+    if (!isLoopback(name) && !allowed.has(host) && !allowed.has(name)) {
+      const shown = JSON.stringify(host.slice(0, 100));
+      throw new RequestError(
+        403,
+        `This page is not served under the name ${shown}: open it as localhost, or set PUBLIC_URL to the address you use.`,
+      );
+    }
+    await next();
+  };
+}
+
+/** Refuses what another site's page sends: every request that changes something must come from this page. */
+export const checkOrigin: MiddlewareHandler = async (c, next) => {
+  if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isSameOrigin(c)) {
+    throw new RequestError(403, "This request did not come from the page itself, so it was refused.");
+  }
+  await next();
+};
+
+/** HTTP Basic authentication with any user name. */
+export function checkPassword(password: string): MiddlewareHandler {
+  const expected = digest(password);
+  return basicAuth({
+    realm: "Palaver",
+    verifyUser: (_, given) => timingSafeEqual(digest(given), expected),
+    invalidUserMessage: { error: "A password is needed here: any user name, and the one in LOCAL_PASSWORD." },
+  });
+}
+
+/** `message` is what the person reads when there is more. */
+export function limitBody(maxSize: number, message: string): MiddlewareHandler {
+  return bodyLimit({ maxSize, onError: (c) => c.json({ error: message }, 413) });
+}
+
+/** What every answer of this app carries, whatever it is. */
+export const hardenHeaders: MiddlewareHandler = async (c, next) => {
+  await next();
+  c.header("X-Content-Type-Options", "nosniff");
+  c.header("Referrer-Policy", "no-referrer");
+  c.header("Cross-Origin-Resource-Policy", "same-origin");
+  c.header("Cross-Origin-Opener-Policy", "same-origin");
+};
+
+function isSameOrigin(c: Context): boolean {
+  const origin = c.req.header("origin");
+  if (origin === undefined || !URL.canParse(origin)) return false;
+  return new URL(origin).host === (c.req.header("host") ?? "").toLowerCase();
+}
+
+function toHostname(host: string): string {
+  return host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : (host.split(":")[0] ?? "");
+}
+
+function isLoopback(name: string): boolean {
+  return name === "localhost" || name.endsWith(".localhost") || name === "[::1]" || /^127(\.\d{1,3}){3}$/.test(name);
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from "node:crypto";
+import type { ChannelKind, ChannelRow, PersonRow } from "./page/wire.ts";
+import type { Tables } from "./tables.ts";
+
+const TITLE_CHARS = 48;
+/** What a chat is called before anybody said anything in it that could name it. */
+const UNTITLED = "New chat";
+
+/** The people one can speak as, and the places one can speak in. */
+export interface Directory {
+  people(): PersonRow[];
+  person(id: string): PersonRow | undefined;
+  /** Undefined when somebody already has that name. */
+  addPerson(name: string): PersonRow | undefined;
+  channel(id: string): ChannelRow | undefined;
+  /** Undefined when a channel of that name exists. */
+  addChannel(title: string, at: number): ChannelRow | undefined;
+  /** Makes a chat if it is not there yet. Call it inside a transaction. */
+  ensureChat(id: string, firstText: string, at: number): void;
+  /** Takes away a title that quotes what was said. Call it inside a transaction. */
+  clearTitle(id: string): void;
+  peopleSince(seq: number, limit: number): PersonRow[];
+  channelsSince(seq: number, limit: number): ChannelRow[];
+}
+
+export function createDirectory(tables: Tables): Directory {
+  return { ...createPeople(tables), ...createChannels(tables) };
+}
+
+type People = Pick<Directory, "people" | "person" | "addPerson" | "peopleSince">;
+
+function createPeople({ database, nextSeq, inTransaction }: Tables): People {
+  const all = database.prepare("SELECT id, seq, name FROM local_people ORDER BY rowid");
+  const one = database.prepare("SELECT id, seq, name FROM local_people WHERE id = ?");
+  const named = database.prepare("SELECT 1 FROM local_people WHERE name = ?");
+  const insert = database.prepare("INSERT INTO local_people (id, seq, name) VALUES (?, ?, ?)");
+  const since = database.prepare("SELECT id, seq, name FROM local_people WHERE seq > ? ORDER BY seq LIMIT ?");
+
+  return {
+    people: () => all.all().map(toPerson),
+    person(id) {
+      const row = one.get(id);
+      return row === undefined ? undefined : toPerson(row);
+    },
+    addPerson: (name) =>
+      inTransaction(() => {
+        if (named.get(name) !== undefined) return undefined;
+        const person: PersonRow = { type: "person", id: randomUUID(), seq: nextSeq(), name };
+        insert.run(person.id, person.seq, name);
+        return person;
+      }),
+    peopleSince: (seq, limit) => since.all(seq, limit).map(toPerson),
+  };
+}
+
+type Channels = Omit<Directory, keyof People>;
+
+function createChannels({ database, nextSeq, inTransaction }: Tables): Channels {
+  const columns = "id, seq, kind, title, created_at";
+  const one = database.prepare(`SELECT ${columns} FROM local_channels WHERE id = ?`);
+  const titled = database.prepare("SELECT 1 FROM local_channels WHERE kind = 'channel' AND title = ?");
+  const insert = database.prepare(
+    "INSERT OR IGNORE INTO local_channels (id, seq, kind, title, created_at) VALUES (?, ?, ?, ?, ?)",
+  );
+  const clear = database.prepare("UPDATE local_channels SET seq = ?, title = ? WHERE id = ?");
+  const since = database.prepare(`SELECT ${columns} FROM local_channels WHERE seq > ? ORDER BY seq LIMIT ?`);
+
+  return {
+    channel(id) {
+      const row = one.get(id);
+      return row === undefined ? undefined : toChannel(row);
+    },
+    addChannel: (title, at) =>
+      inTransaction(() => {
+        if (titled.get(title) !== undefined) return undefined;
+        const id = `c-${randomUUID()}`;
+        insert.run(id, nextSeq(), "channel", title, at);
+        return toChannel(one.get(id) ?? {});
+      }),
+    ensureChat(id, firstText, at) {
+      if (one.get(id) === undefined) insert.run(id, nextSeq(), "chat", toTitle(firstText), at);
+    },
+    clearTitle: (id) => void clear.run(nextSeq(), UNTITLED, id),
+    channelsSince: (seq, limit) => since.all(seq, limit).map(toChannel),
+  };
+}
+
+/** First line of a text, without Markdown's marks, cut at a word. */
+export function toTitle(text: string): string {
+  const line = text
+    .split("\n")
+    .map((each) => each.replace(/[*_`#>~]+/g, "").trim())
+    .find((each) => each !== "");
+  if (line === undefined) return UNTITLED;
+  const letters = Array.from(line);
+  if (letters.length <= TITLE_CHARS) return line;
+  const cut = letters.slice(0, TITLE_CHARS).join("");
+  const space = cut.lastIndexOf(" ");
+  return `${space > TITLE_CHARS / 2 ? cut.slice(0, space) : cut}…`;
+}
+
+type SqlRow = Record<string, unknown>;
+
+function toPerson(row: SqlRow): PersonRow {
+  return { type: "person", id: String(row["id"]), seq: Number(row["seq"]), name: String(row["name"]) };
+}
+
+function toChannel(row: SqlRow): ChannelRow {
+  return {
+    type: "channel",
+    id: String(row["id"]),
+    seq: Number(row["seq"]),
+    kind: row["kind"] as ChannelKind,
+    title: String(row["title"]),
+    createdAt: Number(row["created_at"]),
+  };
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from "node:crypto";
+import sharp from "sharp";
+import type { AttachmentRef, OutboundFile } from "../../src/adapter.ts";
+import { sniffType } from "../../src/media/sniff.ts";
+import type { FileRow } from "./page/wire.ts";
+import type { Tables } from "./tables.ts";
+
+export const MAX_FILE_BYTES = 20 * 1024 * 1024;
+export const MAX_FILES = 10;
+const SLICE_BYTES = 256 * 1024;
+const NAME_CHARS = 120;
+/** Uploaded, but never sent with a message. */
+const ORPHAN_AGE_MS = 24 * 60 * 60_000;
+/** Picture types that every browser draws and none runs. */
+const SHOWN_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]);
+
+export interface StoredFile {
+  name: string;
+  contentType: string;
+  isImage: boolean;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** What sniffing found out about a file before it is stored. */
+export interface PreparedFile {
+  name: string;
+  contentType: string;
+  width: number | null;
+  height: number | null;
+  bytes: Uint8Array;
+}
+
+export interface Files {
+  /** Stores an upload that no message carries yet. */
+  add(file: PreparedFile, at: number): FileRow;
+  /** True when every one of them is there and free to be sent. */
+  areFree(ids: readonly string[]): boolean;
+  /** Gives uploads to a message, in this order. Call it inside a transaction. */
+  attach(ids: readonly string[], messageId: number): void;
+  /** Stores files of the bot with its message. Call it inside a transaction. */
+  addTo(messageId: number, files: readonly PreparedFile[], at: number): void;
+  read(id: string): StoredFile | undefined;
+  dropOrphans(now: number): void;
+}
+
+export function createFiles({ database, inTransaction }: Tables): Files {
+  const insert = database.prepare(`INSERT INTO local_files
+    (id, message_id, position, name, content_type, width, height, created_at, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const free = database.prepare("SELECT 1 FROM local_files WHERE id = ? AND message_id IS NULL");
+  const attach = database.prepare("UPDATE local_files SET message_id = ?, position = ? WHERE id = ?");
+  const read = database.prepare("SELECT name, content_type, bytes FROM local_files WHERE id = ?");
+  const drop = database.prepare("DELETE FROM local_files WHERE message_id IS NULL AND created_at < ?");
+
+  function store(file: PreparedFile, messageId: number | null, position: number, at: number): string {
+    const id = randomUUID();
+    const { name, contentType, width, height, bytes } = file;
+    insert.run(id, messageId, position, name, contentType, width, height, at, bytes);
+    return id;
+  }
+
+  return {
+    add(file, at) {
+      const id = inTransaction(() => store(file, null, 0, at));
+      const { name, contentType, width, height, bytes } = file;
+      return { id, name, contentType, width, height, sizeBytes: bytes.length, isImage: SHOWN_TYPES.has(contentType) };
+    },
+    areFree: (ids) => ids.every((id) => free.get(id) !== undefined),
+    attach: (ids, messageId) => ids.forEach((id, position) => void attach.run(messageId, position, id)),
+    addTo: (messageId, files, at) => files.forEach((file, position) => void store(file, messageId, position, at)),
+    read(id) {
+      const row = read.get(id);
+      if (row === undefined) return undefined;
+      const contentType = String(row["content_type"]);
+      const bytes = row["bytes"] as Uint8Array<ArrayBuffer>;
+      return { name: String(row["name"]), contentType, isImage: SHOWN_TYPES.has(contentType), bytes };
+    },
+    dropOrphans: (now) => void drop.run(now - ORPHAN_AGE_MS),
+  };
+}
+
+/** Finds out from the bytes what a file is; what the sender calls it decides nothing but its name. */
+export async function prepareFile({ name, bytes }: Pick<OutboundFile, "name" | "bytes">): Promise<PreparedFile> {
+  const found = (await sniffType(bytes))?.mimeType;
+  const isShown = found !== undefined && SHOWN_TYPES.has(found);
+  const { width, height } = isShown ? await readSize(bytes) : { width: null, height: null };
+  return { name: toFileName(name), contentType: found ?? "application/octet-stream", width, height, bytes };
+}
+
+/** Bytes of an attachment, in slices. Rejects when the message that carried it is gone. */
+export async function openFile(files: Files, ref: AttachmentRef): Promise<AsyncIterable<Uint8Array>> {
+  const file = files.read(ref.id);
+  if (file === undefined) throw new Error(`The file ${JSON.stringify(ref.name)} is gone: its message was deleted.`);
+  return slices(file.bytes);
+}
+
+async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
+}
+
+/** As the picture is drawn: cameras store a turned picture lying down and say so. */
+async function readSize(bytes: Uint8Array): Promise<{ width: number | null; height: number | null }> {
+  try {
+    const { width, height, orientation = 1 } = await sharp(bytes).metadata();
+    return orientation >= 5 ? { width: height, height: width } : { width, height };
+  } catch {
+    // The head of the file says picture, the rest cannot be read: the browser may try all the same.
+    return { width: null, height: null };
+  }
+}
+
+function toFileName(name: string): string {
+  const last = name.split(/[/\\]/).at(-1) ?? "";
+  const letters = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]+/gu, "").trim());
+  return letters.length === 0 ? "file" : letters.slice(-NAME_CHARS).join("");
+}

@@ -1,0 +1,131 @@
+import type { DatabaseSync } from "node:sqlite";
+import { Hono } from "hono";
+import { HTTPException } from "hono/http-exception";
+import type { Logger } from "pino";
+import type { Accept, Adapter } from "../../src/adapter.ts";
+import { checkHost, checkOrigin, checkPassword, hardenHeaders } from "./access.ts";
+import { createAssets } from "./assets.ts";
+import { createDirectory } from "./directory.ts";
+import { RequestError } from "./errors.ts";
+import { createFeed } from "./feed.ts";
+import { createFiles, MAX_FILE_BYTES, MAX_FILES, openFile } from "./files.ts";
+import { createForget } from "./forget.ts";
+import { PLATFORM } from "./inbound.ts";
+import { createIntake } from "./intake.ts";
+import { createMessages } from "./messages.ts";
+import { createOutbox, type Outbox } from "./outbox.ts";
+import type { CommandHelp, Example } from "./page/wire.ts";
+import { createRoutes, MAX_TEXT_LENGTH } from "./routes.ts";
+import { createSink } from "./sink.ts";
+import { openTables } from "./tables.ts";
+
+export interface LocalAdapterOptions {
+  /** The process's one database, in WAL mode. The adapter never closes it. */
+  database: DatabaseSync;
+  botName: string;
+  log: Logger;
+  /** Asked of everybody who opens the page, when given. */
+  password?: string;
+  /** Host names the page may be reached under besides this machine's own; with or without a port. */
+  allowedHosts: readonly string[];
+  /** Completed after a slash. With none, every word after a slash is taken for a command. */
+  commands: readonly CommandHelp[];
+  /** Offered in an empty chat. */
+  examples?: readonly Example[];
+}
+
+export interface LocalAdapter extends Adapter {
+  /** Serves `/`, `/assets/*` and `/local/*`; to be mounted at the root of the process's HTTP server. */
+  readonly app: Hono;
+}
+
+const ACCEPT_NOTED_MS = 30_000;
+
+const EXAMPLES: readonly Example[] = [
+  { label: "Code and a table", prompt: "Write 200 words about sorting, with code in Python and a table" },
+  { label: "What time is it?", prompt: "What time is it in Tokyo right now?" },
+  { label: "日本語で話す", prompt: "こんにちは。何ができますか？" },
+  { label: "See a failure", prompt: "sandbox fault: cut" },
+];
+
+/**
+ * The local page: a chat program of its own, in the browser. The adapter is the platform too; it keeps channels,
+ * messages and files in tables of the given database, and what people do reaches the core through the port.
+ */
+export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
+  const { database, botName, log, commands } = options;
+  const tables = openTables(database, Date.now);
+  const [directory, messages, files] = [createDirectory(tables), createMessages(tables), createFiles(tables)];
+  const feed = createFeed(tables, directory, messages, {
+    epoch: tables.epoch,
+    botName,
+    commands: [...commands],
+    examples: [...(options.examples ?? EXAMPLES)],
+    maxFileBytes: MAX_FILE_BYTES,
+    maxFiles: MAX_FILES,
+    maxTextLength: MAX_TEXT_LENGTH,
+  });
+  const outbox = createOutbox(tables, messages, feed.changed);
+  let accept: Accept | undefined;
+  const stores = { tables, directory, messages, files, outbox, feed, now: Date.now };
+  const intake = createIntake({ ...stores, botName, commands, changed: feed.changed, accept: () => accept });
+  const checkOpen = () => {
+    if (accept === undefined)
+      throw new RequestError(503, "Palaver is not taking messages just now. Try again in a moment.");
+  };
+  const routes = createRoutes({ ...stores, intake, botName, checkOpen });
+
+  return {
+    platform: PLATFORM,
+    app: createApp(options, routes),
+    async listen(given) {
+      files.dropOrphans(Date.now());
+      await deliverNoted(outbox, given, log);
+      accept = given;
+    },
+    sink: (address) => createSink(address, stores),
+    openAttachment: (ref) => openFile(files, ref),
+    isConnected: () => accept !== undefined,
+    forget: createForget(stores),
+    async pause() {
+      accept = undefined;
+    },
+    async close() {
+      accept = undefined;
+      feed.close();
+    },
+  };
+}
+
+/** Hands over what was stored when the process ended before the queue had it. */
+async function deliverNoted(outbox: Outbox, accept: Accept, log: Logger): Promise<void> {
+  for (const key of outbox.keys()) {
+    try {
+      await outbox.deliver(key, accept, ACCEPT_NOTED_MS);
+    } catch (err) {
+      log.error({ err, key }, "An event of the local page was not accepted; it is offered again at the next start.");
+    }
+  }
+}
+
+/** The checks stand on the page's own paths only: what else the server offers has its own. */
+function createApp({ allowedHosts, password, log }: LocalAdapterOptions, routes: Hono): Hono {
+  const app = new Hono();
+  for (const path of ["/", "/assets/*", "/local/*"]) {
+    app.use(path, hardenHeaders, checkHost(allowedHosts));
+    if (password !== undefined) app.use(path, checkPassword(password));
+    app.use(path, checkOrigin);
+  }
+  app.route("/", createAssets());
+  app.route("/local", routes);
+  app.onError((error, c) => {
+    if (error instanceof RequestError) {
+      if (error.status === 503) log.warn({ err: error }, "A request of the local page could not be taken.");
+      return c.json({ error: error.message }, error.status);
+    }
+    if (error instanceof HTTPException) return error.getResponse();
+    log.error({ err: error }, "A request of the local page failed.");
+    return c.json({ error: "Something went wrong on the server; its log says what." }, 500);
+  });
+  return app;
+}

@@ -1,0 +1,183 @@
+import type { Accept, Author, InboundEvent } from "../../src/adapter.ts";
+import { readCommand } from "./commands.ts";
+import type { Directory } from "./directory.ts";
+import { RequestError } from "./errors.ts";
+import type { Files } from "./files.ts";
+import {
+  type Deed,
+  type Names,
+  toActionEvent,
+  toCommandEvent,
+  toDeletedEvent,
+  toEditEvent,
+  toMessageEvent,
+} from "./inbound.ts";
+import type { Messages } from "./messages.ts";
+import type { Change, Outbox } from "./outbox.ts";
+import type { ActionBody, ChannelRow, CommandHelp, DeleteBody, EditBody, MessageRow, SendBody } from "./page/wire.ts";
+import type { Tables } from "./tables.ts";
+
+/** How long the queue may take to store an event before the person is told to try again. */
+const ACCEPT_MS = 10_000;
+
+export interface IntakeDeps {
+  tables: Tables;
+  directory: Directory;
+  messages: Messages;
+  files: Files;
+  outbox: Outbox;
+  botName: string;
+  commands: readonly CommandHelp[];
+  now: () => number;
+  changed: () => void;
+  /** Undefined while nothing is taken. */
+  accept: () => Accept | undefined;
+}
+
+/** Takes what people do at the page. Everything resolves only when the queue has the event, or when there is none. */
+export interface Intake {
+  send(body: SendBody): Promise<number>;
+  edit(id: number, body: EditBody): Promise<void>;
+  erase(id: number, body: DeleteBody): Promise<void>;
+  act(id: number, body: ActionBody): Promise<void>;
+  /** Takes back a message that was never accepted. */
+  withdraw(nonce: string): void;
+}
+
+export function createIntake(deps: IntakeDeps): Intake {
+  const { tables, messages, outbox } = deps;
+  const { inTransaction } = tables;
+
+  return {
+    async send(body) {
+      const author = findAuthor(deps, body.authorId);
+      const id = inTransaction(() => store(deps, body, author));
+      deps.changed();
+      await deliver(deps, `local:${body.nonce}`);
+      return id;
+    },
+    async edit(id, body) {
+      const { deed, message } = findOwn(deps, id, body);
+      if (message.isCommand) throw new RequestError(409, "A command cannot be edited; give it again.");
+      const change: Change = { kind: "edit", messageId: id, text: body.text, at: deps.now() };
+      const event = toEditEvent(deed, message.text, body.text, toNames(deps));
+      if (event !== undefined) return offer(deps, event, change);
+      inTransaction(() => messages.edit(id, body.text, deps.now()));
+      deps.changed();
+    },
+    async erase(id, body) {
+      if (messages.find(id)?.isDeleted === true) return;
+      const { deed, message } = findOwn(deps, id, body);
+      const change: Change = { kind: "erase", messageId: id };
+      if (toEditEvent(deed, message.text, "", toNames(deps)) !== undefined) {
+        return offer(deps, toDeletedEvent(deed), change);
+      }
+      inTransaction(() => messages.erase(id));
+      deps.changed();
+    },
+    async act(id, body) {
+      const author = findAuthor(deps, body.authorId);
+      const { message, channel } = findMessage(deps, id);
+      const isThere = message.buttons.some((each) => each.action === body.action && each.turnId === body.turnId);
+      if (!isThere) throw new RequestError(409, "That button is no longer there; the answer has gone on.");
+      const deed = { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() };
+      await offer(deps, toActionEvent(deed, body.action, body.turnId), { kind: "none" });
+    },
+    withdraw(nonce) {
+      inTransaction(() => {
+        const message = messages.findByNonce(nonce);
+        if (message === undefined || !messages.isHidden(message.id)) return;
+        outbox.withdraw(`local:${nonce}`);
+        messages.erase(message.id);
+      });
+      deps.changed();
+    },
+  };
+}
+
+/** Stores a message once. It stays hidden until the queue has its event; without an event it is shown at once. */
+function store(deps: IntakeDeps, body: SendBody, author: Author): number {
+  const { messages, files, directory } = deps;
+  const there = messages.findByNonce(body.nonce);
+  if (there !== undefined) return there.id;
+  if (!files.areFree(body.fileIds)) throw new RequestError(400, "A file of this message is gone; attach it again.");
+
+  const typed = readCommand(body.text, deps.commands);
+  if (typed.kind === "unknown") throw new RequestError(400, typed.message);
+  if (body.isNewChat) directory.ensureChat(body.channelId, body.text, deps.now());
+  const channel = findPlace(deps, body);
+
+  const isCommand = typed.kind === "command";
+  const { nonce, channelId, threadId, text } = body;
+  const by = { authorId: author.id, askedBy: null, visibleTo: null };
+  const rest = { isCommand, buttons: [], isStreaming: false, isHidden: true, at: deps.now() };
+  const { id } = messages.insert({ nonce, channelId, threadId, text, ...by, ...rest });
+  files.attach(body.fileIds, id);
+
+  const message = messages.find(id);
+  if (message === undefined) throw new Error(`Message ${id} was not stored.`);
+  const deed: Deed = { nonce, message, channelKind: channel.kind, author, at: message.createdAt };
+  const event = isCommand ? toCommandEvent(deed, typed.name, typed.text) : toMessageEvent(deed, text, toNames(deps));
+  if (event === undefined) messages.show(id);
+  else deps.outbox.note(event, { kind: "show", messageId: id });
+  return id;
+}
+
+function findPlace(deps: IntakeDeps, { channelId, threadId }: SendBody): ChannelRow {
+  const channel = deps.directory.channel(channelId);
+  if (channel === undefined) throw new RequestError(404, "This conversation no longer exists.");
+  if (threadId === null) return channel;
+  const root = deps.messages.find(threadId);
+  const isRoot = root?.channelId === channelId && root.threadId === null && channel.kind === "channel";
+  if (!isRoot) throw new RequestError(404, "This thread does not exist.");
+  return channel;
+}
+
+/** Notes an event that only changes what is there already, and hands it over; a failure leaves no trace. */
+async function offer(deps: IntakeDeps, event: InboundEvent, change: Change): Promise<void> {
+  deps.tables.inTransaction(() => deps.outbox.note(event, change));
+  try {
+    await deliver(deps, event.key);
+  } catch (error) {
+    deps.outbox.withdraw(event.key);
+    throw error;
+  }
+}
+
+async function deliver(deps: IntakeDeps, key: string): Promise<void> {
+  if (!deps.outbox.has(key)) return;
+  const accept = deps.accept();
+  if (accept === undefined)
+    throw new RequestError(503, "Palaver is not taking messages just now. Try again in a moment.");
+  try {
+    await deps.outbox.deliver(key, accept, ACCEPT_MS);
+  } catch (cause) {
+    throw new RequestError(503, "The server could not store this. Try again in a moment.", { cause });
+  }
+}
+
+function findAuthor({ directory }: IntakeDeps, id: string): Author {
+  const person = directory.person(id);
+  if (person === undefined) throw new RequestError(400, "That person does not exist; choose whom you speak as.");
+  return { id: person.id, name: person.name };
+}
+
+function findMessage({ messages, directory }: IntakeDeps, id: number): { message: MessageRow; channel: ChannelRow } {
+  const message = messages.find(id);
+  const channel = message === undefined ? undefined : directory.channel(message.channelId);
+  if (message === undefined || message.isDeleted || channel === undefined) {
+    throw new RequestError(404, "This message was deleted.");
+  }
+  return { message, channel };
+}
+
+function findOwn(deps: IntakeDeps, id: number, body: DeleteBody): { message: MessageRow; deed: Deed } {
+  const author = findAuthor(deps, body.authorId);
+  const { message, channel } = findMessage(deps, id);
+  if (message.authorId !== author.id) throw new RequestError(403, "Only whoever wrote a message can change it.");
+  return { message, deed: { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() } };
+}
+
+function toNames({ directory, botName }: IntakeDeps): Names {
+  return { botName, people: directory.people().map((person) => person.name) };
+}

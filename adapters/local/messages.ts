@@ -1,0 +1,164 @@
+import type { ButtonRow, FileRow, MessageRow } from "./page/wire.ts";
+import type { Tables } from "./tables.ts";
+
+export interface MessageInput {
+  /** Unique over all messages: a second insert with it changes nothing. */
+  nonce: string;
+  channelId: string;
+  threadId: number | null;
+  /** Null is the bot. */
+  authorId: string | null;
+  /** Whose message an answer of the bot belongs to. */
+  askedBy: string | null;
+  visibleTo: string | null;
+  text: string;
+  isCommand: boolean;
+  buttons: ButtonRow[];
+  isStreaming: boolean;
+  /** Stored, but not yet shown to anybody. */
+  isHidden: boolean;
+  at: number;
+}
+
+export interface Inserted {
+  id: number;
+  /** False when the nonce had been used before. */
+  isFresh: boolean;
+}
+
+/** What people and the bot wrote. Every function that changes something belongs inside a transaction. */
+export interface Messages {
+  /** Resolves the nonce first: returns the message that is there already, or the one just stored. */
+  insert(input: MessageInput): Inserted;
+  find(id: number): MessageRow | undefined;
+  findByNonce(nonce: string): MessageRow | undefined;
+  isHidden(id: number): boolean;
+  show(id: number): void;
+  edit(id: number, text: string, editedAt: number): void;
+  /** Replaces what the bot shows, without marking it as edited. */
+  redraw(id: number, text: string, buttons: ButtonRow[], isStreaming: boolean): void;
+  /** Leaves a row without content, so that every page learns of it. */
+  erase(id: number): void;
+  /** Ids of what one person wrote, and of the bot's answers in their direct chats. */
+  ownedBy(authorId: string): number[];
+  /** Ids of the direct chats one person has written in. */
+  chatsOf(authorId: string): string[];
+  /**
+   * In order of change. What was deleted up to the change `knownSince` is left out, except where replies hang on it:
+   * whoever asks has never seen it.
+   */
+  since(seq: number, limit: number, knownSince: number): MessageRow[];
+}
+
+const COLUMNS = `m.id, m.seq, m.nonce, m.channel_id, m.thread_id, m.author_id, m.visible_to, m.text, m.is_command,
+  m.buttons, m.is_streaming, m.created_at, m.edited_at, m.is_deleted,
+  (SELECT json_group_array(json_object('id', f.id, 'name', f.name, 'contentType', f.content_type,
+    'sizeBytes', length(f.bytes), 'width', f.width, 'height', f.height) ORDER BY f.position)
+   FROM local_files f WHERE f.message_id = m.id) AS files`;
+
+export function createMessages(tables: Tables): Messages {
+  return { ...createReading(tables), ...createWriting(tables) };
+}
+
+type Reading = Pick<Messages, "find" | "findByNonce" | "isHidden" | "since" | "ownedBy" | "chatsOf">;
+
+function createReading({ database }: Tables): Reading {
+  const byId = database.prepare(`SELECT ${COLUMNS} FROM local_messages m WHERE m.id = ?`);
+  const byNonce = database.prepare(`SELECT ${COLUMNS} FROM local_messages m WHERE m.nonce = ?`);
+  const hidden = database.prepare("SELECT is_hidden FROM local_messages WHERE id = ?");
+  const since = database.prepare(`SELECT ${COLUMNS} FROM local_messages m
+    WHERE m.seq > $seq AND m.is_hidden = 0 AND (m.is_deleted = 0 OR m.seq > $known
+      OR EXISTS (SELECT 1 FROM local_messages r WHERE r.thread_id = m.id AND r.is_deleted = 0))
+    ORDER BY m.seq LIMIT $limit`);
+  const owned = database.prepare(`SELECT m.id FROM local_messages m JOIN local_channels c ON c.id = m.channel_id
+    WHERE m.is_deleted = 0 AND (m.author_id = $author
+      OR (m.author_id IS NULL AND m.asked_by = $author AND c.kind = 'chat'))`);
+  const chats = database.prepare(`SELECT DISTINCT c.id FROM local_channels c
+    JOIN local_messages m ON m.channel_id = c.id WHERE c.kind = 'chat' AND m.author_id = ?`);
+
+  return {
+    find: (id) => toMessageOrNone(byId.get(id)),
+    findByNonce: (nonce) => toMessageOrNone(byNonce.get(nonce)),
+    isHidden: (id) => hidden.get(id)?.["is_hidden"] === 1,
+    since: (seq, limit, known) => since.all({ $seq: seq, $limit: limit, $known: known }).map(toMessage),
+    ownedBy: (author) => owned.all({ $author: author }).map((row) => Number(row["id"])),
+    chatsOf: (author) => chats.all(author).map((row) => String(row["id"])),
+  };
+}
+
+type Writing = Omit<Messages, keyof Reading>;
+
+function createWriting({ database, nextSeq }: Tables): Writing {
+  const idOf = database.prepare("SELECT id FROM local_messages WHERE nonce = ?");
+  const insert = database.prepare(`INSERT INTO local_messages (seq, nonce, channel_id, thread_id, author_id, asked_by,
+    visible_to, text, is_command, buttons, is_streaming, is_hidden, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const show = database.prepare("UPDATE local_messages SET seq = ?, is_hidden = 0 WHERE id = ? AND is_hidden = 1");
+  const edit = database.prepare("UPDATE local_messages SET seq = ?, text = ?, edited_at = ? WHERE id = ?");
+  const redraw = database.prepare(
+    "UPDATE local_messages SET seq = ?, text = ?, buttons = ?, is_streaming = ? WHERE id = ? AND is_deleted = 0",
+  );
+  const erase = database.prepare(`UPDATE local_messages SET seq = ?, text = '', buttons = '[]', is_streaming = 0,
+    is_hidden = 0, is_deleted = 1, author_id = NULL, asked_by = NULL WHERE id = ? AND is_deleted = 0`);
+  const eraseFiles = database.prepare("DELETE FROM local_files WHERE message_id = ?");
+
+  return {
+    insert(input) {
+      const there = idOf.get(input.nonce);
+      if (there !== undefined) return { id: Number(there["id"]), isFresh: false };
+      const { lastInsertRowid } = insert.run(nextSeq(), ...toColumns(input));
+      return { id: Number(lastInsertRowid), isFresh: true };
+    },
+    show: (id) => void show.run(nextSeq(), id),
+    edit: (id, text, editedAt) => void edit.run(nextSeq(), text, editedAt, id),
+    redraw: (id, text, buttons, isStreaming) =>
+      void redraw.run(nextSeq(), text, JSON.stringify(buttons), Number(isStreaming), id),
+    erase(id) {
+      erase.run(nextSeq(), id);
+      eraseFiles.run(id);
+    },
+  };
+}
+
+function toColumns(input: MessageInput): (string | number | null)[] {
+  const { nonce, channelId, threadId, authorId, askedBy, visibleTo, text } = input;
+  const flags = [Number(input.isCommand), JSON.stringify(input.buttons), Number(input.isStreaming)];
+  return [nonce, channelId, threadId, authorId, askedBy, visibleTo, text, ...flags, Number(input.isHidden), input.at];
+}
+
+type SqlRow = Record<string, unknown>;
+
+function toMessageOrNone(row: SqlRow | undefined): MessageRow | undefined {
+  return row === undefined ? undefined : toMessage(row);
+}
+
+function toMessage(row: SqlRow): MessageRow {
+  const files = JSON.parse(String(row["files"])) as Omit<FileRow, "isImage">[];
+  const nonce = String(row["nonce"]);
+  return {
+    type: "message",
+    id: Number(row["id"]),
+    seq: Number(row["seq"]),
+    channelId: String(row["channel_id"]),
+    threadId: toNumber(row["thread_id"]),
+    authorId: toText(row["author_id"]),
+    nonce: nonce.startsWith("bot:") ? null : nonce,
+    text: String(row["text"]),
+    isCommand: row["is_command"] === 1,
+    visibleTo: toText(row["visible_to"]),
+    buttons: JSON.parse(String(row["buttons"])) as ButtonRow[],
+    isStreaming: row["is_streaming"] === 1,
+    files: files.map((file) => ({ ...file, isImage: file.contentType.startsWith("image/") })),
+    createdAt: Number(row["created_at"]),
+    editedAt: toNumber(row["edited_at"]),
+    isDeleted: row["is_deleted"] === 1,
+  };
+}
+
+function toNumber(value: unknown): number | null {
+  return value === null ? null : Number(value);
+}
+
+function toText(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}

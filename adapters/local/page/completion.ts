@@ -1,0 +1,119 @@
+import { html, nothing, type TemplateResult } from "lit-html";
+import type { State } from "./state.ts";
+
+export interface Choice {
+  /** What is put into the text. */
+  insert: string;
+  label: string;
+  description: string;
+}
+
+/** What the word before the caret may be completed to. */
+export interface Completion {
+  /** UTF-16 offset of the word, and of the caret. */
+  start: number;
+  end: number;
+  choices: Choice[];
+}
+
+const MOST_CHOICES = 8;
+
+/** Completes a command at the start of the text, and a name after an `@` anywhere. */
+function complete(text: string, caret: number, state: State): Completion | undefined {
+  const before = text.slice(0, caret);
+  const [, command] = /^\/([a-z0-9_-]*)$/i.exec(before) ?? [];
+  if (command !== undefined) return toCompletion(0, caret, commandChoices(command, state));
+  const [, name] = /(?:^|[^\p{Script=Latin}\p{N}_])@([^\s@]{0,40})$/u.exec(before) ?? [];
+  if (name !== undefined) return toCompletion(caret - name.length - 1, caret, nameChoices(name, state));
+  return undefined;
+}
+
+function applyChoice(text: string, { start, end }: Completion, choice: Choice): { text: string; caret: number } {
+  const rest = text.slice(end);
+  const insert = rest.startsWith(" ") ? choice.insert.trimEnd() : choice.insert;
+  return { text: text.slice(0, start) + insert + rest, caret: start + insert.length + (rest.startsWith(" ") ? 1 : 0) };
+}
+
+/** The list of completions over a text field. */
+export interface Completer {
+  /** Looks at the text anew. */
+  look: (field: HTMLTextAreaElement, state: State) => void;
+  close: () => void;
+  isOpen: () => boolean;
+  /** True when the key was meant for the list. `changed` gets a new text. */
+  takeKey: (key: string, field: HTMLTextAreaElement, changed: (text: string) => void) => boolean;
+  view: (field: HTMLTextAreaElement | undefined, changed: (text: string) => void) => TemplateResult | typeof nothing;
+  /** Id of the chosen entry, for the field's `aria-activedescendant`. */
+  activeId: () => string | typeof nothing;
+}
+
+export function createCompleter(): Completer {
+  let completion: Completion | undefined;
+  let selected = 0;
+
+  function choose(choice: Choice, field: HTMLTextAreaElement, changed: (text: string) => void): void {
+    if (completion === undefined) return;
+    const { text, caret } = applyChoice(field.value, completion, choice);
+    field.value = text;
+    field.setSelectionRange(caret, caret);
+    completion = undefined;
+    changed(text);
+  }
+
+  return {
+    look(field, state) {
+      completion = complete(field.value, field.selectionStart, state);
+      selected = 0;
+    },
+    close: () => void (completion = undefined),
+    isOpen: () => completion !== undefined,
+    takeKey(key, field, changed) {
+      if (completion === undefined) return false;
+      const { choices } = completion;
+      const choice = choices[selected];
+      if (key === "ArrowDown") selected = (selected + 1) % choices.length;
+      else if (key === "ArrowUp") selected = (selected + choices.length - 1) % choices.length;
+      else if (key === "Escape") completion = undefined;
+      else if (key !== "Enter" && key !== "Tab") return false;
+      // Nothing is left to complete: the key does what it always does.
+      else if (choice === undefined || field.value.trimEnd() === choice.insert.trimEnd()) return false;
+      else choose(choice, field, changed);
+      return true;
+    },
+    activeId: () => (completion === undefined ? nothing : `choice-${selected}`),
+    view(field, changed) {
+      if (completion === undefined || field === undefined) return nothing;
+      return listView(completion.choices, selected, (choice) => choose(choice, field, changed));
+    },
+  };
+}
+
+function listView(choices: readonly Choice[], selected: number, choose: (choice: Choice) => void): TemplateResult {
+  return html`<ul class="completion" role="listbox" id="completion" aria-label="Completions">
+    ${choices.map((choice, index) => {
+      // The text field must keep the focus.
+      const onMouseDown = (event: Event) => {
+        event.preventDefault();
+        choose(choice);
+      };
+      return html`<li role="option" id="choice-${index}" aria-selected=${index === selected} @mousedown=${onMouseDown}>
+        <b>${choice.label}</b><span>${choice.description}</span>
+      </li>`;
+    })}
+  </ul>`;
+}
+
+function toCompletion(start: number, end: number, choices: Choice[]): Completion | undefined {
+  return choices.length === 0 ? undefined : { start, end, choices: choices.slice(0, MOST_CHOICES) };
+}
+
+function commandChoices(typed: string, { hello }: State): Choice[] {
+  const known = (hello?.commands ?? []).filter(({ name }) => name.startsWith(typed.toLowerCase()));
+  return known.map(({ name, description }) => ({ insert: `/${name} `, label: `/${name}`, description }));
+}
+
+function nameChoices(typed: string, { hello, people }: State): Choice[] {
+  const bot = { insert: `@${hello?.botName ?? ""} `, label: hello?.botName ?? "", description: "answers in a thread" };
+  const persons = [...people.values()].map(({ name }) => ({ insert: `@${name} `, label: name, description: "" }));
+  return [bot, ...persons].filter(({ label }) => label.toLowerCase().startsWith(typed.toLowerCase()));
+}

@@ -1,0 +1,34 @@
+import { html, type SVGTemplateResult, svg, type TemplateResult } from "lit-html";
+
+function icon(shapes: SVGTemplateResult): TemplateResult {
+  return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">${shapes}</svg>`;
+}
+
+function stroke(path: string): TemplateResult {
+  return icon(svg`<path d=${path} />`);
+}
+
+export const ICONS = {
+  plus: stroke("M12 5v14M5 12h14"),
+  send: stroke("M12 19V5m-6 6 6-6 6 6"),
+  stop: icon(svg`<rect x="7" y="7" width="10" height="10" rx="2" fill="currentColor" stroke="none" />`),
+  retry: stroke("M4 12a8 8 0 1 0 2.6-5.9M4 4v4.5h4.5"),
+  attach: stroke(
+    "m20 11.5-8.2 8.2a5 5 0 0 1-7.1-7.1l8.5-8.5a3.3 3.3 0 0 1 4.7 4.7l-8.5 8.5a1.7 1.7 0 0 1-2.4-2.4l7.8-7.8",
+  ),
+  close: stroke("M6 6l12 12M18 6 6 18"),
+  menu: stroke("M4 7h16M4 12h16M4 17h16"),
+  search: stroke("M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14Zm5-2 4 4"),
+  edit: stroke("M4 20l.9-4L16 4.9a2.1 2.1 0 0 1 3 3L8 19.1 4 20Z"),
+  trash: stroke("M5 7h14M10 7V4.5h4V7m-7.5 0 .8 12.5h9.4L17.5 7M10 11v5m4-5v5"),
+  copy: stroke("M9 9h10v11H9zM5 15V4h10"),
+  reply: stroke("M20 11.5a7.5 7.5 0 0 1-11 6.6L4 19l1-4.5a7.5 7.5 0 1 1 15-3Z"),
+  down: stroke("M12 5v14m-6-6 6 6 6-6"),
+  back: stroke("M15 5l-7 7 7 7"),
+  file: stroke("M7 3h7l5 5v13H7zM14 3v5h5"),
+  auto: icon(svg`<circle cx="12" cy="12" r="8" /><path d="M12 4a8 8 0 0 1 0 16Z" fill="currentColor" />`),
+  light: stroke(
+    "M12 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM12 2v2m0 16v2M2 12h2m16 0h2M5 5l1.4 1.4m11.2 11.2L19 19M5 19l1.4-1.4M17.6 6.4 19 5",
+  ),
+  dark: stroke("M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5Z"),
+} as const;

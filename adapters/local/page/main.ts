@@ -1,0 +1,101 @@
+import { render } from "lit-html";
+import { createActions, readPlace } from "./actions.ts";
+import { announce } from "./announce.ts";
+import { appView, type Parts } from "./app.ts";
+import { createComposer } from "./composer.ts";
+import { listenToKeys } from "./keys.ts";
+import { findMentions } from "./mentions.ts";
+import { createNonce } from "./requests.ts";
+import { createSending } from "./sending.ts";
+import { createStore, isChat, type Pending, placeKey, type State } from "./state.ts";
+import { followServer } from "./stream.ts";
+import { createSwitcher } from "./switcher.ts";
+import { createTimeline } from "./timeline.ts";
+
+const LAST_READ = "palaver.read";
+const LAST_PLACE = "palaver.place";
+
+let isFirstVisit = localStorage.getItem(LAST_READ) === null;
+const root = document.querySelector<HTMLElement>("#app");
+if (root === null) throw new Error("The page has no element to draw in.");
+
+const firstPlace = readPlace(location.hash) ?? readPlace(localStorage.getItem(LAST_PLACE) ?? "");
+const view = firstPlace ?? { channelId: `chat-${createNonce()}`, threadId: null };
+// A reload must come back here, also to a chat that begins with the next message.
+history.replaceState(null, "", `#${placeKey(view)}`);
+const store = createStore(view, localStorage.getItem("palaver.speaker") ?? "ada", readLastRead());
+const sending = createSending(store, openOwnThread);
+const actions = createActions(store, sending);
+const parts: Parts = {
+  main: { timeline: createTimeline(), composer: createComposer() },
+  thread: { timeline: createTimeline(), composer: createComposer() },
+  switcher: createSwitcher(),
+};
+
+store.onDraw((state) => {
+  repair(state);
+  markRead(state);
+  render(appView(state, actions, parts), root);
+  document.title = titleOf(state);
+  announce(state);
+});
+addEventListener("hashchange", () => {
+  const place = readPlace(location.hash);
+  if (place === undefined) return;
+  localStorage.setItem(LAST_PLACE, location.hash);
+  store.change((state) => {
+    state.view = place;
+    state.isDrawerOpen = false;
+    state.editingId = undefined;
+  });
+  requestAnimationFrame(() => (place.threadId === null ? parts.main : parts.thread).composer.focus());
+});
+listenToKeys(store.state, actions);
+followServer(store, sending.resume);
+store.change(() => undefined);
+// A phone would open its keyboard over the page.
+if (matchMedia("(hover: hover)").matches) requestAnimationFrame(() => parts.main.composer.focus());
+
+/** Puts right what an old address or an old visit asked for. */
+function repair(state: State): void {
+  if (!state.isReady) return;
+  if (!state.people.has(state.speakerId)) state.speakerId = [...state.people.keys()][0] ?? "";
+  const { channelId } = state.view;
+  if (!channelId.startsWith("chat-") && !state.channels.has(channelId)) actions.newChat();
+}
+
+/** A question asked in a channel is answered in its thread: that is where to look. */
+function openOwnThread({ channelId, threadId, text }: Pending, id: number): void {
+  const { state } = store;
+  if (isChat(state, channelId) || threadId !== null || channelId !== state.view.channelId) return;
+  if (findMentions(text, [state.hello?.botName ?? ""]).length > 0) actions.go({ channelId, threadId: id });
+}
+
+/** On the first visit of all, what is there already counts as read. */
+function markRead(state: State): void {
+  if (!state.isReady || document.hidden) return;
+  let isChanged = isFirstVisit;
+  for (const { channelId, id } of state.messages.values()) {
+    const isSeen = isFirstVisit || channelId === state.view.channelId;
+    if (!isSeen || (state.lastRead[channelId] ?? 0) >= id) continue;
+    state.lastRead[channelId] = id;
+    isChanged = true;
+  }
+  isFirstVisit = false;
+  if (isChanged) localStorage.setItem(LAST_READ, JSON.stringify(state.lastRead));
+}
+
+function readLastRead(): Record<string, number> {
+  try {
+    return JSON.parse(localStorage.getItem(LAST_READ) ?? "{}") as Record<string, number>;
+  } catch {
+    return {};
+  }
+}
+
+function titleOf(state: State): string {
+  const name = state.hello?.botName ?? "Palaver";
+  const channel = state.channels.get(state.view.channelId);
+  if (channel === undefined) return name;
+  return `${isChat(state, channel.id) ? "" : "#"}${channel.title} · ${name}`;
+}

@@ -1,0 +1,146 @@
+import hljs from "@highlightjs/cdn-assets/es/highlight.min.js";
+import DOMPurify from "dompurify";
+import { Marked, type Token } from "marked";
+import remend from "remend";
+import { findMentions } from "./mentions.ts";
+
+/** One top-level piece of a text: a paragraph, a list, a table, a code block. */
+export interface Block {
+  /** Equal keys look equal. */
+  key: string;
+  render: () => HTMLElement;
+}
+
+const MAX_HIGHLIGHTED_CHARS = 30_000;
+const ALLOWED = {
+  ALLOWED_TAGS:
+    "p br strong em del code pre a ul ol li blockquote h1 h2 h3 h4 h5 h6 hr table thead tbody tr th td input span div".split(
+      " ",
+    ),
+  ALLOWED_ATTR: ["href", "class", "start", "type", "checked", "disabled", "align", "data-language"],
+  ALLOW_DATA_ATTR: false,
+  ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
+  // Every attribute that is not named here has to look like an address.
+  ADD_URI_SAFE_ATTR: ["start", "type", "checked", "disabled", "align", "data-language"],
+  RETURN_DOM_FRAGMENT: true as const,
+};
+/** The beginning of something whose look is not certain before the line is whole. */
+const UNCERTAIN_LINE = /^\s*(?:`{1,3}[^`\n]*|#{1,6}|[-*+>]|\d{1,3}[.)]?|\|.*|[*_~]{1,3})$/;
+
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  renderer: {
+    // Markup in an answer is text about markup, never markup of this page.
+    html: ({ text }) => escapeHtml(text),
+    // A remote picture would tell its server who reads this, and when.
+    image: ({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text === "" ? "picture" : text)}</a>`,
+    code: ({ text, lang }) => {
+      const language = /^[\w+#.-]{1,30}/.exec(lang ?? "")?.[0] ?? "";
+      return `<pre data-language="${language}"><code>${highlight(text, language)}</code></pre>`;
+    },
+  },
+});
+
+/** Cuts Markdown into blocks. Rendering one is the expensive part and is left to whoever has not got it yet. */
+export function toBlocks(markdown: string, names: readonly string[]): Block[] {
+  const tokens = marked.lexer(markdown);
+  const links = JSON.stringify(tokens.links);
+  return tokens
+    .filter((token) => token.type !== "space" && token.type !== "def")
+    .map((token) => ({
+      key: `${token.type}:${links}:${token.raw}`,
+      render: () => renderBlock(token, names),
+    }));
+}
+
+/** The part of a growing text that can be shown: half-written marks are closed, uncertain lines wait. */
+export function toShowable(markdown: string): string {
+  const lineStart = markdown.lastIndexOf("\n") + 1;
+  const line = markdown.slice(lineStart);
+  const isFenced = (markdown.match(/^\s*(?:```|~~~)/gm)?.length ?? 0) % 2 === 1;
+  const isHeld = UNCERTAIN_LINE.test(line) && !(isFenced && !/^\s*`/.test(line));
+  const settled = isHeld ? markdown.slice(0, lineStart) : markdown;
+  return remend(withoutHalfTable(settled), { linkMode: "text-only", images: false, katex: false });
+}
+
+/** A table's head alone would be shown as a line of text and jump into a table a moment later. */
+function withoutHalfTable(markdown: string): string {
+  return markdown.replace(/(^|\n)\|[^\n]*\n?$/, (row, before: string, at: number) => {
+    const previous = markdown.slice(0, at).split("\n").at(-1) ?? "";
+    return previous.startsWith("|") ? row : before;
+  });
+}
+
+function renderBlock(token: Token, names: readonly string[]): HTMLElement {
+  const fragment = DOMPurify.sanitize(marked.parser([token]), ALLOWED);
+  const block = document.createElement("div");
+  block.className = "block";
+  block.append(fragment);
+  for (const link of block.querySelectorAll("a")) guardLink(link);
+  for (const table of block.querySelectorAll("table")) wrapTable(table);
+  for (const code of block.querySelectorAll("pre")) wrapCode(code);
+  markMentions(block, names);
+  return block;
+}
+
+function guardLink(link: HTMLAnchorElement): void {
+  link.target = "_blank";
+  link.rel = "noopener noreferrer nofollow";
+  // The text of a link may name another place than it leads to.
+  link.dataset["host"] = link.protocol === "mailto:" ? link.pathname : link.host;
+}
+
+function wrapTable(table: HTMLTableElement): void {
+  const box = document.createElement("div");
+  box.className = "table";
+  box.tabIndex = 0;
+  table.replaceWith(box);
+  box.append(table);
+}
+
+function wrapCode(pre: HTMLPreElement): void {
+  const box = document.createElement("div");
+  box.className = "code";
+  const head = document.createElement("div");
+  head.className = "code-head";
+  const label = document.createElement("span");
+  label.textContent = pre.dataset["language"] || "text";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  head.append(label, button);
+  pre.tabIndex = 0;
+  pre.replaceWith(box);
+  box.append(head, pre);
+}
+
+function markMentions(block: HTMLElement, names: readonly string[]): void {
+  const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+  const texts: Text[] = [];
+  while (walker.nextNode()) texts.push(walker.currentNode as Text);
+  for (const text of texts) {
+    if (text.data.includes("@") && text.parentElement?.closest("code, pre, a") === null) splitMentions(text, names);
+  }
+}
+
+function splitMentions(text: Text, names: readonly string[]): void {
+  for (const { start, end } of findMentions(text.data, names).toReversed()) {
+    const chip = document.createElement("span");
+    chip.className = "mention";
+    chip.textContent = text.data.slice(start, end);
+    text.splitText(end);
+    text.splitText(start).replaceWith(chip);
+  }
+}
+
+function highlight(code: string, language: string): string {
+  if (code.length > MAX_HIGHLIGHTED_CHARS || hljs.getLanguage(language) === undefined) return escapeHtml(code);
+  return hljs.highlight(code, { language, ignoreIllegals: true }).value;
+}
+
+function escapeHtml(text: string): string {
+  const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? "");
+}

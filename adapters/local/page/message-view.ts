@@ -1,0 +1,158 @@
+import { html, nothing, type TemplateResult } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
+import type { Actions } from "./actions.ts";
+import { copyText } from "./body.ts";
+import { editView } from "./edit-view.ts";
+import { countOf, formatSize, formatTime, formatWhole } from "./format.ts";
+import { ICONS } from "./icons.ts";
+import { nameOf, type Pending, repliesTo, type State } from "./state.ts";
+import type { FileRow, MessageRow } from "./wire.ts";
+
+export interface MessageLook {
+  /** Follows another message of the same author closely: no name and picture again. */
+  isGrouped: boolean;
+  /** Shown below the first message of a thread in its channel. */
+  hasThreadLink: boolean;
+  /** The place allows replies under a message. */
+  canReply: boolean;
+}
+
+export function messageView(message: MessageRow, look: MessageLook, state: State, actions: Actions): TemplateResult {
+  const replies = look.hasThreadLink ? repliesTo(state, message.id) : [];
+  const isEditing = state.editingId === message.id;
+  const last = replies.at(-1);
+  const depends = [message, look.isGrouped, look.canReply, replies.length, last?.id, last?.isStreaming];
+  const names = namesOf(state);
+  const about = [isEditing, state.speakerId, nameOf(state, message.authorId), names.length];
+  return html`${guard([...depends, ...about], () => {
+    if (message.isDeleted) return deletedView(message, replies, actions);
+    const isOwn = message.authorId === state.speakerId;
+    return html`<article
+      class="message ${message.authorId === null ? "bot" : ""} ${look.isGrouped ? "grouped" : ""}"
+      data-id=${message.id}
+    >
+      ${headView(message, state)}
+      ${isEditing ? editView(message, actions) : bodyView(message, names)}
+      ${filesView(message.files)} ${buttonsView(message, actions)}
+      ${threadLink(message, replies, actions)} ${toolsView(message, isOwn, look, actions)}
+    </article>`;
+  })}`;
+}
+
+/** A message that is not on the server yet, or did not get there. */
+export function pendingView(pending: Pending, isGrouped: boolean, state: State, actions: Actions): TemplateResult {
+  const { nonce, problem, status } = pending;
+  const failure = html`<p class="problem" role="alert">
+    <span>Not sent. ${problem}</span>
+    <button type="button" @click=${() => actions.again(nonce)}>Send again</button>
+    <button type="button" @click=${() => actions.rewrite(nonce)}>Edit</button>
+    <button type="button" @click=${() => actions.discard(nonce)}>Discard</button>
+  </p>`;
+  return html`<article class="message pending ${status} ${isGrouped ? "grouped" : ""}">
+    ${headView(pending, state)}
+    <message-body .content=${{ text: pending.text, isStreaming: false, names: namesOf(state) }}></message-body>
+    ${filesView(pending.files)} ${status === "failed" ? failure : nothing}
+    ${status === "waiting" ? html`<p class="hint">Waiting for the connection…</p>` : nothing}
+  </article>`;
+}
+
+function headView(
+  message: { authorId: string | null; createdAt: number; visibleTo?: string | null },
+  state: State,
+): TemplateResult {
+  const name = nameOf(state, message.authorId);
+  return html`<div class="avatar" data-hue=${message.authorId === null ? "bot" : hueOf(message.authorId)} aria-hidden="true">
+      ${message.authorId === null ? nothing : Array.from(name)[0]?.toUpperCase()}
+    </div>
+    <header>
+      <b>${name}</b>
+      <time datetime=${new Date(message.createdAt).toISOString()} title=${formatWhole(message.createdAt)}
+        >${formatTime(message.createdAt)}</time
+      >
+      ${message.visibleTo ? html`<span class="hint">only visible to you</span>` : nothing}
+    </header>`;
+}
+
+function bodyView(message: MessageRow, names: string[]): TemplateResult {
+  if (message.isCommand) return html`<p class="command"><code>${message.text}</code></p>`;
+  const content = { text: message.text, isStreaming: message.isStreaming, names };
+  return html`<message-body .content=${content}></message-body>
+    ${message.editedAt === null ? nothing : html`<span class="hint" title=${formatWhole(message.editedAt)}>edited</span>`}`;
+}
+
+function filesView(files: readonly FileRow[]): TemplateResult | typeof nothing {
+  if (files.length === 0) return nothing;
+  return html`<div class="files">
+    ${files.map((file) => {
+      const url = `/local/files/${file.id}`;
+      const title = `${file.name} · ${formatSize(file.sizeBytes)}`;
+      if (!file.isImage) {
+        return html`<a class="file" href=${url} download title=${title}>${ICONS.file}<span>${file.name}</span>
+          <small>${formatSize(file.sizeBytes)}</small></a>`;
+      }
+      return html`<a class="picture" href=${url} target="_blank" rel="noopener" title=${title}>
+        <img src=${url} alt=${file.name} width=${file.width ?? nothing} height=${file.height ?? nothing} />
+      </a>`;
+    })}
+  </div>`;
+}
+
+function buttonsView(message: MessageRow, actions: Actions): TemplateResult | typeof nothing {
+  if (message.buttons.length === 0) return nothing;
+  return html`<div class="buttons">
+    ${message.buttons.map(
+      (button) => html`<button type="button" class=${button.action} @click=${() => actions.press(message, button)}>
+        ${button.action === "stop" ? ICONS.stop : ICONS.retry}${button.label}
+      </button>`,
+    )}
+  </div>`;
+}
+
+function threadLink(
+  message: MessageRow,
+  replies: readonly MessageRow[],
+  actions: Actions,
+): TemplateResult | typeof nothing {
+  const last = replies.at(-1);
+  if (last === undefined) return nothing;
+  const open = () => actions.go({ channelId: message.channelId, threadId: message.id });
+  return html`<button type="button" class="thread-link" @click=${open}>
+    ${ICONS.reply}<b>${countOf(replies.length, "reply", "replies")}</b>
+    <span class="hint">${last.isStreaming ? "being written…" : `last at ${formatTime(last.createdAt)}`}</span>
+  </button>`;
+}
+
+function toolsView(message: MessageRow, isOwn: boolean, look: MessageLook, actions: Actions): TemplateResult {
+  const copy = async () =>
+    actions.notice((await copyText(message.text)) ? "Copied." : "The browser did not allow copying.");
+  const edit = () => actions.change((state) => void (state.editingId = message.id));
+  const reply = () => actions.go({ channelId: message.channelId, threadId: message.id });
+  return html`<div class="tools" role="group" aria-label="Actions on this message">
+    ${look.canReply ? toolView("Reply in a thread", ICONS.reply, reply) : nothing}
+    ${message.text === "" ? nothing : toolView("Copy the text", ICONS.copy, () => void copy())}
+    ${isOwn && !message.isCommand ? toolView("Edit", ICONS.edit, edit) : nothing}
+    ${isOwn ? toolView("Delete", ICONS.trash, () => actions.erase(message)) : nothing}
+  </div>`;
+}
+
+function toolView(label: string, icon: TemplateResult, run: () => void): TemplateResult {
+  return html`<button type="button" title=${label} aria-label=${label} @click=${run}>${icon}</button>`;
+}
+
+function deletedView(message: MessageRow, replies: readonly MessageRow[], actions: Actions): TemplateResult {
+  return html`<article class="message deleted" data-id=${message.id}>
+    <p class="hint">This message was deleted.</p>
+    ${threadLink(message, replies, actions)}
+  </article>`;
+}
+
+function namesOf(state: State): string[] {
+  return [state.hello?.botName ?? "", ...[...state.people.values()].map((person) => person.name)].filter(Boolean);
+}
+
+/** One of eight colours, the same for a person every time. */
+function hueOf(id: string): number {
+  let sum = 0;
+  for (const character of id) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 8;
+  return sum;
+}

@@ -1,0 +1,91 @@
+import { html, nothing, type TemplateResult } from "lit-html";
+import { repeat } from "lit-html/directives/repeat.js";
+import type { Actions } from "./actions.ts";
+import { askForName } from "./dialog.ts";
+import { ICONS } from "./icons.ts";
+import type { State } from "./state.ts";
+import { cycleTheme, readTheme, THEME_LABELS } from "./theme.ts";
+import type { ChannelRow } from "./wire.ts";
+
+/** The list of conversations: chats by their newest message, channels by name. */
+export function sidebarView(state: State, actions: Actions): TemplateResult {
+  const newest = newestByChannel(state);
+  const all = [...state.channels.values()];
+  const chats = all
+    .filter(({ kind, id }) => kind === "chat" && newest.has(id))
+    .sort((a, b) => (newest.get(b.id)?.id ?? 0) - (newest.get(a.id)?.id ?? 0));
+  const channels = all.filter(({ kind }) => kind === "channel").sort((a, b) => a.title.localeCompare(b.title));
+  const addChannel = () => askForName("Make a channel", "Name of the channel", actions.addChannel);
+  return html`<nav class="sidebar" aria-label="Conversations">
+    <div class="brand"><img src="/assets/icon.svg" alt="" width="28" height="28" /><b>${state.hello?.botName ?? "Palaver"}</b></div>
+    <div class="sidebar-actions">
+      <button type="button" class="new-chat" @click=${actions.newChat}>${ICONS.plus}New chat</button>
+      <button type="button" class="find" aria-label="Find a conversation" title="Find a conversation (${shortcut()})"
+        @click=${() => actions.change((each) => void (each.isSwitcherOpen = true))}>${ICONS.search}</button>
+    </div>
+    <div class="lists">
+      <h2>Channels<button type="button" aria-label="Make a channel" title="Make a channel" @click=${addChannel}>${ICONS.plus}</button></h2>
+      <ul>${repeat(
+        channels,
+        ({ id }) => id,
+        (channel) => entryView(channel, "#", newest, state),
+      )}</ul>
+      <h2>Chats</h2>
+      ${chats.length === 0 ? html`<p class="hint">None yet.</p>` : nothing}
+      <ul>${repeat(
+        chats,
+        ({ id }) => id,
+        (channel) => entryView(channel, "", newest, state),
+      )}</ul>
+    </div>
+    ${footView(state, actions)}
+  </nav>`;
+}
+
+interface Newest {
+  id: number;
+  /** By somebody else than whom one speaks as. */
+  foreignId: number;
+}
+
+function newestByChannel(state: State): Map<string, Newest> {
+  const newest = new Map<string, Newest>();
+  for (const { channelId, id, isDeleted, authorId } of state.messages.values()) {
+    if (isDeleted) continue;
+    const known = newest.get(channelId) ?? { id: 0, foreignId: 0 };
+    const foreignId = authorId === state.speakerId ? known.foreignId : Math.max(known.foreignId, id);
+    newest.set(channelId, { id: Math.max(known.id, id), foreignId });
+  }
+  for (const { channelId } of state.pending)
+    if (!newest.has(channelId)) newest.set(channelId, { id: Infinity, foreignId: 0 });
+  return newest;
+}
+
+function entryView(channel: ChannelRow, mark: string, newest: Map<string, Newest>, state: State): TemplateResult {
+  const isOpen = channel.id === state.view.channelId;
+  const isUnread = !isOpen && (newest.get(channel.id)?.foreignId ?? 0) > (state.lastRead[channel.id] ?? 0);
+  return html`<li>
+    <a href="#${channel.id}" class=${isUnread ? "unread" : ""} aria-current=${isOpen ? "page" : nothing} title=${channel.title}>
+      ${mark === "" ? nothing : html`<i>${mark}</i>`}<span>${channel.title}</span>
+      ${isUnread ? html`<em><span class="unseen">unread</span></em>` : nothing}
+    </a>
+  </li>`;
+}
+
+function footView(state: State, actions: Actions): TemplateResult {
+  const theme = readTheme();
+  const next = () => {
+    cycleTheme();
+    actions.change(() => undefined);
+  };
+  return html`<div class="sidebar-foot">
+    <span class="connection ${state.isConnected ? "on" : "off"}" role="status">${state.isConnected ? "Connected" : "Connecting…"}</span>
+    <button type="button" class="theme" aria-label="Colours: ${THEME_LABELS[theme]}" title="Colours: ${THEME_LABELS[theme]}" @click=${next}>
+      ${ICONS[theme]}
+    </button>
+  </div>`;
+}
+
+function shortcut(): string {
+  return /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl+K";
+}

@@ -1,0 +1,169 @@
+import type { ChannelRow, FileRow, Hello, MessageRow, PersonRow, Progress, Row } from "./wire.ts";
+
+/** Where one reads and writes: a direct chat, a channel, or a thread of a channel. */
+export interface Place {
+  channelId: string;
+  threadId: number | null;
+}
+
+/** A message that is on its way to the server, or that did not get there. */
+export interface Pending extends Place {
+  nonce: string;
+  authorId: string;
+  text: string;
+  files: FileRow[];
+  isNewChat: boolean;
+  createdAt: number;
+  /** `waiting` for the connection; `failed` for the person, who reads `problem`. */
+  status: "sending" | "waiting" | "failed" | "sent";
+  problem: string;
+}
+
+export interface Upload {
+  key: string;
+  name: string;
+  /** Of the picture itself, shown before it is sent; "" for other files. */
+  previewUrl: string;
+  /** From 0 to 1. */
+  progress: number;
+  file: FileRow | undefined;
+  problem: string;
+}
+
+/** What stands in a composer. */
+export interface Writing {
+  text: string;
+  uploads: Upload[];
+}
+
+export interface State {
+  hello: Hello | undefined;
+  /** Everything the server had when the page was opened has arrived. */
+  isReady: boolean;
+  isConnected: boolean;
+  people: Map<string, PersonRow>;
+  channels: Map<string, ChannelRow>;
+  messages: Map<number, MessageRow>;
+  /** What stands in each thread, oldest first, by the id of its first message. */
+  replies: Map<number, MessageRow[]>;
+  progress: Progress[];
+  pending: Pending[];
+  /** Newest message seen, by channel. */
+  lastRead: Record<string, number>;
+  view: Place;
+  speakerId: string;
+  writing: Map<string, Writing>;
+  /** The message being edited in place. */
+  editingId: number | undefined;
+  isDrawerOpen: boolean;
+  isSwitcherOpen: boolean;
+  /** One sentence about something that did not work. */
+  notice: string;
+}
+
+export interface Store {
+  readonly state: State;
+  /** Changes the state and draws it in the next frame, however many changes came before. */
+  change: (work: (state: State) => void) => void;
+  onDraw: (draw: (state: State) => void) => void;
+}
+
+export function createStore(view: Place, speakerId: string, lastRead: Record<string, number>): Store {
+  const draws: ((state: State) => void)[] = [];
+  let isScheduled = false;
+  const state: State = {
+    hello: undefined,
+    isReady: false,
+    isConnected: false,
+    people: new Map(),
+    channels: new Map(),
+    messages: new Map(),
+    replies: new Map(),
+    progress: [],
+    pending: [],
+    lastRead,
+    view,
+    speakerId,
+    writing: new Map(),
+    editingId: undefined,
+    isDrawerOpen: false,
+    isSwitcherOpen: false,
+    notice: "",
+  };
+
+  function drawAll(): void {
+    isScheduled = false;
+    for (const draw of draws) draw(state);
+  }
+
+  return {
+    state,
+    change(work) {
+      work(state);
+      if (isScheduled) return;
+      isScheduled = true;
+      requestAnimationFrame(drawAll);
+    },
+    onDraw: (draw) => void draws.push(draw),
+  };
+}
+
+/** Takes a row in; one that is older than the one known changes nothing, so nothing appears twice or goes back. */
+export function applyRow(state: State, row: Row): void {
+  if (row.type === "person") putNewer(state.people, row.id, row);
+  else if (row.type === "channel") putNewer(state.channels, row.id, row);
+  else {
+    putNewer(state.messages, row.id, row);
+    if (row.threadId !== null) state.replies.set(row.threadId, withReply(repliesTo(state, row.threadId), row));
+    if (row.nonce !== null) state.pending = state.pending.filter(({ nonce }) => nonce !== row.nonce);
+  }
+}
+
+function withReply(replies: readonly MessageRow[], row: MessageRow): MessageRow[] {
+  const known = replies.find(({ id }) => id === row.id);
+  if (known !== undefined && known.seq >= row.seq) return [...replies];
+  const others = replies.filter(({ id }) => id !== row.id);
+  return (row.isDeleted ? others : [...others, row]).sort((a, b) => a.id - b.id);
+}
+
+function putNewer<K, V extends { seq: number }>(map: Map<K, V>, key: K, row: V): void {
+  if ((map.get(key)?.seq ?? -1) < row.seq) map.set(key, row);
+}
+
+export function placeKey({ channelId, threadId }: Place): string {
+  return threadId === null ? channelId : `${channelId}/${threadId}`;
+}
+
+export function writingAt(state: State, place: Place): Writing {
+  return state.writing.get(placeKey(place)) ?? { text: "", uploads: [] };
+}
+
+export function isChat(state: State, channelId: string): boolean {
+  return (state.channels.get(channelId)?.kind ?? "chat") === "chat";
+}
+
+/** Messages of a place as its reader sees them, oldest first. A thread begins with its first message. */
+export function messagesAt(state: State, { channelId, threadId }: Place): MessageRow[] {
+  const found: MessageRow[] = [];
+  for (const message of state.messages.values()) {
+    if (message.channelId !== channelId) continue;
+    if (message.threadId !== threadId && message.id !== threadId) continue;
+    if (message.visibleTo !== null && message.visibleTo !== state.speakerId) continue;
+    if (!message.isDeleted || repliesTo(state, message.id).length > 0) found.push(message);
+  }
+  return found.sort((a, b) => a.id - b.id);
+}
+
+export function repliesTo(state: State, rootId: number): MessageRow[] {
+  return state.replies.get(rootId) ?? [];
+}
+
+export function nameOf(state: State, authorId: string | null): string {
+  if (authorId === null) return state.hello?.botName ?? "";
+  return state.people.get(authorId)?.name ?? "Somebody";
+}
+
+/** The answer at this place that can be stopped, if one is being written. */
+export function stoppableAt(state: State, place: Place): MessageRow | undefined {
+  return messagesAt(state, place).findLast((each) => each.buttons.some(({ action }) => action === "stop"));
+}

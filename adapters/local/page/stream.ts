@@ -1,0 +1,89 @@
+import { applyRow, type Store } from "./state.ts";
+import type { Hello, Progress, Row } from "./wire.ts";
+
+/** The server says something at least every 15 s. */
+const SILENCE_MS = 40_000;
+const RETRY_MS = [300, 1000, 2000, 4000, 8000];
+/** A browser allows six connections to one server: hidden tabs give theirs back. */
+const HIDDEN_MS = 60_000;
+
+/**
+ * Keeps the page in step with the server. After a break it goes on from the last change it has, so it misses
+ * nothing; it tries again by itself, at once when the tab is looked at or the network comes back.
+ */
+export function followServer(store: Store, onOpen: () => void): void {
+  let source: EventSource | undefined;
+  let since = 0;
+  let failures = 0;
+  let retryTimer = 0;
+  let silenceTimer = 0;
+
+  function open(): void {
+    close();
+    source = new EventSource(`/local/events?since=${since}`);
+    takeEvents(source, store, (seq) => (since = seq));
+    source.addEventListener("hello", () => {
+      failures = 0;
+      onOpen();
+    });
+    for (const type of ["hello", "row", "progress", "beat"]) source.addEventListener(type, listen);
+    source.addEventListener("error", retry);
+    listen();
+  }
+
+  function close(): void {
+    clearTimeout(retryTimer);
+    clearTimeout(silenceTimer);
+    source?.close();
+    source = undefined;
+  }
+
+  function listen(): void {
+    clearTimeout(silenceTimer);
+    silenceTimer = setTimeout(retry, SILENCE_MS);
+  }
+
+  function retry(): void {
+    close();
+    store.change((state) => void (state.isConnected = false));
+    retryTimer = setTimeout(open, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
+  }
+
+  followVisibility(open, close, () => source !== undefined);
+  open();
+}
+
+function takeEvents(source: EventSource, store: Store, taken: (seq: number) => void): void {
+  source.addEventListener("hello", ({ data }) => {
+    const hello = JSON.parse(data as string) as Hello;
+    const known = store.state.hello?.epoch;
+    // Other tables than before: nothing the page knows is true any more.
+    if (known !== undefined && known !== hello.epoch) return location.reload();
+    store.change((state) => {
+      state.hello = hello;
+      state.isConnected = true;
+    });
+  });
+  source.addEventListener("row", ({ data, lastEventId }) => {
+    store.change((state) => applyRow(state, JSON.parse(data as string) as Row));
+    taken(Number(lastEventId));
+  });
+  source.addEventListener("ready", () => store.change((state) => void (state.isReady = true)));
+  source.addEventListener("progress", ({ data }) => {
+    store.change((state) => void (state.progress = JSON.parse(data as string) as Progress[]));
+  });
+}
+
+function followVisibility(open: () => void, close: () => void, isOpen: () => boolean): void {
+  let hiddenTimer = 0;
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(hiddenTimer);
+    if (document.hidden) hiddenTimer = setTimeout(close, HIDDEN_MS);
+    else if (!isOpen()) open();
+  });
+  addEventListener("online", open);
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) open();
+  });
+}

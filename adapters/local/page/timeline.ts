@@ -1,0 +1,144 @@
+import { html, nothing, type TemplateResult } from "lit-html";
+import { ref } from "lit-html/directives/ref.js";
+import { repeat } from "lit-html/directives/repeat.js";
+import type { Actions } from "./actions.ts";
+import { formatDay, isSameDay } from "./format.ts";
+import { ICONS } from "./icons.ts";
+import { messageView, pendingView } from "./message-view.ts";
+import { isChat, messagesAt, type Pending, type Place, placeKey, type State } from "./state.ts";
+import type { MessageRow } from "./wire.ts";
+
+const GROUP_MS = 5 * 60_000;
+const PAGE_MESSAGES = 150;
+const AT_BOTTOM_PX = 40;
+
+/** Messages of one place, kept at the bottom while the reader is there. */
+export interface Timeline {
+  view: (place: Place, state: State, actions: Actions) => TemplateResult;
+}
+
+type Entry = MessageRow | Pending;
+
+export function createTimeline(): Timeline {
+  const scroll = createScroll();
+  let shownAt = "";
+  let shownCount = PAGE_MESSAGES;
+  let lastSent: string | undefined;
+
+  return {
+    view(place, state, actions) {
+      const key = placeKey(place);
+      if (key !== shownAt) {
+        shownAt = key;
+        shownCount = PAGE_MESSAGES;
+        scroll.toBottom();
+      }
+      const entries: Entry[] = [...messagesAt(state, place), ...state.pending.filter((each) => placeKey(each) === key)];
+      const shown = entries.slice(-shownCount);
+      const sent = state.pending.findLast((each) => placeKey(each) === key)?.nonce;
+      if (sent !== undefined && sent !== lastSent) scroll.toBottom();
+      lastSent = sent ?? lastSent;
+      const showMore = () => {
+        shownCount += PAGE_MESSAGES;
+        actions.change(() => undefined);
+      };
+      return html`<div class="scroller" ${ref(scroll.attach)}>
+          <div class="timeline" role="log" aria-live="off" aria-label="Messages">
+            ${
+              shown.length < entries.length
+                ? html`<button type="button" class="earlier" @click=${showMore}>Show earlier messages</button>`
+                : nothing
+            }
+            ${repeat(
+              shown,
+              (entry) => ("id" in entry && entry.nonce === null ? entry.id : entry.nonce),
+              (entry, index) => entryView(entry, shown[index - 1], place, state, actions),
+            )}
+            ${progressView(place, state)}
+          </div>
+        </div>
+        <div class="jump-place"><button type="button" class="jump" aria-label="Jump to the latest message" title="Jump to the latest message"
+          @click=${scroll.toBottom}>${ICONS.down}</button></div>`;
+    },
+  };
+}
+
+function entryView(
+  entry: Entry,
+  before: Entry | undefined,
+  place: Place,
+  state: State,
+  actions: Actions,
+): TemplateResult {
+  const isNewDay = before === undefined || !isSameDay(before.createdAt, entry.createdAt);
+  const isGrouped = !isNewDay && before.authorId === entry.authorId && entry.createdAt - before.createdAt < GROUP_MS;
+  const isAfterDeleted = before !== undefined && "isDeleted" in before && before.isDeleted;
+  const canReply = place.threadId === null && !isChat(state, place.channelId);
+  const look = { isGrouped: isGrouped && !isAfterDeleted, hasThreadLink: canReply, canReply };
+  return html`${isNewDay ? html`<h2 class="day">${formatDay(entry.createdAt, Date.now())}</h2>` : nothing}
+  ${"status" in entry ? pendingView(entry, look.isGrouped, state, actions) : messageView(entry, look, state, actions)}`;
+}
+
+function progressView(place: Place, state: State): TemplateResult | typeof nothing {
+  const doing = state.progress.find((each) => placeKey(each) === placeKey(place));
+  if (doing === undefined) return nothing;
+  return html`<p class="progress" role="status"><i></i><i></i><i></i><span>${doing.text}</span></p>`;
+}
+
+interface Scroll {
+  attach: (element: Element | undefined) => void;
+  toBottom: () => void;
+}
+
+/** Follows the bottom until the reader scrolls up, whatever makes the content grow: text, pictures, a smaller window. */
+function createScroll(): Scroll {
+  let scroller: HTMLElement | undefined;
+  let isFollowing = true;
+  let last = { top: 0, height: 0, room: 0 };
+
+  function follow(): void {
+    if (scroller === undefined) return;
+    if (isFollowing) scroller.scrollTop = scroller.scrollHeight;
+    last = measure(scroller);
+  }
+
+  function onScroll(): void {
+    if (scroller === undefined) return;
+    const { top, height, room } = measure(scroller);
+    // A new layout moves the position too; only going up while nothing else changed is the reader's wish.
+    const isSameLayout = height === last.height && room === last.room;
+    if (isSameLayout && top < last.top - 1) isFollowing = false;
+    else if (top >= last.top && height - top - room < AT_BOTTOM_PX) isFollowing = true;
+    last = { top, height, room };
+    mark();
+  }
+
+  function mark(): void {
+    scroller?.classList.toggle("is-away", !isFollowing);
+  }
+
+  const growth = new ResizeObserver(follow);
+  return {
+    attach(element) {
+      growth.disconnect();
+      scroller = element instanceof HTMLElement ? element : undefined;
+      if (scroller === undefined) return;
+      scroller.addEventListener("scroll", onScroll, { passive: true });
+      growth.observe(scroller);
+      for (const child of scroller.children) growth.observe(child);
+    },
+    toBottom() {
+      isFollowing = true;
+      mark();
+      follow();
+    },
+  };
+}
+
+function measure({ scrollTop, scrollHeight, clientHeight }: HTMLElement): {
+  top: number;
+  height: number;
+  room: number;
+} {
+  return { top: scrollTop, height: scrollHeight, room: clientHeight };
+}

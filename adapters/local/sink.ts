@@ -1,0 +1,133 @@
+import type { Draft, OutboundFile, ReplyAddress, ReplySink, SinkLimits } from "../../src/adapter.ts";
+import { SinkError } from "../../src/errors.ts";
+import type { Directory } from "./directory.ts";
+import type { Feed } from "./feed.ts";
+import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "./files.ts";
+import { PLATFORM, toMessageId } from "./inbound.ts";
+import type { Inserted, MessageInput, Messages } from "./messages.ts";
+import type { Tables } from "./tables.ts";
+
+/** Lengths are counted as a browser's text field counts them: in UTF-16 units. */
+const LIMITS: SinkLimits = {
+  maxLength: 4000,
+  lengthOf: (text) => text.length,
+  maxFiles: MAX_FILES,
+  maxFileBytes: MAX_FILE_BYTES,
+};
+
+/** What a message of files alone looks like. */
+const BARE: Draft = { markdown: "", buttons: [], streaming: false };
+
+export interface SinkDeps {
+  tables: Tables;
+  directory: Directory;
+  messages: Messages;
+  files: Files;
+  feed: Feed;
+  now: () => number;
+}
+
+/** Writes the bot's messages into the tables; the feed carries them to the pages. */
+export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
+  const { tables, messages, files, feed } = deps;
+  const place = { channelId: address.channelId, threadId: toThreadId(address.threadId) };
+
+  function write<T>(work: () => T): T {
+    const result = asSinkError(() => tables.inTransaction(work));
+    feed.changed();
+    return result;
+  }
+
+  const insert = (draft: Draft, nonce: string) => insertDraft(address, place, draft, nonce, deps);
+
+  return {
+    limits: LIMITS,
+    budget: PLATFORM,
+    async post(draft, nonce, signal) {
+      signal.throwIfAborted();
+      checkLength(draft.markdown);
+      const { id } = write(() => insert(draft, nonce));
+      feed.setProgress({ ...place, text: "" });
+      return toMessageId(id);
+    },
+    async edit(id, draft, signal) {
+      signal.throwIfAborted();
+      checkLength(draft.markdown);
+      write(() => messages.redraw(getOwn(messages, id), draft.markdown, draft.buttons, draft.streaming));
+    },
+    async upload(outbound, nonce, signal) {
+      signal.throwIfAborted();
+      checkFiles(outbound);
+      const prepared = await Promise.all(outbound.map(prepareFile));
+      signal.throwIfAborted();
+      const { id } = write(() => {
+        const message = insert(BARE, nonce);
+        if (message.isFresh) files.addTo(message.id, prepared, deps.now());
+        return message;
+      });
+      return toMessageId(id);
+    },
+    async remove(id, signal) {
+      signal.throwIfAborted();
+      write(() => {
+        const found = findOwn(messages, id);
+        if (found !== undefined) messages.erase(found);
+      });
+    },
+    async progress(text, signal) {
+      signal.throwIfAborted();
+      feed.setProgress({ ...place, text });
+    },
+  };
+}
+
+type Place = Pick<MessageInput, "channelId" | "threadId">;
+
+function insertDraft(address: ReplyAddress, place: Place, draft: Draft, nonce: string, deps: SinkDeps): Inserted {
+  if (deps.directory.channel(address.channelId) === undefined) {
+    throw new SinkError("gone", `There is no channel ${address.channelId}.`);
+  }
+  const { markdown: text, buttons, streaming: isStreaming } = draft;
+  const by = { authorId: null, askedBy: address.extra?.["askedBy"] ?? null, visibleTo: address.visibleTo ?? null };
+  const rest = { isCommand: false, isHidden: false, at: deps.now() };
+  return deps.messages.insert({ nonce: `bot:${nonce}`, ...place, ...by, text, buttons, isStreaming, ...rest });
+}
+
+function getOwn(messages: Messages, id: string): number {
+  const found = findOwn(messages, id);
+  if (found === undefined) throw new SinkError("gone", `The message ${id} no longer exists.`);
+  return found;
+}
+
+function findOwn(messages: Messages, id: string): number | undefined {
+  const message = messages.find(Number(id.replace(/^local:/, "")));
+  if (message === undefined || message.isDeleted) return undefined;
+  if (message.authorId !== null) throw new SinkError("forbidden", `The message ${id} is not the bot's own.`);
+  return message.id;
+}
+
+function toThreadId(threadId: string | undefined): number | null {
+  return threadId === undefined ? null : Number(threadId);
+}
+
+function checkLength(markdown: string): void {
+  const length = LIMITS.lengthOf(markdown);
+  if (length <= LIMITS.maxLength) return;
+  throw new SinkError("rejected", `The message has ${length} characters; ${LIMITS.maxLength} fit.`);
+}
+
+function checkFiles(files: readonly OutboundFile[]): void {
+  if (files.length > MAX_FILES)
+    throw new SinkError("rejected", `${files.length} files; ${MAX_FILES} fit in a message.`);
+  const large = files.find((file) => file.bytes.length > MAX_FILE_BYTES);
+  if (large !== undefined) throw new SinkError("rejected", `The file ${JSON.stringify(large.name)} is over 20 MiB.`);
+}
+
+function asSinkError<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof SinkError) throw error;
+    throw new SinkError("unavailable", "The database of the local page did not take the write.", { cause: error });
+  }
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS local_state (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    seq INTEGER NOT NULL,
+    epoch TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS local_people (
+    id TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS local_channels (
+    id TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS local_messages (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq INTEGER NOT NULL,
+    nonce TEXT NOT NULL UNIQUE,
+    channel_id TEXT NOT NULL,
+    thread_id INTEGER,
+    author_id TEXT,
+    asked_by TEXT,
+    visible_to TEXT,
+    text TEXT NOT NULL,
+    is_command INTEGER NOT NULL DEFAULT 0,
+    buttons TEXT NOT NULL DEFAULT '[]',
+    is_streaming INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    edited_at INTEGER,
+    is_hidden INTEGER NOT NULL DEFAULT 0,
+    is_deleted INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS local_messages_seq ON local_messages (seq);
+  CREATE INDEX IF NOT EXISTS local_messages_thread ON local_messages (thread_id);
+  CREATE INDEX IF NOT EXISTS local_messages_channel ON local_messages (channel_id);
+  CREATE INDEX IF NOT EXISTS local_messages_author ON local_messages (author_id);
+  CREATE TABLE IF NOT EXISTS local_files (
+    id TEXT PRIMARY KEY,
+    message_id INTEGER,
+    position INTEGER NOT NULL DEFAULT 0,
+    name TEXT NOT NULL,
+    content_type TEXT NOT NULL,
+    width INTEGER,
+    height INTEGER,
+    created_at INTEGER NOT NULL,
+    bytes BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS local_files_message ON local_files (message_id);
+  CREATE TABLE IF NOT EXISTS local_outbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL UNIQUE,
+    author_id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    change TEXT NOT NULL
+  ) STRICT;
+`;
+
+const PEOPLE = [
+  { id: "ada", name: "Ada" },
+  { id: "ben", name: "Ben" },
+  { id: "chie", name: "千恵" },
+];
+const CHANNELS = ["general", "random"];
+
+export interface Tables {
+  database: DatabaseSync;
+  /** Differs from one database to the next. */
+  epoch: string;
+  /** Takes the next change number; call it inside a transaction. */
+  nextSeq: () => number;
+  /** Number of the newest change. */
+  lastSeq: () => number;
+  /** Runs synchronous work in one transaction. Never nested. */
+  inTransaction: <T>(work: () => T) => T;
+}
+
+/** Opens the page's own tables in the process's database, with a few people and channels in new ones. */
+export function openTables(database: DatabaseSync, now: () => number): Tables {
+  database.exec(SCHEMA);
+  database.prepare("INSERT OR IGNORE INTO local_state (id, seq, epoch) VALUES (1, 0, ?)").run(randomUUID());
+  const state = database.prepare("SELECT seq, epoch FROM local_state").get();
+  const current = database.prepare("SELECT seq FROM local_state");
+  const advance = database.prepare("UPDATE local_state SET seq = seq + 1 RETURNING seq");
+
+  const tables: Tables = {
+    database,
+    epoch: String(state?.["epoch"]),
+    lastSeq: () => Number(current.get()?.["seq"]),
+    nextSeq: () => Number(advance.get()?.["seq"]),
+    inTransaction(work) {
+      database.exec("BEGIN IMMEDIATE");
+      try {
+        const result = work();
+        database.exec("COMMIT");
+        return result;
+      } catch (error) {
+        // A failed COMMIT may have ended the transaction already; the first error is the one that matters.
+        if (database.isTransaction) database.exec("ROLLBACK");
+        throw error;
+      }
+    },
+  };
+  if (state?.["seq"] === 0) tables.inTransaction(() => seed(tables, now()));
+  return tables;
+}
+
+function seed({ database, nextSeq }: Tables, at: number): void {
+  const addPerson = database.prepare("INSERT INTO local_people (id, seq, name) VALUES (?, ?, ?)");
+  for (const { id, name } of PEOPLE) addPerson.run(id, nextSeq(), name);
+  const addChannel = database.prepare(
+    "INSERT INTO local_channels (id, seq, kind, title, created_at) VALUES (?, ?, 'channel', ?, ?)",
+  );
+  for (const name of CHANNELS) addChannel.run(name, nextSeq(), name, at);
+}

@@ -1,0 +1,158 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Hono } from "hono";
+import { afterEach, describe, expect, test } from "vitest";
+import type { MessageRow, Row } from "../../../adapters/local/page/wire.ts";
+import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
+import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../support/local-page.ts";
+
+adapterContract("local", async (accept): Promise<AdapterUnderTest> => {
+  const page = await startLocalPage({ accept });
+  let place = { channelId: "", nonce: "", id: 0, text: "" };
+  const change = async (what: string, body: object) => {
+    const response = await page.post(`/local/messages/${what}`, { nonce: randomUUID(), authorId: "ada", ...body });
+    if (!response.ok) throw new Error(await response.text());
+  };
+  const write = async (text: string, fileIds: string[] = [], nonce: string = randomUUID()) => {
+    place = { ...place, nonce, text, id: await page.send({ channelId: place.channelId, text, fileIds, nonce }) };
+  };
+  return {
+    adapter: page.adapter,
+    async begin(text, file) {
+      place.channelId = `chat-${randomUUID()}`;
+      await write(text, file === undefined ? [] : [(await page.upload(file.name, file.bytes)).id]);
+    },
+    goOn: (text) => write(text),
+    redeliver: () => write(place.text, [], place.nonce),
+    editNewest: (text) => change(`${place.id}/edit`, { text }),
+    deleteNewest: () => change(`${place.id}/delete`, {}),
+    async press(messageId, label) {
+      const button = (await botMessages(page, place.channelId))
+        .find(({ id }) => `local:${id}` === messageId)
+        ?.buttons.find((each) => each.label === label);
+      await change(`${messageId.slice("local:".length)}/action`, { action: button?.action, turnId: button?.turnId });
+    },
+    async seen() {
+      const messages = await botMessages(page, place.channelId);
+      return messages.map(({ text, files, buttons }) => ({
+        text,
+        fileNames: files.map((file) => file.name),
+        buttons: buttons.map((button) => button.label),
+      }));
+    },
+    close: page.close,
+  };
+});
+
+async function botMessages(page: LocalPage, channelId: string): Promise<MessageRow[]> {
+  const rows = await page.rows();
+  return rows
+    .filter((row): row is MessageRow => row.type === "message" && row.authorId === null && !row.isDeleted)
+    .filter((row) => row.channelId === channelId)
+    .sort((a, b) => a.id - b.id);
+}
+
+describe("the local adapter in its process", () => {
+  const cleanups: (() => Promise<unknown>)[] = [];
+  const signal = new AbortController().signal;
+
+  async function start(options: LocalPageOptions = {}): Promise<LocalPage> {
+    const page = await startLocalPage(options);
+    cleanups.push(page.close);
+    return page;
+  }
+
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+  });
+
+  test("delivers at the next start what was stored when the process ended before the queue had it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "palaver-local-"));
+    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    const path = join(folder, "palaver.db");
+    const reached = Promise.withResolvers<void>();
+    const first = await startLocalPage({
+      database: new DatabaseSync(path),
+      accept: () => {
+        reached.resolve();
+        return new Promise(() => {});
+      },
+    });
+    const sending = first.send({ text: "are you there?", nonce: "nonce-before-the-crash" }).catch(() => undefined);
+    await reached.promise;
+    // Whoever looks does not see a message that nobody will answer yet.
+    expect(texts(await first.rows())).toEqual([]);
+    await first.close();
+    await sending;
+
+    const second = await start({ database: new DatabaseSync(path) });
+    expect(second.events).toMatchObject([
+      { kind: "message", text: "are you there?", key: "local:nonce-before-the-crash" },
+    ]);
+    expect(texts(await second.rows())).toEqual(["are you there?"]);
+    // The page sends again what it had no answer to.
+    await second.send({ text: "are you there?", nonce: "nonce-before-the-crash" });
+    expect(second.events).toHaveLength(1);
+    expect(texts(await second.rows())).toEqual(["are you there?"]);
+  });
+
+  test("writes replies without ever having listened", async () => {
+    const database = new DatabaseSync(":memory:");
+    const listening = await start({ database });
+    await listening.send({ text: "hello" });
+    const [event] = listening.events;
+    const silent = await start({ database, isSilent: true });
+    if (event === undefined) throw new Error("Nothing was accepted.");
+    expect(silent.adapter.isConnected()).toBe(false);
+    await silent.adapter.sink(event.reply).post({ markdown: "hi", buttons: [], streaming: false }, "n", signal);
+    expect(texts(await silent.rows())).toEqual(["hello", "hi"]);
+  });
+
+  test("takes nothing before it listens and after a pause, and says so", async () => {
+    const silent = await start({ isSilent: true });
+    await expect(silent.send({ text: "hello" })).rejects.toThrow("not taking messages");
+    const paused = await start();
+    await paused.adapter.pause();
+    const response = await paused.post("/local/people", { name: "Grace" });
+    expect(response.status).toBe(503);
+    expect(await response.json()).toEqual({ error: expect.stringContaining("Try again in a moment.") });
+  });
+
+  test("leaves the paths of the rest of the service alone", async () => {
+    const { adapter } = await start({ password: "secret" });
+    const service = new Hono().get("/before", (c) => c.text("before"));
+    service.route("/", adapter.app);
+    service.get("/healthz", (c) => c.text("alive"));
+    expect(await (await service.request("http://elsewhere.example/healthz")).text()).toBe("alive");
+    expect(await (await service.request("http://elsewhere.example/before")).text()).toBe("before");
+    expect(
+      (await service.request("http://elsewhere.example/", { headers: { Host: "elsewhere.example" } })).status,
+    ).toBe(403);
+  });
+
+  test("ends the streams of its pages when it is closed", async () => {
+    const page = await start();
+    const response = await fetch(`${page.url}/local/events`);
+    const ended = response.text();
+    await page.adapter.close();
+    expect(await ended).toContain("event: hello");
+  });
+
+  test("shows the people and channels of a first visit", async () => {
+    const rows = await (await start()).rows();
+    expect(rows.filter(({ type }) => type === "person")).toMatchObject([
+      { name: "Ada" },
+      { name: "Ben" },
+      { name: "千恵" },
+    ]);
+    expect(rows.filter(({ type }) => type === "channel")).toMatchObject([{ title: "general" }, { title: "random" }]);
+  });
+});
+
+function texts(rows: readonly Row[]): string[] {
+  const messages = rows.filter((row): row is MessageRow => row.type === "message");
+  return messages.sort((a, b) => a.id - b.id).map((row) => row.text);
+}

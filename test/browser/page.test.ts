@@ -1,0 +1,168 @@
+import { expect, test } from "vitest";
+import type { Button } from "../../src/adapter.ts";
+import { describeWithBrowser } from "../support/browser.ts";
+import { COMPOSER, eventually, sitDown } from "../support/desk.ts";
+
+const signal = new AbortController().signal;
+const STOP: Button[] = [{ action: "stop", turnId: "turn-1", label: "Stop" }];
+const RETRY: Button[] = [{ action: "retry", turnId: "turn-1", label: "Retry" }];
+const ANSWER = `## An answer
+
+Some **bold** words, and \`code\`.
+
+\`\`\`python
+def double(n):
+    return n * 2  # ${"a long line ".repeat(12)}
+\`\`\`
+
+| name | size |
+|---|---:|
+| Ada | 1 |
+| 千恵 | 22 |
+
+1. one
+2. two
+
+日本語の文章も壊れません。`;
+
+describeWithBrowser("what an answer looks like in a browser", () => {
+  const desk = sitDown();
+  const shownText = () => desk.tab.locator(".message.bot message-body").last().innerText();
+
+  test("shows a growing answer in many steps, stops it, and offers to try again", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    await sink.progress("thinking", signal);
+    await desk.tab.waitForSelector(".progress >> text=thinking");
+    const id = await sink.post({ markdown: "word ", buttons: STOP, streaming: true }, "n", signal);
+    const steps = new Set<string>();
+    for (let n = 2; n < 30; n++) {
+      await sink.edit(id, { markdown: "word ".repeat(n * 3), buttons: STOP, streaming: true }, signal);
+      await eventually(async () => (await shownText()).length).toBeGreaterThan(n);
+      steps.add(await shownText());
+    }
+    expect(steps.size).toBeGreaterThan(5);
+    expect(await desk.tab.locator(".caret").count()).toBe(1);
+    expect(await desk.tab.locator(".progress").count()).toBe(0);
+    await desk.tab.press(COMPOSER, "Escape");
+    expect(await desk.lastEvent(2)).toMatchObject({ kind: "action", action: "stop", turnId: "turn-1" });
+    await sink.edit(id, { markdown: "word word\n\n_Stopped._", buttons: RETRY, streaming: false }, signal);
+    await desk.tab.click(".message .retry");
+    expect(await desk.lastEvent(3)).toMatchObject({ kind: "action", action: "retry" });
+    await eventually(() => desk.tab.locator(".caret").count()).toBe(0);
+    expect(await shownText()).toMatch(/word word\s+Stopped\./);
+  });
+
+  test("draws headings, code, tables and lists, and every character in the end", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const id = await sink.post({ markdown: "#", buttons: [], streaming: true }, "n", signal);
+    for (let n = 7; n < ANSWER.length; n += 13) {
+      await sink.edit(id, { markdown: ANSWER.slice(0, n), buttons: [], streaming: true }, signal);
+      await desk.tab.evaluate("new Promise(requestAnimationFrame)");
+    }
+    await sink.edit(id, { markdown: ANSWER, buttons: [], streaming: false }, signal);
+    await desk.tab.waitForSelector("message-body:not(.growing) ol");
+    const body = desk.tab.locator(".message.bot message-body");
+    const streamed = await body.innerHTML();
+    expect(await body.locator("h2").innerText()).toBe("An answer");
+    expect(await body.locator("pre code").innerText()).toContain("return n * 2");
+    expect(await body.locator(".hljs-keyword").first().innerText()).toBe("def");
+    expect(await body.locator("td[align=right]").last().innerText()).toBe("22");
+    expect(await desk.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    await desk.tab.reload();
+    await desk.tab.waitForSelector("message-body ol");
+    // What grew step by step is what stands there at once.
+    expect(await body.innerHTML()).toBe(streamed);
+  });
+
+  test("misses nothing and repeats nothing over a reload in the middle", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const id = await sink.post({ markdown: "first half", buttons: STOP, streaming: true }, "n", signal);
+    await desk.tab.waitForSelector(".message.bot");
+    await desk.tab.reload();
+    await sink.edit(id, { markdown: "first half and the second", buttons: [], streaming: false }, signal);
+    await desk.tab.waitForSelector("text=first half and the second");
+    expect(await desk.tab.locator(".message").count()).toBe(2);
+  });
+
+  test("runs nothing, loads nothing and restyles nothing that an answer contains", async () => {
+    const requests: string[] = [];
+    desk.tab.on("request", (request) => requests.push(request.url()));
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const hostile = [
+      '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script><style>body{display:none}</style>',
+      "![pixel](https://evil.example/pixel.png) [click](javascript:window.pwned=1) [data](data:text/html,x)",
+      "<iframe srcdoc='<script>parent.pwned=1</script>'></iframe><a href=javascript:alert(1)>a</a>",
+      "[safe](https://good.example.org/path) <div style='position:fixed'>div</div> <b onclick=alert(1)>b</b>",
+      "```html\n<img src=x onerror=window.pwned=1>\n```",
+      '```"><img src=x onerror=window.pwned=1>\nx\n```',
+    ].join("\n\n");
+    await sink.post({ markdown: hostile, buttons: [], streaming: false }, "n", signal);
+    await desk.tab.waitForSelector("text=safe");
+    const body = desk.tab.locator(".message.bot message-body");
+    const links = body.locator("a[href]");
+    expect(await desk.tab.evaluate("'pwned' in window")).toBe(false);
+    expect(await body.locator("img, script, style, iframe, [style], [onerror], [onclick]").count()).toBe(0);
+    expect(await body.locator("a:not([target=_blank][rel~=noopener])").count()).toBe(0);
+    expect(
+      await links.evaluateAll((all) => all.map((link) => [link.getAttribute("href"), link.getAttribute("data-host")])),
+    ).toEqual([
+      ["https://evil.example/pixel.png", "evil.example"],
+      ["https://good.example.org/path", "good.example.org"],
+    ]);
+    expect(await body.innerText()).toContain("<script>window.pwned=1</script>");
+    expect(requests.filter((url) => !url.startsWith(desk.page.url))).toEqual([]);
+  });
+
+  test("follows the bottom until the reader scrolls up, and back by its button", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const id = await sink.post({ markdown: "line\n\n".repeat(60), buttons: [], streaming: true }, "n", signal);
+    const fromBottom = () =>
+      desk.tab
+        .locator("main .scroller")
+        .evaluate((box) => Math.round(box.scrollHeight - box.scrollTop - box.clientHeight));
+    await eventually(() => desk.tab.locator("main .block").count()).toBeGreaterThanOrEqual(60);
+    await eventually(fromBottom).toBeLessThan(3);
+    await desk.tab.mouse.move(600, 300);
+    await desk.tab.mouse.wheel(0, -400);
+    await desk.tab.waitForSelector(".scroller.is-away");
+    const before = await desk.tab.locator("main .scroller").evaluate((box) => box.scrollTop);
+    await sink.edit(id, { markdown: "line\n\n".repeat(90), buttons: [], streaming: false }, signal);
+    await eventually(() => desk.tab.locator("main .block").count()).toBeGreaterThanOrEqual(90);
+    expect(await desk.tab.locator("main .scroller").evaluate((box) => box.scrollTop)).toBe(before);
+    await desk.tab.click(".jump");
+    await eventually(fromBottom).toBeLessThan(3);
+  });
+
+  test("draws 3,000 words in many messages and keeps what has not changed", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n++) {
+      const markdown = `Part ${n}\n\n${"word ".repeat(500)}`;
+      ids.push(await sink.post({ markdown, buttons: [], streaming: false }, `n${n}`, signal));
+    }
+    await eventually(() => desk.tab.locator(".message.bot").count()).toBe(6);
+    await desk.tab.evaluate(`{
+      window.changed = new Set();
+      new MutationObserver((records) => {
+        for (const { target } of records) window.changed.add(target.closest?.(".message")?.dataset.id);
+      }).observe(document.querySelector(".timeline"), { childList: true, subtree: true });
+    }`);
+    await desk.tab.evaluate(
+      "document.querySelectorAll('.message.bot')[5].querySelectorAll('.block')[1].isTheSame = true",
+    );
+    const markdown = `Part 5\n\n${"word ".repeat(500)}\n\nand one more`;
+    await sink.edit(ids[5] ?? "", { markdown, buttons: [], streaming: false }, signal);
+    await desk.tab.waitForSelector("text=and one more");
+    const changed = await desk.tab.evaluate("[...window.changed].filter((id) => id !== undefined)");
+    expect(changed).toEqual([ids[5]?.slice("local:".length)]);
+    expect(
+      await desk.tab.evaluate("document.querySelectorAll('.message.bot')[5].querySelectorAll('.block')[1].isTheSame"),
+    ).toBe(true);
+  });
+});

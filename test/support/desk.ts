@@ -1,0 +1,111 @@
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import type { InboundEvent, MessageEvent, ReplySink } from "../../src/adapter.ts";
+import { type Browser, openBrowser } from "./browser.ts";
+import { type LocalPage, type LocalPageOptions, startLocalPage } from "./local-page.ts";
+
+export const COMPOSER = "main .composer textarea";
+
+/** A person at the local page: a fresh server and a fresh tab for every test, and the bot's end of the line. */
+export interface Desk {
+  readonly tab: Page;
+  readonly page: LocalPage;
+  write: (text: string, composer?: string) => Promise<void>;
+  /** The newest message, once `count` events were accepted, and where its answer goes. */
+  takeUp: (count?: number) => Promise<{ event: MessageEvent; sink: ReplySink }>;
+  /** The newest event, once exactly `count` were accepted. */
+  lastEvent: (count: number) => Promise<InboundEvent | undefined>;
+  /** From here on the queue refuses every event, or takes them again. */
+  refuse: (isRefusing: boolean) => void;
+  /** Opens the page of another server, at the address of the first. */
+  visit: (options: LocalPageOptions) => Promise<void>;
+  stopServer: () => Promise<void>;
+  startServerAgain: (options: LocalPageOptions) => Promise<void>;
+}
+
+/** A busy machine draws slowly; what is waited for comes or it does not. */
+export function eventually<T>(read: () => T): ReturnType<typeof expect.poll<T>> {
+  return expect.poll(read, { timeout: 10_000 });
+}
+
+/** To be called once in a `describe`. A problem that the browser reports fails the test in which it happens. */
+export function sitDown(): Desk {
+  let browser: Browser;
+  let page: LocalPage;
+  let tab: Page;
+  let port = 0;
+  let isRefusing = false;
+  const problems: string[] = [];
+
+  async function start(options: LocalPageOptions = {}): Promise<void> {
+    const accept = async () => {
+      if (isRefusing) throw new Error("the disk is full");
+    };
+    page = await startLocalPage({ accept, port, ...options });
+    port = Number(new URL(page.url).port);
+  }
+
+  beforeAll(async () => {
+    browser = await openBrowser({ viewport: { width: 1200, height: 800 } });
+  });
+  afterAll(() => browser.close());
+
+  beforeEach(async () => {
+    isRefusing = false;
+    port = 0;
+    problems.length = 0;
+    await start();
+    tab = await openTab(browser, page.url, problems);
+  });
+  afterEach(async () => {
+    await tab.evaluate("localStorage.clear()");
+    await tab.close();
+    await page.close();
+    expect(problems).toEqual([]);
+  });
+
+  return {
+    get tab() {
+      return tab;
+    },
+    get page() {
+      return page;
+    },
+    async write(text, composer = COMPOSER) {
+      await tab.fill(composer, text);
+      await tab.press(composer, "Enter");
+    },
+    async takeUp(count = 1) {
+      await eventually(() => page.events.length).toBeGreaterThanOrEqual(count);
+      const event = page.events.at(-1);
+      if (event?.kind !== "message") throw new Error("No message was accepted.");
+      return { event, sink: page.adapter.sink(event.reply) };
+    },
+    async lastEvent(count) {
+      await eventually(() => page.events.length).toBe(count);
+      return page.events.at(-1);
+    },
+    refuse: (refusing) => void (isRefusing = refusing),
+    async visit(options) {
+      await tab.close();
+      await page.close();
+      await start(options);
+      tab = await openTab(browser, page.url, problems);
+    },
+    stopServer: () => page.close(),
+    startServerAgain: start,
+  };
+}
+
+async function openTab(browser: Browser, url: string, problems: string[]): Promise<Page> {
+  const tab = await browser.context.newPage();
+  tab.setDefaultTimeout(10_000);
+  tab.on("pageerror", (error) => problems.push(String(error)));
+  tab.on("console", (message) => {
+    const isRefusal = message.text().startsWith("Failed to load resource");
+    if (message.type() === "error" && !isRefusal) problems.push(message.text());
+  });
+  await tab.goto(url);
+  await tab.waitForSelector(".welcome");
+  return tab;
+}

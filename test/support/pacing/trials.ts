@@ -1,0 +1,73 @@
+import { createDiscordBudget, createDiscordShared, type DiscordShared } from "../../../src/pacing/discord-budget.ts";
+import { createPacer } from "../../../src/pacing/pacer.ts";
+import { createSlackBudget, type SlackMethod } from "../../../src/pacing/slack-budget.ts";
+import type { Outcome } from "./measure.ts";
+import type { PlatformCounter } from "./platform.ts";
+import { discordPlatform, slackPlatform } from "./platform.ts";
+import { createRandom, type Random, toRoundTrip } from "./random.ts";
+import type { Scenario } from "./scenarios.ts";
+import type { Faults, SimulationOptions } from "./simulate.ts";
+import { simulate } from "./simulate.ts";
+
+/** Round trips of the figures in the documents, seconds. */
+export const DISCORD_TRIP = 0.18;
+export const SLACK_TRIP = 0.25;
+
+export interface Trial {
+  scenario: Scenario;
+  seed: number;
+  /** Median round trip, seconds. */
+  trip: number;
+  options?: Partial<SimulationOptions>;
+}
+
+export interface TrialResult {
+  outcomes: Outcome[];
+  faults: Faults;
+}
+
+/** One run in a Discord channel whose counter is of this kind. */
+export function tryDiscord(
+  { scenario, seed, trip, options }: Trial,
+  create: () => PlatformCounter,
+  counters: 1 | 2,
+  shared: DiscordShared = createDiscordShared(),
+): TrialResult {
+  const random = createRandom(seed);
+  return simulate({
+    ...toCommon(scenario, random, trip),
+    pacer: createPacer(createDiscordBudget(shared)),
+    platform: discordPlatform(create, counters),
+    room: "channel",
+    ...options,
+  });
+}
+
+/** One run in a Slack workspace. */
+export function trySlack({ scenario, seed, trip, options }: Trial, method: SlackMethod): TrialResult {
+  const random = createRandom(seed);
+  return simulate({
+    ...toCommon(scenario, random, trip),
+    pacer: createPacer(createSlackBudget({ method })),
+    platform: slackPlatform(method),
+    needsStop: method === "append",
+    ...options,
+  });
+}
+
+/** What must never happen, added up: nothing of it means no 429 and every text whole, in order, and in time. */
+export function toWrongs({ outcomes, faults }: TrialResult): Faults & { refused: number } {
+  return { ...faults, refused: outcomes.reduce((sum, { refused }) => sum + refused, 0) };
+}
+
+export const NO_WRONGS: ReturnType<typeof toWrongs> = {
+  refused: 0,
+  overlaps: 0,
+  regressions: 0,
+  impatience: 0,
+  unfinished: 0,
+};
+
+function toCommon(scenario: Scenario, random: Random, trip: number) {
+  return { replies: scenario(random), random, roundTrip: () => toRoundTrip(random, trip) };
+}
