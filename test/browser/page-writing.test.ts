@@ -88,6 +88,24 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.locator("a.file[download]").count()).toBe(2);
   });
 
+  test("sends a message that was sent while its file was on the way, as soon as the file is there", async () => {
+    const held = Promise.withResolvers<void>();
+    await desk.tab.route("**/local/files", async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    const file = { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") };
+    await desk.tab.setInputFiles("main .attach input", [file]);
+    await desk.write("Read this");
+    await desk.tab.waitForSelector(".composer .waiting");
+    expect(desk.page.events).toEqual([]);
+    held.resolve();
+    const { event } = await desk.takeUp();
+    expect(event.text).toBe("Read this");
+    expect(event.attachments.map(({ name }) => name)).toEqual(["notes.txt"]);
+    expect(await desk.tab.inputValue(COMPOSER)).toBe("");
+  });
+
   test("says that a file is too large before a byte of it is sent", async () => {
     await desk.tab.setInputFiles("main .attach input", {
       name: "big.bin",

@@ -1,6 +1,15 @@
 import { createNonce, describeProblem, postJson } from "./requests.ts";
 import type { Sending } from "./sending.ts";
-import { type Place, placeKey, type State, type Store, stoppableAt, type Writing, writingAt } from "./state.ts";
+import {
+  isUploading,
+  type Place,
+  placeKey,
+  type State,
+  type Store,
+  stoppableAt,
+  type Writing,
+  writingAt,
+} from "./state.ts";
 import type { ButtonRow, FileRow, MessageRow } from "./wire.ts";
 
 const NOTICE_MS = 7000;
@@ -47,6 +56,9 @@ export function createActions(store: Store, sending: Sending): Actions {
     send(place) {
       const { text, uploads } = writingAt(state, place);
       const files = uploads.flatMap(({ file }) => (file === undefined ? [] : [file]));
+      if (uploads.some(isUploading)) {
+        return change(() => void state.writing.set(placeKey(place), { text, uploads, isWaiting: true }));
+      }
       if (text.trim() === "" && files.length === 0) return;
       sending.send(place, text.trim(), files);
       change(() => void state.writing.delete(placeKey(place)));
@@ -138,7 +150,7 @@ function rewrite(nonce: string, { state, change }: Store, sending: Sending): voi
   if (pending === undefined) return;
   const uploads = pending.files.map((file) => toUpload(file));
   const text = [pending.text, writingAt(state, pending).text].filter((each) => each !== "").join("\n\n");
-  change((state) => void state.writing.set(placeKey(pending), { text, uploads }));
+  change((state) => void state.writing.set(placeKey(pending), { text, uploads, isWaiting: false }));
   sending.discard(nonce);
 }
 

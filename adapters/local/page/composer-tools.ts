@@ -6,17 +6,18 @@ import { ICONS } from "./icons.ts";
 import { type Place, type State, stoppableAt, writingAt } from "./state.ts";
 import { addFiles } from "./uploads.ts";
 
-/** There is something to send, and nothing of it is still on its way. */
+/** There is something to send; files that are still on their way are waited for. */
 export function canSend(place: Place, state: State): boolean {
   const { text, uploads } = writingAt(state, place);
-  const isUploaded = uploads.every(({ file, problem }) => file !== undefined || problem !== "");
-  return state.isReady && isUploaded && (text.trim() !== "" || uploads.some(({ file }) => file !== undefined));
+  return state.isReady && (text.trim() !== "" || uploads.some(({ problem }) => problem === ""));
 }
 
 export function sendView(place: Place, state: State, actions: Actions): TemplateResult {
   const stop = html`<button type="button" class="stop-all" aria-label="Stop the answer" title="Stop (Escape)"
     @click=${() => actions.stopAt(place)}>${ICONS.stop}</button>`;
-  return html`${stoppableAt(state, place) === undefined ? nothing : stop}
+  const { isWaiting } = writingAt(state, place);
+  return html`${isWaiting ? html`<span class="waiting" role="status">Sending when the files are there…</span>` : nothing}
+    ${stoppableAt(state, place) === undefined ? nothing : stop}
     <button type="button" class="send" aria-label="Send" title="Send (Enter)" ?disabled=${!canSend(place, state)}
       @click=${() => actions.send(place)}>${ICONS.send}</button>`;
 }

@@ -34,6 +34,13 @@ export interface Upload {
 export interface Writing {
   text: string;
   uploads: Upload[];
+  /** Was sent while files were on their way, and goes as soon as they are there. */
+  isWaiting: boolean;
+}
+
+/** Still on its way. */
+export function isUploading({ file, problem }: Upload): boolean {
+  return file === undefined && problem === "";
 }
 
 export interface State {
@@ -135,7 +142,7 @@ export function placeKey({ channelId, threadId }: Place): string {
 }
 
 export function writingAt(state: State, place: Place): Writing {
-  return state.writing.get(placeKey(place)) ?? { text: "", uploads: [] };
+  return state.writing.get(placeKey(place)) ?? { text: "", uploads: [], isWaiting: false };
 }
 
 export function isChat(state: State, channelId: string): boolean {

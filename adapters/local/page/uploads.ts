@@ -3,7 +3,7 @@ import type { Actions } from "./actions.ts";
 import { formatSize } from "./format.ts";
 import { ICONS } from "./icons.ts";
 import { createNonce, uploadFile } from "./requests.ts";
-import { type Place, type State, type Upload, writingAt } from "./state.ts";
+import { isUploading, type Place, type State, type Upload, writingAt } from "./state.ts";
 
 /** Begins to upload files into a composer; each is checked before a byte is sent. */
 export function addFiles(files: readonly File[], place: Place, state: State, actions: Actions): void {
@@ -58,7 +58,11 @@ async function upload(file: File, place: Place, state: State, actions: Actions):
   };
   try {
     update({ file: await uploadFile(file, (progress) => update({ progress })) });
+    const { uploads, isWaiting } = writingAt(state, place);
+    if (isWaiting && !uploads.some(isUploading)) actions.send(place);
   } catch (error) {
     update({ problem: error instanceof Error ? error.message : "The file did not get through." });
+    // Whether the message goes without this file is for the person to say.
+    actions.write(place, { isWaiting: false });
   }
 }
