@@ -30,11 +30,11 @@ export interface FaultServer {
  */
 export async function startFaultServer(...answers: Answer[]): Promise<FaultServer> {
   const received: Received[] = [];
-  const sockets = new Set<Socket>();
+  const sockets = new Map<Socket, Promise<void>>();
   let connections = 0;
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const closed = new Promise<void>((resolve) => request.socket.once("close", () => resolve()));
+    const closed = sockets.get(request.socket) ?? Promise.resolve();
     const body = await text(request);
     const { method = "", url: path = "", headers } = request;
     const one: Received = { method, path, headers, json: body === "" ? undefined : JSON.parse(body), closed };
@@ -45,13 +45,14 @@ export async function startFaultServer(...answers: Answer[]): Promise<FaultServe
   const server = createServer((request, response) => void respond(request, response));
   server.on("connection", (socket) => {
     connections += 1;
-    sockets.add(socket);
+    const closed = new Promise<void>((resolve) => socket.on("close", () => resolve()));
+    sockets.set(socket, closed);
     socket.on("error", () => {});
     socket.on("close", () => sockets.delete(socket));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(async () => {
-    for (const socket of sockets) socket.destroy();
+    for (const socket of sockets.keys()) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });
   const { port } = server.address() as AddressInfo;

@@ -1,0 +1,56 @@
+import type { Logger } from "pino";
+import type { ChatCompletion } from "./chunks.ts";
+import { GatewayError } from "./errors.ts";
+import type { SafeText } from "./safe-text.ts";
+import type { Tally } from "./stream-decoder.ts";
+
+/** What the log learns of one answer: who gave it, how fast, how much; never a word of it. */
+export interface AnswerReport {
+  /** A chunk has come. */
+  chunk(): void;
+  complete(tally: Readonly<Tally>): void;
+  /** The answer ended before it was whole. */
+  broken(tally: Readonly<Tally>, failure: unknown): void;
+  whole(completion: ChatCompletion): void;
+}
+
+export function createAnswerReport(log: Logger, requestedModel: string, safe: SafeText): AnswerReport {
+  const startedMs = performance.now();
+  let firstChunkMs: number | undefined;
+
+  const sinceStart = (): number => Math.round(performance.now() - startedMs);
+
+  function describe(tally: Readonly<Tally>): Record<string, unknown> {
+    return {
+      id: safe.name(tally.id),
+      model: safe.name(tally.model),
+      requestedModel,
+      firstChunkMs,
+      totalMs: sinceStart(),
+      chars: tally.chars,
+      finishReason: tally.finishReason === undefined ? undefined : safe.name(tally.finishReason),
+      usage: tally.usage,
+      // Only when there are any: a broken event is worth looking for.
+      droppedEvents: tally.malformed > 0 ? tally.malformed : undefined,
+    };
+  }
+
+  return {
+    chunk() {
+      firstChunkMs ??= sinceStart();
+    },
+    complete(tally) {
+      log.info(describe(tally), "answer complete");
+    },
+    broken(tally, failure) {
+      const kind = failure instanceof GatewayError ? failure.kind : "left";
+      log.info({ ...describe(tally), kind }, "answer broke off");
+    },
+    whole({ id, model, choices, usage }) {
+      const chars = choices.reduce((sum, { message }) => sum + message.content.length, 0);
+      const finishReason = safe.name(choices[0]?.finish_reason ?? "");
+      const answering = { id: safe.name(id), model: safe.name(model), requestedModel };
+      log.info({ ...answering, totalMs: sinceStart(), chars, finishReason, usage }, "answer complete");
+    },
+  };
+}

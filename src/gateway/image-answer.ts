@@ -1,0 +1,79 @@
+import { fileTypeFromBuffer } from "file-type";
+import { GatewayError } from "./errors.ts";
+import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
+import type { SafeText } from "./safe-text.ts";
+
+export interface GeneratedImage {
+  bytes: Uint8Array;
+  /** As the bytes say, never as the gateway says. */
+  mimeType: string;
+  /** What the model said about it; often empty. */
+  text: string;
+}
+
+/**
+ * The first picture anywhere in the answer, and the text beside it. Throws a GatewayError: `rejected` when the
+ * model declined in words or by a filter, `malformed` when there is no usable picture for no stated reason.
+ */
+export async function parseImage(json: string, maxImageBytes: number, safe: SafeText): Promise<GeneratedImage> {
+  const answer = parseJson(json);
+  if (hasError(answer)) throw toStreamError(answer, safe);
+  if (!isRecord(answer) && !Array.isArray(answer)) {
+    throw new GatewayError("malformed", "The gateway's answer to an image request is not JSON.");
+  }
+  const { base64, texts, reason } = search(answer);
+  const text = texts.join("\n").trim();
+  if (base64 === undefined) throw toNoImageError(text, reason, safe);
+  const bytes = Buffer.from(base64.replace(/^data:[^,]*,/, ""), "base64");
+  if (bytes.length > maxImageBytes) {
+    throw new GatewayError("malformed", `The picture is larger than ${maxImageBytes} bytes.`);
+  }
+  const type = await fileTypeFromBuffer(bytes);
+  if (type === undefined || !type.mime.startsWith("image/")) {
+    throw new GatewayError("malformed", "The gateway answered with bytes that are not a picture.");
+  }
+  return { bytes, mimeType: type.mime, text };
+}
+
+interface Findings {
+  base64: string | undefined;
+  texts: string[];
+  /** Why there may be no picture, in the gateway's own word. */
+  reason: string | undefined;
+}
+
+/**
+ * Walks the answer in the order it is written. Without recursion, because how deep it goes is the gateway's
+ * choice.
+ */
+function search(answer: object): Findings {
+  const findings: Findings = { base64: undefined, texts: [], reason: undefined };
+  const open = Object.entries(answer).toReversed();
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [key, value] = next as [string, unknown];
+    note(key, value, findings);
+    // A part with `thought` is the model talking to itself.
+    if (typeof value !== "object" || value === null || (isRecord(value) && value.thought === true)) continue;
+    for (const entry of Object.entries(value).toReversed()) open.push(entry);
+  }
+  return findings;
+}
+
+function note(key: string, value: unknown, findings: Findings): void {
+  if ((key === "inlineData" || key === "inline_data") && isRecord(value) && typeof value.data === "string") {
+    findings.base64 ??= value.data;
+  }
+  if (typeof value !== "string") return;
+  if (key === "text") findings.texts.push(value);
+  if (key === "blockReason" || (key === "finishReason" && value !== "STOP")) findings.reason ??= value;
+}
+
+function toNoImageError(text: string, reason: string | undefined, safe: SafeText): GatewayError {
+  if (text === "" && reason === undefined) {
+    return new GatewayError("malformed", "The gateway's answer has no picture in it.");
+  }
+  const why = reason === undefined ? "" : ` (${safe.name(reason)})`;
+  const words = text === "" ? "." : `. It said: ${safe.sentence(text)}`;
+  const options = reason === undefined ? {} : { code: safe.name(reason) };
+  return new GatewayError("rejected", `The model drew no picture${why}${words}`, options);
+}

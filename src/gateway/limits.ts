@@ -1,0 +1,44 @@
+/** Bounds of every wait and every size. All of them can be set, so that a test need not wait. */
+export interface GatewayLimits {
+  connectMs: number;
+  /** Longest silence until the first piece of the answer. Only data events count: comments do not. */
+  firstTokenMs: number;
+  /** Longest silence within the answer. */
+  idleMs: number;
+  /** Longest wait for usage and `[DONE]` once the answer has said that it is finished. */
+  tailMs: number;
+  /** Longest call, retries and their waits included. */
+  totalMs: number;
+  /** Longest wait for the body of an error. */
+  errorBodyMs: number;
+  maxEventBytes: number;
+  /** Longest answer, arguments of tool calls included. */
+  maxAnswerChars: number;
+  /** Largest JSON body that is not a picture. */
+  maxBodyBytes: number;
+  /** Largest picture, decoded. */
+  maxImageBytes: number;
+  /** Calls made at most, the first one included. */
+  attempts: number;
+  backoffMinMs: number;
+  backoffMaxMs: number;
+  /** Longest wait for the gateway's own `Retry-After`, summed over one call. */
+  maxRetryWaitMs: number;
+}
+
+export const DEFAULT_LIMITS: Readonly<GatewayLimits> = Object.freeze({
+  connectMs: 10_000,
+  firstTokenMs: 60_000,
+  idleMs: 30_000,
+  tailMs: 2_000,
+  totalMs: 600_000,
+  errorBodyMs: 5_000,
+  maxEventBytes: 1_048_576,
+  maxAnswerChars: 262_144,
+  maxBodyBytes: 4_194_304,
+  maxImageBytes: 20_971_520,
+  attempts: 3,
+  backoffMinMs: 500,
+  backoffMaxMs: 8_000,
+  maxRetryWaitMs: 20_000,
+});

@@ -1,0 +1,146 @@
+import { createParser } from "eventsource-parser";
+import { createReadChunk } from "./chunk-reader.ts";
+import type { ChatCompletionChunk, Usage } from "./chunks.ts";
+import { GatewayError } from "./errors.ts";
+import { hasError, parseJson, toStreamError } from "./failures.ts";
+import type { GatewayLimits } from "./limits.ts";
+import type { SafeText } from "./safe-text.ts";
+
+/** More broken events than this, and the stream is not worth believing. */
+const MAX_MALFORMED = 3;
+
+/** What is known of an answer, for the log and for the decision whether it is whole. Never its text. */
+export interface Tally {
+  id: string;
+  model: string;
+  /** Characters of text and of tool arguments. */
+  chars: number;
+  /** Text or a tool call has come: the answer cannot be begun again. */
+  answered: boolean;
+  /** A choice has come, whatever was in it. */
+  opened: boolean;
+  finishReason: string | undefined;
+  usage: Usage | undefined;
+  /** Data events of any kind. */
+  events: number;
+  /** Broken events that were dropped. */
+  malformed: number;
+}
+
+/** Turns the text of an event stream into chunks. Pure: the same text, however it is cut, gives the same chunks. */
+export interface StreamDecoder {
+  readonly tally: Readonly<Tally>;
+  /** Chunks that the text completes. After `done` or `failure` there are no more. */
+  feed(text: string): ChatCompletionChunk[];
+  /** Chunks that the end of the text completes: a last event need not have its blank line. */
+  end(): ChatCompletionChunk[];
+  /** Counts a chunk that did not come as an event. */
+  count(chunk: ChatCompletionChunk): void;
+  /** `[DONE]` has come. */
+  isDone(): boolean;
+  /** Why the stream is over before its end; what `feed` gave before still stands. */
+  failure(): GatewayError | undefined;
+}
+
+type DecoderLimits = Pick<GatewayLimits, "maxEventBytes" | "maxAnswerChars">;
+
+export function createStreamDecoder(limits: DecoderLimits, safe: SafeText): StreamDecoder {
+  const tally = createTally();
+  const readEvent = createReadEvent(tally, limits, safe);
+  let batch: ChatCompletionChunk[] = [];
+  let done = false;
+  let failure: GatewayError | undefined;
+
+  const parser = createParser({
+    maxBufferSize: limits.maxEventBytes,
+    onEvent({ event, data }) {
+      if (done || failure !== undefined || data === "") return;
+      tally.events += 1;
+      done = data.startsWith("[DONE]");
+      if (done) return;
+      const read = readEvent(event, data);
+      if (read instanceof GatewayError) failure = read;
+      else if (read !== undefined) batch.push(read);
+    },
+    onError({ type }) {
+      if (type === "max-buffer-size-exceeded") failure ??= toGiantError(limits.maxEventBytes);
+    },
+  });
+
+  function feed(text: string): ChatCompletionChunk[] {
+    if (done || failure !== undefined) return [];
+    batch = [];
+    parser.feed(text);
+    return batch;
+  }
+
+  return {
+    tally,
+    feed,
+    // A line that was cut is broken JSON and falls away; one that is whole is an event.
+    end: () => feed("\n\n"),
+    count: (chunk) => count(tally, chunk),
+    isDone: () => done,
+    failure: () => failure,
+  };
+}
+
+/** Reads one event: a chunk, the error that ends the stream, or nothing when a broken one is dropped. */
+function createReadEvent(tally: Tally, { maxEventBytes, maxAnswerChars }: DecoderLimits, safe: SafeText) {
+  const readChunk = createReadChunk();
+
+  return (event: string | undefined, data: string): ChatCompletionChunk | GatewayError | undefined => {
+    if (data.length > maxEventBytes) return toGiantError(maxEventBytes);
+    const value = parseJson(data);
+    if (event === "error" || hasError(value)) return toStreamError(value, safe);
+    const chunk = readChunk(value);
+    if (chunk === undefined) {
+      tally.malformed += 1;
+      return tally.malformed > MAX_MALFORMED
+        ? new GatewayError("interrupted", "The gateway sent too many events that are no JSON chunks.")
+        : undefined;
+    }
+    count(tally, chunk);
+    return tally.chars > maxAnswerChars
+      ? new GatewayError("interrupted", `The answer is longer than ${maxAnswerChars} characters and was cut off there.`)
+      : chunk;
+  };
+}
+
+function toGiantError(maxBytes: number): GatewayError {
+  return new GatewayError("interrupted", `The gateway sent an event of more than ${maxBytes} characters.`);
+}
+
+function createTally(): Tally {
+  return {
+    id: "",
+    model: "",
+    chars: 0,
+    answered: false,
+    opened: false,
+    finishReason: undefined,
+    usage: undefined,
+    events: 0,
+    malformed: 0,
+  };
+}
+
+function count(tally: Tally, chunk: ChatCompletionChunk): void {
+  if (tally.id === "" && typeof chunk.id === "string") tally.id = chunk.id;
+  if (tally.model === "" && typeof chunk.model === "string") tally.model = chunk.model;
+  if (chunk.usage) tally.usage = chunk.usage;
+  for (const { index, delta, finish_reason } of chunk.choices) {
+    tally.opened = true;
+    if (delta.content) {
+      tally.answered = true;
+      tally.chars += delta.content.length;
+    }
+    if (delta.tool_calls !== undefined) {
+      for (const call of delta.tool_calls) {
+        tally.answered = true;
+        tally.chars += call.function?.arguments?.length ?? 0;
+      }
+    }
+    if (index === 0 && finish_reason) tally.finishReason = finish_reason;
+  }
+}

@@ -1,0 +1,110 @@
+import { z } from "zod";
+import type { ChatRequest } from "./chunks.ts";
+import { GatewayError } from "./errors.ts";
+import { describeIssue } from "./problems.ts";
+
+const name = z.string().min(1);
+
+const part = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("text"), text: z.string() }),
+  z.strictObject({
+    type: z.literal("image_url"),
+    image_url: z.strictObject({
+      url: z.string().regex(/^(?:https?:\/\/|data:image\/)/i, "must be an http(s) or data:image address"),
+      detail: z.enum(["auto", "low", "high"]).optional(),
+    }),
+  }),
+]);
+
+const content = z.union([z.string(), z.array(part).min(1)]);
+
+const toolCall = z.strictObject({
+  id: name,
+  type: z.literal("function"),
+  function: z.strictObject({ name, arguments: z.string() }),
+});
+
+const message = z.discriminatedUnion("role", [
+  z.strictObject({ role: z.literal("system"), content, name: name.optional() }),
+  z.strictObject({ role: z.literal("user"), content, name: name.optional() }),
+  z.strictObject({
+    role: z.literal("assistant"),
+    content,
+    name: name.optional(),
+    tool_calls: z.array(toolCall).optional(),
+  }),
+  z.strictObject({ role: z.literal("tool"), content, name: name.optional(), tool_call_id: name }),
+]);
+
+const parameters = z.looseObject({
+  type: z.literal("object"),
+  properties: z.record(z.string(), z.union([z.looseObject({}), z.boolean()])).optional(),
+  required: z.array(z.string()).optional(),
+});
+
+const tool = z.strictObject({
+  type: z.literal("function"),
+  function: z.strictObject({ name, description: z.string().optional(), parameters: parameters.optional() }),
+});
+
+const toolChoice = z.union([
+  z.enum(["auto", "none", "required"]),
+  z.strictObject({ type: z.literal("function"), function: z.strictObject({ name }) }),
+]);
+
+/** The interface's request table, less `stream`. Its limits are the interface's; what it leaves open is left open. */
+const chatRequest = z.strictObject({
+  model: name,
+  messages: z.array(message).min(1),
+  temperature: z.number().min(0).max(2).optional(),
+  top_p: z.number().min(0).max(1).optional(),
+  max_tokens: z.int().min(1).optional(),
+  stop: z.union([z.string(), z.array(z.string())]).optional(),
+  presence_penalty: z.number().min(-2).max(2).optional(),
+  frequency_penalty: z.number().min(-2).max(2).optional(),
+  response_format: z.looseObject({ type: name }).optional(),
+  tools: z.array(tool).optional(),
+  tool_choice: toolChoice.optional(),
+  user: z.string().optional(),
+});
+
+/**
+ * The request as JSON for the wire, with nothing in it that the interface does not list. Throws a `rejected`
+ * GatewayError that names every problem at once.
+ */
+export function toChatJson(request: ChatRequest, stream: boolean): string {
+  check(chatRequest, request, "The chat request");
+  const { messages, tools, tool_choice, stop, ...rest } = request;
+  const body: Record<string, unknown> = { ...rest, messages: messages.map(withoutEmptyCalls) };
+  // Empty lists mean "none" to us, and are an error to many servers; so is a choice among no tools.
+  if (stop !== undefined && stop.length > 0) body.stop = stop;
+  if (tools !== undefined && tools.length > 0) {
+    body.tools = tools;
+    body.tool_choice = tool_choice;
+  }
+  if (stream) body.stream = true;
+  return toJson(body);
+}
+
+/** Throws a `rejected` GatewayError that lists in plain words what `schema` finds wrong with `value`. */
+export function check(schema: z.ZodType, value: unknown, subject: string): void {
+  const result = schema.safeParse(value, { reportInput: true });
+  if (result.success) return;
+  const problems = result.error.issues.map(describeIssue);
+  throw new GatewayError("rejected", `${subject} was not sent: ${problems.join("; ")}.`);
+}
+
+/** JSON without lone surrogates, which are no characters and which servers refuse. */
+export function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value, (_key, item: unknown) => (typeof item === "string" ? item.toWellFormed() : item));
+  } catch (error) {
+    throw new GatewayError("rejected", "The request was not sent: it cannot be written as JSON.", { cause: error });
+  }
+}
+
+function withoutEmptyCalls(message: ChatRequest["messages"][number]): ChatRequest["messages"][number] {
+  if (message.role !== "assistant" || message.tool_calls?.length !== 0) return message;
+  const { tool_calls: _none, ...rest } = message;
+  return rest;
+}

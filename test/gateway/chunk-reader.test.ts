@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest";
+import { createReadChunk, readUsage } from "../../src/gateway/chunk-reader.ts";
+import { type AssistantMessage, applyDelta } from "../../src/gateway/chunks.ts";
+
+/** The message that these deltas make, or undefined when one of them is refused. */
+function assemble(...deltas: unknown[]): AssistantMessage | undefined {
+  const read = createReadChunk();
+  let message: AssistantMessage = { role: "assistant", content: "" };
+  for (const delta of deltas) {
+    const choice = read({ choices: [{ index: 0, delta }] })?.choices[0];
+    if (choice === undefined) return undefined;
+    message = applyDelta(message, choice.delta);
+  }
+  return message;
+}
+
+const call = (id: string, name: string, args: string) => ({
+  id,
+  type: "function",
+  function: { name, arguments: args },
+});
+
+describe("tool calls", () => {
+  test("are assembled by index, whatever the order of their fragments", () => {
+    const message = assemble(
+      { tool_calls: [{ index: 1, ...call("b", "second", "") }] },
+      { tool_calls: [{ index: 0, ...call("a", "first", '{"x"') }] },
+      { tool_calls: [{ index: 1, function: { arguments: "{}" } }] },
+      { tool_calls: [{ index: 0, function: { arguments: ":1}" } }] },
+    );
+    expect(message?.tool_calls).toEqual([call("a", "first", '{"x":1}'), call("b", "second", "{}")]);
+  });
+
+  test("keep their id and name when later fragments carry empty ones", () => {
+    const message = assemble(
+      { tool_calls: [{ index: 0, ...call("a", "first", "{") }] },
+      { tool_calls: [{ index: 0, id: "", type: "function", function: { name: "", arguments: "}" } }] },
+      { tool_calls: [{ index: 0, id: null, function: { name: null, arguments: null } }] },
+    );
+    expect(message?.tool_calls).toEqual([call("a", "first", "{}")]);
+  });
+
+  test("without an index begin with their id", () => {
+    const message = assemble(
+      { tool_calls: [call("a", "first", "{")] },
+      { tool_calls: [{ function: { arguments: "}" } }] },
+      { tool_calls: [call("b", "second", "{}")] },
+    );
+    expect(message?.tool_calls).toEqual([call("a", "first", "{}"), call("b", "second", "{}")]);
+  });
+
+  test("may have their arguments as an object", () => {
+    const message = assemble({ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: { x: 1 } } }] });
+    expect(message?.tool_calls?.[0]?.function.arguments).toBe('{"x":1}');
+  });
+
+  test("with an absurd index are refused, because they would make a list of that length", () => {
+    for (const index of [-1, 128, 1e9])
+      expect(assemble({ tool_calls: [{ index, ...call("a", "f", "") }] })).toBeUndefined();
+  });
+
+  test("that are null are none", () => {
+    expect(assemble({ content: "a", tool_calls: null })).toEqual({ role: "assistant", content: "a" });
+  });
+});
+
+describe("a chunk", () => {
+  test("is refused when its parts are not what the wire types say", () => {
+    const read = createReadChunk();
+    const wrong = [
+      undefined,
+      null,
+      "text",
+      [],
+      { choices: [null] },
+      { choices: [{ delta: "text" }] },
+      { choices: [{ delta: { content: 7 } }] },
+      { choices: [{ delta: { tool_calls: {} } }] },
+      { choices: [{ delta: { tool_calls: [null] } }] },
+      { choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: 7 } }] } }] },
+    ];
+    for (const value of wrong) expect(read(value)).toBeUndefined();
+  });
+
+  test("gets the fields it lacks", () => {
+    const read = createReadChunk();
+    expect(read({ id: "x" })?.choices).toEqual([]);
+    expect(read({ choices: [{}] })?.choices).toEqual([{ index: 0, delta: {}, finish_reason: null }]);
+    expect(read({ choices: [{ message: { content: "a" }, finish_reason: "" }] })?.choices[0]).toMatchObject({
+      delta: { content: "a" },
+      finish_reason: null,
+    });
+  });
+});
+
+test("Usage is read when both counts are there, and its total made when it is not", () => {
+  expect(readUsage({ prompt_tokens: 1, completion_tokens: 2 })).toEqual({
+    prompt_tokens: 1,
+    completion_tokens: 2,
+    total_tokens: 3,
+  });
+  for (const value of [null, 7, {}, { prompt_tokens: "1", completion_tokens: 2 }]) {
+    expect(readUsage(value)).toBeUndefined();
+  }
+});

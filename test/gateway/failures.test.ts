@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { readRetryAfter, toStatusError, toStreamError } from "../../src/gateway/failures.ts";
+import { createSafeText } from "../../src/gateway/safe-text.ts";
+
+const safe = createSafeText(["the-configured-key"]);
+const refuse = (status: number, body: string, headers = {}) => toStatusError(status, headers, body, "some-model", safe);
+
+describe("the error object", () => {
+  test("gives the error its type, code, param and words", () => {
+    const error = {
+      type: "invalid_request_error",
+      code: "bad_value",
+      message: "temperature is wrong",
+      param: "temperature",
+    };
+    expect(refuse(400, JSON.stringify({ error }))).toMatchObject({
+      kind: "rejected",
+      status: 400,
+      type: "invalid_request_error",
+      code: "bad_value",
+      param: "temperature",
+      message: expect.stringContaining("temperature is wrong"),
+    });
+  });
+
+  test("may be a text, stand without its envelope or in a list, or have numbers", () => {
+    expect(refuse(400, '{"error":"just words"}').message).toContain("just words");
+    expect(refuse(400, '{"message":"bare words"}').message).toContain("bare words");
+    expect(refuse(400, '{"detail":"other words"}').message).toContain("other words");
+    expect(refuse(400, '[{"error":{"code":400,"message":"listed words","status":"INVALID"}}]')).toMatchObject({
+      code: "400",
+      type: "INVALID",
+      message: expect.stringContaining("listed words"),
+    });
+  });
+
+  test("may be missing: nothing, a page, a line of text, broken JSON", () => {
+    expect(refuse(502, "").message).toBe("The gateway failed for model some-model (502).");
+    expect(refuse(502, "<html><b>Bad</b></html>").message).toContain("(a web page instead of an error object)");
+    expect(refuse(502, "upstream connect error").message).toContain("upstream connect error");
+    expect(refuse(502, '{"error":{"mess').message).toBe("The gateway failed for model some-model (502).");
+    expect(refuse(502, '{"error":{"message":{"a":1}}}').message).toBe("The gateway failed for model some-model (502).");
+  });
+
+  test("is shown without keys, on one line, shortened", () => {
+    const message = `bad key the-configured-key or sk-other-secret-1\n${"x".repeat(1_000)}`;
+    const error = refuse(401, JSON.stringify({ error: { message, code: "the-configured-key" } }));
+    expect(error.message).not.toMatch(/the-configured-key|sk-other|\n/);
+    expect(error.message.length).toBeLessThan(400);
+    expect(error.code).not.toContain("the-configured-key");
+  });
+});
+
+describe("the kind of a status", () => {
+  const kinds: Array<[number, string]> = [
+    [401, "unauthorized"],
+    [403, "unauthorized"],
+    [429, "rate-limited"],
+    [400, "rejected"],
+    [404, "rejected"],
+    [500, "overloaded"],
+    [503, "overloaded"],
+    [302, "malformed"],
+  ];
+  for (const [status, kind] of kinds) test(`${status} is ${kind}`, () => expect(refuse(status, "").kind).toBe(kind));
+});
+
+test("A rate limit names the model and the wait", () => {
+  const error = refuse(429, "", { "retry-after": "12" });
+  expect(error.message).toBe("The gateway's rate limit for model some-model is reached (429). It asks to wait 12 s.");
+  expect(error.retryAfterMs).toBe(12_000);
+});
+
+describe("Retry-After", () => {
+  const now = Date.UTC(1994, 10, 6, 8, 49, 0);
+
+  test("is seconds or one of the three HTTP dates", () => {
+    expect(readRetryAfter("0", now)).toBe(0);
+    expect(readRetryAfter(" 1.5 ", now)).toBe(1_500);
+    expect(readRetryAfter("Sun, 06 Nov 1994 08:49:37 GMT", now)).toBe(37_000);
+    expect(readRetryAfter("Sunday, 06-Nov-94 08:49:37 GMT", now)).toBe(37_000);
+    expect(readRetryAfter("Sun Nov  6 08:49:37 1994", now)).toBe(37_000);
+  });
+
+  test("in the past is 0", () => {
+    expect(readRetryAfter("Sun, 06 Nov 1994 08:48:37 GMT", now)).toBe(0);
+  });
+
+  test("that is neither is none", () => {
+    for (const header of [undefined, "", "-5", "soon", "1e9", "0x10", "NaN"]) {
+      expect(readRetryAfter(header, now)).toBeUndefined();
+    }
+  });
+});
+
+test("An error inside a stream may have no words", () => {
+  for (const value of [undefined, {}, { error: {} }, { error: true }]) {
+    expect(toStreamError(value, safe)).toMatchObject({ kind: "interrupted" });
+  }
+});

@@ -1,0 +1,226 @@
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { DEFAULT_LIMITS } from "../../src/gateway/limits.ts";
+import { createRetry, type RetryNotice } from "../../src/gateway/retry.ts";
+import {
+  type Answer,
+  cut,
+  DONE,
+  event,
+  events,
+  FINISH,
+  hanging,
+  ROLE,
+  rateLimit,
+  refusal,
+  startFaultServer,
+  stream,
+  words,
+} from "../support/fault-server.ts";
+import { connect, failureOf, open, readAnswer, request } from "../support/gateway-client.ts";
+
+const drop: Answer = (response) => response.socket?.destroy();
+const good = events(stream("Hello"));
+
+describe("a failure before the first token", () => {
+  const passing: Array<[string, Answer]> = [
+    ["429 without Retry-After", rateLimit()],
+    ["500", refusal(500, "oops")],
+    ["502", refusal(502, "oops")],
+    ["503", refusal(503, "oops")],
+    ["529", refusal(529, "oops")],
+    ["a connection that is dropped", drop],
+    ["a connection that is cut behind the role chunk", cut(ROLE)],
+    ["an error event behind the role chunk", events(ROLE, event({ error: { message: "busy" } }))],
+    ["an answer that ends behind the role chunk", events(ROLE)],
+  ];
+  for (const [name, answer] of passing) {
+    test(`is tried again: ${name}`, async () => {
+      const { url, received } = await startFaultServer(answer, good);
+      const notices: RetryNotice[] = [];
+      const reading = connect(url).streamChat(request, open, { onRetry: (notice) => notices.push(notice) });
+      expect(await readAnswer(reading)).toMatchObject({ text: "Hello", error: undefined });
+      expect(received).toHaveLength(2);
+      expect(notices).toMatchObject([{ attempt: 2, error: { name: "GatewayError" } }]);
+    });
+  }
+
+  test("is tried again: an answer whose head does not come", async () => {
+    const { url, received } = await startFaultServer(() => {}, good);
+    const gateway = connect(url, { limits: { firstTokenMs: 300 } });
+    expect(await readAnswer(gateway.streamChat(request, open))).toMatchObject({ text: "Hello", error: undefined });
+    expect(received).toHaveLength(2);
+    await received[0]?.closed;
+  });
+
+  test("is tried again: an answer whose first token does not come", async () => {
+    const { url, received } = await startFaultServer(hanging(ROLE), good);
+    const gateway = connect(url, { limits: { firstTokenMs: 300, idleMs: 1 } });
+    expect(await readAnswer(gateway.streamChat(request, open))).toMatchObject({ text: "Hello", error: undefined });
+    expect(received).toHaveLength(2);
+  });
+
+  test("is the call's own after three attempts", async () => {
+    const { url, received } = await startFaultServer(refusal(500, "oops"));
+    const { error } = await readAnswer(connect(url).streamChat(request, open));
+    expect(error).toMatchObject({ kind: "overloaded", status: 500 });
+    expect(received).toHaveLength(3);
+  });
+
+  for (const status of [400, 401, 403, 404, 413, 422]) {
+    test(`is not tried again: ${status}`, async () => {
+      const { url, received } = await startFaultServer(refusal(status, "no"), good);
+      const { error } = await readAnswer(connect(url).streamChat(request, open));
+      expect(error).toMatchObject({ kind: status === 401 || status === 403 ? "unauthorized" : "rejected", status });
+      expect(received).toHaveLength(1);
+    });
+  }
+
+  test("is not tried again: an answer that is no answer", async () => {
+    const { url, received } = await startFaultServer(events(DONE), good);
+    expect((await readAnswer(connect(url).streamChat(request, open))).error).toMatchObject({ kind: "malformed" });
+    expect(received).toHaveLength(1);
+  });
+});
+
+test("A failure behind the first token is never tried again", async () => {
+  for (const answer of [cut(words("Hel")), events(words("Hel")), events(words("Hel"), event({ error: "busy" }))]) {
+    const { url, received } = await startFaultServer(answer, good);
+    expect(await readAnswer(connect(url).streamChat(request, open))).toMatchObject({
+      text: "Hel",
+      error: { kind: "interrupted" },
+    });
+    expect(received).toHaveLength(1);
+  }
+});
+
+test("A failure behind the first fragment of a tool call is never tried again", async () => {
+  const delta = { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: "" } }] };
+  const { url, received } = await startFaultServer(cut(event({ choices: [{ index: 0, delta }] })), good);
+  expect((await readAnswer(connect(url).streamChat(request, open))).error).toMatchObject({ kind: "interrupted" });
+  expect(received).toHaveLength(1);
+});
+
+describe("Retry-After", () => {
+  test("in seconds is waited for, and told", async () => {
+    const { url } = await startFaultServer(rateLimit({ "retry-after": "1" }), good);
+    const notices: RetryNotice[] = [];
+    const startedMs = performance.now();
+    const reading = connect(url).streamChat(request, open, { onRetry: (notice) => notices.push(notice) });
+    expect(await readAnswer(reading)).toMatchObject({ text: "Hello", error: undefined });
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1_000);
+    expect(notices[0]?.waitMs).toBeGreaterThanOrEqual(1_000);
+    expect(notices[0]?.error).toMatchObject({ kind: "rate-limited", retryAfterMs: 1_000 });
+  });
+
+  test("as a date in the past means at once", async () => {
+    const past = new Date(Date.now() - 60_000).toUTCString();
+    const { url, received } = await startFaultServer(rateLimit({ "retry-after": past }), good);
+    expect(await readAnswer(connect(url).streamChat(request, open))).toMatchObject({ text: "Hello" });
+    expect(received).toHaveLength(2);
+  });
+
+  test("as a date is understood", async () => {
+    const date = new Date(Date.now() + 3_600_000).toUTCString();
+    const { url } = await startFaultServer(rateLimit({ "retry-after": date }));
+    const failure = await failureOf(connect(url).streamChat(request, open).next());
+    expect(failure.retryAfterMs).toBeGreaterThan(3_500_000);
+    expect(failure.retryAfterMs).toBeLessThanOrEqual(3_600_000);
+  });
+
+  test("longer than a call may wait fails at once and names the wait and the model", async () => {
+    const { url, received } = await startFaultServer(rateLimit({ "retry-after": "3600" }), good);
+    const failure = await failureOf(connect(url).streamChat(request, open).next());
+    expect(failure).toMatchObject({
+      kind: "rate-limited",
+      status: 429,
+      type: "rate_limit_error",
+      code: "rate_limit_exceeded",
+      retryAfterMs: 3_600_000,
+    });
+    expect(failure.message).toContain("model m");
+    expect(failure.message).toContain("3600 s");
+    expect(received).toHaveLength(1);
+  });
+
+  test("keeps other calls of the same model away, and no others", async () => {
+    const { url, received } = await startFaultServer(rateLimit({ "retry-after": "3600" }), good);
+    const gateway = connect(url);
+    await failureOf(gateway.streamChat(request, open).next());
+    const failure = await failureOf(gateway.streamChat(request, open).next());
+    expect(failure).toMatchObject({ kind: "rate-limited" });
+    expect(failure.retryAfterMs).toBeGreaterThan(3_500_000);
+    expect(received).toHaveLength(1);
+    const other = await readAnswer(gateway.streamChat({ ...request, model: "other" }, open));
+    expect(other).toMatchObject({ text: "Hello", error: undefined });
+  });
+
+  test("makes calls that begin meanwhile wait until it is over", async () => {
+    const { url } = await startFaultServer(rateLimit({ "retry-after": "1" }), good);
+    const gateway = connect(url);
+    const started = Promise.withResolvers<void>();
+    const startedMs = performance.now();
+    const first = readAnswer(gateway.streamChat(request, open, { onRetry: () => started.resolve() }));
+    await started.promise;
+    const notices: RetryNotice[] = [];
+    const second = readAnswer(gateway.streamChat(request, open, { onRetry: (notice) => notices.push(notice) }));
+    expect(await second).toMatchObject({ text: "Hello", error: undefined });
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1_000);
+    expect(notices).toMatchObject([{ attempt: 1, error: { kind: "rate-limited" } }]);
+    expect(await first).toMatchObject({ text: "Hello", error: undefined });
+  });
+
+  test("is obeyed only as long as the waits of one call together may be", async () => {
+    const { url, received } = await startFaultServer(rateLimit({ "retry-after": "0.2" }));
+    const gateway = connect(url, { limits: { maxRetryWaitMs: 300, attempts: 10 } });
+    await failureOf(gateway.streamChat(request, open).next());
+    expect(received).toHaveLength(2);
+  });
+});
+
+describe("waits without Retry-After", () => {
+  test("are spread over a range that doubles, within the bounds", async () => {
+    const waits: number[][] = [];
+    for (let call = 0; call < 30; call++) {
+      const own: number[] = [];
+      const retry = createRetry({ ...DEFAULT_LIMITS, attempts: 5, backoffMinMs: 0.5, backoffMaxMs: 8 });
+      const attempts = retry("m", ({ waitMs }) => own.push(waitMs));
+      for (let attempt = 1; attempt < 5; attempt++) {
+        await attempts.recover(new GatewayError("overloaded", "busy"), open);
+      }
+      waits.push(own);
+    }
+    for (const own of waits) {
+      for (const [index, ceilingMs] of [2, 4, 8, 8].entries()) {
+        expect(own[index]).toBeGreaterThanOrEqual(0.5);
+        expect(own[index]).toBeLessThanOrEqual(ceilingMs);
+      }
+    }
+    expect(new Set(waits.map(([first]) => first)).size).toBeGreaterThan(10);
+  });
+
+  test("end the call when there is no time for them", async () => {
+    const { url, received } = await startFaultServer(refusal(500, "oops"));
+    const gateway = connect(url, { limits: { totalMs: 2_000, backoffMinMs: 5_000, backoffMaxMs: 5_000 } });
+    expect(await failureOf(gateway.streamChat(request, open).next())).toMatchObject({ kind: "overloaded" });
+    expect(received).toHaveLength(1);
+  });
+});
+
+test("An absurd Retry-After is asked about again after an hour", async () => {
+  const retry = createRetry(DEFAULT_LIMITS);
+  const error = new GatewayError("rate-limited", "wait", { retryAfterMs: 1e12 });
+  await expect(retry("m", undefined).recover(error, open)).rejects.toBe(error);
+  const failure = await failureOf(retry("m", undefined).begin(open));
+  expect(failure.retryAfterMs).toBeLessThanOrEqual(3_600_000);
+});
+
+test("What is no GatewayError is not tried again", async () => {
+  const error = new TypeError("a bug");
+  await expect(createRetry(DEFAULT_LIMITS)("m", undefined).recover(error, open)).rejects.toBe(error);
+});
+
+test("Content behind a finished answer's finish_reason does not matter", async () => {
+  const { url } = await startFaultServer(events(words("Hello"), FINISH, event({ error: "late" })));
+  expect(await readAnswer(connect(url).streamChat(request, open))).toMatchObject({ text: "Hello", error: undefined });
+});

@@ -1,0 +1,166 @@
+import { StringDecoder } from "node:string_decoder";
+import { array, assert, nat, property } from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createSafeText } from "../../src/gateway/safe-text.ts";
+import { createStreamDecoder } from "../../src/gateway/stream-decoder.ts";
+import {
+  type Answer,
+  chunk,
+  DONE,
+  event,
+  events,
+  FINISH,
+  ROLE,
+  startFaultServer,
+  words,
+} from "../support/fault-server.ts";
+import { connect, open, type Reading, readAnswer, request } from "../support/gateway-client.ts";
+import { recordingLog } from "../support/log.ts";
+
+const LIMITS = { maxEventBytes: 10_000, maxAnswerChars: 10_000 };
+
+function decode(parts: Uint8Array[]): { text: string; done: boolean; malformed: number } {
+  const decoder = createStreamDecoder(LIMITS, createSafeText([]));
+  const utf8 = new StringDecoder("utf8");
+  const chunks = parts.flatMap((part) => decoder.feed(utf8.write(Buffer.from(part))));
+  chunks.push(...decoder.end());
+  const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+  return { text, done: decoder.isDone(), malformed: decoder.tally.malformed };
+}
+
+const PLAIN = [ROLE, words("Grüße, "), words("日本 😀"), FINISH, DONE].join("");
+const TEXT = "Grüße, 日本 😀";
+// A JSON document may be spread over lines: they are joined with a line feed, which JSON takes for a space.
+const PRETTY = JSON.stringify(chunk({ delta: { content: TEXT } }), null, 1).replaceAll("\n", "\ndata: ");
+const MULTI_LINE = `: keepalive\n\nid: 1\nevent: message\nretry: 10\ndata: ${PRETTY}\n\n${DONE}`;
+
+const CORPUS: Record<string, string> = {
+  "line feeds": PLAIN,
+  "carriage returns and line feeds": PLAIN.replaceAll("\n", "\r\n"),
+  "carriage returns": PLAIN.replaceAll("\n", "\r"),
+  "a byte order mark": `\uFEFF${PLAIN}`,
+  "no blank line at the end": PLAIN.trimEnd(),
+  "no space behind the colon": PLAIN.replaceAll("data: ", "data:"),
+  "comments, other fields and data over several lines": MULTI_LINE,
+};
+
+describe("a stream gives the same text", () => {
+  for (const [name, corpus] of Object.entries(CORPUS)) {
+    const bytes = Buffer.from(corpus);
+    test(`wherever it is cut in two: ${name}`, () => {
+      for (let at = 0; at <= bytes.length; at++) {
+        const result = decode([bytes.subarray(0, at), bytes.subarray(at)]);
+        expect({ at, ...result }).toEqual({ at, text: TEXT, done: true, malformed: 0 });
+      }
+    });
+
+    test(`byte by byte: ${name}`, () => {
+      const result = decode([...bytes].map((byte) => Uint8Array.of(byte)));
+      expect(result).toEqual({ text: TEXT, done: true, malformed: 0 });
+    });
+  }
+
+  test("however it is cut into many", () => {
+    const bytes = Buffer.from(CORPUS["carriage returns and line feeds"] ?? "");
+    assert(
+      property(array(nat(bytes.length), { maxLength: 20 }), (cuts) => {
+        const at = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];
+        expect(decode(at.slice(1).map((end, index) => bytes.subarray(at[index], end))).text).toBe(TEXT);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("over a socket, in packets of a few bytes", async () => {
+    for (const corpus of Object.values(CORPUS)) {
+      const bytes = Buffer.from(corpus);
+      const { url } = await startFaultServer(async (response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        for (let at = 0; at < bytes.length; at += 7) {
+          await new Promise<void>((resolve) => response.write(bytes.subarray(at, at + 7), () => resolve()));
+        }
+        response.end();
+      });
+      expect(await readAnswer(connect(url).streamChat(request, open))).toMatchObject({ text: TEXT, error: undefined });
+    }
+  });
+});
+
+describe("the tally", () => {
+  test("knows id, model, characters, finish and usage", () => {
+    const decoder = createStreamDecoder(LIMITS, createSafeText([]));
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    const call = { tool_calls: [{ index: 0, id: "c", function: { name: "look", arguments: '{"a":1}' } }] };
+    decoder.feed(ROLE);
+    expect(decoder.tally).toMatchObject({ opened: true, answered: false });
+    decoder.feed(words("12345") + event(chunk({ delta: call })) + FINISH + event({ choices: [], usage }));
+    expect(decoder.tally).toMatchObject({
+      id: "chatcmpl-7",
+      model: "answering-model",
+      chars: 12,
+      answered: true,
+      finishReason: "stop",
+      usage,
+    });
+  });
+
+  test("counts comments and empty events as nothing", () => {
+    const decoder = createStreamDecoder(LIMITS, createSafeText([]));
+    decoder.feed(": keepalive\n\ndata:\n\ndata: \n\nevent: ping\n\n");
+    expect(decoder.tally).toMatchObject({ events: 0, malformed: 0 });
+  });
+});
+
+test("Nothing is read behind a failure", () => {
+  const decoder = createStreamDecoder(LIMITS, createSafeText([]));
+  expect(decoder.feed(words("a") + event({ error: "x" }) + words("b"))).toHaveLength(1);
+  expect(decoder.feed(words("c"))).toEqual([]);
+  expect(decoder.end()).toEqual([]);
+  expect(decoder.failure()).toMatchObject({ kind: "interrupted" });
+});
+
+async function read(answer: Answer, limits = {}): Promise<Reading> {
+  const { url } = await startFaultServer(answer);
+  return readAnswer(connect(url, { limits }).streamChat(request, open));
+}
+
+describe("an answer is cut off", () => {
+  test("when one whole event is larger than an event may be", async () => {
+    const { text, error } = await read(events(words("Hel"), words("x".repeat(2_000))), { maxEventBytes: 1_000 });
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("1000") });
+  });
+
+  test("when it is longer than an answer may be", async () => {
+    const { text, error } = await read(events(words("12345"), words("67890"), words("x"), DONE), {
+      maxAnswerChars: 10,
+    });
+    expect(text).toBe("1234567890");
+    expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("10 characters") });
+  });
+});
+
+describe("a broken event", () => {
+  test("is dropped and counted in the log, and the answer goes on", async () => {
+    const { url } = await startFaultServer(events(words("Hel"), "data: {broken\n\n", words("lo"), FINISH, DONE));
+    const { log, lines } = recordingLog();
+    const { text, error } = await readAnswer(connect(url, { log }).streamChat(request, open));
+    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
+    expect(lines).toMatchObject([{ droppedEvents: 1 }]);
+  });
+
+  test("may come three times, and ends the answer the fourth time", async () => {
+    const three = ["data: 1\n\n", 'data: "text"\n\n', 'data: {"choices":[7]}\n\n'];
+    expect((await read(events(words("a"), ...three, words("b"), DONE))).error).toBeUndefined();
+    const { text, error } = await read(events(words("a"), ...three, "data: {\n\n", words("b"), DONE));
+    expect(text).toBe("a");
+    expect(error).toMatchObject({ kind: "interrupted" });
+  });
+
+  test("is never quoted in an error or in the log", async () => {
+    const { url } = await startFaultServer(events(words("a"), "data: {canary-text\n\n".repeat(4)));
+    const { log, lines } = recordingLog();
+    const { error } = await readAnswer(connect(url, { log }).streamChat(request, open));
+    expect(`${String(error)} ${String((error as Error).cause)} ${JSON.stringify(lines)}`).not.toContain("canary-text");
+  });
+});

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "vitest";
+import {
+  type Answer,
+  chunk,
+  cut,
+  DONE,
+  event,
+  events,
+  FINISH,
+  hanging,
+  ROLE,
+  startFaultServer,
+  stream,
+  words,
+} from "../support/fault-server.ts";
+import { connect, KEY, open, type Reading, readAnswer, request } from "../support/gateway-client.ts";
+
+/** Long enough for a busy machine to send something, short enough to wait for. */
+const SHORT_MS = 150;
+
+async function read(answer: Answer, limits = {}): Promise<Reading> {
+  const { url } = await startFaultServer(answer);
+  return readAnswer(connect(url, { limits: { attempts: 1, ...limits } }).streamChat(request, open));
+}
+
+describe("an answer is complete", () => {
+  test("when it comes in the interface's order", async () => {
+    const { text, error, chunks } = await read(events(stream("Hel", "lo")));
+    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
+    expect(chunks).toHaveLength(4);
+  });
+
+  test("with a finish_reason and no [DONE]", async () => {
+    const { text, error } = await read(events(ROLE, words("Hello"), FINISH));
+    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
+  });
+
+  test("with [DONE] and no finish_reason", async () => {
+    const { text, error } = await read(events(ROLE, words("Hello"), DONE));
+    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
+  });
+
+  test("when the connection is cut behind the finish_reason", async () => {
+    const { text, error } = await read(cut(words("Hello"), FINISH));
+    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
+  });
+
+  test("when nothing follows the finish_reason and the connection stays open", async () => {
+    const { text, error } = await read(hanging(words("Hello"), FINISH), { tailMs: 20 });
+    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
+  });
+
+  test("when the last event has no blank line behind it", async () => {
+    const { text, error } = await read(events(words("Hello"), "data: [DONE]"));
+    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
+  });
+
+  test("with finish_reason length, content_filter, tool_calls or function_call, which pass through", async () => {
+    for (const finish of ["length", "content_filter", "tool_calls", "function_call"]) {
+      const { chunks, error } = await read(events(words("Hel"), event(chunk({ finish })), DONE));
+      expect(error).toBeUndefined();
+      expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe(finish);
+    }
+  });
+});
+
+describe("an answer is partial", () => {
+  test("when it ends with neither finish_reason nor [DONE]", async () => {
+    const { text, error } = await read(events(ROLE, words("Hel")));
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ name: "GatewayError", kind: "interrupted" });
+  });
+
+  test("when the connection is cut between two events", async () => {
+    const { text, error } = await read(cut(words("Hel")));
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ kind: "interrupted" });
+  });
+
+  test("when the connection is cut inside a line", async () => {
+    const { text, error } = await read(cut(words("Hel"), words("lo").slice(0, 30)));
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ kind: "interrupted" });
+  });
+
+  test("when the body ends inside a line", async () => {
+    const { text, error } = await read(events(words("Hel"), words("lo").slice(0, 30)));
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ kind: "interrupted" });
+  });
+
+  test("when the connection is cut inside a character", async () => {
+    const bytes = Buffer.from(words("日本"));
+    const { text, error } = await read(events(words("Hel"), bytes.subarray(0, bytes.indexOf("本") + 1)));
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ kind: "interrupted" });
+  });
+
+  test("when the gateway falls silent", async () => {
+    const { text, error } = await read(hanging(words("Hel")), { idleMs: SHORT_MS });
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ kind: "stalled", message: expect.stringContaining(`${SHORT_MS} ms`) });
+  });
+
+  test("when only keep-alive comments come", async () => {
+    const { url } = await startFaultServer((response) => {
+      hanging(words("Hel"))(response, undefined as never);
+      const timer = setInterval(() => response.write(": keepalive\n\n"), 10);
+      response.on("close", () => clearInterval(timer));
+    });
+    const gateway = connect(url, { limits: { attempts: 1, idleMs: SHORT_MS } });
+    const { text, error } = await readAnswer(gateway.streamChat(request, open));
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ kind: "stalled" });
+  });
+
+  test("when an error object comes in a data event", async () => {
+    const error = { type: "server_error", code: "boom", message: `upstream died, key ${KEY}`, param: null };
+    const reading = await read(events(words("Hel"), event({ error }), words("lo"), DONE));
+    expect(reading.text).toBe("Hel");
+    expect(reading.error).toMatchObject({ kind: "interrupted", type: "server_error", code: "boom" });
+    expect(String(reading.error)).toContain("upstream died");
+    expect(String(reading.error)).not.toContain(KEY);
+  });
+
+  test("when an error event comes", async () => {
+    const { text, error } = await read(events(words("Hel"), 'event: error\ndata: {"message":"overloaded"}\n\n', DONE));
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("overloaded") });
+  });
+
+  test("when a line is larger than an event may be, and memory does not follow it", async () => {
+    const piece = Buffer.alloc(1_048_576, "x");
+    const before = process.memoryUsage().rss;
+    const { text, error } = await read(async (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`${words("Hel")}data: `);
+      for (let sent = 0; sent < 64 && !response.destroyed; sent++) {
+        await new Promise<void>((resolve) => response.write(piece, () => resolve()));
+      }
+      response.end();
+    });
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ kind: "interrupted" });
+    // The 64 pieces together are eight times this.
+    expect(process.memoryUsage().rss - before).toBeLessThan(8 * 1_048_576 * 4);
+  });
+
+  test("when it takes longer than a whole call may", async () => {
+    const { url } = await startFaultServer((response) => {
+      hanging()(response, undefined as never);
+      const timer = setInterval(() => response.write(words("a")), 10);
+      response.on("close", () => clearInterval(timer));
+    });
+    const gateway = connect(url, { limits: { totalMs: SHORT_MS } });
+    const { text, error } = await readAnswer(gateway.streamChat(request, open));
+    expect(text).toMatch(/^a+$/);
+    expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("too long") });
+  });
+});
+
+describe("chunks", () => {
+  test("without choices, or with none and usage, do no harm", async () => {
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    const { chunks, error } = await read(
+      events(words("Hello"), event({ id: "x" }), FINISH, event({ choices: [], usage }), DONE),
+    );
+    expect(error).toBeUndefined();
+    expect(chunks.every(({ choices }) => Array.isArray(choices))).toBe(true);
+    expect(chunks.at(-1)?.usage).toEqual(usage);
+  });
+
+  test("of other choices pass through and do not finish the answer", async () => {
+    const { chunks, error } = await read(
+      events(event(chunk({ index: 1, finish: "stop" })), event(chunk({ index: 1, delta: { content: "b" } }))),
+    );
+    expect(chunks.map(({ choices }) => choices[0]?.index)).toEqual([1, 1]);
+    expect(error).toMatchObject({ kind: "interrupted" });
+  });
+
+  test("may carry fields that the interface does not know", async () => {
+    const reasoning = event(chunk({ delta: { reasoning_content: "hmm", refusal: null } }));
+    const { text, error } = await read(events(ROLE, reasoning, words("Hello"), FINISH, DONE));
+    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
+  });
+});
+
+test("Chunks behind [DONE] are not read, though the connection stays open", async () => {
+  const { url, received } = await startFaultServer(hanging(words("Hello"), DONE, words(" again")));
+  const { text, error } = await readAnswer(connect(url).streamChat(request, open));
+  expect({ text, error }).toEqual({ text: "Hello", error: undefined });
+  await received[0]?.closed;
+});
+
+test("A connection whose answer was whole is used again, though the end of its body comes a little later", async () => {
+  const calls = 10;
+  const server = await startFaultServer((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(stream("Hello"), () => setTimeout(() => response.end(), 5));
+  });
+  const gateway = connect(server.url);
+  for (let call = 0; call < calls; call++) {
+    await readAnswer(gateway.streamChat(request, open));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  // One would do; a busy machine may take longer than is waited for.
+  expect(server.connections()).toBeLessThan(calls);
+});
+
+test("A gateway that is faster than its reader is made to wait, and nothing is lost", async () => {
+  const many = 20_000;
+  const { url } = await startFaultServer((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (let sent = 0; sent < many; sent++) response.write(words("a"));
+    response.end(FINISH + DONE);
+  });
+  const answer = connect(url).streamChat(request, open);
+  let chars = 0;
+  for await (const { choices } of answer) {
+    chars += choices[0]?.delta.content?.length ?? 0;
+    // A reader that gives way to everything else after each chunk at first.
+    if (chars < 2_000) await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(chars).toBe(many);
+});

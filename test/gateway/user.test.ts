@@ -1,0 +1,24 @@
+import { describe, expect, test } from "vitest";
+import { pseudonym } from "../../src/gateway/user.ts";
+
+describe("pseudonym", () => {
+  test("is the same for the same person", () => {
+    expect(pseudonym("secret", "slack", "U1")).toBe(pseudonym("secret", "slack", "U1"));
+  });
+
+  test("differs by person, platform and secret", () => {
+    const all = [
+      pseudonym("secret", "slack", "U1"),
+      pseudonym("secret", "slack", "U2"),
+      pseudonym("secret", "discord", "U1"),
+      pseudonym("other", "slack", "U1"),
+      pseudonym("secret", "slackU", "1"),
+    ];
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  test("is short, plain and without the id", () => {
+    expect(pseudonym("secret", "slack", "U0123456789")).toMatch(/^u_[\w-]{22}$/);
+    expect(pseudonym("secret", "slack", "U0123456789")).not.toContain("U0123456789");
+  });
+});

@@ -1,0 +1,186 @@
+import { describe, expect, test } from "vitest";
+import type { ChatMessage, ChatRequest, ToolDefinition } from "../../src/gateway/chunks.ts";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { toChatJson } from "../../src/gateway/validate.ts";
+
+const user: ChatMessage = { role: "user", content: "hello" };
+const tool: ToolDefinition = {
+  type: "function",
+  function: {
+    name: "look",
+    description: "Looks.",
+    parameters: { type: "object", properties: { at: { type: "string" } }, required: ["at"] },
+  },
+};
+const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } } as const;
+
+function wire(fields: Record<string, unknown>, stream = false): Record<string, unknown> {
+  const request = { model: "m", messages: [user], ...fields } as unknown as ChatRequest;
+  return JSON.parse(toChatJson(request, stream)) as Record<string, unknown>;
+}
+
+function problem(fields: Record<string, unknown>): string {
+  try {
+    wire(fields);
+  } catch (error) {
+    if (error instanceof GatewayError && error.kind === "rejected") return error.message;
+    throw error;
+  }
+  return "none";
+}
+
+describe("a request that keeps the interface's rules", () => {
+  test("goes out with all thirteen fields as they are", () => {
+    const fields = {
+      messages: [
+        { role: "system", content: "Be brief.", name: "admin" },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "what is this" },
+            { type: "image_url", image_url: { url: "https://example.org/a.png", detail: "low" } },
+            { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+          ],
+          name: "Ada",
+        },
+        { role: "assistant", content: "", tool_calls: [call] },
+        { role: "tool", content: "a cat", tool_call_id: "call_1" },
+      ],
+      temperature: 0,
+      top_p: 1,
+      max_tokens: 1,
+      stop: ["a", "b"],
+      presence_penalty: -2,
+      frequency_penalty: 2,
+      response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } },
+      tools: [tool],
+      tool_choice: { type: "function", function: { name: "look" } },
+      user: "u_1",
+    };
+    expect(wire(fields, true)).toEqual({ model: "m", ...fields, stream: true });
+  });
+
+  test("goes out without what is undefined, and without stream unless it streams", () => {
+    expect(wire({ temperature: undefined, tools: undefined })).toEqual({ model: "m", messages: [user] });
+  });
+
+  test("may have each string form of tool_choice and of stop", () => {
+    for (const tool_choice of ["auto", "none", "required"]) {
+      expect(wire({ tools: [tool], tool_choice })).toMatchObject({ tool_choice });
+    }
+    expect(wire({ stop: "END" })).toMatchObject({ stop: "END" });
+  });
+
+  test("goes out without empty lists, which are an error to many servers", () => {
+    const messages = [user, { role: "assistant", content: "hi", tool_calls: [] }];
+    expect(wire({ messages, tools: [], tool_choice: "auto", stop: [] })).toEqual({
+      model: "m",
+      messages: [user, { role: "assistant", content: "hi" }],
+    });
+  });
+
+  test("goes out with lone surrogates replaced", () => {
+    const request = { model: "m", messages: [{ role: "user", content: "a\uD83Db" }] } as ChatRequest;
+    expect(toChatJson(request, false)).toContain("a\uFFFDb");
+  });
+});
+
+describe("a request that breaks a rule is refused", () => {
+  const cases: Array<[string, Record<string, unknown>, string]> = [
+    ["model is required", { model: undefined }, "model is missing"],
+    ["model is a string", { model: 7 }, "model must be a string, not 7"],
+    ["model is not empty", { model: "" }, "model must not be empty"],
+    ["messages are required", { messages: undefined }, "messages is missing"],
+    ["messages are not empty", { messages: [] }, "messages must not be empty"],
+    ["role is one of four", { messages: [{ role: "robot", content: "x" }] }, "messages[0].role has none of the values"],
+    ["content is required", { messages: [user, { role: "user" }] }, "messages[1].content is missing"],
+    ["content is a string or parts", { messages: [{ role: "user", content: 7 }] }, "messages[0].content has none of"],
+    ["parts are not empty", { messages: [{ role: "user", content: [] }] }, "messages[0].content must not be empty"],
+    [
+      "a part has a known type",
+      { messages: [{ role: "user", content: [{ type: "video" }] }] },
+      "messages[0].content[0].type has none of the values",
+    ],
+    [
+      "an image has an address",
+      { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "file:///x" } }] }] },
+      "messages[0].content[0].image_url.url must be an http(s) or data:image address",
+    ],
+    ["name is a string", { messages: [{ ...user, name: 7 }] }, "messages[0].name must be a string, not 7"],
+    [
+      "a tool message names its call",
+      { messages: [{ role: "tool", content: "x" }] },
+      "messages[0].tool_call_id is missing",
+    ],
+    [
+      "only a tool message names a call",
+      { messages: [{ ...user, tool_call_id: "x" }] },
+      'messages[0] has "tool_call_id", which the interface does not list',
+    ],
+    ["temperature is at least 0", { temperature: -0.1 }, "temperature must be at least 0, not -0.1"],
+    ["temperature is at most 2", { temperature: 2.1 }, "temperature must be at most 2, not 2.1"],
+    ["temperature is a number", { temperature: "1" }, "temperature must be a number"],
+    ["temperature is a finite number", { temperature: Number.NaN }, "temperature must be a number"],
+    ["top_p is at least 0", { top_p: -1 }, "top_p must be at least 0, not -1"],
+    ["top_p is at most 1", { top_p: 1.5 }, "top_p must be at most 1, not 1.5"],
+    ["max_tokens is an integer", { max_tokens: 1.5 }, "max_tokens must be an integer, not 1.5"],
+    ["max_tokens is positive", { max_tokens: 0 }, "max_tokens must be at least 1, not 0"],
+    ["presence_penalty is at least -2", { presence_penalty: -3 }, "presence_penalty must be at least -2, not -3"],
+    ["presence_penalty is at most 2", { presence_penalty: 3 }, "presence_penalty must be at most 2, not 3"],
+    ["frequency_penalty is at least -2", { frequency_penalty: -3 }, "frequency_penalty must be at least -2, not -3"],
+    ["frequency_penalty is at most 2", { frequency_penalty: 3 }, "frequency_penalty must be at most 2, not 3"],
+    ["stop is a string or strings", { stop: [7] }, "stop[0] must be a string, not 7"],
+    ["response_format is an object", { response_format: "json_object" }, "response_format must be an object"],
+    ["response_format has a type", { response_format: {} }, "response_format.type is missing"],
+    ["a tool is a function", { tools: [{ ...tool, type: "code" }] }, 'tools[0].type must be "function"'],
+    [
+      "a function has a name",
+      { tools: [{ type: "function", function: { description: "x" } }] },
+      "tools[0].function.name is missing",
+    ],
+    [
+      "parameters are an object schema",
+      { tools: [{ type: "function", function: { name: "f", parameters: { type: "string" } } }] },
+      'tools[0].function.parameters.type must be "object"',
+    ],
+    [
+      "properties map names to schemas",
+      { tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties: { a: 7 } } } }] },
+      "tools[0].function.parameters.properties.a has none of",
+    ],
+    [
+      "required is a list of names",
+      { tools: [{ type: "function", function: { name: "f", parameters: { type: "object", required: [7] } } }] },
+      "tools[0].function.parameters.required[0] must be a string, not 7",
+    ],
+    ["tool_choice has a known form", { tools: [tool], tool_choice: "any" }, "tool_choice has none of the forms"],
+    ["user is a string", { user: 7 }, "user must be a string, not 7"],
+    [
+      "no other field",
+      { stream_options: { include_usage: true } },
+      'it has "stream_options", which the interface does not list',
+    ],
+    ["no other field: stream", { stream: true }, 'it has "stream", which the interface does not list'],
+  ];
+  for (const [rule, fields, words] of cases) test(rule, () => expect(problem(fields)).toContain(words));
+
+  test("with all its problems in one message", () => {
+    const message = problem({ model: "", temperature: 3, max_tokens: 0.5, extra: 1 });
+    for (const field of ["model", "temperature", "max_tokens", '"extra"']) expect(message).toContain(field);
+  });
+
+  test("without repeating what somebody wrote", () => {
+    const message = problem({
+      messages: [{ role: "canary-1", content: "x" }],
+      tool_choice: "canary-2",
+      stop: { a: "canary-3" },
+    });
+    expect(message).not.toContain("canary");
+  });
+
+  test("when it cannot be JSON", () => {
+    const loop: Record<string, unknown> = { type: "json_object" };
+    loop.self = loop;
+    expect(problem({ response_format: loop })).toContain("cannot be written as JSON");
+  });
+});

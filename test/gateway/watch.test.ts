@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { createWatch, describeSeconds } from "../../src/gateway/watch.ts";
+
+const LONG_MS = 60_000;
+
+function aborted(signal: AbortSignal): Promise<unknown> {
+  if (signal.aborted) return Promise.resolve(signal.reason);
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(signal.reason), { once: true }));
+}
+
+describe("a watch", () => {
+  test("aborts with the caller's own reason", async () => {
+    const controller = new AbortController();
+    const watch = createWatch(controller.signal, LONG_MS);
+    const reason = new Error("left");
+    controller.abort(reason);
+    expect(await aborted(watch.signal)).toBe(reason);
+    watch.end();
+  });
+
+  test("is aborted from its start when the caller has left", () => {
+    const reason = new Error("left");
+    const watch = createWatch(AbortSignal.abort(reason), LONG_MS);
+    expect(watch.signal.reason).toBe(reason);
+    watch.end();
+  });
+
+  test("aborts when nothing came while something was expected", async () => {
+    const watch = createWatch(new AbortController().signal, LONG_MS);
+    watch.expect(20);
+    expect(await aborted(watch.signal)).toMatchObject({ kind: "stalled" });
+    watch.end();
+  });
+
+  test("aborts when the whole takes too long, whatever came", async () => {
+    const watch = createWatch(new AbortController().signal, 20);
+    watch.expect(LONG_MS);
+    expect(await aborted(watch.signal)).toMatchObject({ kind: "interrupted" });
+    watch.end();
+  });
+
+  test("does not count the time in which nothing is expected", async () => {
+    const watch = createWatch(new AbortController().signal, 60);
+    watch.expect(20);
+    watch.rest();
+    // It is the whole that ends it, long after the silence would have.
+    expect(await aborted(watch.signal)).toMatchObject({ kind: "interrupted" });
+    watch.end();
+  });
+
+  test("waits anew after a rest in which its time ran out", async () => {
+    const watch = createWatch(new AbortController().signal, LONG_MS);
+    const rested = createWatch(new AbortController().signal, 40);
+    watch.expect(20);
+    watch.rest();
+    await aborted(rested.signal);
+    watch.expect(20);
+    expect(await aborted(watch.signal)).toMatchObject({ kind: "stalled" });
+    watch.end();
+    rested.end();
+  });
+
+  test("aborts nothing once it has ended", async () => {
+    const controller = new AbortController();
+    const watch = createWatch(controller.signal, 10);
+    watch.expect(10);
+    watch.end();
+    controller.abort();
+    const other = createWatch(new AbortController().signal, 30);
+    await aborted(other.signal);
+    expect(watch.signal.aborted).toBe(false);
+    other.end();
+  });
+});
+
+test("A wait is told rounded up", () => {
+  expect([0.4, 999, 1_000, 1_001, 90_000].map(describeSeconds)).toEqual(["1 ms", "999 ms", "1 s", "2 s", "90 s"]);
+});
