@@ -48,15 +48,14 @@ export function countLimit(n: number): OptimumLimit {
 }
 
 /**
- * The least mean lag of one reply whose arrivals are known beforehand, with constant round trips and one call in flight:
- * a dynamic programme over the moments of the calls and the state of the limit.
+ * The least mean lag of one reply whose arrivals are known beforehand, with constant round trips and as many calls in
+ * flight as the limit allows: a dynamic programme over the moments of the calls and the state of the limit.
  */
 export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, trip: number): number {
   const first = arrivals[0] ?? 0;
   const end = Math.ceil(((arrivals.at(-1) ?? 0) - first) / GRID);
   const moments = end + Math.ceil(LONGEST_GAP / GRID) + 1;
   const { counts, sums } = toPrefixes(arrivals, first, moments);
-  const least = Math.ceil(trip / GRID);
   const longest = Math.ceil(LONGEST_GAP / GRID);
   /** Cost of showing at `to` all that came after `from`. */
   const cost = (from: number, to: number) => {
@@ -76,7 +75,7 @@ export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, trip: numbe
     for (const [state, spent] of states.entries()) {
       if (spent >= optimum) continue;
       if (at >= end) optimum = Math.min(optimum, spent);
-      for (let to = at + least; to < Math.min(moments, at + longest); to++) {
+      for (let to = at + 1; to < Math.min(moments, at + longest); to++) {
         const next = limit.spend(state, to - at);
         const target = best[to];
         if (next === undefined || target === undefined) continue;

@@ -39,7 +39,7 @@ export function workday(count: number): Scenario {
     let at = 0;
     return Array.from({ length: count }, () => {
       at += random.wait(6);
-      return steady(Math.round(random.between(200, 800)), 50, at);
+      return steady(Math.round(random.between(200, 800)), 55, at);
     });
   };
 }

@@ -1,0 +1,149 @@
+import { type Figures, toFigures, toMean } from "../test/support/pacing/measure.ts";
+import { findOptimum } from "../test/support/pacing/optimum.ts";
+import { discordPlatform, slackPlatform } from "../test/support/pacing/platform.ts";
+import { createRandom, toRoundTrip } from "../test/support/pacing/random.ts";
+import type { Faults } from "../test/support/pacing/simulate.ts";
+import { simulateTimers } from "../test/support/pacing/timers.ts";
+import {
+  DISCORD_TRIP,
+  SLACK_TRIP,
+  type TrialResult,
+  toWrongs,
+  tryDiscord,
+  trySlack,
+} from "../test/support/pacing/trials.ts";
+import { describeMachine, runBench } from "./support/lifecycle.ts";
+import { DOCUMENTED, type PacingRow } from "./support/pacing-rows.ts";
+import { formatTable } from "./support/table.ts";
+
+const HEAD = [
+  "scenario",
+  "0.5 s timer",
+  "1.0 s throttle",
+  "this policy",
+  "runs",
+  "documented",
+  "off",
+  "optimum",
+  "doc.",
+];
+/** Rows further from the documented mean than this share are named at the end. */
+const TOLERANCE = 0.1;
+/** The optimum is that of the first few runs. */
+const OPTIMUM_RUNS = 3;
+
+interface Measured {
+  row: PacingRow;
+  policy: Figures;
+  runs: Figures[];
+  wrongs: number;
+  cells: string[];
+}
+
+await runBench(async () => {
+  const measured = DOCUMENTED.map(measure);
+  return [
+    `Lag of a reply behind the model, virtual time, ${describeMachine()}.`,
+    "Cells: mean / p95 / final lag / worst freeze in seconds, calls and 429s per reply; the mean of the runs.",
+    "",
+    formatTable(
+      HEAD,
+      measured.map(({ cells }) => cells),
+    ),
+    "",
+    describeVerdict(measured),
+  ].join("\n");
+});
+
+function measure(row: PacingRow): Measured {
+  const results = Array.from({ length: row.runs }, (_, run) => runPolicy(row, run + 1));
+  const runs = results.map(({ outcomes }) => toFigures(outcomes));
+  const policy = toMean(runs);
+  const wrongs = results.reduce((sum, result) => sum + countWrongs(toWrongs(result)), 0);
+  const means = runs.map(({ mean }) => mean).sort((a, b) => a - b);
+  const cells = [
+    row.name,
+    describeTimers(row, 0.5),
+    describeTimers(row, 1),
+    describeFigures(policy),
+    `${format(means.at(0))}-${format(means.at(-1))}`,
+    format(row.mean),
+    `${Math.round(toDeviation(policy, row) * 100)} %`,
+    describeOptimum(row),
+    row.optimum === undefined ? "" : format(row.optimum),
+  ];
+  return { row, policy, runs, wrongs, cells };
+}
+
+function runPolicy({ platform, scenario }: PacingRow, seed: number): TrialResult {
+  if (platform.name === "discord") {
+    return tryDiscord({ scenario, seed, trip: DISCORD_TRIP }, platform.counter, platform.counters);
+  }
+  return trySlack({ scenario, seed, trip: SLACK_TRIP }, platform.method);
+}
+
+/** Native streams have no such timers beside them: others use them without a pace. */
+function describeTimers(row: PacingRow, interval: number): string {
+  const isStream = row.platform.name === "slack" && row.platform.method === "append";
+  return isStream ? "" : describeFigures(runTimers(row, interval));
+}
+
+/** A timer per message, as other bots have it: after a placeholder every half second, or with the first text every second. */
+function runTimers({ platform, scenario, runs }: PacingRow, interval: number): Figures {
+  const figures = Array.from({ length: runs }, (_, run) => {
+    const random = createRandom(run + 1);
+    const isDiscord = platform.name === "discord";
+    const outcomes = simulateTimers({
+      interval,
+      hasPlaceholder: interval < 1,
+      platform: isDiscord ? discordPlatform(platform.counter, platform.counters) : slackPlatform("update"),
+      replies: scenario(random),
+      random,
+      roundTrip: () => toRoundTrip(random, isDiscord ? DISCORD_TRIP : SLACK_TRIP),
+      isQueued: isDiscord,
+    });
+    return toFigures(outcomes);
+  });
+  return toMean(figures);
+}
+
+function describeOptimum({ platform, scenario, limit }: PacingRow): string {
+  if (limit === undefined) return "";
+  const trip = platform.name === "discord" ? DISCORD_TRIP : SLACK_TRIP;
+  const lags = Array.from({ length: OPTIMUM_RUNS }, (_, run) => {
+    const [arrivals = []] = scenario(createRandom(run + 1));
+    return findOptimum(arrivals, limit, trip);
+  });
+  return format(lags.reduce((sum, lag) => sum + lag, 0) / lags.length);
+}
+
+function describeVerdict(measured: readonly Measured[]): string {
+  const off = measured.filter(({ policy, row }) => Math.abs(toDeviation(policy, row)) > TOLERANCE);
+  const wrongs = measured.reduce((sum, one) => sum + one.wrongs, 0);
+  const lost = measured.reduce((sum, { runs }) => sum + runs.reduce((all, run) => all + run.lost, 0), 0);
+  // A limit that is met, or text that is not shown, makes the figures worthless.
+  if (wrongs + lost > 0) process.exitCode = 1;
+  const within = `${measured.length - off.length} of ${measured.length} means are within 10 % of the documented ones`;
+  const named = off.length === 0 ? "" : `; not ${off.map(({ row }) => row.name).join(", ")}`;
+  return `${within}${named}.\nThis policy: ${wrongs} refused, overlapping, stale or early calls; ${lost} tokens never shown.`;
+}
+
+function countWrongs({ refused, overlaps, regressions, impatience, unfinished }: Faults & { refused: number }): number {
+  return refused + overlaps + regressions + impatience + unfinished;
+}
+
+function toDeviation({ mean }: Figures, row: PacingRow): number {
+  return mean / row.mean - 1;
+}
+
+function describeFigures({ mean, p95, final, freeze, calls, refused }: Figures): string {
+  return [mean, p95, final, freeze]
+    .map(format)
+    .concat([calls.toFixed(0), format(refused)])
+    .join("/");
+}
+
+function format(value: number | undefined): string {
+  if (value === undefined) return "";
+  return value < 10 ? value.toFixed(2) : value.toFixed(1);
+}

@@ -1,0 +1,53 @@
+import type { Answer, CallKind } from "./pacer.ts";
+
+/** One call as its budget sees it. Posts may be limited per room, whatever reply they belong to. */
+export interface Call {
+  kind: CallKind;
+  room: string;
+}
+
+/** How far a reply has grown and how fast. */
+export interface Growth {
+  /** Units that arrived so far. */
+  total: number;
+  /** Units per second. */
+  rate: number;
+}
+
+/** What is asked of a budget at a moment. */
+export interface Demand {
+  now: number;
+  /** The replies that grow at this moment. */
+  live: readonly Growth[];
+  /** Their number, at least 1. */
+  active: number;
+  /** When replies began, oldest first, the last 300 s. */
+  starts: readonly number[];
+}
+
+/**
+ * One rate limit (or what belongs to one planning): what may start when, and how far apart calls should be
+ * planned. Questions about a moment to come have no side effects and never forget anything for it.
+ */
+export interface Budget {
+  /** Seconds after which the first edit of a lone reply may come while the budget is rich. */
+  readonly firstGap: number;
+  /** Least seconds between two calls of one reply. */
+  readonly minGap: number;
+  /** Credits beyond the reserve that an edit out of turn leaves. */
+  readonly keep: number;
+  /** Calls that edits leave for finals. */
+  reserve(demand: Demand): number;
+  /** Planned seconds between calls, over all replies of the budget. */
+  gap(demand: Demand): number;
+  /** Whether there is plenty at that moment; `gapPerReply` is the planned gap of each reply. */
+  isRich(at: number, gapPerReply: number): boolean;
+  /** How many such calls could start at that moment. */
+  credit(call: Call, at: number): number;
+  /** The first moment from `from` on when `needs` such calls could start; Infinity if that depends on an answer. */
+  creditAt(call: Call, needs: number, from: number): number;
+  sent(call: Call, now: number): void;
+  /** The call that started at `sentAt` as `planned` has ended; `made` is what it turned out to be. */
+  done(planned: Call, made: CallKind, sentAt: number, answer: Answer, now: number): void;
+  keepUntil(): number;
+}

@@ -1,0 +1,97 @@
+import type { Limit } from "./limit.ts";
+
+/** What the platform's real limit seems to be when it refuses a call that the own log allowed. */
+interface TightBucket {
+  /** At least 2, so that an edit can leave one call for a final. */
+  depth: number;
+  /** Calls that come back per second. */
+  rate: number;
+  /** Calls there were at `at`. */
+  level: number;
+  at: number;
+  until: number;
+}
+
+export interface CallLog extends Limit {
+  /** Calls made before now that still count at that moment. */
+  count(at: number): number;
+  /** A call was refused not long ago: the real limit is tighter than it should be. */
+  isTight(at: number): boolean;
+}
+
+/** Seconds for which a limit that refused an allowed call is taken to be tighter than it should be. */
+const TIGHT_FOR = 600;
+/** The calls of this many seconds before a refusal show how deep the real limit may be. */
+const TIGHT_SPAN = 15;
+/** Share of the nominal rate that is used meanwhile. */
+const TIGHT_SHARE = 0.9;
+
+/**
+ * A sliding log: at most `calls` starts in any `window` seconds. After a 429 nothing starts before its wait is over, and
+ * little for a while after that.
+ */
+export function createCallLog(calls: number, window: number): CallLog {
+  let log: number[] = [];
+  let blockedUntil = -Infinity;
+  let tight: TightBucket | undefined;
+
+  const count = (at: number) => log.length - firstAfter(log, at - window);
+  const isTight = (at: number) => tight !== undefined && at < tight.until;
+
+  function credit(at: number): number {
+    if (at < blockedUntil) return 0;
+    const free = calls - count(at);
+    return tight !== undefined && isTight(at) ? Math.min(free, Math.floor(toLevel(tight, at))) : free;
+  }
+
+  function creditAt(needs: number, from: number): number {
+    if (needs > calls) return Infinity;
+    const returning = log[log.length - (calls - needs) - 1];
+    const at = Math.max(from, blockedUntil, returning === undefined ? -Infinity : returning + window);
+    if (tight === undefined || !isTight(at)) return at;
+    if (needs > tight.depth) return tight.until;
+    return Math.min(tight.until, Math.max(at, tight.at + (needs - tight.level) / tight.rate));
+  }
+
+  return {
+    credit,
+    creditAt,
+    count,
+    sent(now) {
+      log = log.slice(firstAfter(log, now - window));
+      // A call may be entered late, when it turned out to be of this kind.
+      log.splice(firstAfter(log, now), 0, now);
+      if (tight !== undefined) Object.assign(tight, { level: toLevel(tight, now) - 1, at: now });
+    },
+    done(answer, now) {
+      if (answer.ok || answer.retryAfter === undefined) return;
+      blockedUntil = Math.max(blockedUntil, now + answer.retryAfter);
+      const recent = log.length - firstAfter(log, now - TIGHT_SPAN);
+      tight = {
+        depth: Math.max(2, recent / 2),
+        rate: (TIGHT_SHARE * calls) / window,
+        level: 0,
+        at: blockedUntil,
+        until: now + TIGHT_FOR,
+      };
+    },
+    isTight,
+    keepUntil: () => Math.max((log.at(-1) ?? -Infinity) + window, blockedUntil, tight?.until ?? -Infinity),
+  };
+}
+
+function toLevel(bucket: TightBucket, at: number): number {
+  return Math.min(bucket.depth, bucket.level + Math.max(0, at - bucket.at) * bucket.rate);
+}
+
+/** Index of the first time after `time` in an ascending list. */
+function firstAfter(times: readonly number[], time: number): number {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((times[middle] ?? Infinity) > time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -1,0 +1,118 @@
+import type { Budget, Call, Demand } from "./budget.ts";
+import { createCallLog } from "./call-log.ts";
+import type { Limit } from "./limit.ts";
+import { createRoomTurns } from "./room-turns.ts";
+import { planGap } from "./slack-plan.ts";
+
+/** `update`: posts and `chat.update`. `append`: native streams, where a post starts one and a final stops it. */
+export type SlackMethod = "update" | "append";
+
+export interface SlackBudgetOptions {
+  method: SlackMethod;
+  /** Processes that share the workspace's limits without talking to each other; each takes its part. */
+  replicas?: number;
+}
+
+/** The documented limits are 50, 100 and 20 calls per minute and method; one is left for the clocks' sake. */
+const UPDATE_CALLS = 49;
+const APPEND_CALLS = 98;
+const STREAM_CALLS = 19;
+const WINDOW = 60;
+/** Added to every window: requests do not arrive evenly spaced, seconds. */
+const MARGIN = 0.5;
+/** `chat.postMessage` allows one post per second and channel, seconds. */
+const POST_PAUSE = 1;
+/** A plan holds this long if nothing happens, seconds. */
+const PLAN_HOLDS = 0.1;
+/** A refused limit is spent at a bit less than its rate. */
+const TIGHT_STRETCH = 1.15;
+/** Credits that the plan for native streams leaves; nothing but appends uses them. */
+const APPEND_RESERVE = 2;
+/** Seconds that the start of a reply matters to the plan. */
+const STARTS_MATTER = 300;
+
+interface Plan {
+  at: number;
+  key: string;
+  gap: number;
+}
+
+/** The limits of one Slack workspace: a bank of calls per method, each of which comes back a minute after it was spent. */
+export function createSlackBudget({ method, replicas = 1 }: SlackBudgetOptions): Budget {
+  const isAppend = method === "append";
+  const share = (calls: number) => Math.max(1, Math.floor(calls / replicas));
+  const calls = share(isAppend ? APPEND_CALLS : UPDATE_CALLS);
+  const edits = createCallLog(calls, WINDOW + MARGIN);
+  const begins = createCallLog(share(STREAM_CALLS), WINDOW + MARGIN);
+  const finals = isAppend ? createCallLog(share(STREAM_CALLS), WINDOW + MARGIN) : edits;
+  const rooms = new Map<string, Limit>();
+  let plan: Plan | undefined;
+  let version = 0;
+  let lastCall = -Infinity;
+
+  function limitOf({ kind, room }: Call): Limit {
+    if (kind === "final") return finals;
+    if (kind === "edit") return edits;
+    return isAppend ? begins : turnsOf(room);
+  }
+
+  function turnsOf(room: string): Limit {
+    const known = rooms.get(room);
+    if (known !== undefined) return known;
+    const turns = createRoomTurns(POST_PAUSE);
+    rooms.set(room, turns);
+    return turns;
+  }
+
+  function reserve({ now, active, starts }: Demand): number {
+    if (isAppend) return 0;
+    // More could never be kept in a bucket that may hold no more than two.
+    if (edits.isTight(now)) return 1;
+    const recent = starts.filter((at) => at > now - 60).length;
+    return Math.min(Math.max(Math.ceil(active + 0.1 * recent), 2), Math.floor(calls / 4));
+  }
+
+  function gap(demand: Demand): number {
+    const { now, active, live, starts } = demand;
+    if (edits.isTight(now)) return (TIGHT_STRETCH * WINDOW) / calls;
+    const R = isAppend ? APPEND_RESERVE : reserve(demand);
+    const key = `${version} ${live.length} ${active} ${starts.length} ${R}`;
+    if (plan === undefined || plan.key !== key || now - plan.at >= PLAN_HOLDS) {
+      const minGap = isAppend ? 0.35 : 0.45;
+      const planned = planGap(demand, { calls, window: WINDOW, countAt: edits.count, reserve: R, minGap });
+      plan = { at: now, key, gap: planned };
+    }
+    return plan.gap;
+  }
+
+  function forgetRooms(now: number): void {
+    for (const [room, turns] of rooms) if (turns.keepUntil() < now) rooms.delete(room);
+  }
+
+  return {
+    firstGap: 0.28,
+    minGap: 0.3,
+    keep: 2,
+    reserve,
+    gap,
+    isRich: (at, gapPerReply) => gapPerReply < 0.9 && edits.count(at) < 0.4 * calls && !edits.isTight(at),
+    credit: (call, at) => limitOf(call).credit(at),
+    creditAt: (call, needs, from) => limitOf(call).creditAt(needs, from),
+    sent(call, now) {
+      forgetRooms(now);
+      limitOf(call).sent(now);
+      lastCall = now;
+      version += 1;
+    },
+    done(planned, made, sentAt, answer, now) {
+      const limit = limitOf({ ...planned, kind: made });
+      if (limit !== limitOf(planned)) {
+        limitOf(planned).done({ ok: true }, now);
+        limit.sent(sentAt);
+      }
+      limit.done(answer, now);
+      if (!answer.ok) version += 1;
+    },
+    keepUntil: () => Math.max(lastCall + STARTS_MATTER, edits.keepUntil(), begins.keepUntil(), finals.keepUntil()),
+  };
+}

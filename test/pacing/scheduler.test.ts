@@ -1,0 +1,258 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createDiscordBudget, createDiscordShared } from "../../src/pacing/discord-budget.ts";
+import { createEvenPacer } from "../../src/pacing/even.ts";
+import { createPacer, type Pacer, type Written } from "../../src/pacing/pacer.ts";
+import type { Pace, Paced, Scheduler } from "../../src/pacing/scheduler.ts";
+import { createScheduler } from "../../src/pacing/scheduler.ts";
+import { fixedCounter } from "../support/pacing/platform.ts";
+
+const ACCEPTED: Written = { answer: { ok: true }, behind: false };
+const never = new AbortController().signal;
+
+/** A reply whose calls end when the test says so. */
+function heldReply() {
+  const calls: Array<PromiseWithResolvers<Written>> = [];
+  let begun = Promise.withResolvers<void>();
+  const paced: Paced = {
+    write() {
+      const call = Promise.withResolvers<Written>();
+      calls.push(call);
+      begun.resolve();
+      return call.promise;
+    },
+  };
+  return {
+    paced,
+    calls,
+    /** Waits for the call of that number and ends it. */
+    async answer(index: number, written: Written = ACCEPTED): Promise<void> {
+      while (calls.length <= index) {
+        await begun.promise;
+        begun = Promise.withResolvers();
+      }
+      calls[index]?.resolve(written);
+    },
+  };
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms));
+}
+
+function seconds(): number {
+  return performance.now() / 1000;
+}
+
+function quick(pacerFor: (key: string) => Pacer = () => createEvenPacer({ gap: 0 })): Scheduler {
+  return createScheduler({ pacerFor, now: seconds });
+}
+
+afterEach(() => void vi.useRealTimers());
+
+describe("scheduler", () => {
+  test("writes while text grows and ends with a write that began after the end", async () => {
+    const reply = heldReply();
+    const pace = quick().join("channel", reply.paced);
+    pace.text(5);
+    expect(reply.calls).toHaveLength(1);
+    pace.text(5);
+    const ended = pace.end(never);
+    expect(reply.calls).toHaveLength(1);
+    await reply.answer(0);
+    await reply.answer(1);
+    await ended;
+    expect(reply.calls).toHaveLength(2);
+  });
+
+  test("makes the final write also when everything was shown before", async () => {
+    const reply = heldReply();
+    const pace = quick().join("channel", reply.paced);
+    pace.text(5);
+    await reply.answer(0);
+    const ended = pace.end(never);
+    await reply.answer(1);
+    await ended;
+    expect(reply.calls).toHaveLength(2);
+  });
+
+  test("goes on after the end until a write is accepted and shows everything", async () => {
+    const reply = heldReply();
+    const pace = quick().join("channel", reply.paced);
+    const ended = pace.end(never);
+    await reply.answer(0, { answer: { ok: true }, behind: true, next: "post" });
+    await reply.answer(1, { answer: { ok: false, retryAfter: 0.01 }, behind: true });
+    await reply.answer(2);
+    await ended;
+    expect(reply.calls).toHaveLength(3);
+  });
+
+  test("shares one pace among the replies of a budget and none between budgets", () => {
+    const scheduler = quick(() => createEvenPacer({ gap: 1000 }));
+    const replies = [heldReply(), heldReply(), heldReply()];
+    const keys = ["one", "one", "other"];
+    const paces = replies.map(({ paced }, index) => scheduler.join(keys[index] ?? "", paced));
+    for (const pace of paces) pace.text(1);
+    expect(replies.map(({ calls }) => calls.length)).toEqual([1, 0, 1]);
+    scheduler.close();
+  });
+
+  test("wakes by itself when the next write is due", async () => {
+    const reply = heldReply();
+    const scheduler = quick(() => createEvenPacer({ gap: 0.02 }));
+    const pace = scheduler.join("channel", reply.paced);
+    pace.text(1);
+    await reply.answer(0);
+    pace.text(1);
+    await reply.answer(1);
+    expect(reply.calls).toHaveLength(2);
+    pace.leave();
+  });
+
+  test("takes text that is reported from inside a write", async () => {
+    const reply = heldReply();
+    const joined: { pace?: Pace } = {};
+    const paced: Paced = {
+      write() {
+        if (reply.calls.length === 0) joined.pace?.text(1);
+        return reply.paced.write();
+      },
+    };
+    joined.pace = quick().join("channel", paced);
+    joined.pace.text(1);
+    expect(reply.calls).toHaveLength(1);
+    await reply.answer(0);
+    await reply.answer(1);
+    joined.pace.leave();
+  });
+
+  test("rejects an end with the reason of its signal and begins no call after that", async () => {
+    const reply = heldReply();
+    const pace = quick().join("channel", reply.paced);
+    const controller = new AbortController();
+    const ended = pace.end(controller.signal);
+    controller.abort(new Error("too late"));
+    await expect(ended).rejects.toThrow("too late");
+    reply.calls[0]?.resolve({ answer: { ok: false }, behind: true });
+    pace.text(1);
+    expect(reply.calls).toHaveLength(1);
+    await expect(pace.end(never)).rejects.toThrow(/no longer paced/);
+    await expect(pace.end(AbortSignal.abort(new Error("before")))).rejects.toThrow("before");
+  });
+
+  test("rejects the pending end of a reply that is given up", async () => {
+    const reply = heldReply();
+    const pace = quick().join("channel", reply.paced);
+    const ended = pace.end(never);
+    await expect(pace.end(never)).rejects.toThrow(/no longer paced/);
+    pace.leave();
+    await expect(ended).rejects.toThrow("given up");
+  });
+
+  test("closes: pending ends reject and nothing begins any more", async () => {
+    const reply = heldReply();
+    const scheduler = quick();
+    const pace = scheduler.join("channel", reply.paced);
+    const ended = pace.end(never);
+    scheduler.close();
+    await expect(ended).rejects.toThrow("shut down");
+    pace.text(1);
+    reply.calls[0]?.resolve(ACCEPTED);
+    expect(reply.calls).toHaveLength(1);
+  });
+
+  test("repeats a write that rejects although it should not", async () => {
+    let attempts = 0;
+    const paced: Paced = {
+      async write() {
+        attempts += 1;
+        if (attempts === 1) throw new Error("against the contract");
+        return ACCEPTED;
+      },
+    };
+    await quick().join("channel", paced).end(never);
+    expect(attempts).toBe(2);
+  });
+
+  test("keeps what was learnt about a budget from one reply to the next", async () => {
+    const opened: string[] = [];
+    const scheduler = quick((key) => {
+      opened.push(key);
+      return createEvenPacer({ gap: 0 });
+    });
+    for (let turn = 0; turn < 2; turn++) {
+      const reply = heldReply();
+      const ended = scheduler.join("channel", reply.paced).end(never);
+      await reply.answer(0);
+      await ended;
+    }
+    expect(opened).toEqual(["channel"]);
+  });
+
+  test("drops an idle budget after a minute, or when what it has learnt is over if that is later", async () => {
+    vi.useFakeTimers();
+    const opened: string[] = [];
+    const open = (key: string): Pacer => {
+      opened.push(key);
+      const pacer = createEvenPacer({ gap: 0 });
+      return key === "short" ? pacer : { ...pacer, keepUntil: () => 150 };
+    };
+    const scheduler = createScheduler({ pacerFor: open, now: () => performance.now() / 1000 });
+    const visit = (key: string) => scheduler.join(key, heldReply().paced).leave();
+    for (const minute of [0, 59, 61, 200]) {
+      await vi.advanceTimersByTimeAsync(minute * 1000 - performance.now());
+      visit("short");
+      visit("long");
+    }
+    expect(opened).toEqual(["short", "long", "short", "long"]);
+  });
+
+  test("carries the policy through real timers: never refused, everything shown", async () => {
+    vi.useFakeTimers();
+    const counter = fixedCounter(5, 5);
+    const clock = () => performance.now() / 1000;
+    const pacerFor = () => createPacer(createDiscordBudget(createDiscordShared()));
+    const scheduler = createScheduler({ pacerFor, now: clock });
+    const refused: number[] = [];
+    const run = async (tokens: number): Promise<{ arrived: number; shown: number; writes: number }> => {
+      const reply = { arrived: 0, shown: 0, writes: 0 };
+      const write = async (): Promise<Written> => {
+        const tokensSent = reply.arrived;
+        await sleep(90);
+        const verdict = counter.take(clock());
+        await sleep(90);
+        reply.writes += 1;
+        if (!verdict.ok) {
+          refused.push(clock());
+          return { answer: verdict, behind: true };
+        }
+        reply.shown = tokensSent;
+        return { answer: { ok: true, budget: verdict.headers }, behind: false };
+      };
+      const pace = scheduler.join("channel", { write });
+      for (; reply.arrived < tokens; reply.arrived++) {
+        pace.text(4);
+        await sleep(20);
+      }
+      await pace.end(never);
+      return reply;
+    };
+    const running = Promise.all([run(300), run(500), run(200)]);
+    await vi.advanceTimersByTimeAsync(120_000);
+    const replies = await running;
+    expect(refused).toEqual([]);
+    expect(replies.map(({ arrived, shown }) => shown === arrived)).toEqual([true, true, true]);
+    expect(replies.every(({ writes }) => writes > 1)).toBe(true);
+  });
+
+  test("tells the pacer the room of a reply", () => {
+    const rooms: Array<string | undefined> = [];
+    const pacer = createEvenPacer({ gap: 0 });
+    const join: Pacer["join"] = (now, room) => {
+      rooms.push(room);
+      return pacer.join(now, room);
+    };
+    const { paced } = heldReply();
+    quick(() => ({ ...pacer, join })).join("workspace", { ...paced, room: "general" });
+    expect(rooms).toEqual(["general"]);
+  });
+});
