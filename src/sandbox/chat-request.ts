@@ -11,10 +11,16 @@ const imagePart = z.strictObject({
 const text = z.union([z.string(), z.array(textPart).min(1)]);
 const name = z.string().min(1).nullish();
 
+/** With `index` and `parsed_arguments`, which SDKs leave in the calls they read from an answer. */
 const toolCall = z.strictObject({
   id: z.string().min(1),
   type: z.literal("function"),
-  function: z.strictObject({ name: z.string().min(1), arguments: z.string() }),
+  function: z.strictObject({
+    name: z.string().min(1),
+    arguments: z.string(),
+    parsed_arguments: z.unknown().optional(),
+  }),
+  index: z.int().nullish(),
 });
 
 /** Roles and their fields. What the SDKs keep of an answer and send back with it is accepted and ignored. */
@@ -32,6 +38,7 @@ const message = z.discriminatedUnion("role", [
     tool_calls: z.array(toolCall).min(1).nullish(),
     refusal: z.string().nullish(),
     annotations: z.array(z.unknown()).nullish(),
+    parsed: z.unknown().optional(),
     audio: z.null().optional(),
     function_call: z.null().optional(),
   }),
@@ -59,7 +66,8 @@ const tool = z.strictObject({
 
 const responseFormat = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("text") }),
-  z.strictObject({ type: z.literal("json_object") }),
+  // Some gateways take the schema here, and some clients send it so.
+  z.strictObject({ type: z.literal("json_object"), schema: z.record(z.string(), z.unknown()).nullish() }),
   z.strictObject({
     type: z.literal("json_schema"),
     json_schema: z.strictObject({

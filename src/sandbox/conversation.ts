@@ -8,6 +8,7 @@ import { writeProse } from "./prose.ts";
 import { answerWithSample } from "./samples.ts";
 import { fillSchema } from "./schema-values.ts";
 import { answerSmallTalk } from "./small-talk.ts";
+import { findSpokenSchema } from "./spoken-schema.ts";
 import { answerFromResults, chooseCalls } from "./tool-calls.ts";
 
 const MAX_COUNT = 10_000;
@@ -27,7 +28,7 @@ export async function converse(
   if (toolCalls.length > 0) return { content: "", toolCalls };
 
   const content = answerFromResults(request.messages) ?? directions.echo ?? seen ?? answerInWords(request, directions);
-  return { content: toFormat(request.response_format, content, directions.text), toolCalls: [] };
+  return { content: toFormat(request, content, directions.text), toolCalls: [] };
 }
 
 function answerInWords({ messages }: SandboxChatRequest, { text, head }: Directions): string {
@@ -48,10 +49,12 @@ function countTo(text: string): string | undefined {
 }
 
 /** Puts an answer into the form the request wants. An answer that is JSON already (`say: {…}`) stays as it is. */
-function toFormat(format: SandboxChatRequest["response_format"], answer: string, words: string): string {
+function toFormat(request: SandboxChatRequest, answer: string, words: string): string {
+  const { response_format: format } = request;
   if (!format || format.type === "text" || isJson(answer)) return answer;
-  if (format.type === "json_object") return JSON.stringify({ answer });
-  return JSON.stringify(fillSchema(format.json_schema.schema, { words, text: answer }));
+  const schema = format.type === "json_schema" ? format.json_schema.schema : format.schema;
+  const wanted = schema ?? findSpokenSchema(request.messages);
+  return JSON.stringify(wanted === undefined ? { answer } : fillSchema(wanted, { words, text: answer }));
 }
 
 function isJson(text: string): boolean {

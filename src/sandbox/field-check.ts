@@ -7,11 +7,11 @@ type Path = readonly PropertyKey[];
 
 /** Checks a body against a field table. Throws a 400 for the first field that breaks it. */
 export function checkFields<T extends z.ZodType>(table: T, body: unknown): z.infer<T> {
-  const result = table.safeParse(body);
+  const result = table.safeParse(body, { reportInput: true });
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   if (issue === undefined) throw new Error("The field table refused a body without saying why.");
-  throw toFieldError(issue, [], body);
+  throw toFieldError(issue, []);
 }
 
 /** A field's place as error objects write it: `messages[0].content`. */
@@ -22,21 +22,27 @@ export function toParam(path: Path): string {
   }, "");
 }
 
-function toFieldError(issue: Issue, parent: Path, body: unknown): ApiError {
+function toFieldError(issue: Issue, parent: Path): ApiError {
   const path = [...parent, ...issue.path];
   if (issue.code === "unrecognized_keys") {
     const param = toParam([...path, issue.keys[0] ?? ""]);
     return toInvalidRequest(`${param} is not a field of this request.`, "unknown_parameter", param);
   }
-  const value = valueAt(body, path);
   const param = toParam(path);
+  const value = inputOf(issue);
   if (value === undefined) {
     return toInvalidRequest(`${param} is required and was not sent.`, "missing_required_parameter", param);
   }
   const inner = issue.code === "invalid_union" ? closestBranch(issue.errors) : undefined;
-  if (inner !== undefined) return toFieldError(inner, path, body);
+  if (inner !== undefined) return toFieldError(inner, path);
   const { code, rule } = readRule(issue, value);
   return toInvalidRequest(`${param} ${rule}`, code, param);
+}
+
+/** What was sent. Of a wrong discriminator zod reports the object it stands in. */
+function inputOf(issue: Issue): unknown {
+  if (!("discriminator" in issue) || typeof issue.discriminator !== "string") return issue.input;
+  return Reflect.get(Object(issue.input), issue.discriminator);
 }
 
 /** Of the forms a field may have, the one that was meant: its own type fits and the trouble is further inside. */
@@ -80,11 +86,4 @@ function readBound(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): { 
 function withArticle(type: string): string {
   const name = type === "int" ? "integer" : type === "record" ? "object" : type;
   return `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`;
-}
-
-function valueAt(body: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (value, key) => (typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined),
-    body,
-  );
 }

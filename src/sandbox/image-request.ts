@@ -11,11 +11,20 @@ const mimeType = z
   .regex(/^image\/[a-z0-9.+-]+$/, "must be the type of a picture in lower case, such as image/png.");
 const displayName = z.string().nullish();
 
+/** Google's Python client spells these with underscores, although it writes `fileData` and `inlineData` as here. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map([
+  ["mime_type", "mimeType"],
+  ["file_uri", "fileUri"],
+  ["display_name", "displayName"],
+]);
+const fileData = z.preprocess(respell, z.strictObject({ mimeType, fileUri: z.string().min(1), displayName }));
+const inlineData = z.preprocess(respell, z.strictObject({ mimeType, data: z.string().min(1), displayName }));
+
 const part = z
   .strictObject({
     text: z.string().min(1).optional(),
-    fileData: z.strictObject({ mimeType, fileUri: z.string().min(1), displayName }).optional(),
-    inlineData: z.strictObject({ mimeType, data: z.string().min(1), displayName }).optional(),
+    fileData: fileData.optional(),
+    inlineData: inlineData.optional(),
   })
   .refine((fields) => Object.values(fields).filter((value) => value !== undefined).length === 1, {
     error: "must have exactly one of text, fileData and inlineData.",
@@ -32,6 +41,10 @@ const beyond = {
   candidateCount: z.literal(1).nullish(),
   maxOutputTokens: z.int().min(1).nullish(),
   stopSequences: z.array(z.string()).nullish(),
+  presencePenalty: z.number().min(-2).max(2).nullish(),
+  frequencyPenalty: z.number().min(-2).max(2).nullish(),
+  responseMimeType: z.literal("text/plain").nullish(),
+  thinkingConfig: z.looseObject({}).nullish(),
 };
 
 const imageRequest = z.strictObject({
@@ -113,6 +126,25 @@ function readReference({ fileData, inlineData }: z.infer<typeof part>, param: st
   }
   if (!inlineData) return [];
   return [
-    { param: `${param}.inlineData`, mimeType: inlineData.mimeType, source: { type: "inline", data: inlineData.data } },
+    {
+      param: `${param}.inlineData`,
+      mimeType: inlineData.mimeType,
+      source: { type: "inline", data: toPlainBase64(inlineData.data) },
+    },
   ];
+}
+
+/** A field that is there in both spellings keeps the other one, and is refused as unknown. */
+function respell(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const entries = Object.entries(value).map(([name, inner]) => {
+    const spelling = SPELLINGS.get(name) ?? name;
+    return [spelling in value ? name : spelling, inner];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Google's Python client writes base64 in the alphabet of URLs. */
+function toPlainBase64(data: string): string {
+  return data.replaceAll("-", "+").replaceAll("_", "/");
 }

@@ -8,7 +8,7 @@ import type { FaultName } from "./faults.ts";
 import { type Reference, readImageRequest, type SandboxImageRequest } from "./image-request.ts";
 import { readJsonBody } from "./json-body.ts";
 import { decodeBase64, fetchFile, type Picture, readPicture } from "./pictures.ts";
-import { playScript, toJsonScript } from "./script.ts";
+import { playScript, type Script, toJsonScript } from "./script.ts";
 import { applyToScript } from "./script-faults.ts";
 import { countTokens } from "./tokens.ts";
 
@@ -39,7 +39,9 @@ export const generateImage: Handler = async (exchange) => {
   const png = asked.hasImage ? await drawPicture({ ...asked, prompt, references }) : undefined;
 
   const body = toBody(model.id, asked, toParts(asked, png, fault?.name));
-  const script = toJsonScript(body, /\bslowly\b/i.test(prompt) ? SLOW_MS : 0);
+  const afterMs = /\bslowly\b/i.test(prompt) ? SLOW_MS : 0;
+  const script =
+    parameters[1] === "generateContent" ? toJsonScript(body, afterMs) : toOneEvent(body, afterMs, request.url ?? "");
   context.log.debug(
     { id: body.responseId, model: model.id, fault: fault?.name, references: references.length },
     "sandbox picture",
@@ -51,6 +53,18 @@ export const generateImage: Handler = async (exchange) => {
     signal,
   );
 };
+
+/** A picture is answered whole: who asks for a stream gets it as the only event, or without `alt=sse` in a list. */
+function toOneEvent(body: unknown, afterMs: number, url: string): Script {
+  if (!/[?&]alt=sse(?:&|$)/.test(url)) return toJsonScript([body], afterMs);
+  return {
+    contentType: "text/event-stream; charset=utf-8",
+    steps: [
+      { type: "wait", forMs: afterMs },
+      { type: "send", bytes: `data: ${JSON.stringify(body)}\n\n`, tokens: 0 },
+    ],
+  };
+}
 
 /** A reference picture, really fetched. Throws a 400 when it cannot be reached or is not of its declared type. */
 async function loadReference({ param, mimeType, source }: Reference, { context, signal }: Exchange): Promise<Picture> {

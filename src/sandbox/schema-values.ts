@@ -12,22 +12,29 @@ export interface ValueSource {
 
 /** Deeper schemas are left empty: recursive ones would never end. */
 const MAX_DEPTH = 8;
+/** What a few words of a schema can ask for has no bound: beyond so many values it gets empty ones. */
+const MAX_VALUES = 1000;
+/** So many characters count as one value more. */
+const CHARS_PER_VALUE = 1000;
 
 /**
  * A value that a JSON schema allows. Objects get what they require, and of the rest what the words plainly say.
  * Knows types, enum, const, default, anyOf, oneOf, allOf, local $ref, bounds and the usual formats; not patterns.
  */
 export function fillSchema(schema: Schema, source: ValueSource): unknown {
-  return fill(schema, "", source, { root: schema, depth: 0 });
+  return fill(schema, "", source, { root: schema, depth: 0, room: { values: MAX_VALUES } });
 }
 
 interface Place {
   root: Schema;
   depth: number;
+  /** Values that may still be made, for the whole answer together. */
+  room: { values: number };
 }
 
 function fill(given: Schema, name: string, source: ValueSource, place: Place): unknown {
   const schema = resolve(given, place);
+  place.room.values -= 1;
   if ("const" in schema) return schema["const"];
   if (Array.isArray(schema["enum"])) return pickOption(schema["enum"], source.words);
   switch (typeOf(schema)) {
@@ -45,16 +52,16 @@ function fill(given: Schema, name: string, source: ValueSource, place: Place): u
     case "null":
       return null;
     default:
-      return fillString(schema, name, source);
+      return fillString(schema, name, source, place);
   }
 }
 
-function fillObject(schema: Schema, source: ValueSource, { root, depth }: Place): Record<string, unknown> {
+function fillObject(schema: Schema, source: ValueSource, place: Place): Record<string, unknown> {
   const properties = toRecord(schema["properties"]);
   const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
-  if (depth >= MAX_DEPTH) return {};
+  if (isFull(place)) return {};
+  const inner = { ...place, depth: place.depth + 1 };
   const entries = Object.entries(properties).flatMap(([key, property]): [string, unknown][] => {
-    const inner = { root, depth: depth + 1 };
     const wanted = required.has(key) || isEvident(resolve(toRecord(property), inner), key, source.words);
     return wanted ? [[key, fill(toRecord(property), key, source, inner)]] : [];
   });
@@ -66,11 +73,11 @@ function isEvident(schema: Schema, name: string, words: string): boolean {
   return readEvidence(name, typeOf(schema), words, schema["format"]) !== undefined;
 }
 
-function fillArray(schema: Schema, name: string, source: ValueSource, { root, depth }: Place): unknown[] {
+function fillArray(schema: Schema, name: string, source: ValueSource, place: Place): unknown[] {
   const length = Math.max(typeof schema["minItems"] === "number" ? schema["minItems"] : 1, 0);
   const max = typeof schema["maxItems"] === "number" ? schema["maxItems"] : length;
-  if (depth >= MAX_DEPTH) return [];
-  const item = () => fill(toRecord(schema["items"]), name, source, { root, depth: depth + 1 });
+  if (isFull(place)) return [];
+  const item = () => fill(toRecord(schema["items"]), name, source, { ...place, depth: place.depth + 1 });
   return Array.from({ length: Math.min(length, max, 100) }, item);
 }
 
@@ -82,18 +89,25 @@ function fillNumber(schema: Schema, name: string, words: string): number {
   return typeOf(schema) === "integer" ? Math.round(value) : value;
 }
 
-function fillString(schema: Schema, name: string, { words, text }: ValueSource): string {
+function fillString(schema: Schema, name: string, { words, text }: ValueSource, { room }: Place): string {
+  if (room.values < 0) return "";
   const evidence = readEvidence(name, "string", words, schema["format"]);
   const value =
     evidence ??
     (typeof schema["default"] === "string" ? schema["default"] : (usualValue(name, schema["format"]) ?? text));
   const min = typeof schema["minLength"] === "number" ? schema["minLength"] : 0;
   const max = typeof schema["maxLength"] === "number" ? schema["maxLength"] : Number.POSITIVE_INFINITY;
-  return value.padEnd(min, ".").slice(0, max);
+  const filled = value.padEnd(Math.min(min, CHARS_PER_VALUE), ".").slice(0, max);
+  room.values -= filled.length / CHARS_PER_VALUE;
+  return filled;
+}
+
+function isFull({ depth, room }: Place): boolean {
+  return depth >= MAX_DEPTH || room.values < 0;
 }
 
 function pickOption(options: unknown[], words: string): unknown {
-  return options.find((option) => isSpoken(option, words)) ?? options[0];
+  return options.find((option) => isSpoken(option, words)) ?? options[0] ?? null;
 }
 
 function isSpoken(option: unknown, words: string): boolean {
@@ -101,21 +115,23 @@ function isSpoken(option: unknown, words: string): boolean {
 }
 
 /** Follows local references and takes the first of several forms. */
-function resolve(schema: Schema, { root, depth }: Place): Schema {
+function resolve(schema: Schema, place: Place): Schema {
+  const { root, depth } = place;
   const reference = schema["$ref"];
   if (typeof reference === "string" && depth < MAX_DEPTH) {
     const target = reference.replace(/^#\/?/, "").split("/").filter(Boolean);
-    return resolve(toRecord(target.reduce<unknown>((value, key) => toRecord(value)[key], root)), {
-      root,
-      depth: depth + 1,
-    });
+    const found = toRecord(target.reduce<unknown>((value, key) => toRecord(value)[key], root));
+    return resolve(found, { ...place, depth: depth + 1 });
   }
   const forms = schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"];
   if (!Array.isArray(forms) || depth >= MAX_DEPTH) return schema;
   const form = forms.map(toRecord).find((candidate) => candidate["type"] !== "null");
   return form === undefined
     ? schema
-    : resolve({ ...schema, anyOf: undefined, oneOf: undefined, allOf: undefined, ...form }, { root, depth: depth + 1 });
+    : resolve(
+        { ...schema, anyOf: undefined, oneOf: undefined, allOf: undefined, ...form },
+        { ...place, depth: depth + 1 },
+      );
 }
 
 function typeOf(schema: Schema): string {

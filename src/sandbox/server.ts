@@ -44,10 +44,18 @@ const ROUTES: readonly Route[] = [
   { method: "GET", pattern: /^\/healthz$/, handle: async ({ response }) => sendJson(response, { status: "ok" }) },
   { method: "GET", pattern: /^\/v1\/models$/, handle: listModels },
   { method: "POST", pattern: /^\/v1\/chat\/completions$/, handle: completeChat },
-  // Google's client calls the same method under /v1.
-  { method: "POST", pattern: /^\/v1(?:beta)?\/models\/([^/]+):generateContent$/, handle: generateImage },
+  // Google's clients call the same method under /v1, and some of them as a stream.
+  {
+    method: "POST",
+    pattern: /^\/v1(?:beta)?\/models\/([^/]+):(generateContent|streamGenerateContent)$/,
+    handle: generateImage,
+  },
   { method: "GET", pattern: /^\/v1\/models\/([^/:]+)$/, handle: showModel },
 ];
+
+/** For whoever has the version in the base URL twice, or not at all. */
+const PATHS =
+  "There are GET /v1/models, POST /v1/chat/completions and POST /v1beta/models/{model}:generateContent behind the base URL.";
 
 /** Starts the gateway of the interface with deterministic models of its own. Rejects when the address cannot be listened on. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -99,7 +107,7 @@ function findRoute({ method, url = "/" }: IncomingMessage): { handle: Handler; p
     return { handle: route.handle, parameters: (route.pattern.exec(path) ?? []).slice(1).map(decode) };
   }
   if (routes.length === 0) {
-    throw new ApiError(`There is nothing at ${method} ${path.slice(0, 200)}.`, {
+    throw new ApiError(`There is nothing at ${method} ${path.slice(0, 200)}. ${PATHS}`, {
       status: 404,
       type: "invalid_request_error",
       code: "unknown_path",

@@ -167,6 +167,16 @@ describe("chat completion request", () => {
     expect(verdict(beyond)).toBe("accepted");
   });
 
+  test("calls come back with what SDKs wrote into them while they read the answer", () => {
+    const call = { id: "a", type: "function", function: { name: "look", arguments: "{}", parsed_arguments: {} } };
+    const messages = [
+      user,
+      { role: "assistant", content: "", parsed: null, tool_calls: [{ ...call, index: 0 }] },
+      { role: "tool", content: "x", tool_call_id: "a" },
+    ];
+    expect(verdict({ messages })).toBe("accepted");
+  });
+
   test("all four roles, name, parts and an answer with its SDK fields are accepted", () => {
     const calls = [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }];
     const messages = [

@@ -214,10 +214,13 @@ describe("the @google/genai client", () => {
     expect(await sharp(png).metadata()).toMatchObject({ format: "png", width: 1360, height: 765 });
   });
 
-  test("draws from a plain string", async () => {
-    const { url } = await start();
-    const answer = await genai(url).models.generateContent({ model: "sandbox-image", contents: "a star" });
-    expect(pictureOf(answer).length).toBeGreaterThan(1000);
+  test("draws from a plain string, whole and as a stream", async () => {
+    const { models } = genai((await start()).url);
+    const asked = { model: "sandbox-image", contents: "a star" };
+    const whole = pictureOf(await models.generateContent(asked));
+    expect(whole.length).toBeGreaterThan(1000);
+    for await (const part of await models.generateContentStream(asked)) expect(pictureOf(part)).toBe(whole);
+    expect.assertions(2);
   });
 
   test("meets errors by its own class", async () => {

@@ -1,41 +1,19 @@
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import type { Sandbox } from "../../src/sandbox/server.ts";
-import { picture, post, refusalOf, serveFiles, start } from "./sandbox.ts";
-
-interface Part {
-  text?: string;
-  inlineData?: { mimeType: string; data: string };
-  inline_data?: { mime_type: string; data: string };
-}
-
-const WORDS = { text: "a red house" };
-
-function draw(
-  sandbox: Sandbox,
-  parts: unknown[] = [WORDS],
-  generationConfig?: unknown,
-  model = "sandbox-image",
-): Promise<Response> {
-  return post(`${sandbox.url}/v1beta/models/${model}:generateContent`, { contents: [{ parts }], generationConfig });
-}
-
-async function partsOf(response: Promise<Response>): Promise<Part[]> {
-  const answer = await response;
-  expect(answer.status).toBe(200);
-  const body = (await answer.json()) as { candidates: [{ content: { parts: Part[] } }] };
-  return body.candidates[0].content.parts;
-}
-
-async function pngOf(response: Promise<Response>): Promise<Buffer> {
-  const part = (await partsOf(response)).find(({ inlineData }) => inlineData !== undefined);
-  return Buffer.from(part?.inlineData?.data ?? "", "base64");
-}
-
-const file = (mimeType: string, fileUri: string) => ({ fileData: { mimeType, fileUri } });
-const inline = (bytes: Buffer, mimeType = "image/png") => ({
-  inlineData: { mimeType, data: bytes.toString("base64") },
-});
+import {
+  draw,
+  file,
+  inline,
+  type Part,
+  partsOf,
+  picture,
+  pngOf,
+  post,
+  refusalOf,
+  serveFiles,
+  start,
+  WORDS,
+} from "./sandbox.ts";
 
 function near(color: number[], wanted: number[]): boolean {
   return color.every((value, index) => Math.abs(value - (wanted[index] ?? 0)) < 12);
@@ -102,72 +80,22 @@ describe("image generation", () => {
     expect((await post(`${sandbox.url}/v1/models/sandbox-image:generateContent`, body)).status).toBe(200);
   });
 
-  test.each<[string, unknown, string, string]>([
-    ["contents is required", {}, "missing_required_parameter", "contents"],
-    ["contents is an array", { contents: {} }, "invalid_type", "contents"],
-    ["contents is not empty", { contents: [] }, "empty_array", "contents"],
-    ["parts is required", { contents: [{}] }, "missing_required_parameter", "contents[0].parts"],
-    [
-      "a text is required",
-      { contents: [{ parts: [file("image/png", "https://x.example/a")] }] },
-      "missing_required_parameter",
-      "contents[0].parts",
-    ],
-    ["text is a string", { contents: [{ parts: [{ text: 5 }] }] }, "invalid_type", "contents[0].parts[0].text"],
-    [
-      "a part is one thing",
-      { contents: [{ parts: [{ ...WORDS, ...file("image/png", "https://x.example/a") }] }] },
-      "invalid_value",
-      "contents[0].parts[0]",
-    ],
-    ["a part is something", { contents: [{ parts: [{}] }] }, "invalid_value", "contents[0].parts[0]"],
-    [
-      "a part's fields are known",
-      { contents: [{ parts: [{ file_data: {} }] }] },
-      "unknown_parameter",
-      "contents[0].parts[0].file_data",
-    ],
-    [
-      "mimeType is required",
-      { contents: [{ parts: [WORDS, { fileData: { fileUri: "https://x.example" } }] }] },
-      "missing_required_parameter",
-      "contents[0].parts[1].fileData.mimeType",
-    ],
-    [
-      "mimeType is a picture's",
-      { contents: [{ parts: [WORDS, file("text/html", "https://x.example")] }] },
-      "invalid_value",
-      "contents[0].parts[1].fileData.mimeType",
-    ],
-    [
-      "fileUri is required",
-      { contents: [{ parts: [WORDS, { fileData: { mimeType: "image/png" } }] }] },
-      "missing_required_parameter",
-      "contents[0].parts[1].fileData.fileUri",
-    ],
-    ["role is user or model", { contents: [{ role: "system", parts: [WORDS] }] }, "invalid_value", "contents[0].role"],
-    ["unknown fields are named", { contents: [{ parts: [WORDS] }], prompt: "x" }, "unknown_parameter", "prompt"],
-  ])("%s", async (_rule, body, code, param) => {
+  test("answers a request for a stream with one event, or without alt=sse with a list of one", async () => {
     const sandbox = await start();
-    const refusal = await refusalOf(post(`${sandbox.url}/v1beta/models/sandbox-image:generateContent`, body));
-    expect(refusal).toMatchObject({ status: 400, type: "invalid_request_error", code, param });
-  });
-
-  test.each<[string, unknown, string]>([
-    [
-      "responseModalities holds TEXT and IMAGE only",
-      { responseModalities: ["AUDIO"] },
-      "generationConfig.responseModalities[0]",
-    ],
-    ["responseModalities is an array", { responseModalities: "IMAGE" }, "generationConfig.responseModalities"],
-    ["responseModalities is not empty", { responseModalities: [] }, "generationConfig.responseModalities"],
-    ["aspectRatio is a known one", { imageConfig: { aspectRatio: "7:1" } }, "generationConfig.imageConfig.aspectRatio"],
-    ["imageSize is upper case", { imageConfig: { imageSize: "1k" } }, "generationConfig.imageConfig.imageSize"],
-    ["imageSize is a known one", { imageConfig: { imageSize: "8K" } }, "generationConfig.imageConfig.imageSize"],
-    ["one candidate only", { candidateCount: 2 }, "generationConfig.candidateCount"],
-  ])("%s", async (_rule, config, param) => {
-    const sandbox = await start();
-    expect(await refusalOf(draw(sandbox, [WORDS], config))).toMatchObject({ status: 400, param });
+    const body = { contents: [{ parts: [WORDS] }] };
+    for (const version of ["v1", "v1beta"]) {
+      const url = `${sandbox.url}/${version}/models/sandbox-image:streamGenerateContent`;
+      const stream = await post(`${url}?alt=sse`, body);
+      expect(stream.headers.get("content-type")).toMatch(/^text\/event-stream/);
+      const [, json = ""] = /^data: ([^\n]+)\n\n$/.exec(await stream.text()) ?? [];
+      const list = await post(url, body);
+      expect(list.headers.get("content-type")).toMatch(/^application\/json/);
+      const whole = await (await post(url.replace("streamG", "g"), body)).json();
+      const answer = { ...(whole as object), responseId: expect.any(String) };
+      expect([JSON.parse(json), await list.json()]).toEqual([answer, [answer]]);
+    }
+    const url = `${sandbox.url}/v1beta/models/gone:streamGenerateContent?alt=sse`;
+    expect(await refusalOf(post(url, body))).toMatchObject({ status: 404, code: "model_not_found" });
   });
 
   test("fileUri must be reachable from the public network, and mimeType must match the bytes", async () => {
@@ -198,14 +126,6 @@ describe("image generation", () => {
       code: "mime_type_mismatch",
       param: "contents[0].parts[1].inlineData.mimeType",
     });
-  });
-
-  test("at most 16 references are taken", async () => {
-    const sandbox = await start();
-    const part = inline(await picture("red"));
-    expect((await draw(sandbox, [WORDS, ...Array.from({ length: 16 }, () => part)])).status).toBe(200);
-    const refusal = await refusalOf(draw(sandbox, [WORDS, ...Array.from({ length: 17 }, () => part)]));
-    expect(refusal).toMatchObject({ status: 400, code: "array_above_max_length" });
   });
 
   test("rate limit: 429 in the interface's form", async () => {

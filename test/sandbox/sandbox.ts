@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import sharp from "sharp";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { ErrorBody } from "../../src/sandbox/errors.ts";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/server.ts";
 import { silent } from "../support/log.ts";
@@ -121,3 +121,37 @@ export async function serveFiles(files: Record<string, Buffer>): Promise<string>
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+export interface Part {
+  text?: string;
+  inlineData?: { mimeType: string; data: string };
+  inline_data?: { mime_type: string; data: string };
+}
+
+export const WORDS = { text: "a red house" };
+
+export function draw(
+  sandbox: Sandbox,
+  parts: unknown[] = [WORDS],
+  generationConfig?: unknown,
+  model = "sandbox-image",
+): Promise<Response> {
+  return post(`${sandbox.url}/v1beta/models/${model}:generateContent`, { contents: [{ parts }], generationConfig });
+}
+
+export async function partsOf(response: Promise<Response>): Promise<Part[]> {
+  const answer = await response;
+  expect(answer.status).toBe(200);
+  const body = (await answer.json()) as { candidates: [{ content: { parts: Part[] } }] };
+  return body.candidates[0].content.parts;
+}
+
+export async function pngOf(response: Promise<Response>): Promise<Buffer> {
+  const part = (await partsOf(response)).find(({ inlineData }) => inlineData !== undefined);
+  return Buffer.from(part?.inlineData?.data ?? "", "base64");
+}
+
+export const file = (mimeType: string, fileUri: string) => ({ fileData: { mimeType, fileUri } });
+export const inline = (bytes: Buffer, mimeType = "image/png") => ({
+  inlineData: { mimeType, data: bytes.toString("base64") },
+});

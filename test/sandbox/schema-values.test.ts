@@ -29,6 +29,7 @@ describe("fillSchema", () => {
     [{ anyOf: [{ type: "null" }, { type: "integer" }] }, "8", 8],
     [{ type: "array", items: { type: "integer" }, minItems: 2 }, "", [1, 1]],
     [{ type: "array", items: { type: "string" }, maxItems: 0 }, "", []],
+    [{ enum: [] }, "", null],
   ])("fills %j from %j", (schema, words, expected) => expect(fill(schema, words)).toEqual(expected));
 
   test("fills what is required, and of the rest what the words plainly say", () => {
@@ -51,6 +52,16 @@ describe("fillSchema", () => {
     expect(filled).toMatchObject({ name: "the answer", next: { name: "the answer", next: { name: "the answer" } } });
     expect(JSON.stringify(filled).length).toBeLessThan(1000);
     expect(fill({ $ref: "#" })).toEqual("the answer");
+  });
+
+  test("stays small, whatever a schema asks for", () => {
+    const deep = Array.from({ length: 7 }).reduce<object>((items) => ({ type: "array", minItems: 100, items }), {});
+    const wide = object(Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`p${at}`, { $ref: "#" }])));
+    const long = { type: "array", minItems: 100, items: { type: "string", minLength: 1e12 } };
+    const texts = Array.from({ length: 3000 }, (_, at) => [`t${at}`, { type: "string", minLength: 1000 }]);
+    const broad = object(Object.fromEntries(texts));
+    for (const schema of [deep, wide, long, broad])
+      expect(JSON.stringify(fill({ ...schema })).length).toBeLessThan(1e6);
   });
 
   test("a field called like a part of a regular expression does no harm", () => {

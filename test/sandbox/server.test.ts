@@ -13,12 +13,15 @@ describe("sandbox server", () => {
     expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
   });
 
-  test("answers an unknown path with 404 and the error object", async () => {
+  test("answers an unknown path with 404, the error object and the paths there are", async () => {
     const sandbox = await start();
-    for (const path of ["/", "/v1", "/v2/models", "/v1/chat/completions/", "/v1/models/a/b"]) {
+    for (const path of ["/", "/v1", "/v2/models", "/v1/chat/completions/", "/v1/models/a/b", "/chat/completions"]) {
       expect(await refusalOf(fetch(sandbox.url + path))).toMatchObject({
         status: 404,
         code: "unknown_path",
+        message: expect.stringMatching(
+          /^There is nothing at GET \/.*\/v1\/models, .*\/v1\/chat\/completions .*:generateContent/,
+        ),
         param: null,
       });
     }

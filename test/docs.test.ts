@@ -1,0 +1,67 @@
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { FAULTS } from "../src/sandbox/faults.ts";
+import { describeAccounts } from "../src/sandbox/models.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const page = readFileSync(`${root}docs/gateway.md`, "utf8");
+
+interface NamedTest {
+  path: string;
+  name: string;
+}
+
+/** The rows below the heading of the rules, each with the tests that its two cells name. */
+function readRules(markdown: string): { rule: string; server: NamedTest[]; client: NamedTest[] }[] {
+  const table = markdown.slice(markdown.indexOf("| rule | server-side"));
+  return Array.from(table.matchAll(/^\| (?!rule |-)(.+?) \| (.+?) \| (.+?) \|$/gm), ([, rule, server, client]) => ({
+    rule: rule ?? "",
+    server: readTests(server ?? "", "test/sandbox"),
+    client: client === "server only" ? [] : readTests(client ?? "", "test/gateway"),
+  }));
+}
+
+function readTests(cell: string, folder: string): NamedTest[] {
+  return cell.split("<br>").map((entry) => {
+    const [, file, name] = /^`([\w-]+)` (.+)$/.exec(entry) ?? [];
+    if (file === undefined || name === undefined) throw new Error(`The table names no test in: ${entry}`);
+    return { path: `${folder}/${file}.test.ts`, name };
+  });
+}
+
+/** A test's name stands as a literal behind `test(`, behind `test.each(…)(`, or first in a row of a table of cases. */
+function hasTest({ path, name }: NamedTest): boolean {
+  if (!existsSync(root + path)) return false;
+  const code = readFileSync(root + path, "utf8");
+  const literal = JSON.stringify(name).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(`(?:\\btest\\(|\\)\\(|\\[)\\s*${literal}`).test(code);
+}
+
+describe("docs/gateway.md", () => {
+  const rules = readRules(page);
+
+  test("names only tests that exist", () => {
+    const named = rules.flatMap(({ server, client }) => [...server, ...client]);
+    expect(named.filter((entry) => !hasTest(entry)).map(({ path, name }) => `${path}: ${name}`)).toEqual([]);
+  });
+
+  test("has a row for every rule, each with a test of the sandbox", () => {
+    expect(rules.length).toBeGreaterThan(50);
+    expect(rules.filter(({ server }) => server.length === 0)).toEqual([]);
+    expect(new Set(rules.map(({ rule }) => rule)).size).toBe(rules.length);
+  });
+
+  test("knows a test that does not exist", () => {
+    const path = "test/docs.test.ts";
+    expect(hasTest({ path, name: "names only tests that exist" })).toBe(true);
+    expect(hasTest({ path, name: "docs/gateway.md" })).toBe(false);
+    expect(hasTest({ path: "test/gone.test.ts", name: "names only tests that exist" })).toBe(false);
+  });
+
+  test("names every fault, every key and every model", () => {
+    for (const name of Object.keys(FAULTS)) expect(page).toContain(`\`${name}\``);
+    const words = describeAccounts().flatMap((line) => line.match(/sk-[\w-]+|sandbox-\w+/g) ?? []);
+    for (const word of words) expect(page).toContain(word);
+  });
+});

@@ -1,0 +1,236 @@
+/** The interface's rules, each of them between this client and the sandbox, over a real connection. */
+import { pino } from "pino";
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import {
+  type AssistantMessage,
+  applyDelta,
+  type ChatMessage,
+  type ChatRequest,
+  type ToolDefinition,
+} from "../../src/gateway/chunks.ts";
+import type { Gateway, GatewayOptions } from "../../src/gateway/client.ts";
+import type { SandboxOptions } from "../../src/sandbox/server.ts";
+import { dataUrl, picture, serveFiles, start } from "../sandbox/sandbox.ts";
+import { connect, failureOf, open, readAnswer } from "../support/gateway-client.ts";
+
+const TIME: ToolDefinition = {
+  type: "function",
+  function: {
+    name: "current_time",
+    description: "The time in a zone.",
+    parameters: { type: "object", properties: { zone: { type: "string" } }, required: ["zone"] },
+  },
+};
+
+async function meet(client: Partial<GatewayOptions> = {}, server: Partial<SandboxOptions> = {}): Promise<Gateway> {
+  const { url } = await start(server);
+  return connect(url, { apiKey: "sk-sandbox-all", ...client });
+}
+
+function say(content: string, fields: Partial<ChatRequest> = {}): ChatRequest {
+  return { model: "sandbox-chat", messages: [{ role: "user", content }], ...fields };
+}
+
+/** Content and finish_reason of a whole answer. */
+async function answerOf(gateway: Gateway, request: ChatRequest): Promise<[string | undefined, unknown]> {
+  const { choices } = await gateway.completeChat(request, open);
+  return [choices[0]?.message.content, choices[0]?.finish_reason];
+}
+
+describe("the client and the sandbox", () => {
+  test.each([
+    ["sk-sandbox-all", ["sandbox-chat", "sandbox-text", "sandbox-image"]],
+    ["sk-sandbox-chat", ["sandbox-chat", "sandbox-text"]],
+  ])("list the models of %s", async (apiKey, ids) => {
+    expect(await (await meet({ apiKey })).listModels(open)).toEqual(ids);
+  });
+
+  test("agree on all thirteen fields and four roles", async () => {
+    const call = { id: "a", type: "function" as const, function: { name: "current_time", arguments: "{}" } };
+    const messages: ChatMessage[] = [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: [{ type: "text", text: "What time is it?" }], name: "Ada" },
+      { role: "assistant", content: "", tool_calls: [call] },
+      { role: "tool", content: "noon", tool_call_id: "a" },
+      { role: "assistant", content: "It is noon." },
+      { role: "user", content: "say: thanks", name: "Ada" },
+    ];
+    const request: ChatRequest = {
+      model: "sandbox-chat",
+      messages,
+      temperature: 2,
+      top_p: 0,
+      max_tokens: 50,
+      stop: ["END"],
+      presence_penalty: -2,
+      frequency_penalty: 2,
+      response_format: { type: "text" },
+      tools: [TIME],
+      tool_choice: "auto",
+      user: "u_1",
+    };
+    const gateway = await meet();
+    expect(await answerOf(gateway, request)).toEqual(["thanks", "stop"]);
+    expect(await readAnswer(gateway.streamChat(request, open))).toMatchObject({ text: "thanks", error: undefined });
+  });
+
+  test("agree on the whole answer: id, model, role, content, usage", async () => {
+    expect(await (await meet()).completeChat(say("say: 日本語"), open)).toEqual({
+      id: expect.stringMatching(/^chatcmpl-/),
+      object: "chat.completion",
+      created: expect.any(Number),
+      model: "sandbox-chat",
+      choices: [{ index: 0, message: { role: "assistant", content: "日本語" }, finish_reason: "stop" }],
+      usage: {
+        prompt_tokens: expect.any(Number),
+        completion_tokens: expect.any(Number),
+        total_tokens: expect.any(Number),
+      },
+    });
+  });
+
+  test("agree on the order of a stream", async () => {
+    const { chunks, text, error } = await readAnswer((await meet()).streamChat(say("say: one two 三 four"), open));
+    expect([text, error]).toEqual(["one two 三 four", undefined]);
+    const choices = chunks.map((chunk) => chunk.choices[0]);
+    expect(choices[0]?.delta).toEqual({ role: "assistant", content: "" });
+    expect(choices.at(-1)).toMatchObject({ delta: {}, finish_reason: "stop" });
+    expect(new Set(chunks.map(({ id, object }) => `${id} ${object}`)).size).toBe(1);
+  });
+
+  test("end a text at stop, at max_tokens and in the form that is asked for", async () => {
+    const gateway = await meet();
+    expect(await answerOf(gateway, say("count to 9", { stop: "\n4" }))).toEqual(["1\n2\n3", "stop"]);
+    expect((await answerOf(gateway, say("write 90 words", { max_tokens: 5 })))[1]).toBe("length");
+    const [json] = await answerOf(gateway, say("say: yes", { response_format: { type: "json_object" } }));
+    expect(JSON.parse(json ?? "")).toEqual({ answer: "yes" });
+  });
+
+  test("carry several tool calls there and their results back", async () => {
+    const gateway = await meet();
+    const asked = say("What time is it in Tokyo and in Paris?", { tools: [TIME], tool_choice: "auto" });
+    let answer: AssistantMessage = { role: "assistant", content: "" };
+    for await (const { choices } of gateway.streamChat(asked, open)) {
+      if (choices[0] !== undefined) answer = applyDelta(answer, choices[0].delta);
+    }
+    const calls = answer.tool_calls ?? [];
+    expect(calls.map((call) => call.function.arguments)).toEqual(['{"zone":"Asia/Tokyo"}', '{"zone":"Europe/Paris"}']);
+    const results = calls.map(({ id }, index) => ({
+      role: "tool" as const,
+      content: `result ${index}`,
+      tool_call_id: id,
+    }));
+    const [text] = await answerOf(gateway, { ...asked, messages: [...asked.messages, answer, ...results] });
+    expect(text).toMatch(/result 0[\s\S]*result 1/);
+  });
+
+  test("show the model a picture", async () => {
+    const url = dataUrl(await picture("#2d5ac8", 12, 34));
+    const content = [
+      { type: "text" as const, text: "What do you see?" },
+      { type: "image_url" as const, image_url: { url } },
+    ];
+    const request: ChatRequest = { model: "sandbox-chat", messages: [{ role: "user", content }] };
+    expect((await answerOf(await meet(), request))[0]).toContain("12 × 34 pixels, mostly blue");
+  });
+
+  test.each<[number, string, string, string, Partial<ChatRequest>]>([
+    [401, "sk-unknown", "unauthorized", "invalid_api_key", {}],
+    [400, "sk-sandbox-chat", "rejected", "unsupported_feature", { model: "sandbox-text", tools: [TIME] }],
+    [403, "sk-sandbox-chat", "unauthorized", "model_not_permitted", { model: "sandbox-image" }],
+    [404, "sk-sandbox-all", "rejected", "model_not_found", { model: "gone" }],
+  ])("agree on the error object of a %i", async (status, apiKey, kind, code, fields) => {
+    const failure = await failureOf((await meet({ apiKey })).completeChat(say("hi", fields), open));
+    expect(failure).toMatchObject({ status, kind, code });
+    expect(failure.type).toMatch(/_error$/);
+    expect(failure.message).not.toContain(apiKey);
+  });
+
+  test("agree on the rate limit, which names the model and the wait", async () => {
+    const gateway = await meet({}, { requestsPerMinute: 1 });
+    await gateway.completeChat(say("hi"), open);
+    const failure = await failureOf(gateway.completeChat(say("hi"), open));
+    expect(failure).toMatchObject({
+      kind: "rate-limited",
+      status: 429,
+      type: "rate_limit_error",
+      code: "rate_limit_exceeded",
+      message: expect.stringContaining("sandbox-chat"),
+      retryAfterMs: expect.toSatisfy((waitMs: number) => waitMs > 0 && waitMs <= 60_000),
+    });
+    expect(failure.param).toBeUndefined();
+  });
+
+  test("get over a rate limit that passes", async () => {
+    const gateway = await meet();
+    expect(await answerOf(gateway, say("say: later", { model: "sandbox-chat:429-once=1" }))).toEqual(["later", "stop"]);
+  });
+
+  test("both stop when the caller leaves", async () => {
+    const begun = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    const write = (line: string) => {
+      if (line.includes("sandbox completion")) begun.resolve();
+      if (line.includes("the caller left")) left.resolve();
+    };
+    const gateway = await meet({}, { log: pino({ level: "debug" }, { write }) });
+    const leave = new AbortController();
+    const request = say("count to 9000", { model: "sandbox-chat:speed=1" });
+    const reading = readAnswer(gateway.streamChat(request, leave.signal));
+    await begun.promise;
+    leave.abort(new Error("nobody reads this"));
+    await left.promise;
+    expect((await reading).error).toMatchObject({ message: "nobody reads this" });
+  });
+});
+
+describe("pictures between the client and the sandbox", () => {
+  const draw = (gateway: Gateway, fields = {}) =>
+    gateway.generateImage({ model: "sandbox-image", prompt: "a red house", ...fields }, open);
+
+  test("are drawn from words, square and 1K where nothing else is asked for", async () => {
+    const { bytes, mimeType, text } = await draw(await meet());
+    expect([mimeType, text]).toEqual(["image/png", expect.stringContaining("from your words")]);
+    expect(await sharp(bytes).metadata()).toMatchObject({ width: 1024, height: 1024 });
+  });
+
+  test("are drawn from references, in the ratio and size that are asked for", async () => {
+    const origin = await serveFiles({
+      "/a": await picture("red", 9, 9),
+      "/b": await picture("blue", 9, 9, "jpeg"),
+    });
+    const gateway = await meet({}, { trustedFileOrigins: [origin] });
+    const references = [
+      { mimeType: "image/png", fileUri: `${origin}/a` },
+      { mimeType: "image/jpeg", fileUri: `${origin}/b` },
+    ];
+    const { bytes, text } = await draw(gateway, { references, aspectRatio: "16:9", imageSize: "1K" });
+    expect(text).toContain("2 reference pictures");
+    expect(await sharp(bytes).metadata()).toMatchObject({ width: 1360, height: 765 });
+  });
+
+  test("are refused when a reference is not public or not of its type", async () => {
+    const origin = await serveFiles({ "/a": await picture("red", 9, 9) });
+    const gateway = await meet({}, { trustedFileOrigins: [origin] });
+    const refused = (mimeType: string, fileUri: string) =>
+      failureOf(draw(gateway, { references: [{ mimeType, fileUri }] }));
+    expect(await refused("image/jpeg", `${origin}/a`)).toMatchObject({ kind: "rejected", code: "mime_type_mismatch" });
+    expect(await refused("image/png", "http://127.0.0.1:9/a")).toMatchObject({ code: "file_not_reachable" });
+  });
+
+  test("come with the key in the vendor's header where a Bearer is answered with 401", async () => {
+    const key = { apiKey: "sk-sandbox-header" };
+    expect(await failureOf(draw(await meet(key)))).toMatchObject({ kind: "unauthorized", status: 401 });
+    const { bytes } = await draw(await meet({ ...key, imageKeyHeader: "x-sandbox-api-key" }));
+    expect(bytes.length).toBeGreaterThan(1000);
+  });
+
+  test("are found in the other spelling, and missed where there is none", async () => {
+    const gateway = await meet();
+    expect((await draw(gateway, { model: "sandbox-image:snake-case" })).mimeType).toBe("image/png");
+    expect((await failureOf(draw(gateway, { model: "sandbox-image:no-image" }))).kind).toMatch(
+      /^(malformed|rejected)$/,
+    );
+  });
+});
