@@ -1,0 +1,61 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+interface Bench {
+  /** A program of its own, so that none measures what another one left in memory. */
+  url: string;
+  measures: string;
+}
+
+const BENCHES = new Map<string, Bench>([
+  [
+    "sse",
+    {
+      url: import.meta.resolve("./sse.ts"),
+      measures: "the gateway client's CPU per chunk and memory per stream, beside a bare socket and other clients",
+    },
+  ],
+  [
+    "history",
+    {
+      url: import.meta.resolve("./history.ts"),
+      measures: "bytes and time per appended message in short and long conversations, on SQLite and Redis",
+    },
+  ],
+  [
+    "pacing",
+    {
+      url: import.meta.resolve("./pacing.ts"),
+      measures: "how far a growing reply is behind the model, beside plain timers, in virtual time",
+    },
+  ],
+  [
+    "start",
+    {
+      url: import.meta.resolve("./start.ts"),
+      measures: "time from npm start to a service that answers",
+    },
+  ],
+]);
+
+/** Above what each bench allows itself. */
+const LIMIT_MS = 120_000;
+
+function main(name: string | undefined): number {
+  if (name === undefined) {
+    const lines = [...BENCHES].map(([name, { measures }]) => `  ${name.padEnd(8)} ${measures}`);
+    process.stdout.write(`${["npm run bench -- NAME, where NAME is one of", ...lines].join("\n")}\n`);
+    return 0;
+  }
+  const bench = BENCHES.get(name);
+  if (bench === undefined) {
+    process.stderr.write(`There is no bench "${name}"; there are ${[...BENCHES.keys()].join(", ")}.\n`);
+    return 1;
+  }
+  const args = ["--disable-warning=ExperimentalWarning", fileURLToPath(bench.url)];
+  const { status, error } = spawnSync(process.execPath, args, { stdio: "inherit", timeout: LIMIT_MS });
+  if (error !== undefined) process.stderr.write(`The bench "${name}" was stopped: ${error.message}\n`);
+  return status ?? 1;
+}
+
+process.exitCode = main(process.argv[2]);

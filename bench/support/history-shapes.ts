@@ -1,0 +1,63 @@
+import type { Keyv } from "keyv";
+import { createHistory, type HistoryEntry } from "../../src/history.ts";
+import { log, type MeasuredStore } from "./history-stores.ts";
+
+/** One conversation of a certain length, in one way of storing it. */
+export interface StoredConversation {
+  append(): Promise<void>;
+  /** Takes back what `append` added: the conversation is as long as before. */
+  undo(): Promise<void>;
+}
+
+export type CreateConversation = (store: MeasuredStore, messages: number) => Promise<StoredConversation>;
+
+const TTL_MS = 24 * 60 * 60 * 1_000;
+const AT_MS = Date.now();
+export const MESSAGE_CHARS = 800;
+/** Ids have one length, so that a long conversation's own bytes are no more than a short one's. */
+const ID_DIGITS = 6;
+
+/** As Palaver does it: a key for each message. */
+async function createHistoryConversation(store: MeasuredStore, messages: number): Promise<StoredConversation> {
+  const history = createHistory({ open: store.open, ttlMs: TTL_MS, log, now: Date.now });
+  const conversationId = toId(messages);
+  await store.fill(async () => {
+    for (let index = 0; index < messages; index++) await history.append(conversationId, toEntry(messages, index));
+  });
+  return {
+    append: () => history.append(conversationId, toEntry(messages, messages)),
+    undo: async () => void (await history.remove(toEntry(messages, messages).id)),
+  };
+}
+
+/** As it is done most often: the conversation as one value, read, changed and written back. */
+async function createArrayConversation(store: MeasuredStore, messages: number): Promise<StoredConversation> {
+  const keyv: Keyv<HistoryEntry[]> = store.open("bench-array");
+  const key = String(messages);
+  const entries = Array.from({ length: messages }, (_, index) => toEntry(messages, index));
+  const undo = () => store.fill(async () => void (await keyv.set(key, entries, TTL_MS)));
+  await undo();
+  return {
+    async append() {
+      const known = (await keyv.get(key)) ?? [];
+      await keyv.set(key, [...known, toEntry(messages, messages)], TTL_MS);
+    },
+    undo,
+  };
+}
+
+function toEntry(messages: number, index: number): HistoryEntry {
+  const author = { platform: "bench", id: "U1", name: "Ada" };
+  const content = `${toId(index)} `.padEnd(MESSAGE_CHARS, "what people say ");
+  return { id: `${toId(messages)}-${toId(index)}`, at: AT_MS, author, messages: [{ role: "user", content }] };
+}
+
+function toId(number: number): string {
+  return String(number).padStart(ID_DIGITS, "0");
+}
+
+/** By the name in the table; the first is what the others are compared with. */
+export const SHAPES: ReadonlyMap<string, CreateConversation> = new Map([
+  ["a key per message", createHistoryConversation],
+  ["whole array", createArrayConversation],
+]);

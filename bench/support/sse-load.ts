@@ -1,0 +1,47 @@
+/** The load that both ends of the `sse` bench agree on. */
+export const STREAMS = 1_000;
+export const CHUNKS_PER_SECOND = 20;
+export const MEASURED_CHUNKS = 25;
+/**
+ * Chunks of each stream before the measuring begins. They come faster; meanwhile the runtime makes machine code of
+ * the hot paths, as it has in a service that is up for a minute.
+ */
+const WARM_CHUNKS = 60;
+const WARM_CHUNKS_PER_SECOND = 40;
+/** A client that fell behind in the warm-up has caught up after these. */
+const SETTLING_CHUNKS = 8;
+/** The end of a stream is not measured either. */
+const TRAILING_CHUNKS = 3;
+
+export const CHUNKS_BEFORE: number = WARM_CHUNKS + SETTLING_CHUNKS;
+export const CHUNKS: number = CHUNKS_BEFORE + MEASURED_CHUNKS + TRAILING_CHUNKS;
+
+/** Chunks that a stream is to have by then, with fractions. */
+export function countDue(elapsedMs: number): number {
+  const warmMs = (WARM_CHUNKS * 1_000) / WARM_CHUNKS_PER_SECOND;
+  if (elapsedMs < warmMs) return (elapsedMs * WARM_CHUNKS_PER_SECOND) / 1_000;
+  return Math.min(CHUNKS, WARM_CHUNKS + ((elapsedMs - warmMs) * CHUNKS_PER_SECOND) / 1_000);
+}
+
+const CHUNK_BYTES = 270;
+
+/** One event as a gateway writes it, padded to the size that is usual with hosted models. */
+export const CHUNK_EVENT = toEvent({ content: " word" }, null, CHUNK_BYTES);
+export const FIRST_EVENT = toEvent({ role: "assistant", content: "" }, null, CHUNK_BYTES);
+export const LAST_EVENT = toEvent({}, "stop", CHUNK_BYTES);
+
+/** What a socket sees of an event: the framing of HTTP/1.1 is part of every chunk. */
+export const CHUNK_FRAME = toFrame(CHUNK_EVENT);
+
+export function toFrame(event: string): Buffer {
+  return Buffer.from(`${Buffer.byteLength(event).toString(16)}\r\n${event}\r\n`);
+}
+
+function toEvent(delta: object, finishReason: string | null, sizeBytes: number): string {
+  const write = (fingerprint: string): string => {
+    const choices = [{ index: 0, delta, finish_reason: finishReason }];
+    const chunk = { id: "chatcmpl-9f2b7c41d0", object: "chat.completion.chunk", created: 1_800_000_000 };
+    return `data: ${JSON.stringify({ ...chunk, model: "bench-model", system_fingerprint: fingerprint, choices })}\n\n`;
+  };
+  return write("f".repeat(sizeBytes - write("").length));
+}
