@@ -1,0 +1,138 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Arguments, readArguments } from "./arguments.ts";
+import type { Core } from "./core.ts";
+import type { Fault, Faults } from "./faults.ts";
+import { type Methods, needScope } from "./method.ts";
+import { createRateLimiter } from "./rate-limiter.ts";
+import { SlackRefusal } from "./refusal.ts";
+import { createTokens } from "./tokens.ts";
+import type { Json, Workspace } from "./world.ts";
+
+/** One call as it came and was answered. Tokens are not kept. */
+export interface ApiRequest {
+  method: string;
+  args: Json;
+  workspaceId: string | undefined;
+  atMs: number;
+  /** HTTP status; 0 when the connection was cut. */
+  status: number;
+  /** `error` of the answer. */
+  error: string | undefined;
+  headers: IncomingMessage["headers"];
+}
+
+export type Streaming = "on" | "unknown_method" | "http404";
+
+export interface ApiDeps {
+  core: Core;
+  methods: Methods;
+  faults: Faults;
+  streaming(): Streaming;
+}
+
+interface Answer {
+  status: number;
+  body: Json;
+  headers: Record<string, string>;
+}
+
+const STREAM_METHODS = /^chat\.(start|append|stop)Stream$/;
+
+/** The Web API: token, limits, scopes and arguments are judged in this order. */
+export function createApi({ core, methods, faults, streaming }: ApiDeps) {
+  const { clock, changes, limits, violations } = core;
+  const requests: ApiRequest[] = [];
+  const limiter = createRateLimiter(limits, clock.now);
+  const tokens = createTokens(core);
+
+  async function call(name: string, args: Arguments, token: string | undefined): Promise<Answer> {
+    const method = methods[name];
+    const isMissing = streaming() === "unknown_method" && STREAM_METHODS.test(name);
+    if (method === undefined || isMissing) return refused("unknown_method", { req_method: name });
+    try {
+      const workspace = tokens.workspaceOf(token, method.token, name);
+      const waitS = limiter.take(name, workspace.id, args.text("channel"));
+      if (waitS !== undefined) return limited(name, workspace, waitS);
+      needScope(workspace, ...method.scopes);
+      const result = await method.run(args, { workspace });
+      const headers = { "x-oauth-scopes": [...workspace.scopes].join(",") };
+      return { status: 200, body: { ok: true, ...result }, headers };
+    } catch (error) {
+      if (error instanceof SlackRefusal) return refused(error.code, error.fields);
+      throw error;
+    }
+  }
+
+  function limited(method: string, { name }: Workspace, waitS: number): Answer {
+    violations.record("rate-limited", `${method} was called too often in ${name}; free again in ${waitS} s.`);
+    return limits.refusal === "http-429" ? tooMany(waitS) : refused(limits.refusal);
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse, body: Buffer, url: URL): Promise<void> {
+    const name = url.pathname.replace(/^\/api\//, "");
+    const args = await readArguments(request, body, url);
+    const entry: ApiRequest = {
+      method: name,
+      args: args.raw,
+      workspaceId: undefined,
+      atMs: clock.now(),
+      status: 0,
+      error: undefined,
+      headers: withoutSecrets(request.headers),
+    };
+    requests.push(entry);
+    changes.changed();
+    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1] ?? args.token;
+    entry.workspaceId = tokens.find(token)?.id;
+    const answer = await answerFor(name, args, token);
+    if (answer !== undefined) {
+      entry.status = answer.status;
+      entry.error = typeof answer.body["error"] === "string" ? answer.body["error"] : undefined;
+    }
+    write(response, answer);
+    changes.changed();
+  }
+
+  /** undefined cuts the connection. */
+  async function answerFor(name: string, args: Arguments, token: string | undefined): Promise<Answer | undefined> {
+    if (streaming() === "http404" && STREAM_METHODS.test(name)) return { status: 404, body: {}, headers: {} };
+    const fault = faults.take(name);
+    if (fault?.delayMs !== undefined) await sleep(fault.delayMs);
+    const isOnlySlow = fault !== undefined && Object.keys(fault).every((key) => key === "delayMs");
+    if (fault === undefined || isOnlySlow) return call(name, args, token);
+    if (fault.isDone) await call(name, args, token);
+    return faulty(fault);
+  }
+
+  return { handle, requests: requests as readonly ApiRequest[] };
+}
+
+function faulty({ cutsConnection, html, retryAfterS, error, status }: Fault): Answer | undefined {
+  if (cutsConnection) return undefined;
+  if (retryAfterS !== undefined) return tooMany(retryAfterS);
+  if (html !== undefined) return { status: status ?? 200, body: { html }, headers: { "content-type": "text/html" } };
+  return { status: status ?? 200, body: error === undefined ? {} : { ok: false, error }, headers: {} };
+}
+
+function tooMany(waitS: number): Answer {
+  return { status: 429, body: { ok: false, error: "ratelimited" }, headers: { "retry-after": String(waitS) } };
+}
+
+function refused(error: string, fields: Json = {}): Answer {
+  return { status: 200, body: { ok: false, error, ...fields }, headers: {} };
+}
+
+function write(response: ServerResponse, answer: Answer | undefined): void {
+  if (answer === undefined) {
+    response.socket?.destroy();
+    return;
+  }
+  const { status, body, headers } = answer;
+  response.writeHead(status, { "content-type": "application/json; charset=utf-8", ...headers });
+  response.end(typeof body["html"] === "string" ? body["html"] : JSON.stringify(body));
+}
+
+function withoutSecrets({ authorization: _authorization, ...headers }: IncomingMessage["headers"]) {
+  return headers;
+}

@@ -1,0 +1,100 @@
+import type { Arguments } from "./arguments.ts";
+import { SlackRefusal } from "./refusal.ts";
+import { listOf } from "./shown-text.ts";
+import { type Content, emptyContent, type Json } from "./world.ts";
+
+const MAX_BLOCKS = 50;
+const MAX_SECTION_CHARS = 3_000;
+const MAX_HEADER_CHARS = 150;
+/** Per call in `markdown_text`, and over all Markdown blocks of a message together. */
+export const MAX_MARKDOWN_CHARS = 12_000;
+/** All text in the blocks of one message. */
+const MAX_BLOCK_TEXT_CHARS = 13_200;
+const MAX_METADATA_BYTES = 64 * 1024;
+/** Longer texts are cut on posting, and refused on updating. */
+const MAX_TEXT_CHARS = 40_000;
+const MAX_UPDATE_CHARS = 4_000;
+
+/** Reads what a message says from the arguments of a call. Refuses what Slack refuses. Absent parts are empty. */
+export function readContent(args: Arguments, call: "post" | "update"): Content {
+  const markdown = args.text("markdown_text");
+  const blocks = args.list("blocks");
+  const text = args.text("text") ?? "";
+  const hasOther = text !== "" || blocks.length > 0;
+  if (markdown !== undefined && hasOther) throw new SlackRefusal("markdown_text_conflict");
+  if (markdown === undefined && !hasOther && args.list("attachments").length === 0) throw new SlackRefusal("no_text");
+  if ((markdown?.length ?? 0) > MAX_MARKDOWN_CHARS) throw new SlackRefusal("msg_too_long");
+  if (call === "update" && text.length > MAX_UPDATE_CHARS) throw new SlackRefusal("msg_too_long");
+  checkBlocks(blocks);
+  return emptyContent({ text: text.slice(0, MAX_TEXT_CHARS), markdown, blocks, metadata: readMetadata(args) });
+}
+
+/** Refuses blocks that Slack would refuse in a message. */
+export function checkBlocks(blocks: readonly Json[]): void {
+  if (blocks.length > MAX_BLOCKS)
+    throw invalidBlocks(`no more than ${MAX_BLOCKS} items allowed [json-pointer:/blocks]`);
+  for (const [index, block] of blocks.entries()) checkBlock(block, index);
+  const markdownChars = sum(
+    blocks.filter((block) => block["type"] === "markdown").map((block) => textLength(block["text"])),
+  );
+  const allChars = sum(blocks.map(textChars));
+  if (markdownChars > MAX_MARKDOWN_CHARS || allChars > MAX_BLOCK_TEXT_CHARS) {
+    throw new SlackRefusal("msg_blocks_too_long");
+  }
+}
+
+/** Metadata of a message: an event type and a flat payload. undefined when there is none. */
+export function readMetadata(args: Arguments): Json | undefined {
+  const metadata = args.object("metadata");
+  if (metadata === undefined) return undefined;
+  if (typeof metadata["event_type"] !== "string" || typeof metadata["event_payload"] !== "object") {
+    throw new SlackRefusal("invalid_metadata_format");
+  }
+  if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) throw new SlackRefusal("metadata_too_large");
+  return metadata;
+}
+
+function checkBlock(block: Json, index: number): void {
+  const place = `[json-pointer:/blocks/${index}]`;
+  if (typeof block["type"] !== "string") throw invalidBlocks(`missing required field: type ${place}`);
+  if (block["type"] === "markdown" && typeof block["text"] !== "string") {
+    throw invalidBlocks(`missing required field: text ${place}`);
+  }
+  if (block["type"] === "section") {
+    const length = textLength((block["text"] as Json | undefined)?.["text"]);
+    if (length === 0 && listOf(block["fields"]).length === 0)
+      throw invalidBlocks(`missing required field: text ${place}`);
+    if (length > MAX_SECTION_CHARS) throw invalidBlocks(`must be less than 3001 characters ${place}`);
+  }
+  if (block["type"] === "header" && textLength((block["text"] as Json | undefined)?.["text"]) > MAX_HEADER_CHARS) {
+    throw invalidBlocks(`must be less than 151 characters ${place}`);
+  }
+  if (block["type"] === "actions") checkActions(block, place);
+}
+
+function checkActions(block: Json, place: string): void {
+  const elements = listOf(block["elements"]);
+  if (elements.length === 0 || elements.length > 25) throw invalidBlocks(`must have 1 to 25 elements ${place}`);
+  const ids = elements.map((element) => element["action_id"]);
+  if (new Set(ids).size < ids.length) throw invalidBlocks(`action_id must be unique ${place}`);
+  for (const { value } of elements as Array<{ value?: unknown }>) {
+    if (textLength(value) > 2_000) throw invalidBlocks(`value must be less than 2001 characters ${place}`);
+  }
+}
+
+function invalidBlocks(problem: string): SlackRefusal {
+  return new SlackRefusal("invalid_blocks", { response_metadata: { messages: [`[ERROR] ${problem}`] } });
+}
+
+function textChars(block: Json): number {
+  const text = block["text"];
+  return typeof text === "object" && text !== null ? textLength((text as Json)["text"]) : textLength(text);
+}
+
+function textLength(value: unknown): number {
+  return typeof value === "string" ? value.length : 0;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

@@ -1,0 +1,135 @@
+import type { Changes } from "./changes.ts";
+import type { Clock } from "./clock.ts";
+import type { Limits } from "./limits.ts";
+import type { Violations } from "./violations.ts";
+import type { Json } from "./world.ts";
+
+export type DeliveryType = "events_api" | "slash_commands" | "interactive";
+
+/** Words of `x-slack-retry-reason` and `retry_reason`; `no_connection` when nobody was there to deliver to. */
+export type FailureReason = "timeout" | "http_error" | "connection_failed" | "no_connection";
+
+export type AttemptResult =
+  | { isAcknowledged: true; response: unknown; takenMs: number }
+  | { isAcknowledged: false; reason: FailureReason; detail: string; mayRetry: boolean };
+
+/** One thing told to the app, and how that went. */
+export interface Delivery {
+  /** `envelope_id` of Socket Mode. */
+  id: string;
+  type: DeliveryType;
+  /** What it is, for people: `message`, `/imagine`, `block_actions`. */
+  name: string;
+  payload: Json;
+  attempts: AttemptResult[];
+  /** Resolves when it was acknowledged or given up. */
+  outcome: Promise<Outcome>;
+  /** Acknowledged or given up. */
+  isSettled: boolean;
+}
+
+export interface Outcome {
+  isAcknowledged: boolean;
+  /** What came with the acknowledgement; undefined when nothing did. */
+  response: unknown;
+}
+
+/** A way to the app. */
+export interface Transport {
+  /** Never rejects. An event may be held until there is a connection. */
+  send(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult>;
+}
+
+export interface Retry {
+  num: number;
+  reason: FailureReason;
+}
+
+export interface Dispatcher {
+  readonly deliveries: readonly Delivery[];
+  deliver(type: DeliveryType, name: string, payload: Json): Delivery;
+  /** Sends something once more although nobody asked for it, as Slack sometimes does. */
+  repeat(delivery: Delivery): Promise<AttemptResult>;
+  /** Keeps deliveries back until the returned function lets them go. */
+  hold(): (order?: "as-told" | "reversed") => void;
+  /** What is on its way is not judged any more. */
+  close(): void;
+}
+
+export interface DispatcherDeps {
+  clock: Clock;
+  changes: Changes;
+  violations: Violations;
+  limits: Limits;
+  newId(prefix: string): string;
+  /** The way that is in use at the moment of sending. */
+  transport(): Transport;
+}
+
+/** Delivers, judges the acknowledgements, and delivers events again that were not acknowledged. */
+export function createDispatcher({ clock, changes, violations, limits, newId, transport }: DispatcherDeps): Dispatcher {
+  const deliveries: Delivery[] = [];
+  let isClosed = false;
+  let held: Array<() => void> | undefined;
+
+  /** An app that is down, or goes down, breaks no rule: what it did not acknowledge comes again. */
+  function judge({ name, id }: Delivery, result: AttemptResult): void {
+    const isDown = !result.isAcknowledged && ["no_connection", "connection_failed"].includes(result.reason);
+    if (result.isAcknowledged || isDown || isClosed) return;
+    violations.record("late-ack", `${name} (${id}) was not acknowledged: ${result.detail}.`);
+  }
+
+  async function attempt(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult> {
+    const result = await transport().send(delivery, retry);
+    delivery.attempts.push(result);
+    judge(delivery, result);
+    changes.changed();
+    return result;
+  }
+
+  async function run(delivery: Delivery): Promise<Outcome> {
+    let result = await attempt(delivery, undefined);
+    const pausesMs = delivery.type === "events_api" ? limits.retryMs : [];
+    for (const [index, pauseMs] of pausesMs.entries()) {
+      if (result.isAcknowledged || !result.mayRetry) break;
+      const { reason } = result;
+      if (pauseMs > 0) await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
+      result = await attempt(delivery, { num: index + 1, reason });
+    }
+    if (!result.isAcknowledged && delivery.type === "events_api" && !isClosed) {
+      violations.record("late-ack", `${delivery.name} (${delivery.id}) was given up: ${result.detail}.`);
+    }
+    delivery.isSettled = true;
+    changes.changed();
+    return result.isAcknowledged
+      ? { isAcknowledged: true, response: result.response }
+      : { isAcknowledged: false, response: undefined };
+  }
+
+  return {
+    deliveries,
+    deliver(type, name, payload) {
+      const { promise, resolve } = Promise.withResolvers<Outcome>();
+      const id = newId("envelope-");
+      const delivery: Delivery = { id, type, name, payload, attempts: [], outcome: promise, isSettled: false };
+      deliveries.push(delivery);
+      const send = () => void run(delivery).then(resolve);
+      if (held === undefined) send();
+      else held.push(send);
+      changes.changed();
+      return delivery;
+    },
+    repeat: (delivery) => attempt(delivery, { num: delivery.attempts.length, reason: "timeout" }),
+    hold() {
+      held ??= [];
+      return (order = "as-told") => {
+        const sends = held ?? [];
+        held = undefined;
+        for (const send of order === "reversed" ? sends.toReversed() : sends) send();
+      };
+    },
+    close() {
+      isClosed = true;
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import type { Json, StoredFile } from "./world.ts";
+
+/** A file as Slack describes it to who may see it. Its links want the bot's token. */
+export function fileToWire(file: StoredFile, origin: string): Json {
+  const { id, name, title, mimeType, bytes, owner } = file;
+  const path = `${owner.workspace.id}-${id}/${encodeURIComponent(name)}`;
+  return {
+    id,
+    name,
+    title,
+    mimetype: mimeType,
+    filetype: name.split(".").at(-1) ?? "",
+    user: owner.id,
+    size: bytes.length,
+    mode: "hosted",
+    is_external: false,
+    is_public: file.shares.some(({ channel }) => channel.kind === "public"),
+    url_private: `${origin}/files-pri/${path}`,
+    url_private_download: `${origin}/files-pri/${path}?download=1`,
+    permalink: `${origin}/files/${owner.id}/${id}/${encodeURIComponent(name)}`,
+    shares: sharesToWire(file),
+  };
+}
+
+/** How a file of a channel with other organisations arrives: it must be asked for by `files.info`. */
+export function fileToStub({ id }: StoredFile): Json {
+  return { id, mode: "file_access", file_access: "check_file_info" };
+}
+
+function sharesToWire({ shares }: StoredFile): Json {
+  const found: Record<"public" | "private", Record<string, Json[]>> = { public: {}, private: {} };
+  for (const { channel, ts, threadTs } of shares) {
+    const side = found[channel.kind === "public" ? "public" : "private"];
+    side[channel.id] = [
+      ...(side[channel.id] ?? []),
+      { ts, ...(threadTs === undefined ? {} : { thread_ts: threadTs }) },
+    ];
+  }
+  return Object.fromEntries(Object.entries(found).filter(([, channels]) => Object.keys(channels).length > 0));
+}
+
+const MIME_TYPES: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  md: "text/markdown",
+  txt: "text/plain",
+  pdf: "application/pdf",
+  json: "application/json",
+};
+
+/** Slack believes the ending of the name, whatever the bytes are. */
+export function mimeTypeOf(name: string): string {
+  return MIME_TYPES[name.split(".").at(-1)?.toLowerCase() ?? ""] ?? "application/octet-stream";
+}

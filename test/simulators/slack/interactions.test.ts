@@ -1,0 +1,224 @@
+import { describe, expect, test } from "vitest";
+import { startBolt, type TransportName } from "./bolt-app.ts";
+import { startSlack } from "./slack.ts";
+import { postMessage } from "./web-api.ts";
+
+const MODAL = {
+  type: "modal" as const,
+  callback_id: "imagine_form",
+  title: { type: "plain_text" as const, text: "Imagine" },
+  submit: { type: "plain_text" as const, text: "Draw" },
+  notify_on_close: true,
+  blocks: [
+    {
+      type: "input" as const,
+      block_id: "prompt",
+      label: { type: "plain_text" as const, text: "Prompt" },
+      element: { type: "plain_text_input" as const, action_id: "text" },
+    },
+  ],
+};
+
+const BUTTON = {
+  type: "actions" as const,
+  block_id: "controls",
+  elements: [
+    {
+      type: "button" as const,
+      action_id: "stop",
+      value: "turn-1",
+      text: { type: "plain_text" as const, text: "Stop" },
+    },
+  ],
+};
+
+async function startGeneral() {
+  const slack = await startSlack();
+  const ada = slack.user({ name: "Ada" });
+  const general = slack.channel({ name: "general", members: [ada] });
+  return { slack, ada, general };
+}
+
+describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (transport) => {
+  test("a command opens a form, the form is corrected, then taken", async () => {
+    const { slack, ada, general } = await startGeneral();
+    const prompts: unknown[] = [];
+    await startBolt(
+      slack,
+      (app) => {
+        app.command("/imagine", async ({ ack, client, command }) => {
+          await ack();
+          await client.views.open({ trigger_id: command.trigger_id, view: MODAL });
+        });
+        app.view("imagine_form", async ({ ack, view }) => {
+          const prompt = view.state.values["prompt"]?.["text"]?.value;
+          prompts.push(prompt);
+          if (prompt === "") await ack({ response_action: "errors", errors: { prompt: "Say something." } });
+          else await ack();
+        });
+      },
+      { transport },
+    );
+    expect(await ada.command("/imagine", "", general)).toMatchObject({ isAcknowledged: true });
+    const view = await slack.until(() => slack.view(ada), "the form");
+    const fill = (value: string) => ada.submitView(view, { prompt: { text: { type: "plain_text_input", value } } });
+    expect((await fill("")).response).toMatchObject({ response_action: "errors" });
+    expect(view.isOpen).toBe(true);
+    await fill("a cat");
+    expect(prompts).toEqual(["", "a cat"]);
+    expect(slack.view(ada)).toBeUndefined();
+  });
+
+  test("a button tells which message it belongs to, and its answer takes the message's place", async () => {
+    const { slack, ada, general } = await startGeneral();
+    const app = await startBolt(
+      slack,
+      (app) => {
+        app.action("stop", async ({ ack, respond, body, action }) => {
+          await ack();
+          const value = "value" in action ? action.value : "";
+          const thread = "message" in body ? (body.message?.thread_ts as string) : "";
+          await respond({ replace_original: true, text: `stopped ${value} in ${thread}` });
+        });
+      },
+      { transport },
+    );
+    const question = ada.say(general, "hi");
+    await postMessage(app.client, {
+      channel: general.id,
+      thread_ts: question.ts,
+      text: "growing",
+      blocks: [BUTTON],
+    });
+    const [answer] = slack.answers(general, question);
+    if (answer === undefined) throw new Error("no answer");
+    expect(await ada.press(answer, "stop")).toMatchObject({ isAcknowledged: true });
+    await slack.until(() => slack.texts(general)[0] === `stopped turn-1 in ${question.ts}`, "the answer of the button");
+    expect(() => ada.press(answer, "stop")).toThrow(/no button with the action_id "stop"/);
+  });
+
+  test("a button of what only one person sees is replaced or taken away by its answer", async () => {
+    const { slack, ada, general } = await startGeneral();
+    await startBolt(
+      slack,
+      (app) => {
+        app.command("/imagine", async ({ ack }) => ack({ text: "a cat", blocks: [BUTTON] }));
+        app.action("stop", async ({ ack, respond, body }) => {
+          await ack();
+          const isEphemeral = "container" in body && body.container["is_ephemeral"] === true && !body.message;
+          await respond({ replace_original: true, text: `is ephemeral: ${isEphemeral}` });
+        });
+      },
+      { transport },
+    );
+    await ada.command("/imagine", "", general);
+    const [shown] = slack.ephemerals(general, ada.id);
+    if (shown === undefined) throw new Error("nothing is shown");
+    await ada.press(shown, "stop");
+    await slack.until(() => slack.ephemerals(general, ada.id)[0] !== shown, "the answer of the button");
+    expect(slack.ephemerals(general, ada.id).map(({ shown }) => shown)).toEqual(["is ephemeral: true"]);
+  });
+
+  test("a shortcut of a message carries the message, its thread and its files", async () => {
+    const { slack, ada, general } = await startGeneral();
+    const heard: unknown[] = [];
+    await startBolt(
+      slack,
+      (app) => {
+        app.shortcut({ callback_id: "ask", type: "message_action" }, async ({ ack, shortcut }) => {
+          await ack();
+          heard.push([shortcut.message.ts, shortcut.message["thread_ts"], shortcut.message["files"]]);
+        });
+        app.shortcut({ callback_id: "ask", type: "shortcut" }, async ({ ack }) => {
+          await ack();
+          heard.push("global");
+        });
+      },
+      { transport },
+    );
+    const root = ada.say(general, "root");
+    const message = ada.upload(general, [{ name: "cat.png", bytes: Buffer.from("x") }], "look", { thread: root });
+    await ada.shortcut("ask", message);
+    await ada.shortcut("ask");
+    expect(heard).toEqual([[message.ts, root.ts, [expect.objectContaining({ name: "cat.png" })]], "global"]);
+  });
+
+  test("a form that is closed says so when it was asked to", async () => {
+    const { slack, ada, general } = await startGeneral();
+    const closed: string[] = [];
+    await startBolt(
+      slack,
+      (app) => {
+        app.command("/imagine", async ({ ack, client, command }) => {
+          await ack();
+          await client.views.open({ trigger_id: command.trigger_id, view: MODAL });
+        });
+        app.view({ callback_id: "imagine_form", type: "view_closed" }, async ({ ack, view }) => {
+          await ack();
+          closed.push(view.id);
+        });
+      },
+      { transport },
+    );
+    await ada.command("/imagine", "", general);
+    const view = await slack.until(() => slack.view(ada), "the form");
+    await ada.closeView(view);
+    expect(closed).toEqual([view.id]);
+    expect(slack.view(ada)).toBeUndefined();
+  });
+
+  test("a form is replaced and stacked by its acknowledgement", async () => {
+    const { slack, ada, general } = await startGeneral();
+    const titled = (text: string) => ({ ...MODAL, title: { type: "plain_text" as const, text } });
+    let action: "update" | "push" | "clear" = "update";
+    await startBolt(
+      slack,
+      (app) => {
+        app.command("/imagine", async ({ ack, client, command }) => {
+          await ack();
+          await client.views.open({ trigger_id: command.trigger_id, view: MODAL });
+        });
+        app.view("imagine_form", async ({ ack }) => {
+          await (action === "clear"
+            ? ack({ response_action: "clear" })
+            : ack({ response_action: action, view: titled(action) }));
+        });
+      },
+      { transport },
+    );
+    await ada.command("/imagine", "", general);
+    const view = await slack.until(() => slack.view(ada), "the form");
+    await ada.submitView(view, {});
+    expect(slack.view(ada)?.body["title"]).toMatchObject({ text: "update" });
+    action = "push";
+    await ada.submitView(view, {});
+    const top = slack.view(ada);
+    expect([top?.previousId, top?.body["title"]]).toMatchObject([view.id, { text: "push" }]);
+    action = "clear";
+    await ada.submitView(view, {});
+    expect(slack.view(ada)).toBeUndefined();
+  });
+
+  test("a home is published and its buttons are heard", async () => {
+    const { slack, ada } = await startGeneral();
+    const pressed: string[] = [];
+    await startBolt(
+      slack,
+      (app) => {
+        app.event("app_home_opened", async ({ event, client }) => {
+          if (event.tab === "home")
+            await client.views.publish({ user_id: event.user, view: { type: "home", blocks: [BUTTON] } });
+        });
+        app.action("stop", async ({ ack, body }) => {
+          await ack();
+          pressed.push("view" in body ? (body.view?.type ?? "") : "");
+        });
+      },
+      { transport },
+    );
+    ada.openHome();
+    const home = await slack.until(() => slack.home(ada), "the home");
+    await ada.pressInView(home, { ...BUTTON.elements[0], block_id: "controls" });
+    expect(pressed).toEqual(["home"]);
+  });
+});

@@ -1,0 +1,182 @@
+import type { Core } from "./core.ts";
+import type { Dispatcher } from "./delivery.ts";
+import { messageToWire } from "./message-wire.ts";
+import { viewToWire } from "./methods/views.ts";
+import type { ResponsePlace, ResponseUrls } from "./response-urls.ts";
+import { listOf, textOf } from "./shown-text.ts";
+import type { View, Views } from "./views.ts";
+import { TOP_LEVEL, type Watchdog } from "./watchdog.ts";
+import { type Channel, type Ephemeral, type Json, type Message, threadOf, type User } from "./world.ts";
+
+/** What a person sees of their own interaction. */
+export interface Interaction {
+  /** False: Slack shows that the app did not answer (`operation_timeout`). */
+  isAcknowledged: boolean;
+  /** What came with the acknowledgement. */
+  response: unknown;
+}
+
+export interface ButtonPress {
+  user: User;
+  message: Message | Ephemeral;
+  /** The whole `action_id` of a button in the message. */
+  actionId: string;
+}
+
+export interface InteractionsDeps {
+  dispatcher: Dispatcher;
+  views: Views;
+  urls: ResponseUrls;
+  watchdog: Watchdog;
+}
+
+/** Commands, buttons, shortcuts and forms: told to the app at once, never a second time. */
+export function createInteractions(core: Core, { dispatcher, views, urls, watchdog }: InteractionsDeps) {
+  async function deliver(type: "slash_commands" | "interactive", name: string, payload: Json, place?: ResponsePlace) {
+    const { isAcknowledged, response } = await dispatcher.deliver(type, name, payload).outcome;
+    if (isSpoken(response) && place !== undefined) urls.show(place, response);
+    return { isAcknowledged, response };
+  }
+
+  function envelope(type: string, user: User): Json {
+    const { workspace } = user;
+    return {
+      type,
+      token: "verification-token",
+      action_ts: core.newTs(),
+      team: { id: workspace.id, domain: workspace.name.toLowerCase() },
+      user: { id: user.id, username: user.name.toLowerCase(), name: user.name.toLowerCase(), team_id: workspace.id },
+      api_app_id: core.app.id,
+      is_enterprise_install: false,
+      enterprise: null,
+      trigger_id: views.newTrigger(user.id),
+    };
+  }
+
+  return {
+    command(user: User, channel: Channel, command: string, text: string): Promise<Interaction> {
+      const { workspace } = user;
+      const place = { channel, user, threadTs: undefined, message: undefined };
+      watchdog.triggered(channel, TOP_LEVEL);
+      const payload = {
+        token: "verification-token",
+        team_id: workspace.id,
+        team_domain: workspace.name.toLowerCase(),
+        channel_id: channel.id,
+        channel_name: channel.kind === "im" ? "directmessage" : channel.name,
+        user_id: user.id,
+        user_name: user.name.toLowerCase(),
+        command,
+        text,
+        api_app_id: core.app.id,
+        is_enterprise_install: "false",
+        response_url: urls.create(place),
+        trigger_id: views.newTrigger(user.id),
+      };
+      return deliver("slash_commands", command, payload, place);
+    },
+
+    press({ user, message, actionId }: ButtonPress): Promise<Interaction> {
+      const isMessage = "states" in message;
+      const { channel, ts, threadTs } = message;
+      const found = buttonOf(message, actionId);
+      watchdog.triggered(channel, threadTs ?? (isMessage ? ts : TOP_LEVEL));
+      const shown = isMessage ? { message } : { message: undefined, ephemeral: message };
+      const place = { channel, user, threadTs, ...shown };
+      const container = {
+        type: "message",
+        message_ts: ts,
+        channel_id: channel.id,
+        is_ephemeral: !isMessage,
+        thread_ts: threadTs,
+      };
+      const payload = {
+        ...envelope("block_actions", user),
+        container,
+        channel: { id: channel.id, name: channel.name },
+        // Of what only one person sees the app gets nothing back but its place.
+        ...(isMessage ? { message: messageToWire(message, core.origin()) } : {}),
+        state: { values: {} },
+        response_url: urls.create(place),
+        actions: [{ ...found.element, block_id: found.blockId, action_ts: core.newTs() }],
+      };
+      return deliver("interactive", "block_actions", payload, place);
+    },
+
+    messageShortcut(user: User, message: Message, callbackId: string): Promise<Interaction> {
+      const { channel, ts, threadTs } = message;
+      const place = { channel, user, threadTs, message: undefined };
+      watchdog.triggered(channel, threadOf(message));
+      const payload = {
+        ...envelope("message_action", user),
+        callback_id: callbackId,
+        message_ts: ts,
+        channel: { id: channel.id, name: channel.name },
+        message: messageToWire(message, core.origin()),
+        response_url: urls.create(place),
+      };
+      return deliver("interactive", callbackId, payload);
+    },
+
+    globalShortcut(user: User, callbackId: string): Promise<Interaction> {
+      return deliver("interactive", callbackId, { ...envelope("shortcut", user), callback_id: callbackId });
+    },
+
+    async submit(user: User, view: View, values: Json): Promise<Interaction> {
+      const body = { ...view.body, state: { values } };
+      const shown = viewToWire({ ...view, body }, user.workspace.id);
+      const payload = { ...envelope("view_submission", user), view: shown, response_urls: [] };
+      const interaction = await deliver("interactive", "view_submission", payload);
+      if (interaction.isAcknowledged) follow(view, user, interaction.response);
+      return interaction;
+    },
+
+    async cancel(user: User, view: View): Promise<Interaction | undefined> {
+      views.close(view, { isAll: true });
+      if (view.body["notify_on_close"] !== true) return undefined;
+      const payload = {
+        ...envelope("view_closed", user),
+        view: viewToWire(view, user.workspace.id),
+        is_cleared: true,
+      };
+      return deliver("interactive", "view_closed", payload);
+    },
+
+    pressInView(user: User, view: View, action: Json): Promise<Interaction> {
+      const container = { type: "view", view_id: view.id };
+      const actions = [{ ...action, action_ts: core.newTs() }];
+      const payload = {
+        ...envelope("block_actions", user),
+        container,
+        view: viewToWire(view, user.workspace.id),
+        actions,
+      };
+      return deliver("interactive", "block_actions", payload);
+    },
+  };
+
+  /** Does with a form what its acknowledgement says. */
+  function follow(view: View, user: User, response: unknown): void {
+    const { response_action: action, view: body } = (response ?? {}) as { response_action?: string; view?: Json };
+    if (action === "errors") return;
+    if (action === "update" && body !== undefined) views.change(view, body, undefined);
+    else if (action === "push" && body !== undefined) views.open(user.workspace, user.id, body, view);
+    else views.close(view, { isAll: action === "clear" });
+  }
+}
+
+export type Interactions = ReturnType<typeof createInteractions>;
+
+function isSpoken(response: unknown): response is Json {
+  return typeof response === "object" && response !== null && ("text" in response || "blocks" in response);
+}
+
+/** The button as the app made it. Throws when the message shows none with this id. */
+function buttonOf({ content, ts }: Message | Ephemeral, actionId: string): { element: Json; blockId: string } {
+  for (const [index, block] of content.blocks.entries()) {
+    const elements = [...listOf(block["elements"]), ...listOf([block["accessory"]])];
+    const element = elements.find((one) => one["action_id"] === actionId);
+    if (element !== undefined) return { element, blockId: textOf(block["block_id"]) || `block-${index}` };
+  }
+  throw new Error(`Message ${ts} has no button with the action_id "${actionId}".`);
+}

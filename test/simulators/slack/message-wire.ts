@@ -1,0 +1,54 @@
+import { fileToStub, fileToWire } from "./file-wire.ts";
+import { shownText } from "./shown-text.ts";
+import { channelType, type Json, type Message, threadOf, type User } from "./world.ts";
+
+/** A message as the Web API and the events show it. Metadata only where it was asked for. */
+export function messageToWire(message: Message, origin: string, { withMetadata = false } = {}): Json {
+  const { channel, author, content, ts, threadTs, stream, editedTs, clientMsgId } = message;
+  const files = content.files.map((file) => (channel.isShared ? fileToStub(file) : fileToWire(file, origin)));
+  const root = threadTs === undefined ? undefined : channel.messages.get(threadTs);
+  return {
+    type: "message",
+    ...(files.length > 0 ? { subtype: "file_share" } : {}),
+    ...authorToWire(author),
+    text: content.text === "" ? shownText(content) : content.text,
+    ts,
+    team: author.workspace.id,
+    ...(content.blocks.length > 0 ? { blocks: content.blocks } : {}),
+    ...(files.length > 0 ? { files, upload: true } : {}),
+    ...(clientMsgId === undefined ? {} : { client_msg_id: clientMsgId }),
+    ...(threadTs === undefined ? {} : { thread_ts: threadTs, parent_user_id: root?.author.id ?? author.id }),
+    ...(stream === undefined ? {} : { streaming_state: stream.state }),
+    ...(editedTs === undefined ? {} : { edited: { user: author.id, ts: editedTs } }),
+    ...(withMetadata && content.metadata !== undefined ? { metadata: content.metadata } : {}),
+    ...reactionsToWire(message),
+  };
+}
+
+/** The event that tells of a message. */
+export function messageToEvent(message: Message, origin: string): Json {
+  const { channel, ts } = message;
+  return {
+    ...messageToWire(message, origin, { withMetadata: true }),
+    channel: channel.id,
+    channel_type: channelType(channel),
+    event_ts: ts,
+  };
+}
+
+/** Replies to a message that are still there, oldest first. */
+export function repliesTo(root: Message): Message[] {
+  return [...root.channel.messages.values()].filter((message) => message !== root && threadOf(message) === root.ts);
+}
+
+function authorToWire({ id, botId, name, workspace }: User): Json {
+  if (botId === undefined) return { user: id };
+  const profile = { id: botId, name, team_id: workspace.id, deleted: false, app_id: `A${botId.slice(1)}` };
+  return { user: id, bot_id: botId, app_id: profile.app_id, bot_profile: profile };
+}
+
+function reactionsToWire({ reactions }: Message): Json {
+  const all = [...reactions].filter(([, users]) => users.size > 0);
+  if (all.length === 0) return {};
+  return { reactions: all.map(([name, users]) => ({ name, users: [...users], count: users.size })) };
+}

@@ -1,0 +1,158 @@
+import type { Core } from "./core.ts";
+import { fileToWire, mimeTypeOf } from "./file-wire.ts";
+import type { Interaction, Interactions } from "./interactions.ts";
+import type { Messages } from "./messages.ts";
+import { openDirect } from "./methods/conversations.ts";
+import type { View } from "./views.ts";
+import {
+  type Channel,
+  channelType,
+  type Ephemeral,
+  emptyContent,
+  type Json,
+  type Message,
+  type StoredFile,
+  threadOf,
+  type User,
+} from "./world.ts";
+
+export interface Place {
+  /** A message of the thread that is written to. */
+  thread?: Message;
+}
+
+export interface LocalFile {
+  name: string;
+  bytes: Uint8Array;
+}
+
+/** Somebody in a workspace, and all they can do. What they write is there at once; the app hears of it meanwhile. */
+export interface Person {
+  readonly id: string;
+  readonly user: User;
+  say(channel: Channel, text: string, place?: Place): Message;
+  /** Says it with a mention of the app in front. */
+  mention(channel: Channel, text: string, place?: Place): Message;
+  /** Writes to the app directly. */
+  dm(text: string, place?: Place): Message;
+  /** The direct conversation with the app. */
+  direct(): Channel;
+  /** Joins a channel, which a line in the channel tells. */
+  join(channel: Channel): void;
+  edit(message: Message, text: string): void;
+  /** Has written a link, of which Slack shows a preview: a change without an edit. */
+  unfurl(message: Message): void;
+  delete(message: Message): void;
+  /** Writes a message with files. A mention in it is told only by the message itself, never as `app_mention`. */
+  upload(channel: Channel, files: readonly LocalFile[], text?: string, place?: Place): Message;
+  /** Uploads files for a form: what `file_input` has in its state. They are in no channel. */
+  attach(files: readonly LocalFile[]): Json[];
+  react(message: Message, name: string): void;
+  /** Presses a button that a message shows. Throws when it shows none with this `action_id`. */
+  press(message: Message | Ephemeral, actionId: string): Promise<Interaction>;
+  /** Presses Slack's own Stop on everything that grows in a thread. */
+  stop(message: Message): void;
+  /** Types a slash command. There is no way to do that in a thread. */
+  command(command: string, text: string, channel: Channel): Promise<Interaction>;
+  /** Uses a shortcut: of a message when there is one, else a global one. */
+  shortcut(callbackId: string, message?: Message): Promise<Interaction>;
+  submitView(view: View, values: Json): Promise<Interaction>;
+  closeView(view: View): Promise<Interaction | undefined>;
+  /** Presses a button inside a view; `action` is the element with its `block_id`. */
+  pressInView(view: View, action: Json): Promise<Interaction>;
+  openHome(tab?: "home" | "messages"): void;
+}
+
+export interface PersonDeps {
+  core: Core;
+  messages: Messages;
+  interactions: Interactions;
+  home(userId: string): View | undefined;
+}
+
+export function createPerson(user: User, { core, messages, interactions, home }: PersonDeps): Person {
+  const { workspace } = user;
+  const direct = () => openDirect(core, workspace, user);
+
+  function rootOf({ thread }: Place): string | undefined {
+    return thread === undefined ? undefined : threadOf(thread);
+  }
+
+  function say(channel: Channel, text: string, place: Place = {}): Message {
+    return messages.post(channel, user, emptyContent({ text }), { threadTs: rootOf(place) });
+  }
+
+  function keep({ name, bytes }: LocalFile): StoredFile {
+    const file: StoredFile = {
+      id: core.newId("F"),
+      name,
+      title: name,
+      mimeType: mimeTypeOf(name),
+      bytes,
+      announcedBytes: bytes.length,
+      owner: user,
+      isComplete: true,
+      shares: [],
+    };
+    workspace.files.set(file.id, file);
+    return file;
+  }
+
+  function stop(message: Message): void {
+    const { channel } = message;
+    const growing = [...channel.messages.values()].filter(
+      (one) => threadOf(one) === threadOf(message) && one.stream?.state === "in_progress",
+    );
+    for (const one of growing) {
+      Object.assign(one.stream ?? {}, { state: "completed", endedBy: "user" });
+      messages.change(one, {});
+    }
+    const event = { channel: channel.id, user: user.id, thread_ts: threadOf(message), event_ts: core.newTs() };
+    const streaming_message_ts = growing.map(({ ts }) => ts);
+    core.emit(workspace, { type: "agent_session_stopped", ...event, streaming_message_ts }, { channel });
+  }
+
+  return {
+    id: user.id,
+    user,
+    say,
+    mention: (channel, text, place) => say(channel, `<@${workspace.bot.id}> ${text}`, place),
+    dm: (text, place) => say(direct(), text, place),
+    direct,
+    join(channel) {
+      channel.members.add(user.id);
+      const ts = core.newTs();
+      const text = `<@${user.id}> has joined the channel`;
+      const place = { channel: channel.id, channel_type: channelType(channel), ts, event_ts: ts };
+      core.emit(workspace, { type: "message", subtype: "channel_join", user: user.id, text, ...place }, { channel });
+    },
+    unfurl: (message) => messages.change(message, {}),
+    edit: (message, text) => messages.change(message, { text }, { isEdit: true }),
+    delete: (message) => messages.remove(message),
+    upload(channel, files, text = "", place = {}) {
+      const content = emptyContent({ text, files: files.map(keep) });
+      return messages.post(channel, user, content, { threadTs: rootOf(place), isMentionHidden: true });
+    },
+    attach: (files) => files.map((file) => fileToWire(keep(file), core.origin())),
+    react(message, name) {
+      message.reactions.set(name, (message.reactions.get(name) ?? new Set<string>()).add(user.id));
+      core.changes.changed();
+    },
+    press: (message, actionId) => interactions.press({ user, message, actionId }),
+    stop,
+    command: (command, text, channel) => interactions.command(user, channel, command, text),
+    shortcut: (callbackId, message) =>
+      message === undefined
+        ? interactions.globalShortcut(user, callbackId)
+        : interactions.messageShortcut(user, message, callbackId),
+    submitView: (view, values) => interactions.submit(user, view, values),
+    closeView: (view) => interactions.cancel(user, view),
+    pressInView: (view, action) => interactions.pressInView(user, view, action),
+    openHome(tab = "home") {
+      const channel = direct();
+      const view = tab === "home" ? home(user.id) : undefined;
+      const event = { user: user.id, channel: channel.id, tab, event_ts: core.newTs() };
+      core.emit(workspace, { type: "app_home_opened", ...event, ...(view === undefined ? {} : { view: view.body }) });
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import { createClock } from "./clock.ts";
+import { startSlack } from "./slack.ts";
+import type { Json } from "./world.ts";
+
+async function startCommand() {
+  const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
+  const ada = slack.user({ name: "Ada" });
+  const general = slack.channel({ name: "general", members: [ada] });
+  await ada.command("/imagine", "a cat", general);
+  const url = String(slack.deliveries.at(-1)?.payload["response_url"]);
+  async function respond(body: Json): Promise<[number, string]> {
+    const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+    return [response.status, await response.text()];
+  }
+  const whispers = () => slack.ephemerals(general, ada.id).map(({ shown }) => shown);
+  return { slack, general, respond, whispers };
+}
+
+describe("response URLs", () => {
+  test("answer the person alone, or everybody when asked", async () => {
+    const { slack, general, respond, whispers } = await startCommand();
+    expect(await respond({ text: "drawing" })).toEqual([200, "ok"]);
+    expect(await respond({ text: "here", response_type: "in_channel" })).toEqual([200, "ok"]);
+    expect(whispers()).toEqual(["drawing"]);
+    expect(slack.texts(general)).toEqual(["here"]);
+  });
+
+  test("replace what they said before", async () => {
+    const { respond, whispers } = await startCommand();
+    await respond({ text: "drawing" });
+    await respond({ text: "done", replace_original: true });
+    expect(whispers()).toEqual(["done"]);
+  });
+
+  test("take five answers", async () => {
+    const { respond, whispers } = await startCommand();
+    for (const text of ["1", "2", "3", "4", "5"]) expect(await respond({ text })).toEqual([200, "ok"]);
+    expect(await respond({ text: "6" })).toEqual([404, '{"ok":false,"error":"used_url"}']);
+    expect(whispers()).toEqual(["1", "2", "3", "4", "5"]);
+  });
+
+  test("live half an hour", async () => {
+    const { slack, respond } = await startCommand();
+    slack.advance(1_800_000);
+    expect(await respond({ text: "just in time" })).toEqual([200, "ok"]);
+    slack.advance(1);
+    expect(await respond({ text: "late" })).toEqual([404, '{"ok":false,"error":"expired_url"}']);
+  });
+});

@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { buffer } from "node:stream/consumers";
+import type { FileRoutes } from "./file-routes.ts";
+import type { ResponseUrls } from "./response-urls.ts";
+import type { SocketMode } from "./socket-mode.ts";
+import type { Json } from "./world.ts";
+
+export interface Routes {
+  api(request: IncomingMessage, response: ServerResponse, body: Buffer, url: URL): Promise<void>;
+  /** Other pages of Slack; false when there is none here. */
+  page(url: URL, response: ServerResponse): boolean;
+  files: FileRoutes;
+  urls: ResponseUrls;
+  socketMode: SocketMode;
+}
+
+export interface HttpServer {
+  origin: string;
+  close(): Promise<void>;
+}
+
+/** Listens on a free loopback port for everything that is Slack: API, files, response URLs, sockets. */
+export async function startServer(routes: () => Routes): Promise<HttpServer> {
+  const sockets = new Set<Socket>();
+  let origin = "";
+
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { api, page, files, urls } = routes();
+    const url = new URL(`${origin}${request.url ?? "/"}`);
+    const body = await buffer(request);
+    const [, place = "", version = "", last = ""] = url.pathname.split("/");
+    if (place === "api") return api(request, response, body, url);
+    if (place === "upload") return files.upload(last, request, response, body);
+    if (place === "files-pri") return files.download(version.split("-").slice(1).join("-"), request, response);
+    if (place === "signin") return files.login(response);
+    if (place === "response") {
+      const { status, text } = urls.use(version, JSON.parse(body.toString() || "{}") as Json);
+      response.writeHead(status).end(text);
+      return;
+    }
+    if (!page(url, response)) response.writeHead(404).end("There is no such page in this Slack.");
+  }
+
+  const server = createServer((request, response) => {
+    route(request, response).catch((error: unknown) => {
+      // A mistake in the simulator must be seen where it is used, not end the process.
+      response.writeHead(500).end(`The simulator failed: ${error instanceof Error ? error.stack : String(error)}`);
+    });
+  });
+  server.on("upgrade", (request, socket, head) => routes().socketMode.upgrade(request, socket, head));
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => sockets.delete(socket));
+  });
+  origin = await listen(server);
+  return {
+    origin,
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

@@ -1,0 +1,19 @@
+import { describe, expect, test } from "vitest";
+import { shownText } from "./shown-text.ts";
+import { emptyContent } from "./world.ts";
+
+describe("shown text", () => {
+  test("is the Markdown, else what is in the blocks, else the text", () => {
+    const blocks = [
+      { type: "header", text: { type: "plain_text", text: "Title" } },
+      { type: "markdown", text: "**bold**" },
+      { type: "section", text: { type: "mrkdwn", text: "body" }, fields: [{ type: "mrkdwn", text: "field" }] },
+      { type: "context", elements: [{ type: "mrkdwn", text: "small" }] },
+      { type: "rich_text", elements: [{ type: "rich_text_section", elements: [{ type: "text", text: "rich" }] }] },
+      { type: "actions", elements: [{ type: "button", text: { type: "plain_text", text: "Stop" } }] },
+    ];
+    expect(shownText(emptyContent({ text: "fallback", markdown: "# md", blocks }))).toBe("# md");
+    expect(shownText(emptyContent({ text: "fallback", blocks }))).toBe("Title\n**bold**\nbody\nfield\nsmall\nrich");
+    expect(shownText(emptyContent({ text: "fallback", blocks: blocks.slice(-1) }))).toBe("fallback");
+  });
+});

@@ -1,0 +1,178 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import type { Core } from "./core.ts";
+import type { AttemptResult, Delivery, Retry, Transport } from "./delivery.ts";
+
+export type DisconnectReason = "warning" | "refresh_requested" | "link_disabled" | "too_many_websockets";
+
+export interface DisconnectOptions {
+  /** Only the oldest connection; else all. */
+  isOne?: boolean;
+  /** False: the close frame of the app is never answered. */
+  completesClose?: boolean;
+}
+
+export interface SocketMode extends Transport {
+  /** A URL that lets one connection in, once. */
+  newUrl(): string;
+  /** Connections that were greeted and take deliveries. */
+  connections(): number;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Asks connections to go; no delivery goes to them any more, and Slack hangs up if they stay. */
+  disconnect(reason: DisconnectReason, options?: DisconnectOptions): void;
+  /** Cuts all connections without a word. */
+  drop(): void;
+  close(): void;
+}
+
+interface Pending {
+  connection: WebSocket;
+  settle(result: AttemptResult): void;
+}
+
+/** Slack hangs up on its own this long after it asked a connection to go. */
+const LEAVING_MS = 10_000;
+
+/** Delivers over WebSockets that the app opens. Each payload goes to one of them, in turn. */
+export function createSocketMode({ app, changes, limits, newId, origin }: Core): SocketMode {
+  const server = new WebSocketServer({ noServer: true });
+  const tickets = new Set<string>();
+  const ready = new Set<WebSocket>();
+  const all = new Set<WebSocket>();
+  const pending = new Map<string, Pending>();
+  const waiting: Array<() => void> = [];
+  let turn = 0;
+  const state = { isClosed: false };
+
+  function greet(connection: WebSocket): void {
+    all.add(connection);
+    const ping = setInterval(() => connection.ping("Ping from applink-simulator"), limits.pingMs);
+    connection.on("error", () => {});
+    connection.on("close", () => leave(connection, ping));
+    if (ready.size >= limits.maxConnections) {
+      part(connection, "too_many_websockets");
+      return;
+    }
+    connection.on("message", (data: RawData) => receive(data));
+    ready.add(connection);
+    say(connection, {
+      type: "hello",
+      num_connections: ready.size,
+      debug_info: { host: "applink-simulator", build_number: 1, approximate_connection_time: 18_060 },
+      connection_info: { app_id: app.id },
+    });
+    for (const wake of waiting.splice(0)) wake();
+    changes.changed();
+  }
+
+  function leave(connection: WebSocket, ping: NodeJS.Timeout): void {
+    clearInterval(ping);
+    ready.delete(connection);
+    all.delete(connection);
+    for (const { connection: carrier, settle } of pending.values()) {
+      const detail = "the socket closed before that";
+      if (carrier === connection)
+        settle({ isAcknowledged: false, reason: "connection_failed", detail, mayRetry: true });
+    }
+    changes.changed();
+  }
+
+  function receive(data: RawData): void {
+    const { envelope_id: id = "", payload = {} } = readAcknowledgement(data);
+    const response = Object.keys(payload).length === 0 ? undefined : payload;
+    pending.get(id)?.settle({ isAcknowledged: true, response, takenMs: 0 });
+  }
+
+  function part(connection: WebSocket, reason: DisconnectReason): void {
+    ready.delete(connection);
+    say(connection, { type: "disconnect", reason, debug_info: { host: "applink-simulator" } });
+    setTimeout(() => connection.terminate(), LEAVING_MS).unref();
+    changes.changed();
+  }
+
+  async function send(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult> {
+    const detail = "no socket was connected";
+    // An event is kept for the next connection; whoever presses a button meanwhile sees it fail.
+    while (ready.size === 0 && delivery.type === "events_api" && !state.isClosed) {
+      await new Promise<void>((resolve) => void waiting.push(resolve));
+    }
+    const connection = [...ready][turn++ % Math.max(1, ready.size)];
+    if (connection === undefined) {
+      return { isAcknowledged: false, reason: "no_connection", detail, mayRetry: false };
+    }
+    const { promise, resolve } = Promise.withResolvers<AttemptResult>();
+    const startedMs = performance.now();
+    const timer = setTimeout(() => {
+      settle({
+        isAcknowledged: false,
+        reason: "timeout",
+        detail: `nothing came within ${limits.ackMs} ms`,
+        mayRetry: true,
+      });
+    }, limits.ackMs);
+    const settle = (result: AttemptResult) => {
+      clearTimeout(timer);
+      pending.delete(delivery.id);
+      resolve(result.isAcknowledged ? { ...result, takenMs: performance.now() - startedMs } : result);
+    };
+    pending.set(delivery.id, { connection, settle });
+    say(connection, toEnvelope(delivery, retry));
+    return promise;
+  }
+
+  return {
+    send,
+    newUrl() {
+      const ticket = newId("ticket-");
+      tickets.add(ticket);
+      return `${origin().replace("http", "ws")}/link/?ticket=${ticket}&app_id=${app.id}`;
+    },
+    connections: () => ready.size,
+    upgrade(request, socket, head) {
+      const ticket = new URL(request.url ?? "/", origin()).searchParams.get("ticket") ?? "";
+      if (tickets.delete(ticket)) server.handleUpgrade(request, socket, head, greet);
+      else socket.end("HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n");
+    },
+    disconnect(reason, { isOne = false, completesClose = true } = {}) {
+      for (const connection of [...ready].slice(0, isOne ? 1 : undefined)) {
+        part(connection, reason);
+        // A paused socket reads no close frame and so answers none.
+        if (!completesClose) connection.pause();
+      }
+    },
+    drop() {
+      for (const connection of all) connection.terminate();
+    },
+    close() {
+      state.isClosed = true;
+      for (const wake of waiting.splice(0)) wake();
+      for (const connection of all) connection.terminate();
+      server.close();
+    },
+  };
+}
+
+function toEnvelope({ id, type, payload }: Delivery, retry: Retry | undefined): Record<string, unknown> {
+  const envelope = { envelope_id: id, type, accepts_response_payload: type !== "events_api", payload };
+  if (type !== "events_api") return envelope;
+  return { ...envelope, retry_attempt: retry?.num ?? 0, retry_reason: retry?.reason ?? "" };
+}
+
+interface Acknowledgement {
+  envelope_id?: string;
+  payload?: Record<string, unknown>;
+}
+
+/** Slack does not mind nonsense on a socket: it acknowledges nothing. */
+function readAcknowledgement(data: RawData): Acknowledgement {
+  try {
+    return JSON.parse(Buffer.isBuffer(data) ? data.toString() : "{}") as Acknowledgement;
+  } catch {
+    return {};
+  }
+}
+
+function say(connection: WebSocket, message: unknown): void {
+  connection.send(JSON.stringify(message));
+}

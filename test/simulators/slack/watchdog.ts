@@ -1,0 +1,108 @@
+import { pingsOf } from "./pings.ts";
+import type { Violations } from "./violations.ts";
+import { type Channel, type Content, isOfApp, type Message, threadOf } from "./world.ts";
+
+/** Stands for the top level of a channel, where an answer to a command goes. */
+export const TOP_LEVEL = "top";
+
+/** Somebody who was or would have been disturbed by the app. */
+export interface Ping {
+  channelId: string;
+  ts: string | undefined;
+  /** As it was written: `<!channel>`, `<@U…>`. */
+  written: string;
+}
+
+/** Looks at everything the app writes and records what it should not have done. */
+export interface Watchdog {
+  readonly pings: readonly Ping[];
+  /** After each look of a message of the app's. */
+  looked(message: Message, options: { linksNames: boolean }): void;
+  looked(ephemeral: { channel: Channel; content: Content }, options: { linksNames: boolean }): void;
+  /** Before a message of the app's is added. */
+  posting(channel: Channel, content: Content): void;
+  /** A person did something in a thread, or at the top level, that may be answered: one more answer may come. */
+  triggered(channel: Channel, threadTs: string): void;
+}
+
+export function createWatchdog(violations: Violations): Watchdog {
+  const pings: Ping[] = [];
+  const triggers = new Map<string, number>();
+  const doubled = new Set<string>();
+
+  function noticePings(channel: Channel, ts: string | undefined, content: Content, linksNames: boolean): void {
+    for (const written of pingsOf(content, { linksNames })) {
+      if (pings.some((ping) => ping.channelId === channel.id && ping.ts === ts && ping.written === written)) continue;
+      pings.push({ channelId: channel.id, ts, written });
+      violations.record("ping", `A message of the app in #${channel.name} says ${written}, which notifies people.`);
+    }
+  }
+
+  function noticeBackwards({ channel, ts, states, comparableFrom }: Message): void {
+    const [before, after] = states.slice(Math.max(comparableFrom, states.length - 2));
+    if (before === undefined || after === undefined || !isCutOf(after.shown, before.shown)) return;
+    const [was, is] = [before, after].map(({ shown }) => JSON.stringify(shown.slice(-40)));
+    violations.record("backwards", `Message ${ts} in #${channel.name} ended with ${was} and shows less: ${is}.`);
+  }
+
+  function noticeTwins(message: Message): void {
+    const { channel } = message;
+    const said = saidBy(message);
+    const place = placeOf(message);
+    const twins = [...channel.messages.values()].filter(
+      (other) => isOfApp(other) && placeOf(other) === place && saidBy(other) === said,
+    );
+    const key = `${channel.id} ${place}`;
+    const twinKey = `${key} ${twins.length} ${said}`;
+    if (said === "" || twins.length <= Math.max(1, triggers.get(key) ?? 0) || doubled.has(twinKey)) return;
+    doubled.add(twinKey);
+    const text = JSON.stringify(said.slice(0, 60));
+    violations.record("double-post", `${twins.length} messages in one thread of #${channel.name} say ${text}.`);
+  }
+
+  return {
+    pings,
+    looked(written: Message | { channel: Channel; content: Content }, { linksNames }: { linksNames: boolean }) {
+      const ts = "ts" in written ? written.ts : undefined;
+      noticePings(written.channel, ts, written.content, linksNames);
+      if (!("ts" in written)) return;
+      noticeBackwards(written);
+      noticeTwins(written);
+    },
+    posting(channel, { metadata }) {
+      if (metadata === undefined) return;
+      const id = JSON.stringify(metadata);
+      const other = [...channel.messages.values()].find(
+        (message) => isOfApp(message) && JSON.stringify(message.content.metadata) === id,
+      );
+      if (other === undefined) return;
+      violations.record("double-post", `A second message in #${channel.name} has the metadata of ${other.ts}: ${id}.`);
+    },
+    triggered(channel, threadTs) {
+      const key = `${channel.id} ${threadTs}`;
+      triggers.set(key, (triggers.get(key) ?? 0) + 1);
+      for (const message of channel.messages.values()) {
+        if (isOfApp(message) && threadOf(message) === threadTs) message.comparableFrom = message.states.length;
+      }
+    },
+  };
+}
+
+/** Where twins are looked for. What the app says at the top level stands beside everything else it says there. */
+function placeOf(message: Message): string {
+  return message.threadTs ?? TOP_LEVEL;
+}
+
+function saidBy({ states, content }: Message): string {
+  const files = content.files.map(({ name, bytes }) => `${name} of ${bytes.length} bytes`);
+  return [states.at(-1)?.shown.trim() ?? "", ...files].filter((part) => part !== "").join(" with ");
+}
+
+/** The end of a draft may be a cursor or what closes a block: only words count. */
+const UNSPOKEN = /[^\p{L}\p{N}]+$/u;
+
+/** Whether a text is an earlier one with something of its end missing. */
+function isCutOf(text: string, earlier: string): boolean {
+  const [left, whole] = [text, earlier].map((part) => part.trim().replace(UNSPOKEN, ""));
+  return left !== undefined && whole !== undefined && left.length < whole.length && whole.startsWith(left);
+}
