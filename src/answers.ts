@@ -1,19 +1,37 @@
 import type { Logger } from "pino";
-import type { ActionEvent, Adapter, Author, EditedEvent, InboundEvent, MessageEvent } from "./adapter.ts";
+import type { ActionEvent, Adapter, Draft, InboundEvent, MessageEvent, ReplySink } from "./adapter.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
+import { splitBatch } from "./batch.ts";
 import { toEntry } from "./context.ts";
 import type { History } from "./history.ts";
-import { type TurnRecord, type TurnRecords, toTurnId } from "./turn-record.ts";
+import { callPlatform, isRefusal } from "./platform-call.ts";
+import { createRunningTurn, mayPress, type RunningTurn } from "./running-turn.ts";
+import { newRecord, type Progress, type TurnRecord, type TurnRecords, toNonce } from "./turn-record.ts";
 
 export interface Answers {
-  /** Answers messages together; their batch begins the turn. Rejects when the reply could not be written, to be called again. */
-  answer(batch: readonly InboundEvent[], messages: MessageEvent[], signal: AbortSignal): Promise<void>;
-  /** Takes back what an earlier run posted for a batch whose messages are all deleted. */
-  cancel(batch: readonly InboundEvent[]): Promise<void>;
-  /** Answers a turn's messages once more, in the same place. Resolves to a sentence when that is refused. */
-  retry(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
+  /**
+   * Answers the messages of a batch together, once `isWanted` says so. Resolves to the events that are done: a turn
+   * that an earlier run began is ended as it was begun, without what came after it. A batch whose messages were all
+   * deleted takes back what an earlier run wrote for it. Rejects when the reply could not be written, to be called
+   * again.
+   */
+  answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
+  /** Answers a turn's messages once more, in the same place; the batch may bring a stop. */
+  retry(event: ActionEvent, batch: readonly InboundEvent[], signal: AbortSignal): Promise<Retried>;
   /** Lets an edit, a deletion or a stop reach the answer that is being written. */
   interrupt(event: InboundEvent): void;
+}
+
+/** Events that are worked on together, and the messages they amount to. */
+export interface Batch {
+  events: readonly InboundEvent[];
+  messages: readonly MessageEvent[];
+}
+
+export interface Retried {
+  done: readonly InboundEvent[];
+  /** A sentence for the person, when it is not done. */
+  refusal?: string;
 }
 
 export interface AnswersDeps {
@@ -24,136 +42,148 @@ export interface AnswersDeps {
   log: Logger;
 }
 
-/** An answer that is being written. */
-interface Running {
-  record: TurnRecord;
-  controller: AbortController;
-  /** Changes that came since the attempt began. */
-  edits: EditedEvent[];
-  deleted: Set<string>;
-  /** Text and attachments of each message, where they are known: what tells an edit from an echo. */
-  bodies: Map<string, string>;
-}
+export function createAnswers(deps: AnswersDeps): Answers {
+  const { records } = deps;
+  const running = new Set<RunningTurn>();
 
-export function createAnswers({ records, history, adapterOf, attempt, log }: AnswersDeps): Answers {
-  const running = new Map<string, Running>();
-
-  /** Attempts until one ends the turn: each edit of what is being answered begins another one in the same messages. */
-  async function run(record: TurnRecord, messages: MessageEvent[], signal: AbortSignal): Promise<void> {
-    const bodies = new Map(messages.map((message) => [message.messageId, bodyOf(message)]));
-    const turn: Running = { record, controller: new AbortController(), edits: [], deleted: new Set(), bodies };
-    running.set(record.id, turn);
+  /** A turn counts as running before its first wait, so that no interruption is missed. */
+  async function whileRunning<T>(turn: RunningTurn, work: () => Promise<T>): Promise<T> {
+    running.add(turn);
     try {
-      let result: AttemptResult;
-      do {
-        turn.controller = new AbortController();
-        await applyChanges(turn);
-        if (record.messageIds.length === 0) return await takeBack(record);
-        result = await attempt(record, messages, turn.controller, signal);
-      } while (result === "superseded");
+      return await work();
     } finally {
-      running.delete(record.id);
+      running.delete(turn);
     }
-  }
-
-  async function applyChanges({ record, edits, deleted }: Running): Promise<void> {
-    for (const { messageId, text, attachments } of edits.splice(0)) await history.edit(messageId, text, attachments);
-    for (const messageId of deleted) await history.remove(messageId);
-    record.messageIds = record.messageIds.filter((id) => !deleted.has(id));
-    deleted.clear();
-  }
-
-  /** Removes what was written for a turn that nobody asks for any more. */
-  async function takeBack(record: TurnRecord): Promise<void> {
-    const sink = adapterOf(record.reply.platform).sink(record.reply);
-    for (const id of record.posted.toReversed()) {
-      await sink.remove(id, AbortSignal.timeout(15_000)).catch((error: unknown) => {
-        log.warn({ err: error, turnId: record.id }, "a message of a cancelled answer could not be removed");
-      });
-    }
-    await history.remove(record.id);
-    await records.save({ ...record, posted: [], phase: "final" });
   }
 
   return {
-    async answer(batch, messages, signal) {
-      const [first] = batch;
-      const last = messages.at(-1);
-      if (first === undefined || last === undefined) return;
-      const id = toTurnId(first.key);
-      const known = await loadRecord(records, id, log);
-      if (known?.phase === "final") return;
-      const record: TurnRecord = {
-        v: 1,
-        id,
-        conversationId: last.conversationId,
-        reply: last.reply,
-        author: last.author,
-        messageIds: messages.map(({ messageId }) => messageId),
-        posted: known?.posted ?? [],
-        phase: known?.phase ?? "received",
-        attempts: known?.attempts ?? 0,
-      };
-      for (const message of messages) await remember(history, message, log);
-      await run(record, messages, signal);
+    answer(batch, isWanted, signal) {
+      const turn = createRunningTurn(newRecord(batch.events, batch.messages), batch.messages);
+      return whileRunning(turn, async () => ((await isWanted) ? proceed(deps, turn, batch, signal) : batch.events));
     },
 
-    async cancel(batch) {
-      const [first] = batch;
-      if (first === undefined) return;
-      const record = await loadRecord(records, toTurnId(first.key), log);
-      for (const event of batch) if (event.kind === "deleted") await history.remove(event.messageId);
-      if (record !== undefined && record.phase !== "final") await takeBack(record);
-    },
-
-    async retry(event, signal) {
+    async retry(event, batch, signal) {
       const record = await records.load(event.turnId);
-      if (record === undefined) return "This answer is too old to be written again. Please ask once more.";
-      if (!mayPress(event.author, record)) return "Only the person who asked, or a moderator, can do that.";
-      if (record.messageIds.length === 0) return "The question was deleted.";
-      await run({ ...record, phase: "posted", attempts: 0 }, [], signal);
-      return undefined;
+      if (record === undefined)
+        return refuse(batch, "This answer is too old to be written again. Please ask once more.");
+      if (!mayPress(event.author, record)) {
+        return refuse(batch, "Only the person who asked, or a moderator, can do that.");
+      }
+      if (await isQuestionGone(deps.history, record)) return refuse(batch, "The question was deleted.");
+      const isWritten = record.phase === "final" && !record.canRetry;
+      // Pressed twice: the answer is there, or is on its way.
+      if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: batch };
+      // What crashed on the way is no new beginning.
+      const attempts = record.phase === "final" ? 0 : record.attempts;
+      const turn = createRunningTurn({ ...record, phase: "posted", attempts }, []);
+      for (const other of batch) turn.notice(other);
+      await whileRunning(turn, () => run(deps, turn, signal));
+      return { done: [...batch, ...turn.taken()] };
     },
 
     interrupt(event) {
-      for (const turn of running.values()) interruptTurn(turn, event);
+      for (const turn of running) turn.notice(event);
     },
   };
 }
 
-function interruptTurn(turn: Running, event: InboundEvent): void {
-  const { record, controller, edits, deleted, bodies } = turn;
-  if (event.kind === "action" && event.action === "stop" && event.turnId === record.id) {
-    if (mayPress(event.author, record)) controller.abort("stopped");
+function refuse(done: readonly InboundEvent[], refusal: string): Retried {
+  return { done, refusal };
+}
+
+async function isQuestionGone(history: History, { messageIds }: TurnRecord): Promise<boolean> {
+  const places = await Promise.all(messageIds.map((id) => history.find(id)));
+  return places.every((place) => place === undefined);
+}
+
+/** Begins a turn, or goes on with what an earlier run has made of it. */
+async function proceed(
+  deps: AnswersDeps,
+  turn: RunningTurn,
+  { events, messages }: Batch,
+  signal: AbortSignal,
+): Promise<readonly InboundEvent[]> {
+  const { history, log } = deps;
+  const { record } = turn;
+  const progress = await loadProgress(deps, record.id, messages.length > 0);
+  const { own, done } = splitBatch(events, messages, progress?.messageIds);
+  const isOver = progress?.phase === "final";
+  for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
+  if (isOver) return done;
+  Object.assign(record, progress, { messageIds: own.map(({ messageId }) => messageId) });
+  for (const message of own) await remember(history, message, log);
+  for (const event of done) if (event.kind === "action") turn.notice(event);
+  await run(deps, turn, signal);
+  return [...done, ...turn.taken()];
+}
+
+/** Attempts until one ends the turn: each edit of what is being answered begins another one in the same messages. */
+async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): Promise<void> {
+  const { history, attempt } = deps;
+  const { record } = turn;
+  let result: AttemptResult;
+  do {
+    const { controller, messages, changes } = turn.begin();
+    for (const event of changes) await change(history, event);
+    if (record.messageIds.length === 0) return takeBack(deps, record);
+    result = await attempt(record, messages, controller, signal);
+    if (result === "forgotten") return removePosted(deps, record);
+  } while (turn.mustGoOn(result));
+}
+
+async function change(history: History, event: InboundEvent): Promise<void> {
+  if (event.kind === "edited") await history.edit(event.messageId, event.text, event.attachments);
+  if (event.kind === "deleted") await history.remove(event.messageId);
+}
+
+/** Removes what was written for a turn that nobody asks for any more. */
+async function takeBack(deps: AnswersDeps, record: TurnRecord): Promise<void> {
+  const { history, records } = deps;
+  if (record.attempts === 0 && record.posted.length === 0) return;
+  await records.save(record);
+  await removePosted(deps, record);
+  await history.remove(record.id);
+  await records.save({ ...record, posted: [], phase: "final", canRetry: false });
+}
+
+/** Removes the messages of a reply, the last one first. Rejects when that has to be tried again. */
+async function removePosted({ adapterOf, log }: AnswersDeps, record: TurnRecord): Promise<void> {
+  const sink = adapterOf(record.reply.platform).sink(record.reply);
+  if (record.isPosting) await findPosted(sink, record);
+  for (const id of record.posted.toReversed()) {
+    try {
+      await callPlatform((signal) => sink.remove(id, signal));
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      log.warn({ err: error, turnId: record.id }, "a message of a cancelled answer could not be removed");
+    }
   }
-  if (event.kind !== "edited" && event.kind !== "deleted") return;
-  if (!record.messageIds.includes(event.messageId)) return;
-  if (event.kind === "edited") {
-    // Platforms send an edit also for what they add themselves, such as a preview.
-    if (bodies.get(event.messageId) === bodyOf(event)) return;
-    bodies.set(event.messageId, bodyOf(event));
-    edits.push(event);
-  } else {
-    deleted.add(event.messageId);
+}
+
+/** Names the message of a post of which it is not known whether it was carried out, by making the post again. */
+async function findPosted(sink: ReplySink, record: TurnRecord): Promise<void> {
+  const draft: Draft = { markdown: "…", buttons: [], streaming: false };
+  try {
+    record.posted.push(await callPlatform((signal) => sink.post(draft, toNonce(record), signal)));
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
   }
-  controller.abort("superseded");
+  record.isPosting = false;
 }
 
-function bodyOf({ text, attachments }: MessageEvent | EditedEvent): string {
-  return JSON.stringify([text, attachments.map(({ id }) => id)]);
-}
-
-function mayPress(author: Author, record: TurnRecord): boolean {
-  return author.id === record.author.id || author.isModerator === true;
-}
-
-/** A store that is out of reach must not keep an answer back: without a record the turn begins anew. */
-async function loadRecord(records: TurnRecords, id: string, log: Logger): Promise<TurnRecord | undefined> {
+/** A store that is out of reach must not keep an answer back: how far the turn had come is then taken for unknown. */
+async function loadProgress(
+  { records, log }: AnswersDeps,
+  id: string,
+  isAsked: boolean,
+): Promise<Progress | undefined> {
   try {
     return await records.load(id);
   } catch (error) {
+    if (!isAsked) throw error;
     log.error({ err: error, turnId: id }, "the record of a turn could not be read");
-    return undefined;
+    // Whatever there was, it began before: its posts may be found again.
+    return { attempts: 1, isPosting: true };
   }
 }
 

@@ -8,7 +8,9 @@ import type { GatewayError } from "./gateway/errors.ts";
 import type { History } from "./history.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Scheduler } from "./pacing/scheduler.ts";
-import { type Cause, type Closing, createProgress, writeReply } from "./reply.ts";
+import { type Cause, createProgress, writeReply } from "./reply.ts";
+import type { Closing } from "./reply-drafts.ts";
+import { neutralize } from "./text/neutralize.ts";
 import type { Tool } from "./tools/tool.ts";
 import { runTurn, type TurnEvent } from "./turn.ts";
 import type { TurnRecord, TurnRecords } from "./turn-record.ts";
@@ -17,20 +19,23 @@ import type { TurnRecord, TurnRecords } from "./turn-record.ts";
 const MAX_ATTEMPTS = 50;
 const MAX_ROUNDS = 8;
 
-/** `superseded`: the messages changed while they were answered, and the answer has to begin again. */
-export type AttemptResult = "ended" | "superseded";
+/**
+ * `superseded`: the messages changed while they were answered, and the answer has to begin again. `forgotten`: the
+ * person who asked is being erased, so nothing was kept and what was posted is to go.
+ */
+export type AttemptResult = "ended" | "superseded" | "forgotten";
 
 /**
  * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. `controller`
- * interrupts with the reasons `stopped` and `superseded`, `shutdown` is the queue's. `messages` are the record's
- * where they are at hand. Rejects when the reply could not be written to its end, or was cut by the shutdown before
+ * interrupts with the reasons `stopped` and `superseded`, `signal` is the queue's, with `shutdown` and `forgotten`.
+ * `messages` are the record's where they are at hand. Rejects when the reply could not be written to its end, or was cut by the shutdown before
  * anything of it was seen: then the turn is to be taken up again.
  */
 export type Attempt = (
   record: TurnRecord,
   messages: readonly MessageEvent[],
   controller: AbortController,
-  shutdown: AbortSignal,
+  signal: AbortSignal,
 ) => Promise<AttemptResult>;
 
 export interface AttemptDeps {
@@ -48,21 +53,29 @@ export interface AttemptDeps {
 }
 
 export function createAttempt(deps: AttemptDeps): Attempt {
-  return async (record, messages, controller, shutdown) => {
-    const signal = AbortSignal.any([controller.signal, shutdown]);
+  return async (record, messages, controller, queueSignal) => {
+    const signal = AbortSignal.any([controller.signal, queueSignal]);
     const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
     const progress = createProgress(sink);
     progress.show("thinking");
     record.attempts += 1;
-    await deps.records.save(record);
+    await deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 });
+    const acceptedAt = messages.at(-1)?.at ?? Date.now();
+    const run: Run = {
+      deps,
+      record,
+      messages,
+      sink,
+      signal,
+      controller,
+      show: progress.show,
+      acceptedAt,
+      context: NONE,
+    };
     try {
-      const context = await deps.readContext(record, messages, signal);
-      const asked = context.messages.length;
-      const acceptedAt = messages.at(-1)?.at ?? Date.now();
-      const run = { deps, record, sink, context, signal, controller, show: progress.show, acceptedAt };
       const { text, ending } = await write(run);
-      if (ending === undefined) return "superseded";
-      await keep(deps, record, context.messages.slice(asked), ending);
+      if (ending === undefined) return signal.reason === "forgotten" ? "forgotten" : "superseded";
+      await keep(run, ending);
       report(run, text, ending);
       return "ended";
     } finally {
@@ -71,16 +84,25 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
+const NONE: Asked = { messages: [], notices: [], oldestShownId: undefined, count: 0 };
+
+/** The context, to whose messages the turn adds its own, and how many of them were there before. */
+interface Asked extends Context {
+  count: number;
+}
+
 interface Run {
   deps: AttemptDeps;
   record: TurnRecord;
+  messages: readonly MessageEvent[];
   sink: ReplySink;
-  context: Context;
   signal: AbortSignal;
   controller: AbortController;
   show(progress: string): void;
   /** Unix milliseconds. */
   acceptedAt: number;
+  /** Set once it is read. */
+  context: Asked;
 }
 
 function secondsSince(unixMs: number): number {
@@ -89,23 +111,27 @@ function secondsSince(unixMs: number): number {
 
 /** Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt. */
 async function write(run: Run): Promise<{ text: string; ending: Ending | undefined }> {
-  const { deps, record, sink, context, signal, controller } = run;
+  const { deps, record, sink, signal, controller } = run;
   const { metrics } = deps;
   let ending: Ending | undefined;
+  let isRefused = false;
   const toClosing = (cause: Cause, text: string): Closing | undefined => {
-    if ("error" in cause && signal.reason === "superseded") return undefined;
+    if ("error" in cause && (signal.reason === "superseded" || signal.reason === "forgotten")) return undefined;
     if ("error" in cause && signal.reason === "shutdown" && record.posted.length === 0) throw cause.error;
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
-    return { note: [...context.notices, ending.note].filter(Boolean).join("\n\n"), buttons: toButtons(ending, record) };
+    const note = [...run.context.notices, ending.note].filter(Boolean).join("\n\n");
+    return { note, buttons: toButtons(ending, record) };
   };
+  const refusal = describeEnding({ error: "refused" }, { model: deps.model, now: Date.now() });
   const text = await writeReply(observe(run), {
     sink,
     scheduler: deps.scheduler,
-    turnId: record.id,
-    posted: record.posted,
-    onPosted: async () => {
-      record.phase = "posted";
+    record,
+    isResumed: record.attempts > 1,
+    refusal: { note: refusal.note, buttons: toButtons(refusal, record) },
+    onRecord: async () => {
+      if (record.posted.length > 0) record.phase = "posted";
       await deps.records.save(record);
     },
     onCall: (kind, error) => {
@@ -113,20 +139,25 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       if (error?.kind === "rate-limited") metrics.rateLimited("platform");
       if (error !== undefined) deps.log.warn({ err: error, turnId: record.id, call: kind }, "a write was refused");
     },
-    onRefused: () => controller.abort("refused"),
+    onRefused: () => {
+      isRefused = true;
+      controller.abort("refused");
+    },
     onVisible: () => {
       metrics.firstVisible(secondsSince(run.acceptedAt));
       run.show("");
     },
     toClosing,
   });
-  return { text, ending };
+  return { text, ending: isRefused ? refusal : ending };
 }
 
-/** The events of the turn, with the time of the first text taken on the way. */
+/** The events of the turn, beginning with what it asks; the time of the first text is taken on the way. */
 async function* observe(run: Run): AsyncGenerator<TurnEvent> {
-  const { deps, record, context, signal, show } = run;
+  const { deps, record, messages, signal, show } = run;
   if (record.attempts > MAX_ATTEMPTS) throw new Error("The turn was begun too often without reaching its end.");
+  const context = await deps.readContext(record, messages, signal);
+  run.context = { ...context, count: context.messages.length };
   let first = true;
   deps.metrics.streamOpened();
   try {
@@ -163,10 +194,11 @@ async function* observe(run: Run): AsyncGenerator<TurnEvent> {
   }
 }
 
+/** What is not seen is no answer, whatever the model sent. */
 function toEnding({ deps, signal }: Run, cause: Cause, text: string): Ending {
   const aborted = "error" in cause && signal.aborted;
   const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model: deps.model, now: Date.now() });
-  if (text.trim() !== "" || ending.note !== "") return ending;
+  if (neutralize(text).trim() !== "" || ending.note !== "") return ending;
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
 
@@ -174,27 +206,22 @@ function toButtons(ending: Ending, { id: turnId }: TurnRecord): Button[] {
   return ending.retry ? [{ action: "retry", turnId, label: "Retry" }] : [];
 }
 
-/** Keeps the answer in the history and ends the record. An answer without text leaves no entry, nor the one of an earlier try. */
-async function keep(
-  deps: AttemptDeps,
-  record: TurnRecord,
-  messages: Context["messages"],
-  ending: Ending,
-): Promise<void> {
+/**
+ * Keeps the answer in the history and ends the record. Also an answer without text has an entry: it holds the place
+ * of the one that Retry may bring.
+ */
+async function keep({ deps, record, context }: Run, ending: Ending): Promise<void> {
   const { history, records, log } = deps;
   const { id, conversationId, author, reply, posted } = record;
+  const askedBy = { platform: reply.platform, id: author.id };
+  const messages = context.messages.slice(context.count);
   try {
-    if (messages.length === 0) await history.remove(id);
-    else {
-      const askedBy = { platform: reply.platform, id: author.id };
-      const entry = { id, at: Date.now(), askedBy, messages, partial: ending.outcome !== "complete" };
-      await history.append(conversationId, entry, posted);
-    }
+    const entry = { id, at: Date.now(), askedBy, messages, partial: ending.outcome !== "complete" };
+    await history.append(conversationId, entry, posted);
   } catch (error) {
     log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
   }
-  record.phase = "final";
-  record.attempts = 0;
+  Object.assign(record, { phase: "final", attempts: 0, canRetry: ending.retry });
   await records.save(record);
 }
 

@@ -1,24 +1,33 @@
 import type { InboundEvent, MessageEvent } from "./adapter.ts";
+import { toTurnId } from "./turn-record.ts";
 
 /** Messages answered by one turn at most: a flood is answered in several turns rather than in one endless prompt. */
 const MAX_TOGETHER = 20;
 
 /**
  * Chooses what is worked on next from the events that wait in one conversation, oldest first: messages of one
- * author that wait together are answered together, with the edits and deletions that already came for them.
- * Everything else is worked on alone.
+ * author that wait together are answered together, with the edits and deletions that already came for them. A stop
+ * that already came for the turn is taken along. Everything else is worked on alone.
  */
 export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
   const [first, ...rest] = waiting;
   if (first === undefined) return [];
+  if (first.kind === "action" && first.action === "retry") {
+    return [first, ...rest.filter((event) => isStopOf(event, first.turnId))];
+  }
   if (first.kind !== "message") return [first];
 
+  const turnId = toTurnId(first.key);
   const batch: InboundEvent[] = [first];
   const ids = new Set([first.messageId]);
   let open = true;
   for (const event of rest) {
     if (event.kind === "edited" || event.kind === "deleted") {
       if (ids.has(event.messageId)) batch.push(event);
+      continue;
+    }
+    if (isStopOf(event, turnId)) {
+      batch.push(event);
       continue;
     }
     // A command or somebody else's word in between ends what is answered together, not what is changed in it.
@@ -29,6 +38,10 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
     }
   }
   return batch;
+}
+
+function isStopOf(event: InboundEvent, turnId: string): boolean {
+  return event.kind === "action" && event.action === "stop" && event.turnId === turnId;
 }
 
 function belongs(event: MessageEvent, first: MessageEvent): boolean {
@@ -48,4 +61,19 @@ export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
     }
   }
   return [...messages.values()];
+}
+
+/**
+ * Parts a batch by what its turn began with in an earlier run: `own` are those messages, all of them where nothing is
+ * known, and `done` are the events that end with the turn. Never leaves the first event out.
+ */
+export function splitBatch(
+  events: readonly InboundEvent[],
+  messages: readonly MessageEvent[],
+  begun: readonly string[] | undefined,
+): { own: readonly MessageEvent[]; done: readonly InboundEvent[] } {
+  const later = new Set(messages.map(({ messageId }) => messageId).filter((id) => begun?.includes(id) === false));
+  const done = events.filter((event) => !("messageId" in event && later.has(event.messageId)));
+  if (done[0] !== events[0]) return { own: messages, done: events };
+  return { own: messages.filter(({ messageId }) => !later.has(messageId)), done };
 }

@@ -1,11 +1,15 @@
 import type { Logger } from "pino";
-import type { ActionEvent, Adapter, CommandEvent, InboundEvent, MessageEvent } from "./adapter.ts";
+import type { ActionEvent, Adapter, CommandEvent, InboundEvent, MessageEvent, ReplySink } from "./adapter.ts";
 import type { Answers } from "./answers.ts";
 import { foldBatch, takeBatch } from "./batch.ts";
+import { runWithin } from "./bounds.ts";
 import { type Command, postNotice } from "./commands/command.ts";
-import { SinkError } from "./errors.ts";
 import type { History } from "./history.ts";
+import { isRefusal } from "./platform-call.ts";
 import type { Worker } from "./queue/queue.ts";
+
+/** Longest a command may take, the erasure of a person with many messages included. */
+const COMMAND_TIMEOUT_MS = 120_000;
 
 export interface BotDeps {
   answers: Answers;
@@ -17,18 +21,19 @@ export interface BotDeps {
 
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
 export function createBot({ answers, history, commands, adapterOf, log }: BotDeps): Worker {
-  async function onMessages(batch: InboundEvent[], signal: AbortSignal): Promise<void> {
-    const messages = foldBatch(batch);
-    const [first] = messages;
-    if (first === undefined) return answers.cancel(batch);
-    if (first.addressed === "other") return history.setFollowed(first.conversationId, false);
-    if (!(await isForUs(messages))) return;
-    await answers.answer(batch, messages, signal);
+  async function onMessages(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
+    const messages = foldBatch(events);
+    if (messages[0]?.addressed === "other") {
+      await history.setFollowed(messages[0].conversationId, false);
+      return events;
+    }
+    return answers.answer({ events, messages }, isForUs(messages), signal);
   }
 
   /** A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins that. */
   async function isForUs(messages: MessageEvent[]): Promise<boolean> {
-    const [{ conversationId }] = messages as [MessageEvent];
+    const conversationId = messages[0]?.conversationId;
+    if (conversationId === undefined) return true;
     try {
       if (messages.every(({ addressed }) => addressed !== "bot")) return await history.isFollowed(conversationId);
       await history.setFollowed(conversationId, true);
@@ -41,50 +46,61 @@ export function createBot({ answers, history, commands, adapterOf, log }: BotDep
 
   async function onCommand(event: CommandEvent, signal: AbortSignal): Promise<void> {
     const command = commands.find(({ name }) => name === event.name);
-    const sink = adapterOf(event.reply.platform).sink({ ...event.reply, visibleTo: event.author.id });
-    if (command !== undefined) return unlessRefused(event, command.run(event, sink, signal));
+    if (command !== undefined) return reply(event, signal, (sink, signal) => command.run(event, sink, signal));
     const known = commands.map(({ name }) => `/${name}`).join(", ");
-    const text = `There is no command of that name. I know ${known}.`;
-    await unlessRefused(event, postNotice(sink, event, text, signal));
+    await notify(event, `There is no command of that name. I know ${known}.`, signal);
   }
 
-  async function onAction(event: ActionEvent, signal: AbortSignal): Promise<void> {
-    // A stop that finds its turn still running has done its work in `notice`.
-    if (event.action === "stop") return;
-    const refusal = await answers.retry(event, signal);
-    if (refusal === undefined) return;
+  async function onAction(
+    event: ActionEvent,
+    batch: InboundEvent[],
+    signal: AbortSignal,
+  ): Promise<readonly InboundEvent[]> {
+    // A stop that comes here was too late: the answer it was meant for has ended.
+    if (event.action === "stop") return batch;
+    const { done, refusal } = await answers.retry(event, batch, signal);
+    if (refusal !== undefined) await notify(event, refusal, signal);
+    return done;
+  }
+
+  function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {
+    return reply(event, signal, (sink, signal) => postNotice(sink, event, text, signal));
+  }
+
+  /** Lets `deliver` answer the author alone. Where no message of ours is taken any more, there is nobody to tell. */
+  async function reply(
+    event: CommandEvent | ActionEvent,
+    signal: AbortSignal,
+    deliver: (sink: ReplySink, signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
     const sink = adapterOf(event.reply.platform).sink({ ...event.reply, visibleTo: event.author.id });
-    await unlessRefused(event, postNotice(sink, event, refusal, signal));
-  }
-
-  /** A place that takes no messages from us any more ends the matter: there is nobody to tell. */
-  async function unlessRefused({ key }: InboundEvent, delivery: Promise<void>): Promise<void> {
     try {
-      await delivery;
+      await runWithin(COMMAND_TIMEOUT_MS, (signal) => deliver(sink, signal), signal);
     } catch (error) {
-      const isFinal = error instanceof SinkError && error.kind !== "unavailable" && error.kind !== "rate-limited";
-      if (!isFinal) throw error;
-      log.warn({ err: error, key }, "an answer to a command or a button could not be delivered");
+      if (!isRefusal(error)) throw error;
+      log.warn({ err: error, key: event.key }, "an answer to a command or a button could not be delivered");
     }
   }
 
-  async function work(batch: InboundEvent[], signal: AbortSignal): Promise<void> {
+  async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const [first] = batch;
     switch (first?.kind) {
       case "message":
         return onMessages(batch, signal);
+      case "action":
+        return onAction(first, batch, signal);
+      case "command":
+        await onCommand(first, signal);
+        break;
       case "edited":
         await history.edit(first.messageId, first.text, first.attachments);
-        return;
+        break;
       case "deleted":
         await history.remove(first.messageId);
-        return;
-      case "command":
-        return onCommand(first, signal);
-      case "action":
-        return onAction(first, signal);
+        break;
       case undefined:
     }
+    return batch;
   }
 
   return { take: takeBatch, work, notice: answers.interrupt };

@@ -20,7 +20,8 @@ export interface Context {
 
 /**
  * Reads what a turn asks the model: the conversation up to the turn's own answer, inside the window. A history
- * that is out of reach gives only the messages at hand, and says so. Rejects with the signal's reason alone.
+ * that is out of reach gives only the messages at hand, and says so. Rejects with the signal's reason, and when there
+ * are none at hand either.
  */
 export type ReadContext = (
   record: TurnRecord,
@@ -46,8 +47,12 @@ export function createReadContext(deps: ContextDeps): ReadContext {
       const own = await history.find(record.id);
       const before = own === undefined ? {} : { beforeId: own.entryId };
       const { entries, hasOlder } = await history.read(record.conversationId, { maxEntries, ...before });
-      return { entries, hasOlder, notices: [] as string[] };
+      const asked = entries.findLastIndex(({ id }) => record.messageIds.includes(id));
+      const upTo = own === undefined && asked >= 0 ? asked + 1 : entries.length;
+      return { entries: entries.slice(0, upTo), hasOlder, notices: [] as string[] };
     } catch (error) {
+      // A question that is nowhere at hand cannot be answered.
+      if (messages.length === 0) throw error;
       log.error({ err: error, turnId: record.id }, "the history could not be read");
       const notice = "_My memory is out of reach right now: this answer knows nothing of what was said before._";
       return { entries: messages.map(toEntry), hasOlder: false, notices: [notice] };

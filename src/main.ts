@@ -43,6 +43,8 @@ const LOCAL_GAP_SECONDS = 0.12;
 const EX_CONFIG = 78;
 /** Signals closer together than this are one. */
 const SAME_SIGNAL_MS = 1_000;
+/** Longest that the end may take beyond the grace period. */
+const CLOSE_MS = 20_000;
 
 interface Service {
   url: string;
@@ -58,6 +60,7 @@ async function start(config: Config, log: Logger): Promise<Service> {
   const gateway = createGateway({
     baseUrl: config.gateway.baseUrl ?? sandbox?.url ?? "",
     apiKey: config.gateway.apiKey ?? "sk-sandbox-all",
+    ...(config.gateway.imageKeyHeader !== undefined && { imageKeyHeader: config.gateway.imageKeyHeader }),
     log,
   });
   const metrics = createMetrics();
@@ -76,8 +79,8 @@ async function start(config: Config, log: Logger): Promise<Service> {
     if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
     return adapter;
   };
-  const erase = async ({ reply: { platform }, author }: CommandEvent) => {
-    await queue.forget(platform, author.id);
+  const erase = async ({ key, reply: { platform }, author }: CommandEvent) => {
+    await queue.forget(platform, author.id, key);
     const count = await history.forgetAuthor(platform, author.id);
     await records.forget(platform, author.id);
     await adapterOf(platform).forget?.(author.id);
@@ -138,7 +141,7 @@ async function start(config: Config, log: Logger): Promise<Service> {
     async close() {
       isClosing = true;
       // Nothing is taken in any more; what runs may still write its end; then everything it wrote with goes away.
-      for (const adapter of adapters.values()) await adapter.pause();
+      await Promise.allSettled([...adapters.values()].map((adapter) => adapter.pause()));
       await queue.close(limits.shutdownGraceMs);
       scheduler.close();
       for (const adapter of adapters.values()) await adapter.close();
@@ -189,20 +192,19 @@ async function main(): Promise<void> {
   });
   for (const line of describeConfig(config)) log.info(line);
 
-  let service: Service;
+  const starting = start(config, log);
+  endOnSignals(starting, config.limits.shutdownGraceMs, log);
   try {
-    service = await start(config, log);
+    const { url } = await starting;
+    log.info({ url }, `Palaver is ready at ${url}`);
   } catch (error) {
     log.fatal({ err: error }, error instanceof Error ? error.message : "the start failed");
     process.exit(1);
   }
-  log.info({ url: service.url }, `Palaver is ready at ${service.url}`);
-
-  endOnSignals(service, config.limits.shutdownGraceMs, log);
 }
 
-/** The first signal ends the service in order, a later one at once. */
-function endOnSignals(service: Service, graceMs: number, log: Logger): void {
+/** The first signal ends the service in order, also one that is just starting; a later one ends it at once. */
+function endOnSignals(starting: Promise<Service>, graceMs: number, log: Logger): void {
   let askedAt: number | undefined;
   const end = async (signal: NodeJS.Signals) => {
     if (askedAt !== undefined) {
@@ -212,7 +214,11 @@ function endOnSignals(service: Service, graceMs: number, log: Logger): void {
     }
     askedAt = performance.now();
     log.info(`${signal}: finishing what runs, at most ${graceMs / 1_000} s; once more ends it at once`);
-    await service.close();
+    setTimeout(() => {
+      log.error("the service did not end in time and is cut; open work is taken up again at the next start");
+      process.exit(1);
+    }, graceMs + CLOSE_MS);
+    await (await starting).close();
     process.exit(0);
   };
   process.on("SIGTERM", (signal) => void end(signal));

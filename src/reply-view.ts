@@ -1,33 +1,30 @@
-import type { Button, Draft, ReplySink } from "./adapter.ts";
+import type { Draft, ReplySink } from "./adapter.ts";
 import { SinkError, type SinkErrorKind } from "./errors.ts";
 import type { Written } from "./pacing/pacer.ts";
-import { HEAL_ROOM, healMarkdown } from "./text/heal.ts";
-import { neutralize } from "./text/neutralize.ts";
-import { createSplitter } from "./text/split.ts";
-
-/** Longest a platform may take for one call before it counts as unanswered. */
-const CALL_TIMEOUT_MS = 15_000;
+import { callPlatform } from "./platform-call.ts";
+import { type Closing, createReplyDrafts, type ReplyDrafts } from "./reply-drafts.ts";
+import { type TurnRecord, toNonce } from "./turn-record.ts";
 
 export interface ReplyViewOptions {
   sink: ReplySink;
-  turnId: string;
-  /** Messages that earlier runs of this turn posted, in order. Grows and shrinks with what is on the platform. */
-  posted: string[];
-  /** Called after `posted` changed, before anything else is written. */
-  onPosted(): Promise<void>;
+  /** Changes with what is on the platform. */
+  record: Pick<TurnRecord, "id" | "posted" | "removed" | "isPosting">;
+  /** An earlier run may have posted more than the record says. */
+  isResumed: boolean;
+  /** Stands in the place of a text that the platform does not take. */
+  refusal: Closing;
+  /** Called when the record has changed, before anything else is written. */
+  onRecord(): Promise<void>;
   /** Told of every call the platform answered, refused or not. */
   onCall(kind: "post" | "edit" | "remove", error: SinkError | undefined): void;
   /** Told once when the platform will not take this reply any more, whatever is tried. */
   onRefused(kind: SinkErrorKind): void;
+  /** Longest the platform may take for one call; without it a sensible time. */
+  callTimeoutMs?: number;
 }
 
 /** The messages of one reply: what they should show, and what they show. */
-export interface ReplyView {
-  append(text: string): void;
-  /** Text so far, as the model wrote it. */
-  readonly text: string;
-  /** No more text comes; `note` stands under it. */
-  end(note: string, buttons: Button[]): void;
+export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "end"> {
   /** Makes the one most urgent call with the newest text. Never rejects; one at a time. */
   write(): Promise<Written>;
   /** Resolves when no call is in flight. */
@@ -37,30 +34,13 @@ export interface ReplyView {
 type Change = { type: "post"; draft: Draft } | { type: "edit"; index: number; draft: Draft } | { type: "remove" };
 
 export function createReplyView(options: ReplyViewOptions): ReplyView {
-  const { sink, turnId, posted } = options;
-  const { maxLength, lengthOf } = sink.limits;
-  // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
-  const splitter = createSplitter({ maxLength: maxLength - HEAL_ROOM, lengthOf });
+  const { sink, record, isResumed, refusal, callTimeoutMs } = options;
+  const { posted } = record;
+  const reply = createReplyDrafts(record.id, sink.limits, refusal);
   /** What each posted message shows, as far as this run knows: unknown for those of an earlier run. */
   const shown: Array<string | undefined> = posted.map(() => undefined);
-  let text = "";
-  let ending: { note: string; buttons: Button[] } | undefined;
   let refused = false;
   let inFlight: Promise<unknown> = Promise.resolve();
-
-  function render(): Draft[] {
-    const body = neutralize(text).trimEnd();
-    const whole = ending === undefined ? body : [body, neutralize(ending.note)].filter(Boolean).join("\n\n");
-    const parts = splitter.update(whole).filter((part) => part.text.trim() !== "");
-    const drafts = parts.map((part, index): Draft => {
-      if (index < parts.length - 1) return { markdown: part.text, buttons: [], streaming: false };
-      if (ending !== undefined) return { markdown: part.text, buttons: ending.buttons, streaming: false };
-      const stop: Button = { action: "stop", turnId, label: "Stop" };
-      return { markdown: healMarkdown(part.text), buttons: [stop], streaming: true };
-    });
-    // Nothing of a block's half-written beginning may be fit to be shown yet.
-    return drafts.filter((draft) => draft.markdown.trim() !== "");
-  }
 
   function nextChange(drafts: Draft[]): Change | undefined {
     for (const [index, draft] of drafts.entries()) {
@@ -68,58 +48,96 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       if (shown[index] !== JSON.stringify(draft)) return { type: "edit", index, draft };
     }
     // While text still grows, messages of an earlier run may be needed again.
-    if (ending !== undefined && posted.length > drafts.length) return { type: "remove" };
-    return undefined;
+    if (!reply.isOver) return undefined;
+    const last = drafts.at(-1);
+    // A message that nobody can name cannot be removed.
+    if (record.isPosting && last !== undefined) return { type: "post", draft: { ...last, buttons: [] } };
+    return posted.length > drafts.length ? { type: "remove" } : undefined;
+  }
+
+  function call<T>(make: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return callPlatform(make, callTimeoutMs);
+  }
+
+  async function post(draft: Draft): Promise<void> {
+    // Made before, it is found again, and shows what it showed then.
+    const mayExist = isResumed || record.isPosting;
+    record.isPosting = true;
+    // That the first one may be under way stands in the record from the beginning.
+    if (posted.length > 0) await options.onRecord();
+    posted.push(await call((signal) => sink.post(draft, toNonce(record), signal)));
+    shown.push(mayExist ? undefined : JSON.stringify(draft));
+    record.isPosting = false;
+    await options.onRecord();
   }
 
   async function apply(change: Change): Promise<void> {
-    const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
     if (change.type === "post") {
-      posted.push(await sink.post(change.draft, `${turnId}:${posted.length}`, signal));
-      shown.push(JSON.stringify(change.draft));
-      await options.onPosted();
+      await post(change.draft);
     } else if (change.type === "edit") {
       const id = posted[change.index];
-      if (id !== undefined) await sink.edit(id, change.draft, signal);
+      if (id !== undefined) await call((signal) => sink.edit(id, change.draft, signal));
       shown[change.index] = JSON.stringify(change.draft);
     } else {
       const id = posted.at(-1);
-      if (id !== undefined) await sink.remove(id, signal);
-      posted.pop();
-      shown.pop();
-      await options.onPosted();
+      if (id !== undefined) await call((signal) => sink.remove(id, signal));
+      await forget(posted.length - 1);
     }
   }
 
+  /** Takes a message off the record that is no longer on the platform. */
+  async function forget(index: number): Promise<void> {
+    posted.splice(index, 1);
+    shown.splice(index, 1);
+    record.removed += 1;
+    await options.onRecord();
+  }
+
+  /** What follows from a refusal for good: the reply goes on another way, or ends. */
+  async function onRefusal(change: Change, kind: SinkErrorKind): Promise<void> {
+    // An earlier run may have taken a message back and died before it said so.
+    if (kind === "gone" && change.type === "edit" && change.index > 0 && shown[change.index] === undefined) {
+      return forget(change.index);
+    }
+    if (kind === "rejected" && change.type !== "remove" && !reply.isRejected) {
+      reply.reject(change.type === "post" ? posted.length : change.index);
+    } else {
+      refused = true;
+    }
+    options.onRefused(kind);
+  }
+
   async function write(): Promise<Written> {
-    const drafts = render();
+    let drafts = reply.render();
     const change = refused ? undefined : nextChange(drafts);
     if (change === undefined) return { answer: { ok: true }, behind: false };
     const kind = change.type === "post" ? "post" : "edit";
+    const wasPosting = record.isPosting;
     try {
       await apply(change);
       options.onCall(change.type, undefined);
     } catch (cause) {
       const error = toSinkError(cause);
       options.onCall(change.type, error);
+      if (change.type === "post" && error.kind !== "unavailable") record.isPosting = wasPosting;
       if (error.kind === "rate-limited") {
         return { answer: { ok: false, retryAfter: (error.retryAfterMs ?? 1_000) / 1_000 }, behind: true, kind };
       }
       if (error.kind === "unavailable") return { answer: { ok: false }, behind: true, kind };
-      refused = true;
-      options.onRefused(error.kind);
-      return { answer: { ok: true }, behind: false, kind };
+      await onRefusal(change, error.kind);
+      if (refused) return { answer: { ok: true }, behind: false, kind };
+      drafts = reply.render();
     }
     const rest = nextChange(drafts);
     return { answer: { ok: true }, behind: rest !== undefined, kind, next: rest?.type === "post" ? "post" : "edit" };
   }
 
   return {
-    append: (more) => void (text += more),
+    append: reply.append,
     get text() {
-      return text;
+      return reply.text;
     },
-    end: (note, buttons) => void (ending = { note, buttons }),
+    end: reply.end,
     write() {
       const writing = write();
       inFlight = writing;

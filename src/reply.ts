@@ -1,23 +1,20 @@
-import type { Button, ReplySink } from "./adapter.ts";
+import type { ReplySink } from "./adapter.ts";
 import type { Scheduler } from "./pacing/scheduler.ts";
+import { callPlatform } from "./platform-call.ts";
+import type { Closing } from "./reply-drafts.ts";
 import { createReplyView, type ReplyViewOptions } from "./reply-view.ts";
 import type { TurnEvent } from "./turn.ts";
 
 /** Longest the platform may take to accept the final text; after that the reply is given up. */
 const FINAL_DEADLINE_MS = 120_000;
+/** Longest a platform may take to show progress, which nobody misses. */
+const PROGRESS_TIMEOUT_MS = 5_000;
 
 /** How the events of a turn ended: with the gateway's word, or with what was thrown. */
 export type Cause = { finish: string } | { error: unknown };
 
-/** What stands under the text when the turn is over. */
-export interface Closing {
-  note: string;
-  buttons: Button[];
-}
-
-export interface ReplyOptions extends Omit<ReplyViewOptions, "onCall"> {
+export interface ReplyOptions extends ReplyViewOptions {
   scheduler: Scheduler;
-  onCall: ReplyViewOptions["onCall"];
   /** Told when the first text of this run stands on the platform. */
   onVisible(): void;
   /** Chooses the closing; undefined leaves the messages as they are, because somebody else goes on with them. */
@@ -47,7 +44,7 @@ export async function writeReply(events: AsyncIterable<TurnEvent>, options: Repl
     });
     const closing = options.toClosing(cause, view.text);
     if (closing !== undefined) {
-      view.end(closing.note, closing.buttons);
+      view.end(closing);
       await pace.end(AbortSignal.timeout(FINAL_DEADLINE_MS));
     }
   } finally {
@@ -79,7 +76,7 @@ export interface Progress {
 }
 
 /** Progress in a conversation: best effort, the newest text only, and a late "thinking" never outlives `clear`. */
-export function createProgress(sink: ReplySink): Progress {
+export function createProgress(sink: ReplySink, timeoutMs = PROGRESS_TIMEOUT_MS): Progress {
   let newest = "";
   let shown = "";
   let showing: Promise<void> | undefined;
@@ -87,7 +84,7 @@ export function createProgress(sink: ReplySink): Progress {
   async function catchUp(): Promise<void> {
     while (shown !== newest) {
       shown = newest;
-      await sink.progress(newest, AbortSignal.timeout(5_000)).catch(() => {});
+      await callPlatform((signal) => sink.progress(shown, signal), timeoutMs).catch(() => {});
     }
     showing = undefined;
   }

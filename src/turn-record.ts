@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
-import type { Author, ReplyAddress } from "./adapter.ts";
+import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "./adapter.ts";
 import { toKeyPart } from "./history/record.ts";
 
 /**
@@ -20,10 +20,19 @@ export interface TurnRecord {
   messageIds: string[];
   /** Messages of the reply, in order. */
   posted: string[];
+  /** How many more were posted and taken back: what they were posted with is used up. */
+  removed: number;
+  /** One more message may have been posted: whether it was is not known. Posted again, with the same nonce, it is found. */
+  isPosting: boolean;
   phase: "received" | "posted" | "final";
   /** How often the turn was begun without reaching its end. */
   attempts: number;
+  /** Whether its end, once it is there, offers to ask again. */
+  canRetry: boolean;
 }
+
+/** What an earlier run left of a turn, as far as it is known. */
+export type Progress = Partial<TurnRecord> & Pick<TurnRecord, "attempts">;
 
 export interface TurnRecords {
   load(id: string): Promise<TurnRecord | undefined>;
@@ -87,6 +96,32 @@ function toOwner(platform: string, authorId: string): string {
 /** The turn that a batch of events begins: the same for the same first event, so that a turn taken up again finds its record. */
 export function toTurnId(eventKey: string): string {
   return createHash("sha256").update(eventKey).digest("base64url").slice(0, 16);
+}
+
+/** The nonce of the next post of a reply. It stays the same until that post is known to be carried out. */
+export function toNonce({ id, posted, removed }: Pick<TurnRecord, "id" | "posted" | "removed">): string {
+  return `${id}:${posted.length + removed}`;
+}
+
+/** The record of a turn that nothing was done for yet. The events begin with a message, which may be deleted. */
+export function newRecord(events: readonly InboundEvent[], messages: readonly MessageEvent[]): TurnRecord {
+  const [first] = events;
+  const last = messages.at(-1) ?? first;
+  if (first === undefined || last === undefined) throw new TypeError("A turn begins with a message.");
+  return {
+    v: 1,
+    id: toTurnId(first.key),
+    conversationId: last.conversationId,
+    reply: last.reply,
+    author: last.author,
+    messageIds: messages.map(({ messageId }) => messageId),
+    posted: [],
+    removed: 0,
+    isPosting: false,
+    phase: "received",
+    attempts: 0,
+    canRetry: false,
+  };
 }
 
 function isTurnRecord(value: unknown): value is TurnRecord {

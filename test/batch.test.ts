@@ -1,11 +1,21 @@
 import { describe, expect, test } from "vitest";
-import { foldBatch, takeBatch } from "../src/batch.ts";
+import { foldBatch, splitBatch, takeBatch } from "../src/batch.ts";
+import { toTurnId } from "../src/turn-record.ts";
 import { action, ben, command, deleted, edited, message } from "./support/events.ts";
 
 describe("takeBatch", () => {
   test("takes together what one author wrote while waiting", () => {
     const waiting = [message("one"), message("two"), message("three")];
     expect(takeBatch(waiting)).toEqual(waiting);
+  });
+
+  test("takes along a stop of the turn it begins, and no other", () => {
+    const question = message("one");
+    const stop = action("stop", toTurnId(question.key));
+    const retry = action("retry", "turn");
+    const stopRetry = action("stop", "turn");
+    expect(takeBatch([question, stopRetry, stop])).toEqual([question, stop]);
+    expect(takeBatch([retry, stop, stopRetry])).toEqual([retry, stopRetry]);
   });
 
   test("ends where somebody else speaks, so that the order of the conversation holds", () => {
@@ -55,5 +65,28 @@ describe("foldBatch", () => {
   test("leaves deleted messages out, and an edit after the deletion does not bring one back", () => {
     const [first, second] = [message("one"), message("two")];
     expect(foldBatch([first, second, deleted(first), edited(first, "uno")])).toEqual([second]);
+  });
+});
+
+describe("splitBatch", () => {
+  const [first, second] = [message("one"), message("two")];
+  const change = edited(second, "two, changed");
+
+  test("takes everything where nothing is known of an earlier run", () => {
+    expect(splitBatch([first, second], [first, second], undefined)).toEqual({
+      own: [first, second],
+      done: [first, second],
+    });
+  });
+
+  test("leaves what came after the turn had begun, with its changes", () => {
+    const split = splitBatch([first, second, change], [first, second], [first.messageId]);
+    expect(split).toEqual({ own: [first], done: [first] });
+  });
+
+  test("takes along the deletion of what the turn no longer knows", () => {
+    const gone = deleted(first);
+    const split = splitBatch([first, second, gone], [second], []);
+    expect(split).toEqual({ own: [], done: [first, gone] });
   });
 });

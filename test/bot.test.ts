@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../src/gateway/errors.ts";
+import { openEventTable } from "../src/queue/event-table.ts";
 import { toTurnId } from "../src/turn-record.ts";
 import { startEngine } from "./support/engine.ts";
 import { action, ben, command, deleted, edited, message } from "./support/events.ts";
@@ -97,12 +98,15 @@ describe("an ending", () => {
     expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
   });
 
-  test("without any text is one plain sentence", async () => {
-    const { accept, idle, texts } = startEngine({ scripts: [[]] });
-    await accept(message("Hello"));
-    await idle();
-    expect(texts()).toEqual([expect.stringContaining("empty answer")]);
-  });
+  test.each([[[]], [[" \n"]], [["\0\u202E"]]])(
+    "without any text that can be seen is one plain sentence",
+    async (script) => {
+      const { accept, idle, texts } = startEngine({ scripts: [script] });
+      await accept(message("Hello"));
+      await idle();
+      expect(texts()).toEqual([expect.stringContaining("empty answer")]);
+    },
+  );
 
   test("leaves no progress behind", async () => {
     const { accept, idle, progress } = startEngine({ scripts: [[new GatewayError("unreachable", "refused")]] });
@@ -137,21 +141,109 @@ describe("a button", () => {
   });
 
   test("writes the answer once more in the same message, from the same question", async () => {
-    const scripts = [["Bad", new GatewayError("interrupted", "cut")], ["Good"], ["Later"], ["Better"]];
-    const { accept, idle, texts, requests } = startEngine({ scripts });
+    const cut = new GatewayError("interrupted", "cut");
+    const { accept, idle, texts, requests } = startEngine({
+      scripts: [["Bad", cut], ["Worse", cut], ["Later"], ["Good"]],
+    });
     const question = message("Hello");
     await accept(question);
     await idle();
     await accept(action("retry", toTurnId(question.key)));
     await idle();
-    expect(texts()).toEqual(["Good"]);
+    expect(texts()).toEqual([expect.stringMatching(/^Worse\n/)]);
     expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
     await accept(message("Next"));
     await idle();
     await accept(action("retry", toTurnId(question.key)));
     await idle();
-    expect(texts()).toEqual(["Better", "Later"]);
+    expect(texts()).toEqual(["Good", "Later"]);
     expect(requests[3]?.messages).toHaveLength(2);
+  });
+
+  test("pressed twice for one more answer brings one", async () => {
+    const scripts = [[new GatewayError("overloaded", "busy")], ["Good"], ["A second one"]];
+    const { accept, idle, texts, requests } = startEngine({ scripts });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Good"]);
+    expect(requests).toHaveLength(2);
+  });
+
+  test("asks again from the place of the question, however long the conversation went on without an answer to it", async () => {
+    const scripts = [[new GatewayError("overloaded", "busy")], ["About tea"], ["At last"]];
+    const { accept, idle, texts, requests, history } = startEngine({ scripts });
+    const question = message("About coffee?");
+    await accept(question);
+    await idle();
+    await accept(message("About tea?"));
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["At last", "About tea"]);
+    expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "About coffee?"]);
+    const { entries } = await history.read("test:a", { maxEntries: 10 });
+    expect(entries.map(({ messages }) => messages[0]?.content)).toEqual([
+      "About coffee?",
+      "At last",
+      "About tea?",
+      "About tea",
+    ]);
+  });
+
+  test("asks nothing again whose question was deleted meanwhile", async () => {
+    const { accept, idle, texts, requests } = startEngine({ scripts: [[new GatewayError("overloaded", "busy")]] });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(deleted(question));
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(requests).toHaveLength(1);
+    expect(texts().at(-1)).toContain("deleted");
+  });
+
+  test("stops also the answer that an edit has just begun again", async () => {
+    const [more, slow] = [held(), held()];
+    const { accept, idle, channel, until, setTrouble, calls, requests, openStreams } = startEngine({
+      scripts: [
+        ["Wrong", more.promise, " and more", held().promise],
+        ["Right", held().promise],
+      ],
+    });
+    setTrouble((call) => (call === "edit" ? slow.promise : undefined));
+    const question = message("Helo");
+    await accept(question);
+    await until(() => channel.length === 1);
+    more.resolve();
+    while (!calls.includes("edit")) await new Promise(setImmediate);
+    await accept(edited(question, "Hello"));
+    await accept(action("stop", toTurnId(question.key)));
+    slow.resolve();
+    await idle();
+    expect(requests).toHaveLength(1);
+    expect(openStreams()).toBe(0);
+    expect(channel[0]?.draft).toMatchObject({ streaming: false, markdown: expect.stringContaining("Stopped") });
+  });
+
+  test("stops an answer while the files of its question are fetched", async () => {
+    const platform = fakePlatform();
+    const [fetching, never] = [held(), held()];
+    platform.adapter.openAttachment = () => {
+      fetching.resolve();
+      return never.promise.then(() => Promise.reject(new Error("gone")));
+    };
+    const { accept, idle, texts, requests } = startEngine({ platform });
+    const question = message("Look", { attachments: [{ platform: "test", id: "f", name: "f.txt", sizeBytes: 3 }] });
+    await accept(question);
+    await fetching.promise;
+    await accept(action("stop", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual([expect.stringContaining("Stopped")]);
+    expect(requests).toHaveLength(0);
   });
 
   test("works after a restart", async () => {
@@ -187,6 +279,23 @@ describe("an edit", () => {
     expect(texts()).toEqual(["Right"]);
     expect(requests[1]?.messages.at(-1)?.content).toBe("Hello");
     expect(violations).toEqual([]);
+  });
+
+  test("that comes while the end of the answer is being written still begins it again", async () => {
+    const [rest, slow] = [held(), held()];
+    const { accept, idle, texts, channel, setTrouble, until, calls, openStreams } = startEngine({
+      scripts: [["Wrong", rest.promise], ["Right"]],
+    });
+    setTrouble((call) => (call === "edit" ? slow.promise : undefined));
+    const question = message("Helo");
+    await accept(question);
+    await until(() => channel.length === 1);
+    rest.resolve();
+    while (!calls.includes("edit") || openStreams() > 0) await new Promise(setImmediate);
+    await accept(edited(question, "Hello"));
+    slow.resolve();
+    await idle();
+    expect(texts()).toEqual(["Right"]);
   });
 
   test("that changes nothing leaves the answer alone", async () => {
@@ -240,6 +349,37 @@ describe("a deletion", () => {
     expect(texts()).toEqual(["first"]);
   });
 
+  test("takes back also what was posted although that seemed to fail", async () => {
+    const refused = held();
+    const { accept, idle, channel, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
+    let first = true;
+    setTrouble((call) => {
+      if (call !== "post" || !first) return undefined;
+      first = false;
+      refused.resolve();
+      return { kind: "unavailable", written: true };
+    });
+    const question = message("Hello");
+    await accept(question);
+    await refused.promise;
+    await new Promise(setImmediate);
+    await accept(deleted(question));
+    await idle();
+    expect(channel).toEqual([]);
+  });
+
+  test("is tried again until the platform takes the answer back", async () => {
+    const { accept, idle, texts, channel, until, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
+    const question = message("Hello");
+    await accept(question);
+    await until(() => channel.length === 1);
+    let failures = 3;
+    setTrouble((call) => (call === "remove" && failures-- > 0 ? { kind: "unavailable" } : undefined));
+    await accept(deleted(question));
+    await idle();
+    expect(texts()).toEqual([]);
+  });
+
   test("of one of several messages answered together begins the answer again without it", async () => {
     const hold = held();
     const { accept, idle, texts, channel, until, requests } = startEngine({
@@ -291,6 +431,41 @@ describe("a command", () => {
     expect(queue.depth().waiting).toBe(0);
   });
 
+  test("/forget ends the answers to that person everywhere, keeps nothing of them, and answers nothing more", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { accept, idle, channel, until, texts, requests, openStreams } = startEngine({
+      database,
+      scripts: [["To Ben"], ["A secret", held().promise]],
+    });
+    await accept(message("Hello", { author: ben, conversationId: "test:ben" }));
+    await until(() => channel.length === 1);
+    await accept(message("my secret", { conversationId: "test:b" }));
+    await until(() => channel.length === 2);
+    await accept(message("another secret", { conversationId: "test:b" }));
+    await accept(command("forget"));
+    await idle();
+    expect(texts()).toEqual(["To Ben", expect.stringContaining("Erased")]);
+    expect(openStreams()).toBe(0);
+    expect(requests).toHaveLength(2);
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    const rows = tables.flatMap(({ name }) => database.prepare(`SELECT * FROM "${String(name)}"`).all());
+    expect(JSON.stringify(rows)).not.toMatch(/secret|ada/i);
+  });
+
+  test("/forget that a process did not live to finish is carried out by the next one", async () => {
+    const database = new DatabaseSync(":memory:");
+    const first = startEngine({ database });
+    const asked = command("forget");
+    first.history.forgetAuthor = () => new Promise(() => {});
+    await first.accept(message("my secret"));
+    await first.idle();
+    await first.accept(asked);
+    const second = startEngine({ database });
+    await second.idle();
+    expect(second.texts()).toEqual([expect.stringContaining("Erased")]);
+    expect((await second.history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
+  });
+
   test("/quiet keeps the bot silent until it is addressed", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(message("Hello"));
@@ -336,6 +511,90 @@ describe("a process that dies", () => {
     await second.idle();
     expect(second.requests).toHaveLength(0);
     expect(platform.texts()).toEqual(["Hello."]);
+  });
+
+  test("between the end of an answer and the end of its event still answers what came after it", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform, scripts: [["First."]] });
+    const [question, next] = [message("one"), message("two")];
+    await first.accept(question);
+    await first.idle();
+    database.prepare("UPDATE queue_event SET event = ? WHERE key = ?").run(JSON.stringify(question), question.key);
+    openEventTable(database).claim(next);
+    const second = startEngine({ database, platform, scripts: [["Second."]] });
+    await second.idle();
+    expect(platform.texts()).toEqual(["First.", "Second."]);
+  });
+
+  test("is followed by one that answers what was begun as it was begun, and what came later after it", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
+    await first.accept(message("one"));
+    await platform.until(() => platform.channel.length === 1);
+    const later = message("two");
+    await first.accept(later);
+    const second = startEngine({ database, platform, scripts: [["First."], ["Second."]] });
+    await second.accept(edited(later, "two, changed"));
+    await second.idle();
+    expect(platform.texts()).toEqual(["First.", "Second."]);
+    expect(second.requests[1]?.messages.at(-1)?.content).toBe("two, changed");
+  });
+
+  test("after a person pressed Stop is followed by one that stops", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
+    const question = message("Hello");
+    await first.accept(question);
+    await platform.until(() => platform.channel.length === 1);
+    // Claimed by a process that died before it could act.
+    openEventTable(database).claim(action("stop", toTurnId(question.key)));
+    const second = startEngine({ database, platform });
+    await second.idle();
+    expect(second.requests).toHaveLength(0);
+    expect(platform.channel[0]?.draft).toMatchObject({
+      streaming: false,
+      markdown: expect.stringContaining("Stopped"),
+    });
+  });
+
+  test("after one of several questions was deleted is followed by one that no longer knows it", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const hold = held();
+    const first = startEngine({
+      database,
+      platform,
+      scripts: [
+        [hold.promise, "zero"],
+        ["both", held().promise],
+      ],
+    });
+    await first.accept(message("zero"));
+    const [kept, unwanted] = [message("kept"), message("unwanted")];
+    await first.accept(kept);
+    await first.accept(unwanted);
+    hold.resolve();
+    await platform.until(() => platform.channel.length === 2);
+    openEventTable(database).claim(deleted(unwanted));
+    const second = startEngine({ database, platform, scripts: [["one"]] });
+    await second.idle();
+    expect(platform.texts()).toEqual(["zero", "one"]);
+    expect(second.requests[0]?.messages.at(-1)?.content).toBe("kept");
+  });
+
+  test("between a post and its record never leaves the text of before", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ maxLength: 200 })];
+    const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
+    const question = message("Hello");
+    await first.accept(question);
+    await platform.until(() => platform.channel.length === 1);
+    const record = await first.records.load(toTurnId(question.key));
+    if (record === undefined) throw new Error("a turn that runs has a record");
+    await first.records.save({ ...record, posted: [], phase: "received" });
+    const words = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
+    const second = startEngine({ database, platform, scripts: [[words]] });
+    await second.idle();
+    expect(platform.texts().join(" ")).toBe(words);
+    expect(platform.channel.every(({ draft }) => !draft.streaming)).toBe(true);
   });
 
   test("answers afterwards what had been accepted and not begun", async () => {

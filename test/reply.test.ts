@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { SinkError } from "../src/errors.ts";
+import type { Draft } from "../src/adapter.ts";
+import { SinkError } from "../src/errors.ts";
 import { createEvenPacer } from "../src/pacing/even.ts";
 import { createScheduler } from "../src/pacing/scheduler.ts";
-import { type Closing, createProgress, type ReplyOptions, writeReply } from "../src/reply.ts";
+import { createProgress, type ReplyOptions, writeReply } from "../src/reply.ts";
+import type { Closing } from "../src/reply-drafts.ts";
 import type { TurnEvent } from "../src/turn.ts";
 import { fakePlatform } from "./support/fake-platform.ts";
 
@@ -36,9 +38,10 @@ function setUp({ maxLength = 2_000, posted = [], closing = { note: "", buttons: 
   const options: ReplyOptions = {
     sink: platform.sink,
     scheduler,
-    turnId: "turn",
-    posted,
-    onPosted: async () => void saved.push([...posted]),
+    record: { id: "turn", posted, removed: 0, isPosting: false },
+    isResumed: false,
+    refusal: { note: "_Not taken._", buttons: [] },
+    onRecord: async () => void saved.push([...posted]),
     onCall: () => {},
     onRefused: (kind) => void refusals.push(kind),
     onVisible: () => {},
@@ -88,6 +91,31 @@ describe("writeReply", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
+  test("shows the end also in a message that a post made although it seemed to fail", async () => {
+    const { options, channel, setTrouble, until, calls } = setUp();
+    const rest = Promise.withResolvers<void>();
+    let failures = 1;
+    setTrouble((call) => (call === "post" && failures-- > 0 ? { kind: "unavailable", written: true } : undefined));
+    const writing = writeReply(events("Old", rest.promise, " and new"), options);
+    await until(() => calls.length === 1);
+    rest.resolve();
+    await writing;
+    expect(channel.map(({ draft }) => draft)).toEqual([{ markdown: "Old and new", streaming: false, buttons: [] }]);
+  });
+
+  test("does not wait for a platform that never answers", async () => {
+    const { options, channel, setTrouble } = setUp();
+    let hangs = true;
+    setTrouble(() => {
+      if (!hangs) return undefined;
+      hangs = false;
+      return new Promise(() => {});
+    });
+    const free = { ...options.sink, post: options.sink.post };
+    await writeReply(events("Hello"), { ...options, sink: free, callTimeoutMs: 20 });
+    expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Hello"]);
+  });
+
   test("shows the newest text after a refusal for the rate, not the one that was refused", async () => {
     const { options, setTrouble, texts, until, calls } = setUp();
     const rest = Promise.withResolvers<void>();
@@ -127,19 +155,82 @@ describe("writeReply", () => {
     expect(posted).toHaveLength(1);
   });
 
+  test("posts anew what was taken back before, and finds no message that is gone", async () => {
+    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false };
+    const { options, texts } = setUp({ maxLength: 200 });
+    const long = "word ".repeat(60).trim();
+    for (const text of [long, "Short.", long]) await writeReply(events(text), { ...options, record });
+    expect(texts().join(" ")).toBe(long);
+  });
+
+  test("leaves no message that a post made unseen and that is not needed in the end", async () => {
+    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false };
+    const { options, setTrouble, channel } = setUp({ maxLength: 200, closing: null });
+    setTrouble((call) =>
+      call === "post" && channel.length === 1 ? { kind: "unavailable", written: true } : undefined,
+    );
+    const cut = Promise.withResolvers<void>();
+    const onCall: ReplyOptions["onCall"] = (_, error) => error !== undefined && cut.resolve();
+    await writeReply(events("word ".repeat(60), cut.promise, new Error("superseded")), { ...options, record, onCall });
+    expect(channel).toHaveLength(2);
+    setTrouble(() => undefined);
+    const toClosing = () => ({ note: "", buttons: [] });
+    await writeReply(events("Short."), { ...options, record, toClosing });
+    expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Short."]);
+  });
+
+  test("goes on when a message of an earlier run is gone that is not the first", async () => {
+    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false };
+    const { options, texts, channel, refusals } = setUp({ maxLength: 200 });
+    const long = "word ".repeat(60).trim();
+    await writeReply(events(long), { ...options, record });
+    channel.splice(1, 1);
+    await writeReply(events(long), { ...options, record });
+    expect(texts().join(" ")).toBe(long);
+    expect(refusals).toEqual([]);
+  });
+
+  test("says where the platform does not take a text, and leaves nothing as if it went on", async () => {
+    const { options, sink, channel, refusals } = setUp();
+    const picky = {
+      ...sink,
+      edit: (id: string, draft: Draft, signal: AbortSignal) =>
+        draft.markdown.includes("odd")
+          ? Promise.reject(new SinkError("rejected", "invalid_blocks"))
+          : sink.edit(id, draft, signal),
+    };
+    const posted = Promise.withResolvers<void>();
+    const writing = writeReply(events("Even", posted.promise, " and odd"), {
+      ...options,
+      sink: picky,
+      onVisible: posted.resolve,
+    });
+    await writing;
+    expect(refusals).toEqual(["rejected"]);
+    expect(channel.map(({ draft }) => draft)).toEqual([{ markdown: "_Not taken._", buttons: [], streaming: false }]);
+  });
+
+  test("puts the closing after code that broke off, not into it", async () => {
+    const { options, texts } = setUp({ closing: { note: "_Interrupted._", buttons: [] } });
+    await writeReply(events("Look:\n\n```js\nconst a = 1;\n", new Error("cut")), options);
+    expect(texts()).toEqual(["Look:\n\n```js\nconst a = 1;\n```\n\n_Interrupted._"]);
+  });
+
   test("says where its messages stand before it writes anything else", async () => {
     const { options, saved, calls } = setUp({ maxLength: 200 });
     const between: number[] = [];
-    const onPosted = async () => {
+    const onRecord = async () => {
       const before = calls.length;
       await new Promise((resolve) => setImmediate(resolve));
       between.push(calls.length - before);
-      await options.onPosted();
+      await options.onRecord();
     };
-    await writeReply(events("word ".repeat(200)), { ...options, onPosted });
+    await writeReply(events("word ".repeat(200)), { ...options, onRecord });
     expect(between.length).toBeGreaterThan(3);
     expect(between.every((count) => count === 0)).toBe(true);
-    expect(saved.map((ids) => ids.length)).toEqual(saved.map((_, index) => index + 1));
+    const counts = [...new Set(saved.map((ids) => ids.length))];
+    expect(counts).toEqual(counts.map((_, index) => index + 1));
+    expect(saved.at(-1)).toHaveLength(counts.length);
   });
 
   test("puts the closing under the text, with its buttons on the last message only", async () => {
@@ -195,6 +286,13 @@ describe("createProgress", () => {
     await cleared;
     expect(progress.at(-1)).toBe("");
     expect(progress).not.toContain("looking up the time");
+  });
+
+  test("does not hold up anybody while the platform hangs", async () => {
+    const { sink } = fakePlatform();
+    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) }, 5);
+    shown.show("thinking");
+    await expect(shown.clear()).resolves.toBeUndefined();
   });
 
   test("is best effort: a platform that refuses it does not matter", async () => {

@@ -20,8 +20,11 @@ function record(id: string, author = ada): TurnRecord {
     author,
     messageIds: ["test:m1"],
     posted: [],
+    removed: 0,
+    isPosting: false,
     phase: "received",
     attempts: 0,
+    canRetry: false,
   };
 }
 

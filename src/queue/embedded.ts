@@ -1,13 +1,15 @@
 import type { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { InboundEvent } from "../adapter.ts";
 import { openEventTable } from "./event-table.ts";
+import { createLaneWork } from "./lane-work.ts";
 import { createLanes, type Lane } from "./lanes.ts";
 import type { Queue, Worker } from "./queue.ts";
 
 const SWEEP_INTERVAL_MS = 3_600_000;
-/** Work that fails this often in a row is given up, so that one event cannot hold up its conversation for good. */
-const MAX_FAILURES = 10;
+/** Longest that aborted work may take to write its end. */
+const CUT_MS = 10_000;
 
 export interface EmbeddedQueueOptions {
   database: DatabaseSync;
@@ -16,60 +18,50 @@ export interface EmbeddedQueueOptions {
   log: Logger;
   /** Pause before failed work is tried again: doubles from the first to the second. */
   retryMs?: readonly [first: number, longest: number];
+  /** Longest that `close` waits for work which it has aborted. */
+  cutMs?: number;
+}
+
+/** What is being done in one lane. */
+interface Running {
+  lane: Lane;
+  controller: AbortController;
+  ended: Promise<void>;
 }
 
 /** The queue of one process: events on disk from `accept` until their work is done, the order of the work in memory. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
-  const { database, maxActive, log, retryMs = [1_000, 30_000] } = options;
+  const { database, maxActive, log, retryMs = [1_000, 30_000], cutMs = CUT_MS } = options;
   const table = openEventTable(database);
   const lanes = createLanes();
-  const running = new Set<Promise<void>>();
-  const abort = new AbortController();
+  const workOn = createLaneWork({ table, lanes, log, retryMs, onReady: dispatch });
+  const running = new Set<Running>();
   let worker: Worker | undefined;
   let closing = false;
 
   table.sweep();
-  const sweeping = setInterval(() => table.sweep(), SWEEP_INTERVAL_MS).unref();
+  const sweeping = setInterval(sweep, SWEEP_INTERVAL_MS).unref();
   for (const event of table.waiting()) lanes.add(event);
+
+  function sweep(): void {
+    try {
+      table.sweep();
+    } catch (error) {
+      log.warn({ err: error }, "old claims could not be removed; the next hour tries again");
+    }
+  }
 
   function dispatch(): void {
     if (worker === undefined || closing || running.size >= maxActive) return;
     const lane = lanes.next();
     if (lane === undefined) return;
-    const work = run(lane, worker).finally(() => {
+    const work: Running = { lane, controller: new AbortController(), ended: Promise.resolve() };
+    running.add(work);
+    work.ended = workOn(lane, worker, work.controller.signal).finally(() => {
       running.delete(work);
       dispatch();
     });
-    running.add(work);
     dispatch();
-  }
-
-  async function run(lane: Lane, { take, work }: Worker): Promise<void> {
-    const events = take(lane.waiting);
-    try {
-      await work(events, abort.signal);
-      finish(lane, events);
-    } catch (error) {
-      lane.failures += 1;
-      const { conversationId, failures } = lane;
-      if (failures >= MAX_FAILURES) {
-        log.error({ err: error, conversationId, failures }, "work failed again and again and is given up");
-        return finish(lane, events);
-      }
-      // The order within a conversation holds: what comes after waits for what failed.
-      const pauseMs = Math.min(retryMs[0] * 2 ** (failures - 1), retryMs[1]);
-      log.warn({ err: error, conversationId, failures, pauseMs }, "work failed and will be tried again");
-      lane.state = "pausing";
-      setTimeout(() => {
-        lanes.resume(lane);
-        dispatch();
-      }, pauseMs).unref();
-    }
-  }
-
-  function finish(lane: Lane, events: readonly InboundEvent[]): void {
-    table.finish(events);
-    lanes.finish(lane, events);
   }
 
   return {
@@ -87,16 +79,28 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       dispatch();
     },
     depth: () => ({ waiting: lanes.waiting(), active: running.size }),
-    async forget(platform, authorId) {
-      table.forget(platform, authorId);
-      lanes.drop(({ reply, author }) => reply.platform === platform && author.id === authorId);
+    async forget(platform, authorId, exceptKey) {
+      const isTheirs = ({ reply, author, key }: InboundEvent): boolean =>
+        reply.platform === platform && author.id === authorId && key !== exceptKey;
+      table.forget(platform, authorId, exceptKey);
+      lanes.drop(isTheirs);
+      // A command of theirs stores nothing of them, and may itself be waiting here.
+      const theirs = [...running].filter(({ lane }) =>
+        lane.taken.some((event) => event.kind !== "command" && isTheirs(event)),
+      );
+      for (const { controller } of theirs) controller.abort("forgotten");
+      await Promise.all(theirs.map(({ ended }) => ended));
     },
     async close(graceMs) {
       closing = true;
       clearInterval(sweeping);
-      const grace = setTimeout(() => abort.abort("shutdown"), graceMs);
-      await Promise.allSettled(running);
+      const ended = Promise.all([...running].map((work) => work.ended));
+      const grace = setTimeout(() => {
+        for (const { controller } of running) controller.abort("shutdown");
+      }, graceMs);
+      const isOver = await Promise.race([ended.then(() => true), sleep(graceMs + cutMs, false, { ref: false })]);
       clearTimeout(grace);
+      if (!isOver) log.warn({ active: running.size }, "work did not end in time; the next start takes it up again");
     },
   };
 }

@@ -4,7 +4,7 @@ import type { InboundEvent } from "../adapter.ts";
 /** A claim outlives its event, so that a delivery repeated a day later is still recognised. */
 const CLAIM_TTL_MS = 48 * 3_600_000;
 
-/** Accepted events on disk: a row holds its event until the work is done, and is a claim after that. */
+/** Accepted events on disk: a row holds its event until the work is done, and is a claim that names nobody after that. */
 export interface EventTable {
   /** Claims the key and stores the event, durably. False when the key had been claimed before. */
   claim(event: InboundEvent): boolean;
@@ -13,8 +13,11 @@ export interface EventTable {
   finish(events: readonly InboundEvent[]): void;
   /** Removes claims that are too old to matter. */
   sweep(): void;
-  /** Erases an author and what they wrote. The claims stay: a delivery repeated after the erasure must not be answered. */
-  forget(platform: string, authorId: string): void;
+  /**
+   * Erases what waits of an author, except the event with this key. The claims stay: a delivery repeated after the
+   * erasure must not be answered.
+   */
+  forget(platform: string, authorId: string, exceptKey: string): void;
 }
 
 export function openEventTable(database: DatabaseSync): EventTable {
@@ -34,9 +37,13 @@ export function openEventTable(database: DatabaseSync): EventTable {
     "INSERT INTO queue_event (key, platform, author, event, accepted_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
   );
   const select = database.prepare("SELECT event FROM queue_event WHERE event IS NOT NULL ORDER BY seq");
-  const clear = database.prepare("UPDATE queue_event SET event = NULL WHERE key IN (SELECT value FROM json_each(?))");
+  const clear = database.prepare(
+    "UPDATE queue_event SET event = NULL, author = '' WHERE key IN (SELECT value FROM json_each(?))",
+  );
   const expire = database.prepare("DELETE FROM queue_event WHERE event IS NULL AND accepted_at < ?");
-  const erase = database.prepare("UPDATE queue_event SET event = NULL, author = '' WHERE platform = ? AND author = ?");
+  const erase = database.prepare(
+    "UPDATE queue_event SET event = NULL, author = '' WHERE platform = ? AND author = ? AND key <> ?",
+  );
 
   return {
     claim(event) {
@@ -46,6 +53,6 @@ export function openEventTable(database: DatabaseSync): EventTable {
     waiting: () => select.all().map(({ event }) => JSON.parse(String(event)) as InboundEvent),
     finish: (events) => void clear.run(JSON.stringify(events.map(({ key }) => key))),
     sweep: () => void expire.run(Date.now() - CLAIM_TTL_MS),
-    forget: (platform, authorId) => void erase.run(platform, authorId),
+    forget: (platform, authorId, exceptKey) => void erase.run(platform, authorId, exceptKey),
   };
 }

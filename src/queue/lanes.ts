@@ -6,6 +6,10 @@ export interface Lane {
   /** Oldest first; what is being worked on stays until it is done. */
   waiting: InboundEvent[];
   state: "idle" | "ready" | "active" | "pausing";
+  /** What of it is being worked on. */
+  taken: readonly InboundEvent[];
+  /** What is done and could not be taken off the disk yet. */
+  done: readonly InboundEvent[];
   /** How often in a row its work has failed. */
   failures: number;
 }
@@ -19,7 +23,7 @@ export interface Lanes {
   finish(lane: Lane, done: readonly InboundEvent[]): void;
   /** Puts a lane back into the line. */
   resume(lane: Lane): void;
-  /** Forgets waiting events, except in lanes that are active: their work finishes its own. */
+  /** Forgets waiting events, except those that are being worked on: their work finishes its own. */
   drop(isDropped: (event: InboundEvent) => boolean): void;
   waiting(): number;
 }
@@ -36,7 +40,7 @@ export function createLanes(): Lanes {
   return {
     add(event) {
       const { conversationId } = event;
-      const lane = lanes.get(conversationId) ?? { conversationId, waiting: [], state: "idle", failures: 0 };
+      const lane = lanes.get(conversationId) ?? createLane(conversationId);
       lanes.set(conversationId, lane);
       lane.waiting.push(event);
       if (lane.state === "idle") resume(lane);
@@ -51,7 +55,10 @@ export function createLanes(): Lanes {
       return undefined;
     },
     finish(lane, done) {
-      lane.waiting = lane.waiting.filter((event) => !done.includes(event));
+      const gone = new Set(done);
+      lane.waiting = lane.waiting.filter((event) => !gone.has(event));
+      lane.taken = [];
+      lane.done = [];
       lane.failures = 0;
       if (lane.waiting.length > 0) resume(lane);
       else lanes.delete(lane.conversationId);
@@ -59,7 +66,7 @@ export function createLanes(): Lanes {
     resume,
     drop(isDropped) {
       for (const lane of lanes.values()) {
-        if (lane.state !== "active") lane.waiting = lane.waiting.filter((event) => !isDropped(event));
+        lane.waiting = lane.waiting.filter((event) => lane.taken.includes(event) || !isDropped(event));
       }
     },
     waiting() {
@@ -68,4 +75,8 @@ export function createLanes(): Lanes {
       return count;
     },
   };
+}
+
+function createLane(conversationId: string): Lane {
+  return { conversationId, waiting: [], state: "idle", taken: [], done: [], failures: 0 };
 }

@@ -8,10 +8,12 @@ export interface Worker {
    */
   take(waiting: readonly InboundEvent[]): InboundEvent[];
   /**
-   * Works on them. Their events are done when it resolves; when it rejects they stay and are worked on
-   * again after a pause. `signal` aborts when the queue closes and its grace period is over.
+   * Works on them. Resolves to the events that are done: the first one at least, and perhaps others that came
+   * meanwhile; what is left is handed out again. When it rejects all stay and are worked on again after a pause.
+   * `signal` aborts with `shutdown` when the queue closes and its grace period is over, and with `forgotten` when
+   * the author of the events is erased: then nothing of theirs may be stored any more, and all of them are done.
    */
-  work(events: InboundEvent[], signal: AbortSignal): Promise<void>;
+  work(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Told of every accepted event at once, before its turn in the conversation comes: what interrupts running work. */
   notice(event: InboundEvent): void;
 }
@@ -30,11 +32,14 @@ export interface Queue {
   start(worker: Worker): void;
   /** Counts for the metrics: events waiting, conversations being worked on. */
   depth(): { waiting: number; active: number };
-  /** Erases waiting and claimed events of one author. */
-  forget(platform: string, authorId: string): Promise<void>;
   /**
-   * Stops accepting and handing out, lets running work finish for `graceMs`, then aborts it and waits for it
-   * to end. What was not begun stays for the next start.
+   * Erases the events of one author, except the one with this key, which asks for it. Resolves when the work on
+   * them has ended.
+   */
+  forget(platform: string, authorId: string, exceptKey: string): Promise<void>;
+  /**
+   * Stops accepting and handing out, lets running work finish for `graceMs`, then aborts it and waits a little for
+   * it to end. What was not begun, or has not ended, stays for the next start.
    */
   close(graceMs: number): Promise<void>;
 }

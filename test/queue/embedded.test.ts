@@ -25,7 +25,7 @@ function heldWorker() {
       const end = Promise.withResolvers<void>();
       ends.push(end);
       for (const wake of waiters.splice(0)) wake();
-      return end.promise;
+      return end.promise.then(() => events);
     },
     notice: (event) => void noticed.push(event),
   };
@@ -41,7 +41,11 @@ function quickWorker(
   onWork: (events: InboundEvent[]) => void | Promise<void>,
   take: Worker["take"] = (all) => all.slice(0, 1),
 ): Worker {
-  return { take, work: async (events) => onWork(events), notice: () => {} };
+  const work: Worker["work"] = async (events) => {
+    await onWork(events);
+    return events;
+  };
+  return { take, work, notice: () => {} };
 }
 
 describe("embedded queue", () => {
@@ -209,13 +213,106 @@ describe("embedded queue", () => {
     await closed;
   });
 
+  test("hands out again what the work left", async () => {
+    const queue = open();
+    for (const text of ["one", "two", "three"]) await queue.accept(message(text));
+    const seen: number[] = [];
+    const done = Promise.withResolvers<void>();
+    queue.start({
+      take: (waiting) => [...waiting],
+      work: async (events) => {
+        if (seen.push(events.length) === 3) done.resolve();
+        return events.slice(0, 1);
+      },
+      notice: () => {},
+    });
+    await done.promise;
+    expect(seen).toEqual([3, 2, 1]);
+  });
+
+  test("does not wait for ever for work that does not end when it is aborted", async () => {
+    const { log, lines } = recordingLog();
+    const database = new DatabaseSync(":memory:");
+    const queue = createEmbeddedQueue({ database, maxActive: 1, log, cutMs: 5 });
+    const { worker, untilBegun } = heldWorker();
+    queue.start(worker);
+    await queue.accept(message("endless"));
+    await untilBegun(1);
+    await queue.close(0);
+    expect(lines.some(({ msg }) => String(msg).includes("next start"))).toBe(true);
+    expect(open(database).depth().waiting).toBe(1);
+  });
+
+  test("does no work again that is done, when the disk takes nothing for a while", async () => {
+    const { log, lines } = recordingLog();
+    const database = new DatabaseSync(":memory:");
+    const queue = createEmbeddedQueue({ database, maxActive: 1, log, retryMs: [1, 1] });
+    const texts: string[] = [];
+    const done = Promise.withResolvers<void>();
+    queue.start(
+      quickWorker(([event]) => {
+        if (event?.kind === "message") texts.push(event.text);
+        if (texts.length === 2) done.resolve();
+      }),
+    );
+    // Reading goes on, writing fails: what a full disk looks like.
+    const accepted = [queue.accept(message("first")), queue.accept(message("second"))];
+    database.exec("PRAGMA query_only = ON");
+    await Promise.all(accepted);
+    while (lines.length < 3) await new Promise(setImmediate);
+    expect(texts).toEqual(["first"]);
+    database.exec("PRAGMA query_only = OFF");
+    await done.promise;
+    expect(texts).toEqual(["first", "second"]);
+  });
+
+  test("gives work up also while the disk takes nothing", async () => {
+    const { log, lines } = recordingLog();
+    const database = new DatabaseSync(":memory:");
+    const queue = createEmbeddedQueue({ database, maxActive: 1, log, retryMs: [1, 1] });
+    const done = Promise.withResolvers<void>();
+    queue.start(
+      quickWorker(([event]) => {
+        if (event?.kind === "message" && event.text === "poison") throw new Error("always");
+        done.resolve();
+      }),
+    );
+    const accepted = [queue.accept(message("poison")), queue.accept(message("fine"))];
+    database.exec("PRAGMA query_only = ON");
+    await Promise.all(accepted);
+    while (lines.length < 13) await new Promise(setImmediate);
+    database.exec("PRAGMA query_only = OFF");
+    await done.promise;
+    expect(lines.filter(({ msg }) => String(msg).includes("given up"))).toHaveLength(1);
+  });
+
+  test("ends the work on an author that is erased before it resolves, and hands out nothing more of theirs", async () => {
+    const queue = open();
+    const { worker, signals, ends, untilBegun, begun, texts } = heldWorker();
+    queue.start(worker);
+    await queue.accept(message("running"));
+    await queue.accept(message("waiting"));
+    await queue.accept(message("of Ben", { author: ben }));
+    await untilBegun(1);
+    let isErased = false;
+    const erased = queue.forget("test", ada.id, "none").then(() => (isErased = true));
+    expect(signals[0]?.reason).toBe("forgotten");
+    await new Promise(setImmediate);
+    expect(isErased).toBe(false);
+    ends[0]?.reject(new Error("cut"));
+    await erased;
+    await untilBegun(2);
+    expect(texts()).toEqual(["running", "of Ben"]);
+    expect(begun).toHaveLength(2);
+  });
+
   test("erases what waits of one author and keeps the claims, without the person", async () => {
     const database = new DatabaseSync(":memory:");
     const queue = open(database);
     const [mine, other] = [message("secret of Ada", { author: ada }), message("of Ben", { author: ben })];
     await queue.accept(mine);
     await queue.accept(other);
-    await queue.forget("test", ada.id);
+    await queue.forget("test", ada.id, "none");
     const rows = JSON.stringify(database.prepare("SELECT * FROM queue_event").all());
     expect(rows).not.toContain("secret of Ada");
     expect(rows).not.toContain('"ada"');

@@ -50,7 +50,10 @@ describe("lanes", () => {
     const event = message("running");
     lanes.add(event);
     const lane = lanes.next();
+    if (lane === undefined) throw new Error("a lane is ready");
+    lane.taken = [event];
+    lanes.add(message("waiting"));
     lanes.drop(() => true);
-    expect(lane?.waiting).toEqual([event]);
+    expect(lane.waiting).toEqual([event]);
   });
 });

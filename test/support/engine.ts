@@ -1,12 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import type { InboundEvent } from "../../src/adapter.ts";
+import type { CommandEvent, InboundEvent } from "../../src/adapter.ts";
 import { createAnswers } from "../../src/answers.ts";
 import { createAttempt } from "../../src/attempt.ts";
 import { createBot } from "../../src/bot.ts";
+import { createForgetCommand } from "../../src/commands/forget.ts";
 import { createHelpCommand } from "../../src/commands/help.ts";
 import { createQuietCommand } from "../../src/commands/quiet.ts";
 import { createReadContext } from "../../src/context.ts";
+import type { Gateway } from "../../src/gateway/client.ts";
 import { createHistory } from "../../src/history.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
@@ -22,6 +24,8 @@ import { silent } from "./log.ts";
 
 export interface EngineOptions {
   scripts?: Step[][];
+  /** Instead of the one that plays the scripts. */
+  gateway?: Gateway;
   database?: DatabaseSync;
   platform?: ReturnType<typeof fakePlatform>;
   maxEntries?: number;
@@ -37,6 +41,7 @@ export function startEngine({
   maxEntries = 60,
   tools = [],
   log = silent,
+  ...options
 }: EngineOptions = {}) {
   const { gateway, requests, open } = fakeGateway(...scripts);
   const stores = createStores({ redisUrl: undefined, database, log });
@@ -57,7 +62,7 @@ export function startEngine({
     log,
   });
   const attempt = createAttempt({
-    gateway,
+    gateway: options.gateway ?? gateway,
     model: "fake",
     tools,
     readContext,
@@ -69,7 +74,13 @@ export function startEngine({
     metrics: createMetrics(),
     log,
   });
-  const commands = [createQuietCommand(history)];
+  const erase = async ({ key, author }: CommandEvent) => {
+    await queue.forget("test", author.id, key);
+    const count = await history.forgetAuthor("test", author.id);
+    await records.forget("test", author.id);
+    return count;
+  };
+  const commands = [createQuietCommand(history), createForgetCommand(erase)];
   commands.push(createHelpCommand("Palaver", commands));
   const answers = createAnswers({ records, history, adapterOf, attempt, log });
   const idle = watchIdle(queue, createBot({ answers, history, commands, adapterOf, log }));
@@ -93,7 +104,7 @@ function watchIdle(queue: Queue, worker: Parameters<Queue["start"]>[0]): () => P
     ...worker,
     async work(events, signal) {
       try {
-        await worker.work(events, signal);
+        return await worker.work(events, signal);
       } finally {
         // The queue counts the work as done a moment after it ended.
         setImmediate(() => {

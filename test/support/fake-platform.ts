@@ -21,8 +21,9 @@ export function fakePlatform({ maxLength = 2_000 } = {}) {
   const progress: string[] = [];
   const violations: string[] = [];
   const inFlight = new Set<string>();
+  /** The same nonce finds the same message, also when it is gone, as on the platforms. */
+  const made = new Map<string, string>();
   const watchers: Array<() => void> = [];
-  let made = 0;
   let trouble: (call: string) => Trouble | undefined = () => undefined;
 
   async function call<T>(name: string, target: string, act: () => T): Promise<T> {
@@ -45,12 +46,13 @@ export function fakePlatform({ maxLength = 2_000 } = {}) {
   }
 
   function postOnce(nonce: string, draft: Draft, files: OutboundFile[]): string {
-    const known = channel.find((shown) => shown.nonce === nonce);
-    if (known !== undefined) return known.id;
+    const known = made.get(nonce);
+    if (known !== undefined) return known;
     if (draft.markdown.length > maxLength) violations.push(`a message of ${draft.markdown.length} characters`);
-    made += 1;
-    channel.push({ id: `test:reply${made}`, nonce, draft, files });
-    return `test:reply${made}`;
+    const id = `test:reply${made.size + 1}`;
+    made.set(nonce, id);
+    channel.push({ id, nonce, draft, files });
+    return id;
   }
 
   const sink: ReplySink = {

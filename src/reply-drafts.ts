@@ -1,0 +1,73 @@
+import type { Button, Draft, SinkLimits } from "./adapter.ts";
+import { HEAL_ROOM, healMarkdown } from "./text/heal.ts";
+import { neutralize } from "./text/neutralize.ts";
+import { createSplitter } from "./text/split.ts";
+
+/** What stands under the text when the turn is over. */
+export interface Closing {
+  note: string;
+  buttons: Button[];
+}
+
+/** What the messages of one reply should show. */
+export interface ReplyDrafts {
+  append(text: string): void;
+  /** Text so far, as the model wrote it. */
+  readonly text: string;
+  /** No more text comes. */
+  end(closing: Closing): void;
+  /** From this message on the platform does not take the text: the refusal stands in its place, and ends the reply. */
+  reject(index: number): void;
+  readonly isOver: boolean;
+  readonly isRejected: boolean;
+  render(): Draft[];
+}
+
+export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: Closing): ReplyDrafts {
+  const { maxLength, lengthOf } = limits;
+  // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
+  const splitter = createSplitter({ maxLength: maxLength - HEAL_ROOM, lengthOf });
+  let text = "";
+  let ending: Closing | undefined;
+  let rejectedIndex: number | undefined;
+
+  function toDraft(markdown: string, isLast: boolean): Draft {
+    if (!isLast) return { markdown, buttons: [], streaming: false };
+    if (ending !== undefined) return { markdown, buttons: ending.buttons, streaming: false };
+    const stop: Button = { action: "stop", turnId, label: "Stop" };
+    return { markdown: healMarkdown(markdown), buttons: [stop], streaming: true };
+  }
+
+  return {
+    append: (more) => void (text += more),
+    get text() {
+      return text;
+    },
+    end: (closing) => void (ending = closing),
+    reject: (index) => void (rejectedIndex = index),
+    get isOver() {
+      return ending !== undefined || rejectedIndex !== undefined;
+    },
+    get isRejected() {
+      return rejectedIndex !== undefined;
+    },
+    render() {
+      const body = neutralize(text).trimEnd();
+      const note = neutralize(ending?.note ?? "");
+      const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
+      const parts = splitter.update(whole).filter((part) => part.text.trim() !== "");
+      const drafts = parts.map((part, index) => toDraft(part.text, index === parts.length - 1));
+      if (rejectedIndex === undefined) return drafts;
+      const { note: markdown, buttons } = refusal;
+      return [...drafts.slice(0, rejectedIndex), { markdown, buttons, streaming: false }];
+    },
+  };
+}
+
+/** Ends code that was left open, so that what stands under it is no part of it. */
+function closeFence(body: string): string {
+  // Only inside a fence does healing add a line after a further one, and nothing of what is there is touched.
+  const probe = `${body}\nx`;
+  const healed = healMarkdown(probe);
+  return body + (healed.startsWith(`${probe}\n`) ? healed.slice(probe.length) : "");
+}
