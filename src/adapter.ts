@@ -56,6 +56,11 @@ export interface MessageEvent extends EventBase {
   text: string;
   attachments: AttachmentRef[];
   /**
+   * The message this one is a reply to. A reply to any message of a conversation belongs to that conversation,
+   * whatever `conversationId` says: the core looks it up.
+   */
+  inReplyTo?: string;
+  /**
    * `bot`: a mention or a direct message, always answered. `open`: nobody in particular,
    * answered while the bot follows the conversation. `other`: somebody else was addressed,
    * never answered, and the bot stops following until it is addressed again.
@@ -131,16 +136,27 @@ export interface SinkLimits {
   maxFileBytes: number;
 }
 
+/** What the platform said with a call it accepted. */
+export interface Receipt {
+  /** Its counter behind `ReplySink.budget`, where it tells: calls a window allows, calls left, until it is full again. */
+  budget?: { limit: number; remaining: number; resetAfterMs: number };
+}
+
+export interface Posted extends Receipt {
+  /** `{platform}:…` */
+  id: string;
+}
+
 /** Writes one reply. One call in flight per message. A rate limit is a `SinkError`, never a sleep inside. */
 export interface ReplySink {
   readonly limits: SinkLimits;
   /** Names the rate-limit bucket that this reply's edits share with others. */
   readonly budget: string;
-  /** Posts a message and resolves to its id (`{platform}:…`). The same nonce never makes a second message. */
-  post(draft: Draft, nonce: string, signal: AbortSignal): Promise<string>;
-  edit(id: string, draft: Draft, signal: AbortSignal): Promise<void>;
+  /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
+  post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
+  edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
   /** Posts files as one message. The same nonce never makes a second message. */
-  upload(files: OutboundFile[], nonce: string, signal: AbortSignal): Promise<string>;
+  upload(files: OutboundFile[], nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   /** Shows what is being done before there is text; "" takes it away. Best effort. */

@@ -20,6 +20,8 @@ export interface Answers {
   retry(event: ActionEvent, batch: readonly InboundEvent[], signal: AbortSignal): Promise<Retried>;
   /** Lets an edit, a deletion or a stop reach the answer that is being written. */
   interrupt(event: InboundEvent): void;
+  /** The conversation of an answer that is being written, by one of its messages or one that it answers. */
+  conversationOf(messageId: string): string | undefined;
 }
 
 /** Events that are worked on together, and the messages they amount to. */
@@ -83,6 +85,12 @@ export function createAnswers(deps: AnswersDeps): Answers {
 
     interrupt(event) {
       for (const turn of running) turn.notice(event);
+    },
+
+    conversationOf(messageId) {
+      const isOf = ({ record }: RunningTurn) =>
+        record.posted.includes(messageId) || record.messageIds.includes(messageId);
+      return running.values().find(isOf)?.record.conversationId;
     },
   };
 }
@@ -164,7 +172,8 @@ async function removePosted({ adapterOf, log }: AnswersDeps, record: TurnRecord)
 async function findPosted(sink: ReplySink, record: TurnRecord): Promise<void> {
   const draft: Draft = { markdown: "…", buttons: [], streaming: false };
   try {
-    record.posted.push(await callPlatform((signal) => sink.post(draft, toNonce(record), signal)));
+    const posted = await callPlatform((signal) => sink.post(draft, toNonce(record), signal));
+    record.posted.push(posted.id);
   } catch (error) {
     if (!isRefusal(error)) throw error;
   }

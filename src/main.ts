@@ -7,35 +7,29 @@ import { join } from "node:path";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { PinoPretty as pretty } from "pino-pretty";
-import { createLocalAdapter } from "../adapters/local/index.ts";
-import type { Adapter, CommandEvent } from "./adapter.ts";
-import { createAnswers } from "./answers.ts";
-import { createAttempt } from "./attempt.ts";
-import { createBot } from "./bot.ts";
-import type { Command } from "./commands/command.ts";
-import { createExportCommand } from "./commands/export.ts";
-import { createForgetCommand } from "./commands/forget.ts";
-import { createHelpCommand } from "./commands/help.ts";
-import { createQuietCommand } from "./commands/quiet.ts";
+import { createLocalAdapter, EXAMPLES } from "../adapters/local/index.ts";
+import type { Adapter } from "./adapter.ts";
 import { describeConfig, secretsOf } from "./config/summary.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
-import { createReadContext } from "./context.ts";
+import { createEngine } from "./engine.ts";
 import { createGateway } from "./gateway/client.ts";
 import { pseudonym } from "./gateway/user.ts";
-import { createHistory } from "./history.ts";
+import type { History } from "./history.ts";
 import { startHttpServer } from "./http/server.ts";
+import { watchLauncher } from "./launcher.ts";
 import { createLogger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createEvenPacer } from "./pacing/even.ts";
+import type { Pacer } from "./pacing/pacer.ts";
 import { createScheduler } from "./pacing/scheduler.ts";
-import { createEmbeddedQueue } from "./queue/embedded.ts";
 import { startSandbox } from "./sandbox/server.ts";
-import { emptyLog, openDatabase } from "./store/database.ts";
+import { openDatabase } from "./store/database.ts";
 import { createStores } from "./store/keyv.ts";
 import { createCurrentTime } from "./tools/current-time.ts";
 import { createHistorySearch, createRecall, type ReadBefore } from "./tools/recall.ts";
-import { createTurnRecords } from "./turn-record.ts";
 
+/** Offered at the page while the sandbox gateway answers, which can fail on request. */
+const FAILURE_EXAMPLE = { label: "See a failure", prompt: "sandbox fault: cut" };
 /** Seconds between two writes of the local page, which sets no limit of its own: even enough to read along. */
 const LOCAL_GAP_SECONDS = 0.12;
 
@@ -52,70 +46,47 @@ interface Service {
 }
 
 async function start(config: Config, log: Logger): Promise<Service> {
-  const { limits } = config;
+  const { limits, localChat, botName } = config;
   let isClosing = false;
   const database = openDatabase(join(config.dataDir, "palaver.sqlite"));
   const stores = createStores({ redisUrl: config.redisUrl, database, log });
   const sandbox = config.gateway.baseUrl === undefined ? await startEmbeddedSandbox(log) : undefined;
+  const { imageKeyHeader } = config.gateway;
   const gateway = createGateway({
     baseUrl: config.gateway.baseUrl ?? sandbox?.url ?? "",
     apiKey: config.gateway.apiKey ?? "sk-sandbox-all",
-    ...(config.gateway.imageKeyHeader !== undefined && { imageKeyHeader: config.gateway.imageKeyHeader }),
+    ...(imageKeyHeader !== undefined && { imageKeyHeader }),
     log,
   });
   const metrics = createMetrics();
-  const history = createHistory({ open: stores.open, ttlMs: limits.historyTtlMs, log, now: Date.now });
-  const records = createTurnRecords({ open: stores.open, ttlMs: limits.historyTtlMs, log });
-  const queue = createEmbeddedQueue({ database, maxActive: limits.maxConcurrentTurns, log });
-  const scheduler = createScheduler({
-    pacerFor: () => createEvenPacer({ gap: LOCAL_GAP_SECONDS }),
-    now: () => performance.now() / 1_000,
-  });
-  metrics.observeQueue(queue.depth);
+  const scheduler = createScheduler({ pacerFor, now: () => performance.now() / 1_000 });
+  const secret = await readOrCreateSecret(stores.open("identity"));
 
   const adapters = new Map<string, Adapter>();
-  const adapterOf = (platform: string): Adapter => {
-    const adapter = adapters.get(platform);
-    if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
-    return adapter;
-  };
-  const erase = async ({ key, reply: { platform }, author }: CommandEvent) => {
-    await queue.forget(platform, author.id, key);
-    const count = await history.forgetAuthor(platform, author.id);
-    await records.forget(platform, author.id);
-    await adapterOf(platform).forget?.(author.id);
-    emptyLog(database);
-    return count;
-  };
-  const commands: Command[] = [createQuietCommand(history), createExportCommand(history), createForgetCommand(erase)];
-  commands.unshift(createHelpCommand(config.botName, commands));
-  const local = createLocalAdapter({ ...config.localChat, database, botName: config.botName, log, commands });
-  if (config.localChat.enabled) adapters.set(local.platform, local);
-
-  const secret = await readOrCreateSecret(stores.open("identity"));
-  const readBefore: ReadBefore = (conversationId, beforeId, maxEntries) =>
-    history.read(conversationId, { maxEntries, ...(beforeId !== undefined && { beforeId }) });
-  const attempt = createAttempt({
-    gateway,
+  const engine = createEngine({
+    botName,
     model: config.gateway.chatModel,
-    tools: [createCurrentTime(Date.now), createRecall(createHistorySearch(readBefore))],
-    readContext: createReadContext({
-      history,
-      systemPrompt: config.gateway.systemPrompt,
-      maxEntries: limits.historyMaxMessages,
-      maxTokens: limits.historyMaxTokens,
-      adapterOf,
-      log,
-    }),
-    history,
-    records,
+    systemPrompt: config.gateway.systemPrompt,
+    limits,
+    database,
+    stores,
+    gateway,
+    toTools: (history) => [createCurrentTime(Date.now), createRecall(createHistorySearch(toReadBefore(history)))],
     scheduler,
-    adapterOf,
+    adapterOf(platform) {
+      const adapter = adapters.get(platform);
+      if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
+      return adapter;
+    },
     pseudonym: (platform, userId) => pseudonym(secret, platform, userId),
     metrics,
     log,
   });
-  const answers = createAnswers({ records, history, adapterOf, attempt, log });
+  const { commands, queue } = engine;
+  const examples = sandbox === undefined ? EXAMPLES : [...EXAMPLES, FAILURE_EXAMPLE];
+  const local = createLocalAdapter({ ...localChat, database, botName, log, commands, examples });
+  if (localChat.enabled) adapters.set(local.platform, local);
+
   const server = await startHttpServer({
     host: config.host,
     port: config.port,
@@ -128,13 +99,10 @@ async function start(config: Config, log: Logger): Promise<Service> {
         [...adapters.values()].map((adapter) => [adapter.platform, async () => adapter.isConnected()]),
       ),
     },
-    mounts: config.localChat.enabled ? [local.app] : [],
+    mounts: localChat.enabled ? [local.app] : [],
   });
-
-  queue.start(createBot({ answers, history, commands, adapterOf, log }));
-  for (const adapter of adapters.values()) {
-    await adapter.listen(async (event) => void (await queue.accept(event)));
-  }
+  queue.start(engine.worker);
+  for (const adapter of adapters.values()) await adapter.listen(engine.accept);
 
   return {
     url: server.url,
@@ -152,6 +120,16 @@ async function start(config: Config, log: Logger): Promise<Service> {
       database.close();
     },
   };
+}
+
+/** The local page sets no limit of its own. */
+function pacerFor(): Pacer {
+  return createEvenPacer({ gap: LOCAL_GAP_SECONDS });
+}
+
+function toReadBefore(history: History): ReadBefore {
+  return (conversationId, beforeId, maxEntries) =>
+    history.read(conversationId, { maxEntries, ...(beforeId !== undefined && { beforeId }) });
 }
 
 async function startEmbeddedSandbox(log: Logger) {
@@ -193,7 +171,11 @@ async function main(): Promise<void> {
   for (const line of describeConfig(config)) log.info(line);
 
   const starting = start(config, log);
-  endOnSignals(starting, config.limits.shutdownGraceMs, log);
+  const end = createEnding(starting, config.limits.shutdownGraceMs, log);
+  process.on("SIGTERM", end);
+  process.on("SIGINT", end);
+  // npm that is killed leaves what it started behind, which would hold the port and the data against the next start.
+  if (process.env["npm_lifecycle_event"] !== undefined) watchLauncher(() => end("The launcher is gone"));
   try {
     const { url } = await starting;
     log.info({ url }, `Palaver is ready at ${url}`);
@@ -203,17 +185,17 @@ async function main(): Promise<void> {
   }
 }
 
-/** The first signal ends the service in order, also one that is just starting; a later one ends it at once. */
-function endOnSignals(starting: Promise<Service>, graceMs: number, log: Logger): void {
+/** What ends the service: in order when it is called first, also while it is just starting, and at once later. */
+function createEnding(starting: Promise<Service>, graceMs: number, log: Logger): (why: string) => void {
   let askedAt: number | undefined;
-  const end = async (signal: NodeJS.Signals) => {
+  const end = async (why: string) => {
     if (askedAt !== undefined) {
       // Ctrl-C at a terminal reaches this process twice: from the terminal, and passed on by npm.
       if (performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(1);
       return;
     }
     askedAt = performance.now();
-    log.info(`${signal}: finishing what runs, at most ${graceMs / 1_000} s; once more ends it at once`);
+    log.info(`${why}: finishing what runs, at most ${graceMs / 1_000} s; a signal more ends it at once`);
     setTimeout(() => {
       log.error("the service did not end in time and is cut; open work is taken up again at the next start");
       process.exit(1);
@@ -221,8 +203,7 @@ function endOnSignals(starting: Promise<Service>, graceMs: number, log: Logger):
     await (await starting).close();
     process.exit(0);
   };
-  process.on("SIGTERM", (signal) => void end(signal));
-  process.on("SIGINT", (signal) => void end(signal));
+  return (why) => void end(why);
 }
 
 await main();

@@ -1,6 +1,6 @@
-import type { Draft, ReplySink } from "./adapter.ts";
+import type { Draft, Receipt, ReplySink } from "./adapter.ts";
 import { SinkError, type SinkErrorKind } from "./errors.ts";
-import type { Written } from "./pacing/pacer.ts";
+import type { Answer, Written } from "./pacing/pacer.ts";
 import { callPlatform } from "./platform-call.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./reply-drafts.ts";
 import { type TurnRecord, toNonce } from "./turn-record.ts";
@@ -59,30 +59,38 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     return callPlatform(make, callTimeoutMs);
   }
 
-  async function post(draft: Draft): Promise<void> {
+  async function post(draft: Draft): Promise<Receipt> {
     // Made before, it is found again, and shows what it showed then.
     const mayExist = isResumed || record.isPosting;
     record.isPosting = true;
     // That the first one may be under way stands in the record from the beginning.
     if (posted.length > 0) await options.onRecord();
-    posted.push(await call((signal) => sink.post(draft, toNonce(record), signal)));
+    const { id, ...receipt } = await call((signal) => sink.post(draft, toNonce(record), signal));
+    posted.push(id);
     shown.push(mayExist ? undefined : JSON.stringify(draft));
     record.isPosting = false;
     await options.onRecord();
+    return receipt;
   }
 
-  async function apply(change: Change): Promise<void> {
-    if (change.type === "post") {
-      await post(change.draft);
-    } else if (change.type === "edit") {
-      const id = posted[change.index];
-      if (id !== undefined) await call((signal) => sink.edit(id, change.draft, signal));
-      shown[change.index] = JSON.stringify(change.draft);
-    } else {
-      const id = posted.at(-1);
-      if (id !== undefined) await call((signal) => sink.remove(id, signal));
-      await forget(posted.length - 1);
-    }
+  async function edit(index: number, draft: Draft): Promise<Receipt> {
+    const id = posted[index];
+    if (id === undefined) return {};
+    const receipt = await call((signal) => sink.edit(id, draft, signal));
+    shown[index] = JSON.stringify(draft);
+    return receipt;
+  }
+
+  async function removeLast(): Promise<Receipt> {
+    const id = posted.at(-1);
+    if (id !== undefined) await call((signal) => sink.remove(id, signal));
+    await forget(posted.length - 1);
+    return {};
+  }
+
+  function apply(change: Change): Promise<Receipt> {
+    if (change.type === "post") return post(change.draft);
+    return change.type === "edit" ? edit(change.index, change.draft) : removeLast();
   }
 
   /** Takes a message off the record that is no longer on the platform. */
@@ -113,8 +121,9 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     if (change === undefined) return { answer: { ok: true }, behind: false };
     const kind = change.type === "post" ? "post" : "edit";
     const wasPosting = record.isPosting;
+    let receipt: Receipt = {};
     try {
-      await apply(change);
+      receipt = await apply(change);
       options.onCall(change.type, undefined);
     } catch (cause) {
       const error = toSinkError(cause);
@@ -129,7 +138,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       drafts = reply.render();
     }
     const rest = nextChange(drafts);
-    return { answer: { ok: true }, behind: rest !== undefined, kind, next: rest?.type === "post" ? "post" : "edit" };
+    const next = rest?.type === "post" ? "post" : "edit";
+    return { answer: toAnswer(receipt), behind: rest !== undefined, kind, next };
   }
 
   return {
@@ -145,6 +155,12 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     },
     settled: async () => void (await inFlight),
   };
+}
+
+function toAnswer({ budget }: Receipt): Answer {
+  if (budget === undefined) return { ok: true };
+  const { limit, remaining, resetAfterMs } = budget;
+  return { ok: true, budget: { limit, remaining, resetAfter: resetAfterMs / 1_000 } };
 }
 
 /** What an adapter rejects with that is no `SinkError`, a timeout among it, leaves open whether the call was carried out. */

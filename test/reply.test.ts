@@ -148,7 +148,8 @@ describe("writeReply", () => {
     const posted: string[] = [];
     const { options, sink, texts, saved } = setUp({ posted });
     const draft = { markdown: "left over", buttons: [], streaming: true };
-    for (const nonce of ["turn:0", "turn:1"]) posted.push(await sink.post(draft, nonce, AbortSignal.timeout(1_000)));
+    for (const nonce of ["turn:0", "turn:1"])
+      posted.push((await sink.post(draft, nonce, AbortSignal.timeout(1_000))).id);
     await writeReply(events("Short."), options);
     expect(texts()).toEqual(["Short."]);
     expect(saved.at(-1)).toEqual(posted);

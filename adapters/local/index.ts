@@ -41,11 +41,11 @@ export interface LocalAdapter extends Adapter {
 
 const ACCEPT_NOTED_MS = 30_000;
 
-const EXAMPLES: readonly Example[] = [
+/** What a newcomer may begin with. */
+export const EXAMPLES: readonly Example[] = [
   { label: "Code and a table", prompt: "Write 200 words about sorting, with code in Python and a table" },
   { label: "What time is it?", prompt: "What time is it in Tokyo right now?" },
   { label: "日本語で話す", prompt: "こんにちは。何ができますか？" },
-  { label: "See a failure", prompt: "sandbox fault: cut" },
 ];
 
 /**

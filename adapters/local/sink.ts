@@ -48,12 +48,13 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       checkLength(draft.markdown);
       const { id } = write(() => insert(draft, nonce));
       feed.setProgress({ ...place, text: "" });
-      return toMessageId(id);
+      return { id: toMessageId(id) };
     },
     async edit(id, draft, signal) {
       signal.throwIfAborted();
       checkLength(draft.markdown);
       write(() => messages.redraw(getOwn(messages, id), draft.markdown, draft.buttons, draft.streaming));
+      return {};
     },
     async upload(outbound, nonce, signal) {
       signal.throwIfAborted();
@@ -65,7 +66,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
         if (message.isFresh) files.addTo(message.id, prepared, deps.now());
         return message;
       });
-      return toMessageId(id);
+      return { id: toMessageId(id) };
     },
     async remove(id, signal) {
       signal.throwIfAborted();

@@ -78,6 +78,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       worker = newWorker;
       dispatch();
     },
+    conversationOf: lanes.conversationOf,
     depth: () => ({ waiting: lanes.waiting(), active: running.size }),
     async forget(platform, authorId, exceptKey) {
       const isTheirs = ({ reply, author, key }: InboundEvent): boolean =>

@@ -26,6 +26,8 @@ export interface Lanes {
   /** Forgets waiting events, except those that are being worked on: their work finishes its own. */
   drop(isDropped: (event: InboundEvent) => boolean): void;
   waiting(): number;
+  /** The conversation in which a message waits. */
+  conversationOf(messageId: string): string | undefined;
 }
 
 export function createLanes(): Lanes {
@@ -73,6 +75,10 @@ export function createLanes(): Lanes {
       let count = 0;
       for (const lane of lanes.values()) count += lane.waiting.length;
       return count;
+    },
+    conversationOf(messageId) {
+      const isOf = (event: InboundEvent) => event.kind === "message" && event.messageId === messageId;
+      return lanes.values().find(({ waiting }) => waiting.some(isOf))?.conversationId;
     },
   };
 }

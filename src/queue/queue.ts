@@ -30,6 +30,8 @@ export interface Queue {
   accept(event: InboundEvent): Promise<boolean>;
   /** Begins to hand out work; at most once. */
   start(worker: Worker): void;
+  /** The conversation in which a message waits or is being worked on; undefined when it does neither. */
+  conversationOf(messageId: string): string | undefined;
   /** Counts for the metrics: events waiting, conversations being worked on. */
   depth(): { waiting: number; active: number };
   /**

@@ -150,11 +150,11 @@ function describeOutbound(begin: Begin, first: () => MessageEvent): void {
     const { adapter, begin: write, seen } = await begin();
     await write("hello");
     const sink = adapter.sink(first().reply);
-    const id = await sink.post(draft("grow"), randomUUID(), signal);
+    const { id } = await sink.post(draft("grow"), randomUUID(), signal);
     await sink.edit(id, draft("growing"), signal);
     const bytes = new TextEncoder().encode("a,b\n");
     await sink.upload([{ name: "table.csv", contentType: "text/csv", bytes }], randomUUID(), signal);
-    const extra = await sink.post(draft("too much"), randomUUID(), signal);
+    const { id: extra } = await sink.post(draft("too much"), randomUUID(), signal);
     await sink.remove(extra, signal);
     await sink.remove(extra, signal);
     const [grown, uploaded, ...rest] = await seen();
@@ -168,8 +168,8 @@ function describeOutbound(begin: Begin, first: () => MessageEvent): void {
     await write("hello");
     const sink = adapter.sink(first().reply);
     const nonce = randomUUID();
-    const id = await sink.post(draft("once"), nonce, signal);
-    expect(await sink.post(draft("once"), nonce, signal)).toBe(id);
+    const { id } = await sink.post(draft("once"), nonce, signal);
+    expect((await sink.post(draft("once"), nonce, signal)).id).toBe(id);
     expect(await seen()).toHaveLength(1);
   });
 
@@ -189,7 +189,7 @@ function describeOutbound(begin: Begin, first: () => MessageEvent): void {
     const { adapter, begin: write } = await begin();
     await write("hello");
     const sink = adapter.sink(first().reply);
-    const id = await sink.post(draft("short-lived"), randomUUID(), signal);
+    const { id } = await sink.post(draft("short-lived"), randomUUID(), signal);
     await sink.remove(id, signal);
     const editing = sink.edit(id, draft("too late"), signal);
     await expect(editing).rejects.toBeInstanceOf(SinkError);
@@ -211,7 +211,9 @@ function describeLifetime(begin: Begin, events: () => InboundEvent[], first: () 
     const { adapter, begin: write, press, seen } = await begin();
     await write("hello");
     const buttons = [{ action: "stop" as const, turnId: "turn-1", label: "Stop" }];
-    const id = await adapter.sink(first().reply).post(draft("…", { buttons, streaming: true }), randomUUID(), signal);
+    const { id } = await adapter
+      .sink(first().reply)
+      .post(draft("…", { buttons, streaming: true }), randomUUID(), signal);
     expect((await seen())[0]?.buttons).toEqual(["Stop"]);
     await press(id, "Stop");
     const { conversationId } = first();

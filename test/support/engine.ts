@@ -1,33 +1,27 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import type { CommandEvent, InboundEvent } from "../../src/adapter.ts";
-import { createAnswers } from "../../src/answers.ts";
-import { createAttempt } from "../../src/attempt.ts";
-import { createBot } from "../../src/bot.ts";
-import { createForgetCommand } from "../../src/commands/forget.ts";
-import { createHelpCommand } from "../../src/commands/help.ts";
-import { createQuietCommand } from "../../src/commands/quiet.ts";
-import { createReadContext } from "../../src/context.ts";
+import type { Adapter } from "../../src/adapter.ts";
+import { createEngine } from "../../src/engine.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
-import { createHistory } from "../../src/history.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
-import { createEmbeddedQueue } from "../../src/queue/embedded.ts";
-import type { Queue } from "../../src/queue/queue.ts";
+import type { Queue, Worker } from "../../src/queue/queue.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import type { Tool } from "../../src/tools/tool.ts";
-import { createTurnRecords } from "../../src/turn-record.ts";
 import { fakeGateway, type Step } from "./fake-gateway.ts";
 import { fakePlatform } from "./fake-platform.ts";
 import { silent } from "./log.ts";
 
 export interface EngineOptions {
   scripts?: Step[][];
-  /** Instead of the one that plays the scripts. */
+  /** Instead of the scripts. */
   gateway?: Gateway;
+  model?: string;
   database?: DatabaseSync;
   platform?: ReturnType<typeof fakePlatform>;
+  /** Instead of the platform's. */
+  adapterOf?: (platform: string) => Adapter;
   maxEntries?: number;
   tools?: Tool[];
   log?: Logger;
@@ -36,6 +30,7 @@ export interface EngineOptions {
 /** The bot as the service composes it, between a scripted gateway and a channel that can be looked at. */
 export function startEngine({
   scripts = [["Hello."]],
+  model = "fake",
   database = new DatabaseSync(":memory:"),
   platform = fakePlatform(),
   maxEntries = 60,
@@ -44,61 +39,37 @@ export function startEngine({
   ...options
 }: EngineOptions = {}) {
   const { gateway, requests, open } = fakeGateway(...scripts);
-  const stores = createStores({ redisUrl: undefined, database, log });
-  const history = createHistory({ open: stores.open, ttlMs: 86_400_000, log, now: Date.now });
-  const records = createTurnRecords({ open: stores.open, ttlMs: 86_400_000, log });
-  const queue = createEmbeddedQueue({ database, maxActive: 16, log, retryMs: [1, 4] });
-  const scheduler = createScheduler({
-    pacerFor: () => createEvenPacer({ gap: 0.001 }),
-    now: () => performance.now() / 1_000,
-  });
-  const adapterOf = () => platform.adapter;
-  const readContext = createReadContext({
-    history,
+  const engine = createEngine({
+    botName: "Palaver",
+    model,
     systemPrompt: "Be kind.",
-    maxEntries,
-    maxTokens: 16_000,
-    adapterOf,
-    log,
-  });
-  const attempt = createAttempt({
+    limits: {
+      historyTtlMs: 86_400_000,
+      historyMaxMessages: maxEntries,
+      historyMaxTokens: 16_000,
+      maxConcurrentTurns: 16,
+    },
+    database,
+    stores: createStores({ redisUrl: undefined, database, log }),
     gateway: options.gateway ?? gateway,
-    model: "fake",
-    tools,
-    readContext,
-    history,
-    records,
-    scheduler,
-    adapterOf,
+    toTools: () => tools,
+    scheduler: createScheduler({
+      pacerFor: () => createEvenPacer({ gap: 0.001 }),
+      now: () => performance.now() / 1_000,
+    }),
+    adapterOf: options.adapterOf ?? (() => platform.adapter),
     pseudonym: (_, userId) => `pseudonym-of-${userId}`,
     metrics: createMetrics(),
     log,
+    retryMs: [1, 4],
   });
-  const erase = async ({ key, author }: CommandEvent) => {
-    await queue.forget("test", author.id, key);
-    const count = await history.forgetAuthor("test", author.id);
-    await records.forget("test", author.id);
-    return count;
-  };
-  const commands = [createQuietCommand(history), createForgetCommand(erase)];
-  commands.push(createHelpCommand("Palaver", commands));
-  const answers = createAnswers({ records, history, adapterOf, attempt, log });
-  const idle = watchIdle(queue, createBot({ answers, history, commands, adapterOf, log }));
-
-  return {
-    ...platform,
-    requests,
-    openStreams: open,
-    history,
-    records,
-    queue,
-    accept: async (event: InboundEvent) => void (await queue.accept(event)),
-    /** Resolves when nothing waits and nothing runs. */
-    idle,
-  };
+  const { accept, history, records, queue } = engine;
+  /** Resolves when nothing waits and nothing runs. */
+  const idle = watchIdle(queue, engine.worker);
+  return { ...platform, requests, openStreams: open, accept, history, records, queue, idle };
 }
 
-function watchIdle(queue: Queue, worker: Parameters<Queue["start"]>[0]): () => Promise<void> {
+function watchIdle(queue: Queue, worker: Worker): () => Promise<void> {
   const watchers: Array<() => void> = [];
   queue.start({
     ...worker,

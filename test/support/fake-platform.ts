@@ -1,4 +1,4 @@
-import type { Adapter, Draft, OutboundFile, ReplySink } from "../../src/adapter.ts";
+import type { Adapter, Draft, OutboundFile, Posted, ReplySink } from "../../src/adapter.ts";
 import { SinkError, type SinkErrorKind } from "../../src/errors.ts";
 
 export interface Shown {
@@ -45,14 +45,14 @@ export function fakePlatform({ maxLength = 2_000 } = {}) {
     }
   }
 
-  function postOnce(nonce: string, draft: Draft, files: OutboundFile[]): string {
+  function postOnce(nonce: string, draft: Draft, files: OutboundFile[]): Posted {
     const known = made.get(nonce);
-    if (known !== undefined) return known;
+    if (known !== undefined) return { id: known };
     if (draft.markdown.length > maxLength) violations.push(`a message of ${draft.markdown.length} characters`);
     const id = `test:reply${made.size + 1}`;
     made.set(nonce, id);
     channel.push({ id, nonce, draft, files });
-    return id;
+    return { id };
   }
 
   const sink: ReplySink = {
@@ -67,6 +67,7 @@ export function fakePlatform({ maxLength = 2_000 } = {}) {
         if (shown === undefined) throw new SinkError("gone", "the message is gone");
         if (draft.markdown.length > maxLength) violations.push(`a message of ${draft.markdown.length} characters`);
         shown.draft = draft;
+        return {};
       }),
     remove: (id) =>
       call("remove", id, () => {

@@ -28,7 +28,7 @@ export async function makeDataDir(): Promise<{ path: string; remove(): Promise<v
 export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<RunningService> {
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", "src/main.ts"], {
     cwd: ROOT,
-    env: { PATH: process.env["PATH"], DATA_DIR: dataDir, PORT: "0", ...env },
+    env: { PATH: process.env["PATH"], DATA_DIR: dataDir, PORT: "0", npm_lifecycle_event: "test", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const lines: string[] = [];

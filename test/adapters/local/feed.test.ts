@@ -39,7 +39,7 @@ describe("the feed", () => {
   afterEach(() => page.close());
 
   test("sends all rows once, in the order of their changes, and then says that the page is up to date", async () => {
-    const id = await sink.post(draft("one"), "n1", signal);
+    const { id } = await sink.post(draft("one"), "n1", signal);
     await sink.post(draft("two"), "n2", signal);
     await sink.edit(id, draft("one more"), signal);
     const seqs = (await page.rows()).map((row) => row.seq);
@@ -61,7 +61,7 @@ describe("the feed", () => {
   });
 
   test("sends edits as they come, each with its number", async () => {
-    const id = await sink.post(draft("1"), "n", signal);
+    const { id } = await sink.post(draft("1"), "n", signal);
     const seen: string[] = [];
     const ids: number[] = [];
     for await (const { event, data, id: seq } of openEvents(`${page.url}/local/events`)) {
@@ -78,7 +78,7 @@ describe("the feed", () => {
   });
 
   test("leaves a tombstone for a page that knew the message, and nothing for one that did not", async () => {
-    const id = await sink.post(draft("soon gone"), "n", signal);
+    const { id } = await sink.post(draft("soon gone"), "n", signal);
     const since = (await page.rows()).at(-1)?.seq ?? 0;
     await sink.remove(id, signal);
     expect(await page.rows(since)).toMatchObject([{ isDeleted: true, text: "", buttons: [], files: [] }]);
@@ -126,7 +126,7 @@ describe("the feed", () => {
   });
 
   test("keeps nothing for a browser that has stopped reading, and gives it the newest state when it reads again", async () => {
-    const id = await sink.post(draft(""), "n", signal);
+    const { id } = await sink.post(draft(""), "n", signal);
     const { port, hostname } = new URL(page.url);
     const socket = connect(Number(port), hostname);
     socket.write(`GET /local/events HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`);

@@ -159,7 +159,7 @@ describe("what people do at the local page", () => {
     if (event === undefined) throw new Error("Nothing was accepted.");
     const sink = page.adapter.sink(event.reply);
     const buttons: Button[] = [{ action: "stop", turnId: "t", label: "Stop" }];
-    const id = Number((await sink.post({ markdown: "…", buttons, streaming: true }, "n", signal)).slice(6));
+    const id = Number((await sink.post({ markdown: "…", buttons, streaming: true }, "n", signal)).id.slice(6));
     expect(await change(id, "action", { action: "retry", turnId: "t" })).toMatchObject({ status: 409 });
     expect(await change(id, "action", { action: "stop", turnId: "other" })).toMatchObject({ status: 409 });
     expect(await change(id, "action", { action: "stop", turnId: "t", authorId: "ben" })).toMatchObject({ status: 200 });

@@ -1,0 +1,100 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Logger } from "pino";
+import type { Accept, Adapter, CommandEvent } from "./adapter.ts";
+import { createAnswers } from "./answers.ts";
+import { createAttempt } from "./attempt.ts";
+import { createBot } from "./bot.ts";
+import type { Command } from "./commands/command.ts";
+import { createExportCommand } from "./commands/export.ts";
+import { createForgetCommand } from "./commands/forget.ts";
+import { createHelpCommand } from "./commands/help.ts";
+import { createQuietCommand } from "./commands/quiet.ts";
+import { createReadContext } from "./context.ts";
+import type { Gateway } from "./gateway/client.ts";
+import { createHistory, type History } from "./history.ts";
+import { createAccept } from "./intake.ts";
+import type { Metrics } from "./metrics.ts";
+import type { Scheduler } from "./pacing/scheduler.ts";
+import { createEmbeddedQueue } from "./queue/embedded.ts";
+import type { Queue, Worker } from "./queue/queue.ts";
+import { emptyLog } from "./store/database.ts";
+import type { Stores } from "./store/keyv.ts";
+import type { Tool } from "./tools/tool.ts";
+import { createTurnRecords, type TurnRecords } from "./turn-record.ts";
+
+export interface EngineOptions {
+  botName: string;
+  model: string;
+  systemPrompt: string;
+  limits: { historyTtlMs: number; historyMaxMessages: number; historyMaxTokens: number; maxConcurrentTurns: number };
+  database: DatabaseSync;
+  stores: Pick<Stores, "open">;
+  gateway: Gateway;
+  toTools(history: History): readonly Tool[];
+  scheduler: Scheduler;
+  adapterOf(platform: string): Adapter;
+  pseudonym(platform: string, userId: string): string;
+  metrics: Metrics;
+  log: Logger;
+  /** Pauses of the queue between attempts at failed work. */
+  retryMs?: readonly [first: number, longest: number];
+}
+
+/** Everything between the platforms and the gateway: events go in, replies come out at their addresses. */
+export interface Engine {
+  accept: Accept;
+  commands: readonly Command[];
+  history: History;
+  records: TurnRecords;
+  queue: Queue;
+  /** What the queue is to be started with. */
+  worker: Worker;
+}
+
+/** Puts the engine together. Nothing is worked on before the queue is started. */
+export function createEngine(options: EngineOptions): Engine {
+  const { database, stores, limits, adapterOf, log, retryMs } = options;
+  const ttlMs = limits.historyTtlMs;
+  const history = createHistory({ open: stores.open, ttlMs, log, now: Date.now });
+  const records = createTurnRecords({ open: stores.open, ttlMs, log });
+  const queue = createEmbeddedQueue({
+    database,
+    maxActive: limits.maxConcurrentTurns,
+    log,
+    ...(retryMs !== undefined && { retryMs }),
+  });
+  const readContext = createReadContext({
+    history,
+    systemPrompt: options.systemPrompt,
+    maxEntries: limits.historyMaxMessages,
+    maxTokens: limits.historyMaxTokens,
+    adapterOf,
+    log,
+  });
+  const { gateway, model, scheduler, pseudonym, metrics } = options;
+  const tools = options.toTools(history);
+  const turn = { gateway, model, tools, scheduler, pseudonym, metrics };
+  const attempt = createAttempt({ ...turn, readContext, history, records, adapterOf, log });
+  const answers = createAnswers({ records, history, adapterOf, attempt, log });
+
+  const erase = async ({ key, reply: { platform }, author }: CommandEvent) => {
+    await queue.forget(platform, author.id, key);
+    const count = await history.forgetAuthor(platform, author.id);
+    await records.forget(platform, author.id);
+    await adapterOf(platform).forget?.(author.id);
+    emptyLog(database);
+    return count;
+  };
+  const commands: Command[] = [createQuietCommand(history), createExportCommand(history), createForgetCommand(erase)];
+  commands.unshift(createHelpCommand(options.botName, commands));
+
+  metrics.observeQueue(queue.depth);
+  return {
+    accept: createAccept({ queue, history, answers, log }),
+    commands,
+    history,
+    records,
+    queue,
+    worker: createBot({ answers, history, commands, adapterOf, log }),
+  };
+}

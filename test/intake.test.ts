@@ -1,0 +1,71 @@
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { startEngine } from "./support/engine.ts";
+import { ben, deleted, edited, message } from "./support/events.ts";
+
+const held = () => Promise.withResolvers<void>();
+
+describe("an event", () => {
+  test("that replies to a message belongs to that message's conversation", async () => {
+    const { accept, idle, requests } = startEngine();
+    const root = message("I like tea", { conversationId: "test:root" });
+    await accept(root);
+    await idle();
+    await accept(message("What do I like?", { conversationId: "test:other", inReplyTo: root.messageId }));
+    await idle();
+    expect(requests[1]?.messages.map(({ content }) => content)).toEqual([
+      "Be kind.",
+      "I like tea",
+      "Hello.",
+      "What do I like?",
+    ]);
+  });
+
+  test("that replies to an answer belongs to it, also while the answer is still being written", async () => {
+    const hold = held();
+    const { accept, idle, channel, until, requests } = startEngine({ scripts: [["One", hold.promise], ["Two"]] });
+    await accept(message("Begin", { conversationId: "test:root" }));
+    await until(() => channel.length === 1);
+    await setImmediate();
+    const reply = channel[0]?.id;
+    await accept(message("Go on", { conversationId: "test:other", author: ben, ...(reply && { inReplyTo: reply }) }));
+    hold.resolve();
+    await idle();
+    expect(requests[1]?.messages[1]?.content).toBe("Begin");
+  });
+
+  test("that replies to a message still waiting joins its line", async () => {
+    const hold = held();
+    const { accept, idle, requests } = startEngine({ scripts: [[hold.promise, "One"], ["Two"], ["Three"]] });
+    await accept(message("first", { conversationId: "test:root" }));
+    const waiting = message("second", { conversationId: "test:root", author: ben });
+    await accept(waiting);
+    await accept(message("third", { conversationId: "test:other", inReplyTo: waiting.messageId }));
+    hold.resolve();
+    await idle();
+    expect(requests[2]?.messages.map(({ content }) => content)).toContain("second");
+  });
+
+  test("that edits or deletes a message reaches it wherever it is", async () => {
+    const { accept, idle, history } = startEngine();
+    const [kept, unwanted] = [message("I like tea"), message("forget this")];
+    await accept(kept);
+    await idle();
+    await accept(unwanted);
+    await idle();
+    await accept({ ...edited(kept, "I like coffee"), conversationId: "test:elsewhere" });
+    await accept({ ...deleted(unwanted), conversationId: "test:elsewhere" });
+    await idle();
+    const { entries } = await history.read("test:a", { maxEntries: 10 });
+    const texts = entries.flatMap(({ messages }) => messages.map(({ content }) => content));
+    expect(texts).toContain("I like coffee");
+    expect(texts).not.toContain("forget this");
+  });
+
+  test("that replies to something nobody knows keeps the conversation it came with", async () => {
+    const { accept, idle, history } = startEngine();
+    await accept(message("Hello", { conversationId: "test:own", inReplyTo: "test:unknown" }));
+    await idle();
+    expect((await history.read("test:own", { maxEntries: 10 })).entries).toHaveLength(2);
+  });
+});
