@@ -1,0 +1,49 @@
+import type { PermissionName } from "./permissions.ts";
+import { refuse } from "./refusals.ts";
+import type { Channel, Message, World } from "./world.ts";
+
+/** What the bot may reach and do; each throws Discord's refusal. */
+export interface Access {
+  channel(id: string | undefined): Channel;
+  message(channel: Channel, id: string | undefined): Message;
+  require(channel: Channel, ...permissions: PermissionName[]): void;
+  /** Refuses what cannot be done in a thread that is archived or locked. */
+  requireOpen(channel: Channel): void;
+  /** Refuses a post: to a person who takes none, into what is not a text channel, without the permission. */
+  requirePostable(channel: Channel): void;
+}
+
+export function createAccess(world: World): Access {
+  const { bot } = world;
+
+  function requireAll(channel: Channel, ...permissions: PermissionName[]): void {
+    for (const permission of permissions) {
+      if (!world.can(bot.id, channel, permission)) throw refuse("missing-permissions");
+    }
+  }
+
+  return {
+    channel(id = "") {
+      const channel = world.channels.get(id);
+      if (channel === undefined) throw refuse("unknown-channel");
+      if (!world.canSee(bot.id, channel)) throw refuse("missing-access");
+      return channel;
+    },
+    message(channel, id = "") {
+      const message = world.message(channel.id, id);
+      if (message === undefined || message.ephemeralFor !== undefined) throw refuse("unknown-message");
+      return message;
+    },
+    require: requireAll,
+    requireOpen({ thread }) {
+      if (thread?.isArchived === true) throw refuse("archived");
+    },
+    requirePostable(channel) {
+      if (channel.kind === "forum") throw refuse("not-text");
+      if (channel.recipient?.acceptsDms === false) throw refuse("closed-dms");
+      requireAll(channel, channel.thread === undefined ? "SendMessages" : "SendMessagesInThreads");
+      if (channel.thread?.isLocked !== true || world.can(bot.id, channel, "ManageThreads")) return;
+      throw refuse(channel.thread.isArchived ? "archived" : "locked");
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import { Client, type ClientOptions, Events, GatewayIntentBits, Partials } from "discord.js";
+import { onTestFinished } from "vitest";
+import type { Discord } from "./simulator.ts";
+
+/** The unmodified library as a bot of the simulator would use it, connected. It is destroyed when the test ends. */
+export async function startClient(discord: Discord, options: Partial<ClientOptions> = {}): Promise<Client<true>> {
+  const client = createClient(discord, options);
+  const ready = new Promise<Client<true>>((resolve) => client.once(Events.ClientReady, resolve));
+  await client.login(discord.token);
+  return await ready;
+}
+
+/** The same before it logs in. */
+export function createClient(discord: Discord, { rest, ...options }: Partial<ClientOptions> = {}): Client {
+  const client = new Client({
+    intents: [
+      GatewayIntentBits.Guilds,
+      GatewayIntentBits.GuildMessages,
+      GatewayIntentBits.DirectMessages,
+      GatewayIntentBits.MessageContent,
+    ],
+    partials: [Partials.Channel],
+    allowedMentions: { parse: [] },
+    ...options,
+    rest: { api: discord.apiUrl, ...rest },
+  });
+  client.on(Events.Error, () => {});
+  client.on(Events.ShardError, () => {});
+  onTestFinished(() => client.destroy());
+  return client;
+}

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+import { startDiscord } from "./index.ts";
+import { createRawClient } from "./raw-client.ts";
+import { shown } from "./world.ts";
+
+const POST = "POST /channels/:channel/messages";
+
+async function startChannel() {
+  const discord = await startDiscord();
+  const channel = discord.addChannel(discord.addGuild(), "general");
+  const call = createRawClient(discord);
+  const post = (content: string) => call("POST", `/channels/${channel.id}/messages`, { content });
+  return { discord, channel, post };
+}
+
+describe("an injected failure", () => {
+  test("happens to as many calls of its route as asked, after those it skips", async () => {
+    const { discord, channel, post } = await startChannel();
+    discord.faults.failNext(POST, { status: 503, skip: 1, times: 2 });
+    const answers = [await post("a"), await post("b"), await post("c"), await post("d")];
+    expect(answers.map(({ status }) => status)).toEqual([200, 503, 503, 200]);
+    expect(discord.messages(channel).map((message) => shown(message).content)).toEqual(["a", "d"]);
+    expect(discord.requests.map(({ isInjected }) => isInjected)).toEqual([false, true, true, false]);
+  });
+
+  test("can lose the answer to a call that was carried out", async () => {
+    const { discord, channel, post } = await startChannel();
+    discord.faults.failNext(POST, { status: "reset", when: "after" });
+    await expect(post("a")).rejects.toThrow();
+    expect(discord.messages(channel)).toHaveLength(1);
+  });
+
+  test("can carry a code of Discord's, and is no violation", async () => {
+    const { discord, post } = await startChannel();
+    discord.faults.failNext(POST, { status: 403, code: 50013, message: "Missing Permissions" });
+    expect((await post("a")).body).toEqual({ code: 50013, message: "Missing Permissions" });
+    expect(discord.violations).toEqual([]);
+  });
+
+  test("can be silence, which ends with the simulator at the latest", async () => {
+    const { discord, post } = await startChannel();
+    discord.faults.failNext(POST, { status: "silence" });
+    const unanswered = post("a").catch((error: unknown) => error);
+    await discord.until(() => discord.requests.length === 1);
+    expect((await post("b")).status).toBe(200);
+    expect(discord.requests[0]?.endedAtMs).toBeUndefined();
+    await discord.close();
+    expect(await unanswered).toBeInstanceOf(Error);
+  });
+
+  test("is refused for a route that does not exist", async () => {
+    const { discord } = await startChannel();
+    expect(() => discord.faults.failNext("POST /channels/:id/messages", { status: 500 })).toThrow("No route");
+  });
+
+  test("can be slowness, until it is cleared", async () => {
+    const { discord, post } = await startChannel();
+    discord.faults.slow(POST, 3_600_000);
+    discord.faults.clear();
+    expect((await post("a")).status).toBe(200);
+    discord.faults.slow("*", 30, { times: 1 });
+    const before = discord.clock.now();
+    await post("b");
+    expect(discord.clock.now() - before).toBeGreaterThanOrEqual(25);
+  });
+});
+
+describe("a round trip", () => {
+  test("takes as long as asked, and is in flight all the time", async () => {
+    const discord = await startDiscord({ latencyMs: 40, allow: { "overlapping-edits": 1 } });
+    const channel = discord.addChannel(discord.addGuild(), "general");
+    const call = createRawClient(discord);
+    const before = performance.now();
+    const { body } = await call("POST", `/channels/${channel.id}/messages`, { content: "a" });
+    expect(performance.now() - before).toBeGreaterThanOrEqual(35);
+    const edit = (content: string) =>
+      call("PATCH", `/channels/${channel.id}/messages/${String(body["id"])}`, { content });
+    await Promise.all([edit("ab"), edit("abc")]);
+    expect(discord.violations).toHaveLength(1);
+  });
+});
+
+describe("a call that is not simulated", () => {
+  test("is a violation, so that no test passes on it", async () => {
+    const discord = await startDiscord({ allow: { "unknown-route": 1 } });
+    expect((await createRawClient(discord)("GET", "/voice/regions")).status).toBe(404);
+    expect(discord.violations[0]?.sentence).toBe("GET /voice/regions is not part of the simulator.");
+  });
+});

@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { createStillClock } from "./clock.ts";
+import { startDiscord } from "./index.ts";
+import { createRawClient } from "./raw-client.ts";
+
+const DAY_MS = 86_400_000;
+const PNG = Buffer.concat([
+  Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"),
+  Buffer.from("0000000300000002", "hex"),
+]);
+
+async function startUpload() {
+  const discord = await startDiscord({ clock: createStillClock() });
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const attachments = [{ name: "my cat.png", bytes: PNG }];
+  const said = discord.people.say(channel, discord.addUser("ada", guild), "look", { attachments });
+  const call = createRawClient(discord);
+  const fetchMessage = async () => {
+    const { body } = await call("GET", `/channels/${channel.id}/messages/${said.id}`);
+    const [attachment] = body["attachments"] as {
+      url: string;
+      content_type: string;
+      width: number;
+      filename: string;
+    }[];
+    if (attachment === undefined) throw new Error("The message has no attachment.");
+    return attachment;
+  };
+  return { discord, call, fetchMessage };
+}
+
+describe("links to files", () => {
+  test("work without a token while they are signed, also for a part", async () => {
+    const { fetchMessage } = await startUpload();
+    const { url, content_type, width, filename } = await fetchMessage();
+    expect([content_type, width, filename]).toEqual(["image/png", 3, "my_cat.png"]);
+    const whole = await fetch(url);
+    expect(Buffer.from(await whole.arrayBuffer())).toEqual(PNG);
+    const part = await fetch(url, { headers: { range: "bytes=0-3" } });
+    expect([part.status, part.headers.get("content-range")]).toEqual([206, `bytes 0-3/${PNG.length}`]);
+    expect(Buffer.from(await part.arrayBuffer())).toEqual(PNG.subarray(0, 4));
+  });
+
+  test("are refused without their signature, and with another's expiry", async () => {
+    const { fetchMessage } = await startUpload();
+    const url = new URL((await fetchMessage()).url);
+    expect((await fetch(url.origin + url.pathname)).status).toBe(404);
+    url.searchParams.set("ex", "ffffffff");
+    expect((await fetch(url)).status).toBe(404);
+  });
+
+  test("end after a day, and are fresh in a message fetched again", async () => {
+    const { discord, fetchMessage } = await startUpload();
+    const { url } = await fetchMessage();
+    expect(Number.parseInt(new URL(url).searchParams.get("ex") ?? "", 16)).toBe(
+      Math.floor((discord.clock.now() + DAY_MS) / 1000),
+    );
+    discord.clock.advance(DAY_MS);
+    expect((await fetch(url)).status).toBe(404);
+    expect((await fetch((await fetchMessage()).url)).status).toBe(200);
+  });
+
+  test("are refreshed by the bot", async () => {
+    const { discord, call, fetchMessage } = await startUpload();
+    const { url } = await fetchMessage();
+    discord.clock.advance(DAY_MS);
+    const { body } = await call("POST", "/attachments/refresh-urls", { attachment_urls: [url] });
+    const [link] = body["refreshed_urls"] as { original: string; refreshed: string }[];
+    expect(link?.original).toBe(url);
+    expect((await fetch(link?.refreshed ?? "")).status).toBe(200);
+  });
+});

@@ -1,0 +1,35 @@
+import type { Gateway } from "./gateway.ts";
+import type { Session } from "./sessions.ts";
+
+/** What goes wrong on the sockets. */
+export interface GatewayFaults {
+  /** Every session, with a socket or waiting to be resumed. */
+  readonly sessions: readonly Session[];
+  /** Cuts every socket; the sessions can be resumed. */
+  drop(): void;
+  /** Opcode 7: Discord asks for a new connection. */
+  reconnect(): void;
+  /** Opcode 9: Discord ends the sessions. */
+  invalidate(isResumable?: boolean): void;
+  closeWith(code: number): void;
+  /** From here on heartbeats are not answered, or are again. */
+  stopAcks(): void;
+  resumeAcks(): void;
+  /** Nothing more is sent on the sockets there are: lines that look alive and are dead. Later ones work. */
+  mute(): void;
+}
+
+export function createGatewayFaults(gateway: Gateway): GatewayFaults {
+  return {
+    get sessions() {
+      return gateway.sessions;
+    },
+    drop: () => gateway.hangUp(),
+    reconnect: () => gateway.tell(7, null),
+    invalidate: (isResumable = false) => gateway.tell(9, isResumable),
+    closeWith: (code) => gateway.hangUp(code),
+    stopAcks: () => gateway.answerHeartbeats(false),
+    resumeAcks: () => gateway.answerHeartbeats(true),
+    mute: () => gateway.mute(),
+  };
+}

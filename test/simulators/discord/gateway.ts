@@ -1,0 +1,132 @@
+import type { Server } from "node:http";
+import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import type { Changes } from "./changes.ts";
+import type { Clock } from "./clock.ts";
+import { createHandshake, type HandshakeDeps } from "./handshake.ts";
+import type { GatewayEvent, Line, Session } from "./sessions.ts";
+import type { Payload } from "./world.ts";
+
+const SENDS_PER_MINUTE = 120;
+/** Codes after which a session cannot be resumed. */
+const ENDING_CODES = new Set([1000, 1001, 4004, 4007, 4009, 4010, 4011, 4012, 4013, 4014]);
+
+export interface Gateway {
+  /** Every session, attached or waiting to be resumed. */
+  readonly sessions: readonly Session[];
+  deliver(event: GatewayEvent): void;
+  /** Sends an opcode to every socket: 7 asks to reconnect, 9 ends the session (`data` true: resumable). */
+  tell(op: number, data: unknown): void;
+  /** Ends every socket with a close code, or cuts it when there is none. */
+  hangUp(code?: number): void;
+  /** Whether heartbeats are answered. */
+  answerHeartbeats(isOn: boolean): void;
+  /** Nothing more is sent on the sockets there are: lines that look alive and are dead. Later ones work. */
+  mute(): void;
+  close(): void;
+}
+
+export interface GatewayDeps extends Omit<HandshakeDeps, "sessions"> {
+  clock: Clock;
+  changes: Changes;
+  heartbeatIntervalMs: number;
+}
+
+/** The socket side of Discord, on the same port as REST. */
+export function createGateway(server: Server, deps: GatewayDeps): Gateway {
+  const { clock, changes, violations, heartbeatIntervalMs } = deps;
+  const sockets = new WebSocketServer({ server });
+  const sessions = new Map<string, Session>();
+  const shake = createHandshake({ ...deps, sessions });
+  const muted = new WeakSet<WebSocket>();
+  let answersHeartbeats = true;
+
+  function end(session: Session | undefined, code: number): void {
+    if (session === undefined) return;
+    session.detach(clock.now());
+    if (ENDING_CODES.has(code)) sessions.delete(session.id);
+    changes.notify();
+  }
+
+  sockets.on("connection", (socket) => {
+    let session: Session | undefined;
+    const sends: number[] = [];
+    const line = toLine(socket, () => muted.has(socket));
+    line.send({ op: 10, d: { heartbeat_interval: heartbeatIntervalMs, _trace: [] } });
+
+    socket.on("message", (raw) => {
+      sends.push(clock.now());
+      if (sends.filter((at) => at > clock.now() - 60_000).length > SENDS_PER_MINUTE) {
+        violations.record("gateway-abuse", `More than ${SENDS_PER_MINUTE} gateway sends in a minute.`);
+        return line.close(4008, "Rate limited.");
+      }
+      const frame = parseFrame(raw);
+      if (frame === undefined) return line.close(4002, "Error while decoding payload.");
+      if (frame.op === 1) {
+        if (answersHeartbeats) line.send({ op: 11, d: null });
+      } else if (frame.op === 2 || frame.op === 6) {
+        if (session !== undefined && sessions.has(session.id)) return line.close(4005, "Already authenticated.");
+        session = frame.op === 2 ? shake.identify(line, frame.d) : shake.resume(line, frame.d);
+      } else if (session === undefined) line.close(4003, "Not authenticated.");
+      else if (frame.op !== 3 && frame.op !== 4 && frame.op !== 8) line.close(4001, "Unknown opcode.");
+      changes.notify();
+    });
+    socket.on("close", (code) => {
+      // A session that another socket has resumed is no longer this one's to end.
+      if (session?.line === line) end(session, code);
+    });
+    socket.on("error", () => socket.terminate());
+  });
+
+  const attached = () => [...sessions.values()].filter(({ isAttached }) => isAttached);
+
+  return {
+    get sessions() {
+      return [...sessions.values()];
+    },
+    deliver(event) {
+      for (const session of sessions.values()) session.deliver(event);
+      changes.notify();
+    },
+    tell(op, data) {
+      for (const session of attached()) {
+        session.line?.send({ op, d: data });
+        if (op === 9 && data !== true) end(session, 4009);
+      }
+    },
+    hangUp(code) {
+      for (const session of attached()) end(session, code ?? 1006);
+      for (const socket of sockets.clients) {
+        if (code === undefined) socket.terminate();
+        else socket.close(code);
+      }
+    },
+    answerHeartbeats(isOn) {
+      answersHeartbeats = isOn;
+    },
+    mute() {
+      for (const socket of sockets.clients) muted.add(socket);
+    },
+    close() {
+      for (const socket of sockets.clients) socket.terminate();
+      sockets.close();
+    },
+  };
+}
+
+function toLine(socket: WebSocket, isMute: () => boolean): Line {
+  return {
+    send(frame) {
+      if (!isMute() && socket.readyState === socket.OPEN) socket.send(JSON.stringify(frame));
+    },
+    close: (code, reason) => socket.close(code, reason),
+  };
+}
+
+function parseFrame(raw: RawData): { op: number; d: unknown } | undefined {
+  try {
+    const { op, d } = JSON.parse(Buffer.from(raw as Buffer).toString()) as Payload;
+    return typeof op === "number" ? { op, d } : undefined;
+  } catch {
+    return undefined;
+  }
+}

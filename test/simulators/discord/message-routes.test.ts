@@ -1,0 +1,144 @@
+import { describe, expect, test } from "vitest";
+import { createStillClock } from "./clock.ts";
+import { type DiscordOptions, startDiscord } from "./index.ts";
+import { createRawClient } from "./raw-client.ts";
+import { shown } from "./world.ts";
+
+async function startChannel(options: DiscordOptions = {}) {
+  const discord = await startDiscord({ clock: createStillClock(), ...options });
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const ada = discord.addUser("ada", guild);
+  const call = createRawClient(discord);
+  const post = (json: unknown) => call("POST", `/channels/${channel.id}/messages`, json);
+  const edit = (id: unknown, json: unknown) => call("PATCH", `/channels/${channel.id}/messages/${String(id)}`, json);
+  return { discord, guild, channel, ada, call, post, edit };
+}
+
+const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
+
+describe("messages", () => {
+  test("have at most 2,000 characters, counted as code points", async () => {
+    const { post } = await startChannel();
+    expect((await post({ content: "😀".repeat(2000) })).status).toBe(200);
+    const refused = await post({ content: "x".repeat(2001) });
+    expect([refused.status, code(refused)]).toEqual([400, 50035]);
+    expect(refused.body["errors"]).toMatchObject({ content: { _errors: [{ code: "BASE_TYPE_MAX_LENGTH" }] } });
+  });
+
+  test("are refused with 50006 when they are empty", async () => {
+    const { post, edit } = await startChannel();
+    expect(code(await post({ content: " \n " }))).toBe(50006);
+    const { body } = await post({ content: " text " });
+    expect(body["content"]).toBe("text");
+    expect(code(await edit(body["id"], { content: "" }))).toBe(50006);
+  });
+
+  test("are unknown with 10008, their channels with 10003", async () => {
+    const { call, channel, edit, ada } = await startChannel();
+    expect(code(await edit(ada.id, { content: "x" }))).toBe(10008);
+    expect(code(await call("GET", `/channels/${ada.id}`))).toBe(10003);
+    expect(code(await call("DELETE", `/channels/${channel.id}/messages/${ada.id}`))).toBe(10008);
+  });
+
+  test("of others cannot be edited", async () => {
+    const { discord, channel, ada, edit } = await startChannel({ allow: { "invalid-request": 1 } });
+    const theirs = discord.people.say(channel, ada, "mine");
+    expect(code(await edit(theirs.id, { content: "yours" }))).toBe(50005);
+  });
+
+  test("with a known nonce are given back when it is enforced, until it is forgotten", async () => {
+    const { discord, channel, post } = await startChannel({ allow: { "double-post": 1 } });
+    const first = await post({ content: "one", nonce: "n", enforce_nonce: true });
+    const second = await post({ content: "two", nonce: "n", enforce_nonce: true });
+    expect(second.body["id"]).toBe(first.body["id"]);
+    expect(discord.messages(channel)).toHaveLength(1);
+    discord.clock.advance(6 * 60_000);
+    expect((await post({ content: "three", nonce: "n", enforce_nonce: true })).body["id"]).not.toBe(first.body["id"]);
+  });
+
+  test("that answer a message that is gone are refused, unless that may fail", async () => {
+    const { discord, channel, ada, post } = await startChannel();
+    const gone = discord.people.say(channel, ada, "gone");
+    discord.people.delete(gone);
+    expect(code(await post({ content: "x", message_reference: { message_id: gone.id } }))).toBe(50035);
+    const reference = { message_id: gone.id, fail_if_not_exists: false };
+    expect((await post({ content: "x", message_reference: reference })).status).toBe(200);
+  });
+
+  test("carry at most five rows, five buttons in each, and no id twice", async () => {
+    const { post } = await startChannel();
+    const button = (id: string) => ({ type: 2, style: 1, label: "Go", custom_id: id });
+    const row = (...ids: string[]) => ({ type: 1, components: ids.map(button) });
+    expect((await post({ content: "x", components: [row("a", "b", "c", "d", "e")] })).status).toBe(200);
+    expect(code(await post({ content: "y", components: [row("a", "b", "c", "d", "e", "f")] }))).toBe(50035);
+    expect(code(await post({ content: "z", components: [row("a"), row("a")] }))).toBe(50035);
+  });
+
+  test("keep their flags: embeds suppressed and not, never what the bot may not set", async () => {
+    const { discord, channel, post, edit } = await startChannel();
+    const { body } = await post({ content: "https://example.com", flags: 4 | 64 });
+    await edit(body["id"], { content: "other", flags: 0 });
+    expect(discord.messages(channel)[0]?.states.map(({ flags }) => flags)).toEqual([4, 0]);
+  });
+
+  test("keep the attachments that an edit names", async () => {
+    const { discord, channel, call, edit } = await startChannel();
+    const files = ["a.txt", "b.txt"].map((name) => ({ name, bytes: Buffer.from(name) }));
+    const { body } = await call("POST", `/channels/${channel.id}/messages`, { content: "files" }, { files });
+    const [first] = body["attachments"] as { id: string; filename: string; content_type: string }[];
+    expect(first).toMatchObject({ filename: "a.txt", content_type: "text/plain; charset=utf-8" });
+    await edit(body["id"], { attachments: [{ id: first?.id }] });
+    const [message] = discord.messages(channel);
+    expect(message === undefined ? [] : shown(message).attachments.map(({ name }) => name)).toEqual(["a.txt"]);
+  });
+
+  test("with a file above the limit are refused with 40005", async () => {
+    const { channel, call } = await startChannel({ rules: { maxFileBytes: 10 } });
+    const files = [{ name: "a.bin", bytes: new Uint8Array(11) }];
+    const refused = await call("POST", `/channels/${channel.id}/messages`, {}, { files });
+    expect([refused.status, code(refused)]).toEqual([413, 40005]);
+  });
+
+  test("older than an hour take only so many edits", async () => {
+    const { discord, post, edit } = await startChannel({ rules: { oldMessageEdits: 1 } });
+    const { body } = await post({ content: "old" });
+    discord.clock.advance(3_600_000);
+    expect((await edit(body["id"], { content: "edited" })).status).toBe(200);
+    expect(code(await edit(body["id"], { content: "again" }))).toBe(30046);
+  });
+
+  test("are listed newest first, before and after an id", async () => {
+    const { discord, channel, ada, call } = await startChannel();
+    const said = ["a", "b", "c"].map((text) => discord.people.say(channel, ada, text));
+    const list = async (query: string) => {
+      const { body } = await call("GET", `/channels/${channel.id}/messages?${query}`);
+      return (body as unknown as { content: string }[]).map(({ content }) => content);
+    };
+    expect(await list("limit=2")).toEqual(["c", "b"]);
+    expect(await list(`after=${said[0]?.id}`)).toEqual(["c", "b"]);
+    expect(await list(`before=${said[1]?.id}`)).toEqual(["a"]);
+  });
+
+  test("wait in a channel with slow mode", async () => {
+    const { discord, guild, call } = await startChannel();
+    const slow = discord.addChannel(guild, "slow", { slowmodeSeconds: 10 });
+    await call("POST", `/channels/${slow.id}/messages`, { content: "one" });
+    const refused = await call("POST", `/channels/${slow.id}/messages`, { content: "two" });
+    expect([refused.status, code(refused), refused.headers.get("retry-after")]).toEqual([429, 20016, "10"]);
+  });
+
+  test("cannot be sent to a person who takes none", async () => {
+    const { discord, ada, call } = await startChannel({ allow: { "invalid-request": 1 } });
+    ada.acceptsDms = false;
+    const { body } = await call("POST", "/users/@me/channels", { recipient_id: ada.id });
+    expect(code(await call("POST", `/channels/${String(body["id"])}/messages`, { content: "psst" }))).toBe(50007);
+    expect(discord.openDm(ada).id).toBe(body["id"]);
+  });
+
+  test("are announced by typing", async () => {
+    const { discord, channel, call } = await startChannel();
+    expect((await call("POST", `/channels/${channel.id}/typing`)).status).toBe(204);
+    expect(discord.typing).toMatchObject([{ channelId: channel.id }]);
+  });
+});

@@ -1,0 +1,131 @@
+import { evaluateMentions, toMentions } from "./mentions.ts";
+import type { Simulation } from "./simulation.ts";
+import type { Threads } from "./threads.ts";
+import { type Attachment, type Channel, type Message, shown, type User } from "./world.ts";
+
+const REPLY = 19;
+const WEBHOOK_POST = 0;
+
+/** A file somebody uploads. */
+export interface FileToUpload {
+  name: string;
+  bytes: Uint8Array;
+}
+
+export interface SayOptions {
+  replyTo?: Message;
+  /** Whether the reply notifies its author; true as in Discord's own clients. */
+  pings?: boolean;
+  attachments?: readonly FileToUpload[];
+  /** Puts a mention of the bot before the text. */
+  mentionBot?: boolean;
+  /** A message of the system, such as 7 for a new member. */
+  type?: number;
+}
+
+/** What people do with messages. */
+export interface People {
+  say(channel: Channel, user: User, text: string, options?: SayOptions): Message;
+  edit(message: Message, text: string): void;
+  delete(message: Message): void;
+  /** A preview appears under the message: an update that is no edit. */
+  unfurl(message: Message): void;
+  /** Opens a thread, on a message or on its own. */
+  openThread(at: Channel | Message, user: User, name: string, options?: { isPrivate?: boolean }): Channel;
+  /** Writes a post in a forum: a thread whose first message has its id. */
+  postInForum(forum: Channel, user: User, title: string, text: string, options?: SayOptions): Channel;
+  /** Archives or locks a thread, or takes it back. */
+  setThread: Threads["set"];
+  addToThread: Threads["addMember"];
+  /** A webhook writes under a name. */
+  sayAsWebhook(channel: Channel, name: string, text: string): Message;
+}
+
+export function createPeople({ world, timeline, files }: Simulation, threads: Threads): People {
+  const { bot } = world;
+
+  function mentionsIn(channel: Channel, user: User, text: string, repliedUserId: string | undefined) {
+    const roles = world.guilds.get(channel.guildId ?? "")?.roles;
+    const mayMentionEveryone = channel.guildId !== undefined && world.can(user.id, channel, "MentionEveryone");
+    return toMentions(
+      evaluateMentions(text, {
+        allowed: undefined,
+        mayMentionRole: (id) =>
+          roles?.has(id) === true && (mayMentionEveryone || roles.get(id)?.isMentionable === true),
+        mayMentionEveryone,
+        isUser: (id) => world.users.has(id),
+        repliedUserId,
+      }),
+    );
+  }
+
+  function join(channel: Channel, user: User | undefined): void {
+    if (user === undefined || channel.thread?.memberIds.has(user.id) !== false) return;
+    threads.addMember(channel, user);
+  }
+
+  function upload(channel: Channel, attachments: readonly FileToUpload[]): Attachment[] {
+    return attachments.map((file) => files.store({ ...file, id: world.nextId(), channelId: channel.id }));
+  }
+
+  function say(channel: Channel, user: User, text: string, options: SayOptions & { id?: string } = {}): Message {
+    const { replyTo, pings = true, attachments = [], mentionBot = false, type, id } = options;
+    if (!world.canSee(user.id, channel)) throw new Error(`${user.name} cannot see ${channel.name}.`);
+    if (channel.thread?.isLocked === true) throw new Error(`${user.name} cannot write: ${channel.name} is locked.`);
+    timeline.wake(channel);
+    const content = (mentionBot ? `<@${bot.id}> ${text}` : text).trim();
+    const mentions = mentionsIn(channel, user, content, pings ? replyTo?.author.id : undefined);
+    // Whoever is mentioned in a thread is added to it.
+    for (const id of mentions.userIds) join(channel, world.users.get(id));
+    return timeline.add(channel, {
+      author: user,
+      type: type ?? (replyTo === undefined ? 0 : REPLY),
+      mentions,
+      ...(id === undefined ? {} : { id }),
+      ...(replyTo === undefined ? {} : { reference: { messageId: replyTo.id, channelId: replyTo.channelId } }),
+      state: { content, embeds: [], components: [], attachments: upload(channel, attachments), flags: 0 },
+    });
+  }
+
+  return {
+    say,
+    openThread(at, user, name, { isPrivate = false } = {}) {
+      const parent = "kind" in at ? at : world.channels.get(at.channelId);
+      if (parent === undefined) throw new Error(`Message ${at.id} is in no channel.`);
+      return threads.open(parent, { name, owner: user, isPrivate, ...("kind" in at ? {} : { starter: at }) });
+    },
+    postInForum(forum, user, title, text, options = {}) {
+      if (forum.kind !== "forum") throw new Error(`${forum.name} is not a forum.`);
+      const thread = threads.open(forum, { name: title, owner: user });
+      say(thread, user, text, { ...options, id: thread.id });
+      return thread;
+    },
+    setThread: threads.set,
+    addToThread: threads.addMember,
+    edit(message, text) {
+      const channel = world.channels.get(message.channelId);
+      if (channel === undefined) return;
+      const repliedUserId = world.message(message.channelId, message.reference?.messageId ?? "")?.author.id;
+      timeline.change(
+        message,
+        { content: text },
+        { mentions: mentionsIn(channel, message.author, text, repliedUserId) },
+      );
+    },
+    delete: (message) => timeline.remove(message),
+    unfurl(message) {
+      const embeds = [...shown(message).embeds, { type: "link", url: "https://example.com/", title: "Example" }];
+      timeline.change(message, { embeds }, { isEdit: false });
+    },
+    sayAsWebhook(channel, name, text) {
+      const author: User = { id: world.nextId(), name, isBot: true, acceptsDms: false };
+      return timeline.add(channel, {
+        author,
+        type: WEBHOOK_POST,
+        mentions: mentionsIn(channel, author, text, undefined),
+        webhookId: author.id,
+        state: { content: text, embeds: [], components: [], attachments: [], flags: 0 },
+      });
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import type { Payload } from "./world.ts";
+
+export const INTENTS = {
+  guilds: 1 << 0,
+  guildMembers: 1 << 1,
+  guildPresences: 1 << 8,
+  guildMessages: 1 << 9,
+  guildMessageReactions: 1 << 10,
+  guildMessageTyping: 1 << 11,
+  directMessages: 1 << 12,
+  directMessageReactions: 1 << 13,
+  directMessageTyping: 1 << 14,
+  messageContent: 1 << 15,
+} as const;
+
+/** Something that happened, for every session that may know of it. */
+export interface GatewayEvent {
+  type: string;
+  /** Decides the shard; what has no guild goes to shard 0. */
+  guildId?: string | undefined;
+  /** A session needs this intent; 0 when it needs none. */
+  intent: number;
+  payload(canReadContent: boolean): Payload;
+}
+
+/** What a session is attached to: one socket. */
+export interface Line {
+  send(frame: object): void;
+  close(code: number, reason: string): void;
+}
+
+/** One identified client. It outlives its socket, so that it can be resumed. */
+export interface Session {
+  readonly id: string;
+  readonly shard: readonly [id: number, count: number];
+  readonly intents: number;
+  readonly lastSequence: number;
+  readonly isAttached: boolean;
+  attach(line: Line): void;
+  detach(nowMs: number): void;
+  /** When its socket was lost; undefined while it has one. */
+  readonly detachedAtMs: number | undefined;
+  /** Numbers the event, keeps it for a resume and sends it when there is a socket. */
+  dispatch(type: string, data: Payload): void;
+  /** Dispatches what the session's shard and intents let through. */
+  deliver(event: GatewayEvent): void;
+  /** Sends everything after `sequence` again. */
+  replay(sequence: number): void;
+  /** The socket, for what is not an event. */
+  readonly line: Line | undefined;
+}
+
+export function createSession(shard: readonly [number, number], intents: number): Session {
+  const sent: { op: 0; t: string; s: number; d: Payload }[] = [];
+  let line: Line | undefined;
+  let detachedAtMs: number | undefined;
+
+  function dispatch(type: string, data: Payload): void {
+    const frame = { op: 0 as const, t: type, s: sent.length + 1, d: data };
+    sent.push(frame);
+    line?.send(frame);
+  }
+
+  return {
+    id: randomUUID().replaceAll("-", ""),
+    shard,
+    intents,
+    get lastSequence() {
+      return sent.length;
+    },
+    get isAttached() {
+      return line !== undefined;
+    },
+    get detachedAtMs() {
+      return detachedAtMs;
+    },
+    get line() {
+      return line;
+    },
+    attach(next) {
+      line = next;
+      detachedAtMs = undefined;
+    },
+    detach(nowMs) {
+      line = undefined;
+      detachedAtMs = nowMs;
+    },
+    dispatch,
+    deliver({ type, guildId, intent, payload }) {
+      if (shardOf(guildId, shard[1]) !== shard[0]) return;
+      if (intent !== 0 && (intents & intent) === 0) return;
+      dispatch(type, payload((intents & INTENTS.messageContent) !== 0));
+    },
+    replay(sequence) {
+      for (const frame of sent.slice(sequence)) if (frame.t !== "RESUMED") line?.send(frame);
+    },
+  };
+}
+
+export function shardOf(guildId: string | undefined, count: number): number {
+  return guildId === undefined ? 0 : Number((BigInt(guildId) >> 22n) % BigInt(count));
+}

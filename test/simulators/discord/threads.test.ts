@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import { createStillClock } from "./clock.ts";
+import { type DiscordOptions, startDiscord } from "./index.ts";
+import type { PermissionName } from "./permissions.ts";
+import { createRawClient } from "./raw-client.ts";
+import { identify } from "./raw-gateway.ts";
+import { INTENTS } from "./sessions.ts";
+import { shown } from "./world.ts";
+
+async function startGuild({ bot = [], ...options }: DiscordOptions & { bot?: PermissionName[] } = {}) {
+  const discord = await startDiscord({ clock: createStillClock(), ...options });
+  const guild = discord.addGuild({ bot });
+  const channel = discord.addChannel(guild, "general");
+  const ada = discord.addUser("ada", guild);
+  const call = createRawClient(discord);
+  const post = (to: { id: string }, content: string) => call("POST", `/channels/${to.id}/messages`, { content });
+  return { discord, guild, channel, ada, call, post };
+}
+
+const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
+
+describe("threads", () => {
+  test("on a message have its id, begin with a pointer to it, and come once", async () => {
+    const { discord, channel, ada, call } = await startGuild();
+    const said = discord.people.say(channel, ada, "question");
+    const path = `/channels/${channel.id}/messages/${said.id}/threads`;
+    const opened = await call("POST", path, { name: "answer", auto_archive_duration: 60 });
+    expect([opened.status, opened.body["id"], opened.body["type"]]).toEqual([201, said.id, 11]);
+    expect(code(await call("POST", path, { name: "again" }))).toBe(160004);
+    const { body } = await call("GET", `/channels/${said.id}/messages`);
+    expect(body).toMatchObject([{ type: 21, referenced_message: { id: said.id } }]);
+  });
+
+  test("need a name of at most 100 characters, and a channel that takes them", async () => {
+    const { discord, guild, channel, ada, call } = await startGuild();
+    const said = discord.people.say(channel, ada, "question");
+    const name = "x".repeat(101);
+    expect(code(await call("POST", `/channels/${channel.id}/messages/${said.id}/threads`, { name }))).toBe(50035);
+    const post = discord.people.postInForum(discord.addChannel(guild, "forum", { kind: "forum" }), ada, "t", "first");
+    expect(code(await call("POST", `/channels/${post.id}/messages/${post.id}/threads`, { name: "x" }))).toBe(50024);
+  });
+
+  test("are at most so many at a time", async () => {
+    const { channel, call } = await startGuild({ rules: { maxActiveThreads: 1 } });
+    await call("POST", `/channels/${channel.id}/threads`, { name: "one", type: 11 });
+    expect(code(await call("POST", `/channels/${channel.id}/threads`, { name: "two", type: 11 }))).toBe(160006);
+  });
+
+  test("take no edits while they are archived; a post brings them back", async () => {
+    const { discord, channel, ada, call, post } = await startGuild();
+    const thread = discord.people.openThread(channel, ada, "talk");
+    const { body } = await post(thread, "hello");
+    discord.people.setThread(thread, { isArchived: true });
+    const path = `/channels/${thread.id}/messages/${String(body["id"])}`;
+    expect(code(await call("PATCH", path, { content: "hello!" }))).toBe(50083);
+    expect((await post(thread, "again")).status).toBe(200);
+    expect((await call("PATCH", path, { content: "hello!" })).status).toBe(200);
+  });
+
+  test("that are locked take nothing from who may not manage them", async () => {
+    const { discord, channel, ada, post } = await startGuild();
+    const thread = discord.people.openThread(channel, ada, "talk");
+    discord.people.setThread(thread, { isLocked: true });
+    expect(code(await post(thread, "hello"))).toBe(160005);
+    discord.people.setThread(thread, { isArchived: true });
+    expect(code(await post(thread, "hello"))).toBe(50083);
+    expect(() => discord.people.say(thread, ada, "hello")).toThrow("locked");
+  });
+
+  test("that are locked and archived can be opened by who manages them", async () => {
+    const { discord, channel, ada, call } = await startGuild({ bot: ["ManageThreads"] });
+    const thread = discord.people.openThread(channel, ada, "talk");
+    discord.people.setThread(thread, { isLocked: true, isArchived: true });
+    const change = { archived: false, locked: false };
+    expect((await call("PATCH", `/channels/${thread.id}`, change)).body).toMatchObject({
+      thread_metadata: change,
+    });
+  });
+
+  test("that are private are hidden from the bot until it is added or mentioned", async () => {
+    const { discord, channel, ada, call } = await startGuild({ allow: { "invalid-request": 1 } });
+    const thread = discord.people.openThread(channel, ada, "secret", { isPrivate: true });
+    expect(code(await call("GET", `/channels/${thread.id}`))).toBe(50001);
+    discord.people.say(thread, ada, "come in", { mentionBot: true });
+    expect((await call("GET", `/channels/${thread.id}`)).body).toMatchObject({ type: 12, member: { id: thread.id } });
+  });
+
+  test("that the bot is added to appear on the gateway, before what is said there", async () => {
+    const { discord, channel, ada } = await startGuild();
+    const { gateway } = await identify(discord, { intents: INTENTS.guilds | INTENTS.guildMessages });
+    const added = discord.people.openThread(channel, ada, "added", { isPrivate: true });
+    discord.people.say(added, ada, "between us");
+    discord.people.addToThread(added, discord.bot);
+    const first = await gateway.next(({ t }) => t?.startsWith("THREAD_") === true);
+    expect([first.t, first.d["id"]]).toEqual(["THREAD_CREATE", added.id]);
+    const mentioned = discord.people.openThread(channel, ada, "mentioned", { isPrivate: true });
+    const said = discord.people.say(mentioned, ada, "come in", { mentionBot: true });
+    const second = await gateway.next(() => true);
+    expect([second.t, second.d["id"]]).toEqual(["THREAD_CREATE", mentioned.id]);
+    expect((await gateway.next(() => true)).d["id"]).toBe(said.id);
+  });
+
+  test("in a forum begin with a message of their id", async () => {
+    const { discord, guild, ada, call, post } = await startGuild({ allow: "anything" });
+    const forum = discord.addChannel(guild, "help", { kind: "forum" });
+    const thread = discord.people.postInForum(forum, ada, "title", "how?", { mentionBot: true });
+    expect(discord.messages(thread)[0]?.id).toBe(thread.id);
+    expect(code(await post(forum, "x"))).toBe(50008);
+    const made = await call("POST", `/channels/${forum.id}/threads`, { name: "mine", message: { content: "so" } });
+    expect(made.body["message"]).toMatchObject({ id: made.body["id"], content: "so" });
+  });
+
+  test("are listed, the active and the archived", async () => {
+    const { discord, guild, channel, ada, call } = await startGuild();
+    const open = discord.people.openThread(channel, ada, "open");
+    const shut = discord.people.openThread(channel, ada, "shut");
+    discord.people.setThread(shut, { isArchived: true });
+    const names = ({ body }: { body: Record<string, unknown> }) =>
+      (body["threads"] as { name: string }[]).map(({ name }) => name);
+    expect(names(await call("GET", `/guilds/${guild.id}/threads/active`))).toEqual([open.name]);
+    expect(names(await call("GET", `/channels/${channel.id}/threads/archived/public`))).toEqual([shut.name]);
+  });
+
+  test("need a permission of their own to be written in", async () => {
+    const { discord, guild, channel, ada, post } = await startGuild({ allow: { "invalid-request": 1 } });
+    const thread = discord.people.openThread(channel, ada, "talk");
+    discord.overwrite(channel, guild.id, { deny: ["SendMessages"] });
+    expect((await post(thread, "hello")).status).toBe(200);
+    discord.overwrite(channel, guild.id, { deny: ["SendMessagesInThreads"] });
+    expect(code(await post(thread, "more"))).toBe(50013);
+    expect(discord.messages(thread).map((message) => shown(message).content)).toEqual(["hello"]);
+  });
+});

@@ -1,0 +1,24 @@
+import { describe, expect, test } from "vitest";
+import { createViolations } from "./violations.ts";
+
+describe("assertClean", () => {
+  test("names every broken rule", () => {
+    const violations = createViolations(() => 5);
+    violations.assertClean();
+    violations.record("ping", "Somebody was notified.");
+    violations.record("stale-edit", "Old text came back.");
+    expect(() => violations.assertClean()).toThrow(
+      "The bot broke 2 of Discord's rules:\n- ping: Somebody was notified.\n- stale-edit: Old text came back.",
+    );
+    expect(violations.list[0]).toMatchObject({ atMs: 5 });
+  });
+
+  test("lets through as many as are allowed, and no more", () => {
+    const violations = createViolations(() => 0);
+    violations.record("ping", "One.");
+    violations.assertClean({ allow: { ping: 1 } });
+    violations.record("ping", "Two.");
+    expect(() => violations.assertClean({ allow: { ping: 1 } })).toThrow("One.\n- ping: Two.");
+    violations.assertClean({ allow: { ping: Infinity } });
+  });
+});

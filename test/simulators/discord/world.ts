@@ -1,0 +1,173 @@
+import type { Clock } from "./clock.ts";
+import { ALL_PERMISSIONS, computePermissions, hasPermission, type PermissionName } from "./permissions.ts";
+import { createSnowflakes } from "./snowflakes.ts";
+
+/** JSON as it goes over the wire. */
+export type Payload = Record<string, unknown>;
+
+export interface User {
+  readonly id: string;
+  name: string;
+  isBot: boolean;
+  /** Whether others may write this person directly. */
+  acceptsDms: boolean;
+}
+
+export interface Role {
+  readonly id: string;
+  name: string;
+  permissions: bigint;
+  isMentionable: boolean;
+  /** The bot whose own, managed role this is. */
+  botId?: string;
+}
+
+export interface Member {
+  readonly user: User;
+  readonly roleIds: Set<string>;
+}
+
+export interface Guild {
+  readonly id: string;
+  name: string;
+  ownerId: string;
+  readonly roles: Map<string, Role>;
+  readonly members: Map<string, Member>;
+}
+
+export type ChannelKind = "text" | "announcement" | "forum" | "dm" | "public-thread" | "private-thread";
+
+export interface Overwrite {
+  target: "role" | "member";
+  allow: bigint;
+  deny: bigint;
+}
+
+export interface ThreadState {
+  isArchived: boolean;
+  isLocked: boolean;
+  autoArchiveMinutes: number;
+  readonly memberIds: Set<string>;
+}
+
+export interface Channel {
+  readonly id: string;
+  readonly kind: ChannelKind;
+  readonly guildId: string | undefined;
+  name: string;
+  readonly parentId?: string;
+  readonly ownerId?: string;
+  /** The other side of a direct conversation. */
+  readonly recipient?: User;
+  readonly overwrites: Map<string, Overwrite>;
+  readonly thread?: ThreadState;
+  slowmodeSeconds: number;
+  lastMessageId: string | null;
+  /** Oldest first, deleted ones included. */
+  readonly messages: Map<string, Message>;
+}
+
+export interface Attachment {
+  readonly id: string;
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  readonly contentType: string | undefined;
+  readonly description: string | undefined;
+  readonly width?: number;
+  readonly height?: number;
+  /** Where the file lies on the CDN, without host and signature. */
+  readonly path: string;
+  readonly isEphemeral: boolean;
+}
+
+/** What a message looked like from one moment on. */
+export interface MessageState {
+  readonly content: string;
+  readonly embeds: readonly Payload[];
+  readonly components: readonly Payload[];
+  readonly attachments: readonly Attachment[];
+  readonly flags: number;
+  readonly atMs: number;
+}
+
+export interface Mentions {
+  readonly userIds: ReadonlySet<string>;
+  readonly roleIds: ReadonlySet<string>;
+  readonly everyone: boolean;
+}
+
+export interface Message {
+  readonly id: string;
+  readonly channelId: string;
+  readonly author: User;
+  readonly type: number;
+  /** Oldest first; the last one is what is shown. */
+  readonly states: MessageState[];
+  mentions: Mentions;
+  /** Who reacted, by emoji. */
+  readonly reactions: Map<string, Set<string>>;
+  readonly reference?: { messageId: string; channelId: string };
+  readonly nonce?: string | number;
+  readonly webhookId?: string;
+  /** What it answers, when it was written with an interaction's token. */
+  readonly interaction?: { id: string; type: number; user: User };
+  /** Only this person sees the message. */
+  readonly ephemeralFor?: string;
+  editedAtMs?: number;
+  deletedAtMs?: number;
+  threadId?: string;
+}
+
+/** Everything there is on the platform, and who may do what in it. */
+export interface World {
+  readonly bot: User;
+  readonly users: Map<string, User>;
+  readonly guilds: Map<string, Guild>;
+  readonly channels: Map<string, Channel>;
+  nextId(): string;
+  /** Everything in a direct conversation of one's own, else what roles and overwrites give. */
+  permissionsIn(channel: Channel, userId: string): bigint;
+  can(userId: string, channel: Channel, permission: PermissionName): boolean;
+  canSee(userId: string, channel: Channel): boolean;
+  /** A message that was not deleted. */
+  message(channelId: string, messageId: string): Message | undefined;
+}
+
+/** What a message looks like at the moment. */
+export function shown(message: Message): MessageState {
+  const state = message.states.at(-1);
+  if (state === undefined) throw new Error(`Message ${message.id} has no state.`);
+  return state;
+}
+
+export function createWorld(clock: Clock): World {
+  const nextId = createSnowflakes(clock);
+  const bot: User = { id: nextId(), name: "palaver", isBot: true, acceptsDms: false };
+  const users = new Map([[bot.id, bot]]);
+  const guilds = new Map<string, Guild>();
+  const channels = new Map<string, Channel>();
+
+  function permissionsIn(channel: Channel, userId: string): bigint {
+    const guild = channel.guildId === undefined ? undefined : guilds.get(channel.guildId);
+    if (guild === undefined) return channel.recipient?.id === userId || userId === bot.id ? ALL_PERMISSIONS : 0n;
+    const parent = channel.thread === undefined ? channel : channels.get(channel.parentId ?? "");
+    const bits = computePermissions(guild, userId, parent);
+    const isHidden = channel.kind === "private-thread" && channel.thread?.memberIds.has(userId) !== true;
+    return isHidden && !hasPermission(bits, "ManageThreads") ? 0n : bits;
+  }
+
+  return {
+    bot,
+    users,
+    guilds,
+    channels,
+    nextId,
+    permissionsIn,
+    can: (userId, channel, permission) => hasPermission(permissionsIn(channel, userId), permission),
+    canSee: (userId, channel) => hasPermission(permissionsIn(channel, userId), "ViewChannel"),
+    message(channelId, messageId) {
+      const message = channels.get(channelId)?.messages.get(messageId);
+      return message?.deletedAtMs === undefined ? message : undefined;
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import { createStillClock } from "./clock.ts";
+import { startDiscord } from "./index.ts";
+import { createRawClient } from "./raw-client.ts";
+
+/** Leaves the judgement to the test: what is found is what is looked at. */
+async function startChannel() {
+  const discord = await startDiscord({ clock: createStillClock(), allow: "anything" });
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const call = createRawClient(discord);
+  const post = async (json: object) => {
+    discord.clock.advance(5000);
+    return String((await call("POST", `/channels/${channel.id}/messages`, json)).body["id"]);
+  };
+  const edit = async (id: string, content: string) => {
+    discord.clock.advance(5000);
+    return await call("PATCH", `/channels/${channel.id}/messages/${id}`, { content });
+  };
+  const kinds = () => discord.violations.map(({ kind }) => kind);
+  const say = (text: string) => discord.people.say(channel, discord.addUser("ada", guild), text);
+  return { discord, channel, post, edit, say, kinds };
+}
+
+describe("a stale edit", () => {
+  test("shows less of the same text than before", async () => {
+    const { edit, post, kinds } = await startChannel();
+    const id = await post({ content: "One two three …" });
+    await edit(id, "One two three four …");
+    expect(kinds()).toEqual([]);
+    await edit(id, "One two …");
+    expect(kinds()).toEqual(["stale-edit"]);
+  });
+
+  test("is not the end of a stream, which takes the cursor away", async () => {
+    const { edit, post, kinds } = await startChannel();
+    const id = await post({ content: "```js\nlet a = 1;\n``` ▌" });
+    await edit(id, "```js\nlet a = 1;\n```");
+    await edit(id, "```js\nlet a = 1;");
+    expect(kinds()).toEqual([]);
+  });
+
+  test("is not an answer that begins anew", async () => {
+    const { edit, post, kinds } = await startChannel();
+    await edit(await post({ content: "The capital is Rome." }), "It is Paris");
+    expect(kinds()).toEqual([]);
+  });
+
+  test("is not a full message whose end moves to the next one, unless it looked like that before", async () => {
+    const { edit, post, kinds } = await startChannel();
+    const id = await post({ content: "a".repeat(1500) });
+    await edit(id, "a".repeat(1990));
+    await edit(id, "a".repeat(1700));
+    expect(kinds()).toEqual([]);
+    await edit(id, "a".repeat(1900));
+    await edit(id, "a".repeat(1500));
+    expect(kinds()).toEqual(["stale-edit"]);
+  });
+});
+
+describe("a double post", () => {
+  test("has the text of another answer to the same message", async () => {
+    const { say, post, kinds } = await startChannel();
+    const question = say("question");
+    const reply = { content: "answer", message_reference: { message_id: question.id } };
+    await post(reply);
+    await post({ ...reply, content: "another part" });
+    expect(kinds()).toEqual([]);
+    await post(reply);
+    expect(kinds()).toEqual(["double-post"]);
+  });
+
+  test("has the text of another message since somebody last wrote", async () => {
+    const { say, post, kinds } = await startChannel();
+    say("question");
+    await post({ content: "I am busy." });
+    say("question");
+    await post({ content: "I am busy." });
+    expect(kinds()).toEqual([]);
+    await post({ content: "I am busy." });
+    expect(kinds()).toEqual(["double-post"]);
+  });
+
+  test("carries a nonce that was not enforced", async () => {
+    const { say, post, kinds } = await startChannel();
+    say("question");
+    await post({ content: "answer", nonce: "7" });
+    await post({ content: "answer, later", nonce: "7" });
+    expect(kinds()).toEqual(["double-post"]);
+  });
+
+  test("grows until it says the same as another answer to the same message", async () => {
+    const { say, post, edit, kinds } = await startChannel();
+    const question = say("question");
+    const message_reference = { message_id: question.id };
+    await post({ content: "The whole answer.", message_reference });
+    const second = await post({ content: "The", message_reference });
+    await edit(second, "The whole");
+    expect(kinds()).toEqual([]);
+    await edit(second, "The whole answer.");
+    expect(kinds()).toEqual(["double-post"]);
+  });
+
+  test("is not a full part of an answer that repeats itself", async () => {
+    const { say, post, edit, kinds } = await startChannel();
+    say("question");
+    await post({ content: "x".repeat(1990) });
+    await edit(await post({ content: "x".repeat(1000) }), "x".repeat(1990));
+    expect(kinds()).toEqual([]);
+  });
+
+  test("is none when the nonce is enforced", async () => {
+    const { discord, channel, say, post, kinds } = await startChannel();
+    say("question");
+    for (let count = 0; count < 2; count++) await post({ content: "answer", nonce: "7", enforce_nonce: true });
+    expect(kinds()).toEqual([]);
+    expect(discord.messages(channel)).toHaveLength(2);
+  });
+});
+
+describe("overlapping edits", () => {
+  test("are two of one message of which the first has not been answered", async () => {
+    const { discord, edit, post, kinds } = await startChannel();
+    const id = await post({ content: "a" });
+    const other = await post({ content: "b" });
+    discord.faults.slow("PATCH /channels/:channel/messages/:message", 50);
+    await Promise.all([edit(id, "aa"), edit(other, "bb")]);
+    expect(kinds()).toEqual([]);
+    await Promise.all([edit(id, "aaa"), edit(id, "aaaa")]);
+    expect(kinds()).toEqual(["overlapping-edits"]);
+  });
+});
