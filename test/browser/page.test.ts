@@ -34,7 +34,7 @@ describeWithBrowser("what an answer looks like in a browser", () => {
     const { sink } = await desk.takeUp();
     await sink.progress("thinking", signal);
     await desk.tab.waitForSelector(".progress >> text=thinking");
-    const id = await sink.post({ markdown: "word ", buttons: STOP, streaming: true }, "n", signal);
+    const { id } = await sink.post({ markdown: "word ", buttons: STOP, streaming: true }, "n", signal);
     const steps = new Set<string>();
     for (let n = 2; n < 30; n++) {
       await sink.edit(id, { markdown: "word ".repeat(n * 3), buttons: STOP, streaming: true }, signal);
@@ -56,7 +56,7 @@ describeWithBrowser("what an answer looks like in a browser", () => {
   test("draws headings, code, tables and lists, and every character in the end", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
-    const id = await sink.post({ markdown: "#", buttons: [], streaming: true }, "n", signal);
+    const { id } = await sink.post({ markdown: "#", buttons: [], streaming: true }, "n", signal);
     for (let n = 7; n < ANSWER.length; n += 13) {
       await sink.edit(id, { markdown: ANSWER.slice(0, n), buttons: [], streaming: true }, signal);
       await desk.tab.evaluate("new Promise(requestAnimationFrame)");
@@ -79,7 +79,7 @@ describeWithBrowser("what an answer looks like in a browser", () => {
   test("misses nothing and repeats nothing over a reload in the middle", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
-    const id = await sink.post({ markdown: "first half", buttons: STOP, streaming: true }, "n", signal);
+    const { id } = await sink.post({ markdown: "first half", buttons: STOP, streaming: true }, "n", signal);
     await desk.tab.waitForSelector(".message.bot");
     await desk.tab.reload();
     await sink.edit(id, { markdown: "first half and the second", buttons: [], streaming: false }, signal);
@@ -120,7 +120,7 @@ describeWithBrowser("what an answer looks like in a browser", () => {
   test("follows the bottom until the reader scrolls up, and back by its button", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
-    const id = await sink.post({ markdown: "line\n\n".repeat(60), buttons: [], streaming: true }, "n", signal);
+    const { id } = await sink.post({ markdown: "line\n\n".repeat(60), buttons: [], streaming: true }, "n", signal);
     const fromBottom = () =>
       desk.tab
         .locator("main .scroller")
@@ -144,7 +144,7 @@ describeWithBrowser("what an answer looks like in a browser", () => {
     const ids: string[] = [];
     for (let n = 0; n < 6; n++) {
       const markdown = `Part ${n}\n\n${"word ".repeat(500)}`;
-      ids.push(await sink.post({ markdown, buttons: [], streaming: false }, `n${n}`, signal));
+      ids.push((await sink.post({ markdown, buttons: [], streaming: false }, `n${n}`, signal)).id);
     }
     await eventually(() => desk.tab.locator(".message.bot").count()).toBe(6);
     await desk.tab.evaluate(`{

@@ -1,0 +1,92 @@
+import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { createGateway } from "../../src/gateway/client.ts";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { defineTool } from "../../src/tools/tool.ts";
+import { describeWithBrowser, openBrowser } from "../support/browser.ts";
+import { COMPOSER, eventually } from "../support/desk.ts";
+import { startEngine } from "../support/engine.ts";
+import { type LocalPage, startLocalPage } from "../support/local-page.ts";
+import { silent } from "../support/log.ts";
+
+/** Three tools: one that works when the test says so, one that fails, one that never returns. */
+function makeTools() {
+  const asked: string[] = [];
+  const weather = Promise.withResolvers<string>();
+  const options = { schema: z.object({ city: z.string() }), description: "Tells about a city." };
+  const tools = [
+    defineTool({
+      ...options,
+      name: "weather",
+      timeoutMs: 20_000,
+      run: async ({ city }) => {
+        asked.push(city);
+        return weather.promise;
+      },
+      describeCall: () => "looking out of the window",
+    }),
+    defineTool({
+      ...options,
+      name: "traffic",
+      timeoutMs: 1_000,
+      run: () => Promise.reject(new Error("secret detail of the failure")),
+      describeCall: () => "counting cars",
+    }),
+    defineTool({
+      ...options,
+      name: "gossip",
+      timeoutMs: 1_500,
+      run: () => new Promise<string>(() => {}),
+      describeCall: () => "listening at the door",
+    }),
+  ];
+  return { tools, asked, answerWeather: weather.resolve };
+}
+
+describeWithBrowser("tools, seen from a browser", () => {
+  test("several run side by side with their progress; one fails, one never returns, and the answer comes", async () => {
+    const { tools, asked, answerWeather } = makeTools();
+    const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, tokensPerSecond: Infinity });
+    const gateway = createGateway({ baseUrl: sandbox.url, apiKey: "sk-sandbox-all", log: silent });
+    let page: LocalPage | undefined;
+    const engine = startEngine({
+      gateway,
+      model: "sandbox-chat",
+      tools,
+      adapterOf: () => {
+        if (page === undefined) throw new Error("The page is not there yet.");
+        return page.adapter;
+      },
+    });
+    page = await startLocalPage({ accept: engine.accept });
+    const { url, close } = page;
+    const browser = await openBrowser({ viewport: { width: 1000, height: 700 } });
+    onTestFinished(async () => {
+      await browser.close();
+      await close();
+      await engine.queue.close(0);
+      await gateway.close();
+      await sandbox.close();
+    });
+    const tab = await browser.context.newPage();
+    await tab.goto(url);
+    await tab.fill(COMPOSER, "Use weather, traffic and gossip in Lisbon");
+    await tab.press(COMPOSER, "Enter");
+
+    const progress = tab.locator(".progress");
+    await eventually(() => progress.innerText()).toContain("looking out of the window");
+    await eventually(() => progress.innerText()).toContain("listening at the door");
+    // The one that never returns is given up by itself, while the first is still at work.
+    await eventually(() => progress.innerText()).not.toContain("listening at the door");
+    expect(await progress.innerText()).toContain("looking out of the window");
+    answerWeather("sunny, 24 degrees");
+
+    const answer = tab.locator(".message.bot message-body").last();
+    await eventually(() => answer.innerText()).toContain("sunny, 24 degrees");
+    await eventually(() => answer.innerText()).toMatch(/traffic.*failed/s);
+    await eventually(() => answer.innerText()).toMatch(/gossip.*given up/s);
+    expect(await answer.innerText()).not.toContain("secret detail");
+    await eventually(() => progress.count()).toBe(0);
+    expect(asked).toEqual(["Lisbon"]);
+  });
+});
