@@ -125,7 +125,7 @@ function makeLongText(): string {
   const section = (n: number) =>
     [
       `## Section ${n}`,
-      `${`Word${n} by word the ${n}th paragraph grows, *slowly*, with \`code ${n}\`. `.repeat(7)}`,
+      `Word${n} by word the ${n}th paragraph grows, *slowly*, with \`code ${n}\`. `.repeat(7),
       `\`\`\`python\ndef f${n}(x):\n    # ${"comment ".repeat(10)}${n}\n    return x * ${n}\n\`\`\``,
       `| n | square |\n|---|---:|\n| ${n} | ${n * n} |\n| ${n + 1} | ${(n + 1) ** 2} |`,
       `これは${n}番目の段落です。${"日本語の文章も壊れません。絵文字👩‍👩‍👧‍👦も。".repeat(3)}`,
