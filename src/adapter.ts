@@ -89,7 +89,7 @@ export interface CommandEvent extends EventBase {
   text: string;
 }
 
-export type Action = "stop" | "retry";
+export type Action = "stop" | "retry" | "continue";
 
 /** A button was pressed. */
 export interface ActionEvent extends EventBase {
@@ -134,6 +134,8 @@ export interface SinkLimits {
   lengthOf(text: string): number;
   maxFiles: number;
   maxFileBytes: number;
+  /** A reply that needs more messages than this shows so many of them and comes whole as a file; absent: no limit. */
+  maxMessages?: number;
 }
 
 /** What the platform said with a call it accepted. */

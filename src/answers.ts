@@ -18,6 +18,13 @@ export interface Answers {
   answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Answers a turn's messages once more, in the same place; the batch may bring a stop. */
   retry(event: ActionEvent, batch: readonly InboundEvent[], signal: AbortSignal): Promise<Retried>;
+  /**
+   * The question that goes on with an answer which was cut off, to be accepted as any other; or a sentence when that
+   * is refused. The same event makes the same question.
+   */
+  toContinuation(event: ActionEvent): Promise<MessageEvent | string>;
+  /** Notes that the question was accepted: no further press makes another one. */
+  continued(event: ActionEvent): Promise<void>;
   /** Lets an edit, a deletion or a stop reach the answer that is being written. */
   interrupt(event: InboundEvent): void;
   /** The conversation of an answer that is being written, by one of its messages or one that it answers. */
@@ -35,6 +42,8 @@ export interface Retried {
   /** A sentence for the person, when it is not done. */
   refusal?: string;
 }
+
+const NOT_YOURS = "Only the person who asked, or a moderator, can do that.";
 
 export interface AnswersDeps {
   records: TurnRecords;
@@ -69,7 +78,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       if (record === undefined)
         return refuse(batch, "This answer is too old to be written again. Please ask once more.");
       if (!mayPress(event.author, record)) {
-        return refuse(batch, "Only the person who asked, or a moderator, can do that.");
+        return refuse(batch, NOT_YOURS);
       }
       if (await isQuestionGone(deps.history, record)) return refuse(batch, "The question was deleted.");
       const isWritten = record.phase === "final" && !record.canRetry;
@@ -81,6 +90,34 @@ export function createAnswers(deps: AnswersDeps): Answers {
       for (const other of batch) turn.notice(other);
       await whileRunning(turn, () => run(deps, turn, signal));
       return { done: [...batch, ...turn.taken()] };
+    },
+
+    async toContinuation(event) {
+      const record = await records.load(event.turnId);
+      if (record === undefined) return "This answer is too old to go on with. Please ask once more.";
+      if (!mayPress(event.author, record)) return NOT_YOURS;
+      if (!record.canContinue) return "This answer goes on already.";
+      const { conversationId, reply } = record;
+      const [key, messageId] = [`${event.key}:continue`, `${reply.platform}:continue:${event.key}`];
+      const text = "Go on exactly where you stopped.";
+      const { author, at } = event;
+      return {
+        kind: "message",
+        key,
+        messageId,
+        conversationId,
+        author,
+        reply,
+        at,
+        text,
+        attachments: [],
+        addressed: "bot",
+      };
+    },
+
+    async continued(event) {
+      const record = await records.load(event.turnId);
+      if (record !== undefined) await records.save({ ...record, canContinue: false });
     },
 
     interrupt(event) {

@@ -203,7 +203,12 @@ function toEnding({ deps, signal }: Run, cause: Cause, text: string): Ending {
 }
 
 function toButtons(ending: Ending, { id: turnId }: TurnRecord): Button[] {
+  if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }];
   return ending.retry ? [{ action: "retry", turnId, label: "Retry" }] : [];
+}
+
+function canContinue({ outcome, retry }: Ending): boolean {
+  return outcome === "length" && retry;
 }
 
 /**
@@ -221,7 +226,7 @@ async function keep({ deps, record, context }: Run, ending: Ending): Promise<voi
   } catch (error) {
     log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
   }
-  Object.assign(record, { phase: "final", attempts: 0, canRetry: ending.retry });
+  Object.assign(record, { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) });
   await records.save(record);
 }
 

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { ActionEvent, Adapter, CommandEvent, InboundEvent, MessageEvent, ReplySink } from "./adapter.ts";
+import type { Accept, ActionEvent, Adapter, CommandEvent, InboundEvent, MessageEvent, ReplySink } from "./adapter.ts";
 import type { Answers } from "./answers.ts";
 import { foldBatch, takeBatch } from "./batch.ts";
 import { runWithin } from "./bounds.ts";
@@ -15,12 +15,14 @@ export interface BotDeps {
   answers: Answers;
   history: History;
   commands: readonly Command[];
+  /** Takes over what the bot asks itself on behalf of a person. */
+  accept: Accept;
   adapterOf(platform: string): Adapter;
   log: Logger;
 }
 
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
-export function createBot({ answers, history, commands, adapterOf, log }: BotDeps): Worker {
+export function createBot({ answers, history, commands, accept, adapterOf, log }: BotDeps): Worker {
   async function onMessages(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const messages = foldBatch(events);
     if (messages[0]?.addressed === "other") {
@@ -58,9 +60,20 @@ export function createBot({ answers, history, commands, adapterOf, log }: BotDep
   ): Promise<readonly InboundEvent[]> {
     // A stop that comes here was too late: the answer it was meant for has ended.
     if (event.action === "stop") return batch;
+    if (event.action === "continue") {
+      await goOn(event, signal);
+      return batch;
+    }
     const { done, refusal } = await answers.retry(event, batch, signal);
     if (refusal !== undefined) await notify(event, refusal, signal);
     return done;
+  }
+
+  async function goOn(event: ActionEvent, signal: AbortSignal): Promise<void> {
+    const question = await answers.toContinuation(event);
+    if (typeof question === "string") return notify(event, question, signal);
+    await accept(question);
+    await answers.continued(event);
   }
 
   function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {

@@ -60,7 +60,7 @@ function describeFinish(reason: string): Ending {
     case "max_tokens":
       return end(
         "length",
-        'Cut off: the answer reached the greatest length the model may write. Ask it to "go on" for the rest.',
+        "Cut off: the answer reached the greatest length the model may write. Press Continue for the rest.",
       );
     case "content_filter":
     case "safety":

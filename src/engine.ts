@@ -89,12 +89,13 @@ export function createEngine(options: EngineOptions): Engine {
   commands.unshift(createHelpCommand(options.botName, commands));
 
   metrics.observeQueue(queue.depth);
+  const accept = createAccept({ queue, history, answers, log });
   return {
-    accept: createAccept({ queue, history, answers, log }),
+    accept,
     commands,
     history,
     records,
     queue,
-    worker: createBot({ answers, history, commands, adapterOf, log }),
+    worker: createBot({ answers, history, commands, accept, adapterOf, log }),
   };
 }

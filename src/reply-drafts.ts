@@ -1,4 +1,4 @@
-import type { Button, Draft, SinkLimits } from "./adapter.ts";
+import type { Button, Draft, OutboundFile, SinkLimits } from "./adapter.ts";
 import { HEAL_ROOM, healMarkdown } from "./text/heal.ts";
 import { neutralize } from "./text/neutralize.ts";
 import { createSplitter } from "./text/split.ts";
@@ -21,15 +21,21 @@ export interface ReplyDrafts {
   readonly isOver: boolean;
   readonly isRejected: boolean;
   render(): Draft[];
+  /** The whole answer, once it is over and its messages could not hold it. */
+  file(): OutboundFile | undefined;
 }
 
+const WILL_COME = "_This is longer than fits here; the whole answer will come as a file._";
+const HAS_COME = "_The whole answer is in the attached file._";
+
 export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: Closing): ReplyDrafts {
-  const { maxLength, lengthOf } = limits;
+  const { maxLength, lengthOf, maxMessages = Infinity } = limits;
   // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
   const splitter = createSplitter({ maxLength: maxLength - HEAL_ROOM, lengthOf });
   let text = "";
   let ending: Closing | undefined;
   let rejectedIndex: number | undefined;
+  let isTooLong = false;
 
   function toDraft(markdown: string, isLast: boolean): Draft {
     if (!isLast) return { markdown, buttons: [], streaming: false };
@@ -56,10 +62,18 @@ export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: C
       const note = neutralize(ending?.note ?? "");
       const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
       const parts = splitter.update(whole).filter((part) => part.text.trim() !== "");
-      const drafts = parts.map((part, index) => toDraft(part.text, index === parts.length - 1));
+      isTooLong = parts.length > maxMessages;
+      const texts = isTooLong ? parts.slice(0, maxMessages).map((part) => part.text) : parts.map((part) => part.text);
+      if (isTooLong) texts.push(ending === undefined ? WILL_COME : [HAS_COME, note].filter(Boolean).join("\n\n"));
+      const drafts = texts.map((markdown, index) => toDraft(markdown, index === texts.length - 1));
       if (rejectedIndex === undefined) return drafts;
       const { note: markdown, buttons } = refusal;
       return [...drafts.slice(0, rejectedIndex), { markdown, buttons, streaming: false }];
+    },
+    file() {
+      if (!isTooLong || ending === undefined || rejectedIndex !== undefined) return undefined;
+      const bytes = new TextEncoder().encode(`${neutralize(text).trimEnd()}\n`);
+      return { name: "answer.md", contentType: "text/markdown", bytes };
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Draft, Receipt, ReplySink } from "./adapter.ts";
+import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "./adapter.ts";
 import { callPlatform } from "./platform-call.ts";
 import { type TurnRecord, toNonce } from "./turn-record.ts";
 
@@ -14,16 +14,20 @@ export interface ReplyMessagesOptions {
   callTimeoutMs?: number;
 }
 
+/** What a message of a file shows; no draft looks like it. */
+const FILE = "file";
+
 /** One call that brings the platform nearer to what should be shown. */
 export type Change =
   | { type: "post"; draft: Draft }
   | { type: "edit"; index: number; draft: Draft }
+  | { type: "upload"; file: OutboundFile }
   | { type: "remove" };
 
 /** The messages of one reply as they stand on the platform. */
 export interface ReplyMessages {
-  /** The most urgent difference from the drafts; `isOver` when no further drafts will come. */
-  nextChange(drafts: readonly Draft[], isOver: boolean): Change | undefined;
+  /** The most urgent difference from the drafts and the file that follows them; `isOver` when no further drafts will come. */
+  nextChange(drafts: readonly Draft[], file: OutboundFile | undefined, isOver: boolean): Change | undefined;
   /** Makes the call. Rejects with what the platform refused. */
   apply(change: Change): Promise<Receipt>;
   /** Whether an earlier run left a message here of which this one has seen nothing. */
@@ -37,20 +41,32 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   const { posted } = record;
   /** What each posted message shows, as far as this run knows: unknown for those of an earlier run. */
   const shown: Array<string | undefined> = posted.map(() => undefined);
+  let isUploaded = false;
 
   function call<T>(make: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return callPlatform(make, callTimeoutMs);
   }
 
   async function post(draft: Draft): Promise<Receipt> {
+    return add(JSON.stringify(draft), (nonce, signal) => sink.post(draft, nonce, signal));
+  }
+
+  async function upload(file: OutboundFile): Promise<Receipt> {
+    const receipt = await add(FILE, (nonce, signal) => sink.upload([file], nonce, signal));
+    isUploaded = true;
+    return receipt;
+  }
+
+  /** Makes one more message; `look` is what it then shows. */
+  async function add(look: string, make: (nonce: string, signal: AbortSignal) => Promise<Posted>): Promise<Receipt> {
     // Made before, it is found again, and shows what it showed then.
     const mayExist = isResumed || record.isPosting;
     record.isPosting = true;
     // That the first one may be under way stands in the record from the beginning.
     if (posted.length > 0) await onRecord();
-    const { id, ...receipt } = await call((signal) => sink.post(draft, toNonce(record), signal));
+    const { id, ...receipt } = await call((signal) => make(toNonce(record), signal));
     posted.push(id);
-    shown.push(mayExist ? undefined : JSON.stringify(draft));
+    shown.push(mayExist ? undefined : look);
     record.isPosting = false;
     await onRecord();
     return receipt;
@@ -79,7 +95,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   }
 
   return {
-    nextChange(drafts, isOver) {
+    nextChange(drafts, file, isOver) {
       for (const [index, draft] of drafts.entries()) {
         if (index >= posted.length) return { type: "post", draft };
         if (shown[index] !== JSON.stringify(draft)) return { type: "edit", index, draft };
@@ -89,10 +105,13 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
       const last = drafts.at(-1);
       // A message that nobody can name cannot be removed.
       if (record.isPosting && last !== undefined) return { type: "post", draft: { ...last, buttons: [] } };
-      return posted.length > drafts.length ? { type: "remove" } : undefined;
+      // What an earlier run uploaded is not what this one would.
+      if (posted.length > drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
+      return file === undefined || isUploaded ? undefined : { type: "upload", file };
     },
     apply(change) {
       if (change.type === "post") return post(change.draft);
+      if (change.type === "upload") return upload(change.file);
       return change.type === "edit" ? edit(change.index, change.draft) : removeLast();
     },
     isUnseen: (index) => shown[index] === undefined,

@@ -8,7 +8,7 @@ export interface ReplyViewOptions extends ReplyMessagesOptions {
   /** Stands in the place of a text that the platform does not take. */
   refusal: Closing;
   /** Told of every call the platform answered, refused or not. */
-  onCall(kind: "post" | "edit" | "remove", error: SinkError | undefined): void;
+  onCall(kind: Change["type"], error: SinkError | undefined): void;
   /** Told once when the platform will not take this reply any more, whatever is tried. */
   onRefused(kind: SinkErrorKind): void;
 }
@@ -35,7 +35,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       return messages.forget(change.index);
     }
     if (kind === "rejected" && change.type !== "remove" && !reply.isRejected) {
-      reply.reject(change.type === "post" ? record.posted.length : change.index);
+      reply.reject(change.type === "edit" ? change.index : record.posted.length);
     } else {
       refused = true;
     }
@@ -44,9 +44,9 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
 
   async function write(): Promise<Written> {
     let drafts = reply.render();
-    const change = refused ? undefined : messages.nextChange(drafts, reply.isOver);
+    const change = refused ? undefined : messages.nextChange(drafts, reply.file(), reply.isOver);
     if (change === undefined) return { answer: { ok: true }, behind: false };
-    const kind = change.type === "post" ? "post" : "edit";
+    const kind = isPost(change) ? "post" : "edit";
     const wasPosting = record.isPosting;
     let receipt: Receipt = {};
     try {
@@ -55,7 +55,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     } catch (cause) {
       const error = toSinkError(cause);
       options.onCall(change.type, error);
-      if (change.type === "post" && error.kind !== "unavailable") record.isPosting = wasPosting;
+      if (isPost(change) && error.kind !== "unavailable") record.isPosting = wasPosting;
       if (error.kind === "rate-limited") {
         return { answer: { ok: false, retryAfter: (error.retryAfterMs ?? 1_000) / 1_000 }, behind: true, kind };
       }
@@ -64,8 +64,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       if (refused) return { answer: { ok: true }, behind: false, kind };
       drafts = reply.render();
     }
-    const rest = messages.nextChange(drafts, reply.isOver);
-    const next = rest?.type === "post" ? "post" : "edit";
+    const rest = messages.nextChange(drafts, reply.file(), reply.isOver);
+    const next = rest !== undefined && isPost(rest) ? "post" : "edit";
     return { answer: toAnswer(receipt), behind: rest !== undefined, kind, next };
   }
 
@@ -82,6 +82,10 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     },
     settled: async () => void (await inFlight),
   };
+}
+
+function isPost({ type }: Change): boolean {
+  return type === "post" || type === "upload";
 }
 
 function toAnswer({ budget }: Receipt): Answer {

@@ -29,6 +29,8 @@ export interface TurnRecord {
   attempts: number;
   /** Whether its end, once it is there, offers to ask again. */
   canRetry: boolean;
+  /** Whether its end offers to go on where it was cut off. */
+  canContinue: boolean;
 }
 
 /** What an earlier run left of a turn, as far as it is known. */
@@ -121,6 +123,7 @@ export function newRecord(events: readonly InboundEvent[], messages: readonly Me
     phase: "received",
     attempts: 0,
     canRetry: false,
+    canContinue: false,
   };
 }
 

@@ -258,6 +258,28 @@ describe("a button", () => {
     expect(second.texts()).toEqual(["Good"]);
   });
 
+  test("goes on with an answer that was cut off, once, and for those who may", async () => {
+    const { accept, idle, texts, channel, requests } = startEngine({
+      scripts: [["The first half", { finish: "length" }], ["and the second."]],
+    });
+    const question = message("Tell me everything");
+    await accept(question);
+    await idle();
+    expect(channel[0]?.draft.buttons).toMatchObject([{ action: "continue" }]);
+    await accept(action("continue", toTurnId(question.key), { author: ben }));
+    await accept(action("continue", toTurnId(question.key)));
+    await accept(action("continue", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toContain("and the second.");
+    expect(texts().filter((text) => text === "and the second.")).toHaveLength(1);
+    expect(texts().some((text) => text.startsWith("Only the person who asked"))).toBe(true);
+    expect(requests).toHaveLength(2);
+    expect(requests[1]?.messages.slice(-2)).toMatchObject([
+      { role: "assistant", content: "The first half" },
+      { role: "user", content: "Go on exactly where you stopped." },
+    ]);
+  });
+
   test("of an answer that is no longer known says so, to the one who pressed", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(action("retry", "unknown"));

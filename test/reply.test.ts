@@ -22,13 +22,14 @@ async function* events(...steps: Scripted[]): AsyncGenerator<TurnEvent> {
 
 interface SetUp {
   maxLength?: number;
+  maxMessages?: number;
   posted?: string[];
   /** Null: the reply is left to somebody else. */
   closing?: Closing | null;
 }
 
-function setUp({ maxLength = 2_000, posted = [], closing = { note: "", buttons: [] } }: SetUp = {}) {
-  const platform = fakePlatform({ maxLength });
+function setUp({ maxLength = 2_000, maxMessages, posted = [], closing = { note: "", buttons: [] } }: SetUp = {}) {
+  const platform = fakePlatform({ maxLength, ...(maxMessages !== undefined && { maxMessages }) });
   const scheduler = createScheduler({
     pacerFor: () => createEvenPacer({ gap: 0 }),
     now: () => performance.now() / 1_000,
@@ -271,6 +272,32 @@ describe("writeReply", () => {
     rest.resolve();
     await writing;
     expect(channel[0]?.draft.markdown).toBe("ok \ud83d\ude00");
+  });
+
+  test("shows the head of an endless answer and hands over the whole as a file, once", async () => {
+    const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
+    const { options, channel, violations } = setUp({ maxLength: 300, maxMessages: 3 });
+    await writeReply(events(words), options);
+    expect(channel).toHaveLength(5);
+    expect(channel[3]?.draft.markdown).toBe("_The whole answer is in the attached file._");
+    const [file, ...others] = channel.flatMap(({ files }) => files);
+    expect(others).toEqual([]);
+    expect(file?.name).toBe("answer.md");
+    expect(new TextDecoder().decode(file?.bytes)).toBe(`${words}\n`);
+    const head = channel
+      .slice(0, 3)
+      .map(({ draft }) => draft.markdown)
+      .join(" ");
+    expect(words.startsWith(head)).toBe(true);
+    expect(violations).toEqual([]);
+  });
+
+  test("takes back the file of an earlier run when the answer is shorter", async () => {
+    const { options, channel, texts } = setUp({ maxLength: 300, maxMessages: 2 });
+    await writeReply(events("word ".repeat(300)), options);
+    expect(channel.flatMap(({ files }) => files)).toHaveLength(1);
+    await writeReply(events("Short."), { ...options, isResumed: true });
+    expect(texts()).toEqual(["Short."]);
   });
 });
 

@@ -25,6 +25,7 @@ function record(id: string, author = ada): TurnRecord {
     phase: "received",
     attempts: 0,
     canRetry: false,
+    canContinue: false,
   };
 }
 

@@ -44,7 +44,12 @@ const EDIT = z.object({
   text: text.refine((value) => value.trim() !== "", "The message is empty; delete it instead."),
 });
 const DELETE = z.object({ nonce, authorId: id });
-const ACTION = z.object({ nonce, authorId: id, action: z.enum(["stop", "retry"]), turnId: z.string().min(1).max(200) });
+const ACTION = z.object({
+  nonce,
+  authorId: id,
+  action: z.enum(["stop", "retry", "continue"]),
+  turnId: z.string().min(1).max(200),
+});
 const WITHDRAW = z.object({ nonce });
 const NAMED = z.object({ name });
 

@@ -15,7 +15,7 @@ export type Trouble = { kind: SinkErrorKind; retryAfterMs?: number; written?: bo
  * A channel as its people see it, with what the sink did to it. `trouble` is asked before each call and may
  * refuse it or hold it. It fails the test by an error when two calls for one message are in flight at once.
  */
-export function fakePlatform({ maxLength = 2_000 } = {}) {
+export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity } = {}) {
   const channel: Shown[] = [];
   const calls: string[] = [];
   const progress: string[] = [];
@@ -56,7 +56,7 @@ export function fakePlatform({ maxLength = 2_000 } = {}) {
   }
 
   const sink: ReplySink = {
-    limits: { maxLength, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000 },
+    limits: { maxLength, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000, maxMessages },
     budget: "test",
     post: (draft, nonce) => call("post", nonce, () => postOnce(nonce, draft, [])),
     upload: (files, nonce) =>

@@ -35,7 +35,7 @@ export interface FileRow {
 }
 
 export interface ButtonRow {
-  action: "stop" | "retry";
+  action: "stop" | "retry" | "continue";
   turnId: string;
   label: string;
 }
@@ -121,6 +121,6 @@ export interface DeleteBody {
 export interface ActionBody {
   nonce: string;
   authorId: string;
-  action: "stop" | "retry";
+  action: "stop" | "retry" | "continue";
   turnId: string;
 }
