@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Adapter, Button, MessageEvent, ReplySink } from "./adapter.ts";
+import { persist } from "./bounds.ts";
 import type { Context, ReadContext } from "./context.ts";
 import { describeEnding, type Ending } from "./endings.ts";
 import type { Usage } from "./gateway/chunks.ts";
@@ -220,12 +221,11 @@ async function keep({ deps, record, context }: Run, ending: Ending): Promise<voi
   const { id, conversationId, author, reply, posted } = record;
   const askedBy = { platform: reply.platform, id: author.id };
   const messages = context.messages.slice(context.count);
-  try {
-    const entry = { id, at: Date.now(), askedBy, messages, partial: ending.outcome !== "complete" };
-    await history.append(conversationId, entry, posted);
-  } catch (error) {
-    log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
-  }
+  const entry = { id, at: Date.now(), askedBy, messages, partial: ending.outcome !== "complete" };
+  await persist(
+    () => history.append(conversationId, entry, posted),
+    (error) => log.error({ err: error, turnId: id }, "an answer could not be stored in the history"),
+  );
   Object.assign(record, { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) });
   await records.save(record);
 }

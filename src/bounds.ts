@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 /**
  * Runs `task` for at most `timeoutMs`. The signal handed to it aborts when that time is over or when `signal` does.
  * Rejects at that moment with the signal's reason, a `TimeoutError` when it is the time, even if the task goes on:
@@ -64,4 +65,23 @@ export async function mapBounded<T, R>(
 
   await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, work));
   return results;
+}
+
+const STORE_PAUSES_MS = [0, 200, 1_000];
+
+/**
+ * Writes to a store that may be away for a moment: tries again after short pauses. Resolves to whether it was
+ * written in the end; `onFailure` is told of each attempt that failed.
+ */
+export async function persist(write: () => Promise<unknown>, onFailure: (error: unknown) => void): Promise<boolean> {
+  for (const pauseMs of STORE_PAUSES_MS) {
+    await sleep(pauseMs);
+    try {
+      await write();
+      return true;
+    } catch (error) {
+      onFailure(error);
+    }
+  }
+  return false;
 }

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "./adapter.ts";
+import { persist } from "./bounds.ts";
 import { toKeyPart } from "./history/record.ts";
 
 /**
@@ -45,7 +45,6 @@ export interface TurnRecords {
 }
 
 const NAMESPACE = "turns";
-const SAVE_PAUSES_MS = [0, 200, 1_000];
 
 export interface TurnRecordsOptions {
   open(namespace: string): Keyv;
@@ -71,14 +70,10 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
       return isTurnRecord(record) ? record : undefined;
     },
     async save(record) {
-      for (const pauseMs of SAVE_PAUSES_MS) {
-        await sleep(pauseMs);
-        try {
-          return await store(record);
-        } catch (error) {
-          log.warn({ err: error, turnId: record.id }, "the record of a turn could not be stored");
-        }
-      }
+      await persist(
+        () => store(record),
+        (error) => log.warn({ err: error, turnId: record.id }, "the record of a turn could not be stored"),
+      );
     },
     async forget(platform, authorId) {
       const owner = toOwner(platform, authorId);

@@ -12,6 +12,7 @@ export const ICONS = {
   plus: stroke("M12 5v14M5 12h14"),
   send: stroke("M12 19V5m-6 6 6-6 6 6"),
   stop: icon(svg`<rect x="7" y="7" width="10" height="10" rx="2" fill="currentColor" stroke="none" />`),
+  continue: stroke("M5 12h14m-6-6 6 6-6 6"),
   retry: stroke("M4 12a8 8 0 1 0 2.6-5.9M4 4v4.5h4.5"),
   attach: stroke(
     "m20 11.5-8.2 8.2a5 5 0 0 1-7.1-7.1l8.5-8.5a3.3 3.3 0 0 1 4.7 4.7l-8.5 8.5a1.7 1.7 0 0 1-2.4-2.4l7.8-7.8",

@@ -8,6 +8,8 @@ import { ICONS } from "./icons.ts";
 import { nameOf, type Pending, repliesTo, type State } from "./state.ts";
 import type { FileRow, MessageRow } from "./wire.ts";
 
+const BUTTON_ICONS = { stop: ICONS.stop, retry: ICONS.retry, continue: ICONS.continue };
+
 export interface MessageLook {
   /** Follows another message of the same author closely: no name and picture again. */
   isGrouped: boolean;
@@ -102,7 +104,7 @@ function buttonsView(message: MessageRow, actions: Actions): TemplateResult | ty
   return html`<div class="buttons">
     ${message.buttons.map(
       (button) => html`<button type="button" class=${button.action} @click=${() => actions.press(message, button)}>
-        ${button.action === "stop" ? ICONS.stop : ICONS.retry}${button.label}
+        ${BUTTON_ICONS[button.action]}${button.label}
       </button>`,
     )}
   </div>`;
