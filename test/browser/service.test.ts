@@ -94,9 +94,9 @@ describeWithBrowser("the service, seen from a browser", () => {
     expect(parts().length).toBeGreaterThan(4);
     expect(parts().flatMap(({ text }) => toLines(text))).toEqual(toLines(source));
     await eventually(() => answers().count()).toBe(parts().length);
-    expect(await tab.locator("message-body pre").count()).toBeGreaterThanOrEqual(SECTIONS);
-    expect(await tab.locator("message-body table").count()).toBeGreaterThanOrEqual(SECTIONS);
-    expect(await tab.locator("message-body >> text=/32番目/").count()).toBe(1);
+    await eventually(() => tab.locator("message-body pre").count()).toBeGreaterThanOrEqual(SECTIONS);
+    await eventually(() => tab.locator("message-body table").count()).toBeGreaterThanOrEqual(SECTIONS);
+    await eventually(() => tab.locator("message-body >> text=/32番目/").count()).toBe(1);
   });
 });
 
