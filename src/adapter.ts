@@ -12,6 +12,8 @@ export interface Author {
   name: string;
   /** May press buttons and give commands on behalf of others. */
   isModerator?: boolean;
+  /** May change the settings of the channel; absent: everybody may. */
+  mayConfigure?: boolean;
 }
 
 /** Where a reply goes. Plain JSON: any process of ours can write there, also after a restart. */

@@ -1,24 +1,17 @@
-import type { Logger } from "pino";
 import type { Adapter, Button, MessageEvent, ReplySink } from "./adapter.ts";
 import { persist } from "./bounds.ts";
-import type { Context, ReadContext } from "./context.ts";
 import { describeEnding, type Ending } from "./endings.ts";
-import type { Usage } from "./gateway/chunks.ts";
-import type { Gateway, RetryNotice } from "./gateway/client.ts";
 import type { GatewayError } from "./gateway/errors.ts";
 import type { History } from "./history.ts";
-import type { Metrics } from "./metrics.ts";
 import type { Scheduler } from "./pacing/scheduler.ts";
 import { type Cause, createProgress, writeReply } from "./reply.ts";
 import type { Closing } from "./reply-drafts.ts";
+import type { Settings } from "./settings.ts";
 import { neutralize } from "./text/neutralize.ts";
-import type { Tool } from "./tools/tool.ts";
-import { runTurn, type TurnEvent } from "./turn.ts";
+import { type Asked, type ObservedTurn, runObserved, secondsSince, type TurnEventDeps } from "./turn-events.ts";
 import type { TurnRecord, TurnRecords } from "./turn-record.ts";
 
-/** A turn that was begun this often without an end is given up: something about it ends the process each time. */
-const MAX_ATTEMPTS = 50;
-const MAX_ROUNDS = 8;
+const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
 
 /**
  * `superseded`: the messages changed while they were answered, and the answer has to begin again. `forgotten`: the
@@ -29,8 +22,9 @@ export type AttemptResult = "ended" | "superseded" | "forgotten";
 /**
  * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. `controller`
  * interrupts with the reasons `stopped` and `superseded`, `signal` is the queue's, with `shutdown` and `forgotten`.
- * `messages` are the record's where they are at hand. Rejects when the reply could not be written to its end, or was cut by the shutdown before
- * anything of it was seen: then the turn is to be taken up again.
+ * `messages` are the record's where they are at hand. Model and persona are the channel's when it begins. Rejects when
+ * the reply could not be written to its end, or was cut by the shutdown before anything of it was seen: then the turn
+ * is to be taken up again.
  */
 export type Attempt = (
   record: TurnRecord,
@@ -39,18 +33,15 @@ export type Attempt = (
   signal: AbortSignal,
 ) => Promise<AttemptResult>;
 
-export interface AttemptDeps {
-  gateway: Gateway;
+export interface AttemptDeps extends TurnEventDeps {
+  /** The configured ones, where a channel has none of its own. */
   model: string;
-  tools: readonly Tool[];
-  readContext: ReadContext;
+  systemPrompt: string;
+  settings: Pick<Settings, "read">;
   history: History;
   records: TurnRecords;
   scheduler: Scheduler;
   adapterOf(platform: string): Adapter;
-  pseudonym(platform: string, userId: string): string;
-  metrics: Metrics;
-  log: Logger;
 }
 
 export function createAttempt(deps: AttemptDeps): Attempt {
@@ -60,7 +51,10 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const progress = createProgress(sink);
     progress.show("thinking");
     record.attempts += 1;
-    await deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 });
+    const [own] = await Promise.all([
+      deps.settings.read(record.reply),
+      deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
+    ]);
     const acceptedAt = messages.at(-1)?.at ?? Date.now();
     const run: Run = {
       deps,
@@ -71,6 +65,8 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       controller,
       show: progress.show,
       acceptedAt,
+      model: own.model ?? deps.model,
+      systemPrompt: own.persona ?? deps.systemPrompt,
       context: NONE,
     };
     try {
@@ -87,27 +83,10 @@ export function createAttempt(deps: AttemptDeps): Attempt {
 
 const NONE: Asked = { messages: [], notices: [], oldestShownId: undefined, count: 0 };
 
-/** The context, to whose messages the turn adds its own, and how many of them were there before. */
-interface Asked extends Context {
-  count: number;
-}
-
-interface Run {
+interface Run extends ObservedTurn {
   deps: AttemptDeps;
-  record: TurnRecord;
-  messages: readonly MessageEvent[];
   sink: ReplySink;
-  signal: AbortSignal;
   controller: AbortController;
-  show(progress: string): void;
-  /** Unix milliseconds. */
-  acceptedAt: number;
-  /** Set once it is read. */
-  context: Asked;
-}
-
-function secondsSince(unixMs: number): number {
-  return Math.max(0, Date.now() - unixMs) / 1_000;
 }
 
 /** Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt. */
@@ -124,8 +103,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     const note = [...run.context.notices, ending.note].filter(Boolean).join("\n\n");
     return { note, buttons: toButtons(ending, record) };
   };
-  const refusal = describeEnding({ error: "refused" }, { model: deps.model, now: Date.now() });
-  const text = await writeReply(observe(run), {
+  const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
+  const text = await writeReply(runObserved(run), {
     sink,
     scheduler: deps.scheduler,
     record,
@@ -153,52 +132,13 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   return { text, ending: isRefused ? refusal : ending };
 }
 
-/** The events of the turn, beginning with what it asks; the time of the first text is taken on the way. */
-async function* observe(run: Run): AsyncGenerator<TurnEvent> {
-  const { deps, record, messages, signal, show } = run;
-  if (record.attempts > MAX_ATTEMPTS) throw new Error("The turn was begun too often without reaching its end.");
-  const context = await deps.readContext(record, messages, signal);
-  run.context = { ...context, count: context.messages.length };
-  let first = true;
-  deps.metrics.streamOpened();
-  try {
-    const turn = {
-      gateway: deps.gateway,
-      tools: deps.tools,
-      model: deps.model,
-      maxRounds: MAX_ROUNDS,
-      toolContext: {
-        conversationId: record.conversationId,
-        oldestShownId: context.oldestShownId,
-        onFailure: (tool: string, err: unknown) => deps.log.warn({ err, tool, turnId: record.id }, "a tool failed"),
-      },
-      user: deps.pseudonym(record.reply.platform, record.author.id),
-      onProgress: show,
-      onRetry: ({ waitMs, error }: RetryNotice) => {
-        if (error.kind === "rate-limited") deps.metrics.rateLimited("gateway");
-        show(`the model is not available, asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
-      },
-      onUsage: (usage: Usage, estimated: boolean) => {
-        deps.metrics.tokens("prompt", usage.prompt_tokens, estimated);
-        deps.metrics.tokens("completion", usage.completion_tokens, estimated);
-      },
-    };
-    for await (const event of runTurn(context.messages, turn, signal)) {
-      if (first && event.type === "text") {
-        deps.metrics.firstToken(secondsSince(run.acceptedAt));
-        first = false;
-      }
-      yield event;
-    }
-  } finally {
-    deps.metrics.streamClosed();
-  }
-}
-
 /** What is not seen is no answer, whatever the model sent. */
-function toEnding({ deps, signal }: Run, cause: Cause, text: string): Ending {
+function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): Ending {
   const aborted = "error" in cause && signal.aborted;
-  const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model: deps.model, now: Date.now() });
+  const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model, now: Date.now() });
+  // Asking again does not help: the model that a channel chose may be gone from the gateway since.
+  const mayBeModel = ending.outcome === "failed" && !ending.retry && model !== deps.model;
+  if (mayBeModel) return { ...ending, note: `${ending.note}\n\n${OWN_MODEL}` };
   if (neutralize(text).trim() !== "" || ending.note !== "") return ending;
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
@@ -237,9 +177,9 @@ function logFailure({ deps, record, signal }: Run, error: unknown): void {
   deps.log.warn({ err: error, turnId: record.id }, "the model's answer broke off");
 }
 
-function report({ deps, record, acceptedAt }: Run, text: string, { outcome }: Ending): void {
+function report({ deps, record, model, acceptedAt }: Run, text: string, { outcome }: Ending): void {
   deps.metrics.turnEnded(outcome);
   const { id: turnId, conversationId, posted } = record;
-  const fields = { turnId, conversationId, outcome, chars: text.length, messages: posted.length };
+  const fields = { turnId, conversationId, model, outcome, chars: text.length, messages: posted.length };
   deps.log.info({ ...fields, seconds: secondsSince(acceptedAt) }, "turn ended");
 }

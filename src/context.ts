@@ -26,12 +26,12 @@ export interface Context {
 export type ReadContext = (
   record: TurnRecord,
   messages: readonly MessageEvent[],
+  systemPrompt: string,
   signal: AbortSignal,
 ) => Promise<Context>;
 
 export interface ContextDeps {
   history: History;
-  systemPrompt: string;
   maxEntries: number;
   maxTokens: number;
   adapterOf(platform: string): Adapter;
@@ -39,7 +39,7 @@ export interface ContextDeps {
 }
 
 export function createReadContext(deps: ContextDeps): ReadContext {
-  const { history, systemPrompt, maxEntries, maxTokens, adapterOf, log } = deps;
+  const { history, maxEntries, maxTokens, adapterOf, log } = deps;
 
   async function readEntries(record: TurnRecord, messages: readonly MessageEvent[]) {
     try {
@@ -59,7 +59,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     }
   }
 
-  return async (record, messages, signal) => {
+  return async (record, messages, systemPrompt, signal) => {
     const { entries, hasOlder, notices } = await readEntries(record, messages);
     signal.throwIfAborted();
     const { kept, dropped } = fitWindow(entries, { maxEntries, maxTokens });

@@ -14,7 +14,7 @@ function open() {
   const database = new DatabaseSync(":memory:");
   const stores = createStores({ redisUrl: undefined, database, log: silent });
   const history = createHistory({ open: stores.open, ttlMs: 60_000, log: silent, now: Date.now });
-  const limits = { systemPrompt: "", maxEntries: 10, maxTokens: 10_000 };
+  const limits = { maxEntries: 10, maxTokens: 10_000 };
   const readContext = createReadContext({ history, ...limits, adapterOf: () => fakePlatform().adapter, log: silent });
   return { database, history, readContext };
 }
@@ -24,7 +24,7 @@ describe("the context of a turn", () => {
     const { history, readContext } = open();
     const [question, later] = [message("question"), message("later")];
     for (const one of [question, later]) await history.append("test:a", toEntry(one));
-    const { messages } = await readContext(newRecord([question], [question]), [question], signal);
+    const { messages } = await readContext(newRecord([question], [question]), [question], "", signal);
     expect(messages.map(({ content }) => content)).toEqual(["question"]);
   });
 
@@ -32,7 +32,7 @@ describe("the context of a turn", () => {
     const { database, readContext } = open();
     database.close();
     const question = message("question");
-    const { messages, notices } = await readContext(newRecord([question], [question]), [question], signal);
+    const { messages, notices } = await readContext(newRecord([question], [question]), [question], "", signal);
     expect(messages.map(({ content }) => content)).toEqual(["question"]);
     expect(notices).toEqual([expect.stringContaining("out of reach")]);
   });
@@ -41,6 +41,6 @@ describe("the context of a turn", () => {
     const { database, readContext } = open();
     database.close();
     const question = message("question");
-    await expect(readContext(newRecord([question], [question]), [], signal)).rejects.toThrow();
+    await expect(readContext(newRecord([question], [question]), [], "", signal)).rejects.toThrow();
   });
 });

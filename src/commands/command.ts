@@ -1,5 +1,12 @@
-import type { CommandEvent, InboundEvent, ReplySink } from "../adapter.ts";
+import type { Author, CommandEvent, InboundEvent, ReplySink } from "../adapter.ts";
 import { neutralize } from "../text/neutralize.ts";
+
+const MAX_QUOTED_CHARS = 100;
+
+/** Answers to those who may not, and to those whose change could not be kept. */
+export const NOT_ALLOWED = "Only people who manage this channel may change that.";
+export const NOT_KEPT = "I could not keep that, because my memory is out of reach. Try again in a minute.";
+export const NOT_KNOWN = "I cannot look that up, because my memory is out of reach. Try again in a minute.";
 
 /** A word people give the bot instead of a question. */
 export interface Command {
@@ -10,6 +17,11 @@ export interface Command {
   run(event: CommandEvent, sink: ReplySink, signal: AbortSignal): Promise<void>;
 }
 
+/** Whether a person may change what holds for everybody in the channel. Everybody may where the platform tells nothing. */
+export function mayConfigure(author: Author): boolean {
+  return author.mayConfigure !== false;
+}
+
 /** Answers an event with one short message; the event's key as nonce keeps it single. */
 export async function postNotice(
   sink: ReplySink,
@@ -18,4 +30,10 @@ export async function postNotice(
   signal: AbortSignal,
 ): Promise<void> {
   await sink.post({ markdown: neutralize(markdown), buttons: [], streaming: false }, `${event.key}:notice`, signal);
+}
+
+/** Shows a name as it is, on one line and cut where it is too long. */
+export function quoteName(name: string): string {
+  const line = neutralize(name).replaceAll("`", "'").replace(/\s+/g, " ").trim();
+  return `\`${line.length > MAX_QUOTED_CHARS ? `${line.slice(0, MAX_QUOTED_CHARS)}…` : line}\``;
 }

@@ -1,0 +1,93 @@
+import type { Logger } from "pino";
+import type { MessageEvent } from "./adapter.ts";
+import type { Context, ReadContext } from "./context.ts";
+import type { Usage } from "./gateway/chunks.ts";
+import type { Gateway, RetryNotice } from "./gateway/client.ts";
+import type { Metrics } from "./metrics.ts";
+import type { Tool } from "./tools/tool.ts";
+import { runTurn, type TurnDeps, type TurnEvent } from "./turn.ts";
+import type { TurnRecord } from "./turn-record.ts";
+
+/** A turn that was begun this often without an end is given up: something about it ends the process each time. */
+const MAX_ATTEMPTS = 50;
+const MAX_ROUNDS = 8;
+
+export interface TurnEventDeps {
+  gateway: Gateway;
+  tools: readonly Tool[];
+  readContext: ReadContext;
+  pseudonym(platform: string, userId: string): string;
+  metrics: Metrics;
+  log: Logger;
+}
+
+/** The context, to whose messages the turn adds its own, and how many of them were there before. */
+export interface Asked extends Context {
+  count: number;
+}
+
+/** One attempt at a turn, as far as its events go. */
+export interface ObservedTurn {
+  deps: TurnEventDeps;
+  record: TurnRecord;
+  messages: readonly MessageEvent[];
+  /** The ones in use, for the whole of the attempt. */
+  model: string;
+  systemPrompt: string;
+  signal: AbortSignal;
+  show(progress: string): void;
+  /** Unix milliseconds. */
+  acceptedAt: number;
+  /** Set once it is read. */
+  context: Asked;
+}
+
+/** The events of the turn, beginning with what it asks; what is measured of them is taken on the way. */
+export async function* runObserved(observed: ObservedTurn): AsyncGenerator<TurnEvent> {
+  const { deps, record, messages, signal } = observed;
+  if (record.attempts > MAX_ATTEMPTS) throw new Error("The turn was begun too often without reaching its end.");
+  const context = await deps.readContext(record, messages, observed.systemPrompt, signal);
+  observed.context = { ...context, count: context.messages.length };
+  let first = true;
+  deps.metrics.streamOpened();
+  try {
+    for await (const event of runTurn(context.messages, toTurn(observed), signal)) {
+      if (first && event.type === "text") {
+        deps.metrics.firstToken(secondsSince(observed.acceptedAt));
+        first = false;
+      }
+      yield event;
+    }
+  } finally {
+    deps.metrics.streamClosed();
+  }
+}
+
+function toTurn({ deps, record, model, show, context }: ObservedTurn): TurnDeps {
+  const { gateway, tools, metrics, log } = deps;
+  return {
+    gateway,
+    tools,
+    model,
+    maxRounds: MAX_ROUNDS,
+    toolContext: {
+      conversationId: record.conversationId,
+      ...(context.oldestShownId !== undefined && { oldestShownId: context.oldestShownId }),
+      onFailure: (tool: string, err: unknown) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
+    },
+    user: deps.pseudonym(record.reply.platform, record.author.id),
+    onProgress: show,
+    onRetry: ({ waitMs, error }: RetryNotice) => {
+      if (error.kind === "rate-limited") metrics.rateLimited("gateway");
+      show(`the model is not available, asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
+    },
+    onUsage: (usage: Usage, estimated: boolean) => {
+      metrics.tokens("prompt", usage.prompt_tokens, estimated);
+      metrics.tokens("completion", usage.completion_tokens, estimated);
+    },
+  };
+}
+
+export function secondsSince(unixMs: number): number {
+  return Math.max(0, Date.now() - unixMs) / 1_000;
+}

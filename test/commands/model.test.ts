@@ -1,0 +1,169 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { toTurnId } from "../../src/turn-record.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ada, command, message } from "../support/events.ts";
+import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+import { recordingLog } from "../support/log.ts";
+
+const OFFERED = ["fake", "maker/large", "maker/small", "maker/image"];
+type Setup = Omit<NonNullable<Parameters<typeof startEngine>[0]>, "gateway"> & { list?: () => Promise<string[]> };
+
+/** An engine whose gateway lists models. */
+function start({ list = async () => OFFERED, scripts = [["Hello."]], ...options }: Setup = {}) {
+  const { gateway, requests } = fakeGateway(...scripts);
+  const engine = startEngine({ ...options, gateway: { ...gateway, listModels: list } });
+  const say = async (event: Parameters<typeof engine.accept>[0]) => {
+    await engine.accept(event);
+    await engine.idle();
+    return engine.texts().at(-1);
+  };
+  const prompts = () => requests.map(({ messages }) => messages[0]?.content);
+  return { ...engine, say, prompts, models: () => requests.map(({ model }) => model) };
+}
+
+const elsewhere = { reply: { platform: "test", channelId: "random" }, conversationId: "test:b" };
+
+describe("/model", () => {
+  test("lets the channel be answered by another model, and goes back", async () => {
+    const { say, models } = start();
+    expect(await say(command("model", "maker/large"))).toContain("with `maker/large`");
+    await say(message("Hello"));
+    await say(message("Hello", { conversationId: "test:another-thread" }));
+    expect(await say(command("model", "default"))).toContain("with `fake`");
+    await say(message("Hello"));
+    expect(models()).toEqual(["maker/large", "maker/large", "fake"]);
+  });
+
+  test("leaves another channel its own", async () => {
+    const { say, models } = start();
+    await say(command("model", "maker/large"));
+    await say(message("Hello", elsewhere));
+    await say({ ...command("model", "maker/small"), ...elsewhere });
+    await say(message("Hello"));
+    await say(message("Hello", elsewhere));
+    expect(models()).toEqual(["fake", "maker/large", "maker/small"]);
+  });
+
+  test("lasts beyond the process", async () => {
+    const database = new DatabaseSync(":memory:");
+    await start({ database }).say(command("model", "maker/large"));
+    const second = start({ database });
+    await second.say(message("Hello"));
+    expect(second.models()).toEqual(["maker/large"]);
+  });
+
+  test("counts for Retry as it stands then", async () => {
+    const scripts: Step[][] = [["So", new GatewayError("interrupted", "cut")], ["Hello."]];
+    const { say, models } = start({ scripts });
+    const question = message("Hello");
+    await say(question);
+    await say(command("model", "maker/large"));
+    await say(action("retry", toTurnId(question.key)));
+    expect(models()).toEqual(["fake", "maker/large"]);
+  });
+
+  test("without a name says which model is in use and which there are", async () => {
+    const { say } = start();
+    expect(await say(command("model"))).toBe(
+      "The model here is `fake`. You can choose from `fake`, `maker/large`, `maker/small`: `/model` and the name.",
+    );
+    await say(command("model", "maker/large"));
+    expect(await say(command("model"))).toMatch(
+      /^The model here is `maker\/large`, chosen here; `\/model default` goes back to `fake`\./,
+    );
+  });
+
+  test("names as many of very many models as one message holds", async () => {
+    const many = Array.from({ length: 1_000 }, (_, index) => `maker/model-${index}`);
+    const { say, violations } = start({ list: async () => many });
+    expect(await say(command("model"))).toMatch(/and \d{3} more/);
+    expect(violations).toEqual([]);
+    expect(await say(command("model", "maker/model-999"))).toContain("with `maker/model-999`");
+  });
+
+  test("refuses an unknown model with the nearest name, and changes nothing", async () => {
+    const { say, models } = start();
+    expect(await say(command("model", "maker/lagre"))).toBe(
+      "The gateway offers no model `maker/lagre` for conversations: did you mean `maker/large`?",
+    );
+    expect(await say(command("model", "zzz`\n\u202Ezzz"))).toBe(
+      "The gateway offers no model `zzz' zzz` for conversations; `/model` lists those there are.",
+    );
+    expect(await say(command("model", "maker/image"))).toContain("no model `maker/image` for conversations");
+    await say(message("Hello"));
+    expect(models()).toEqual(["fake"]);
+  });
+
+  test("takes a name in other letters, and with the marks it was copied with", async () => {
+    const { say, models } = start();
+    await say(command("model", " `Maker/LARGE` "));
+    await say(message("Hello"));
+    expect(models()).toEqual(["maker/large"]);
+  });
+
+  test("says so when the gateway does not list its models, and still goes back", async () => {
+    const { say } = start({ list: () => Promise.reject(new GatewayError("unreachable", "sk-secret refused")) });
+    expect(await say(command("model"))).toBe(
+      "The model here is `fake`. The gateway does not tell me its models at the moment.",
+    );
+    expect(await say(command("model", "maker/large"))).toContain("nothing was changed");
+    expect(await say(command("model", "default"))).toContain("with `fake`");
+  });
+
+  test("is for those who manage the channel, where the platform tells who does", async () => {
+    const { say, models } = start();
+    const member = { author: { ...ada, mayConfigure: false } };
+    const manager = { author: { ...ada, mayConfigure: true } };
+    expect(await say(command("model", "maker/large", member))).toContain("Only people who manage this channel");
+    expect(await say(command("model", "default", member))).toContain("Only people who manage this channel");
+    expect(await say(command("model", "", member))).toContain("The model here is `fake`");
+    await say(message("Hello"));
+    await say(command("model", "maker/large", manager));
+    await say(message("Hello"));
+    expect(models()).toEqual(["fake", "maker/large"]);
+  });
+
+  test("that is gone from the gateway since is named with the way back", async () => {
+    const gone = new GatewayError("rejected", "gone", { status: 404 });
+    const { say } = start({ scripts: [[gone]] });
+    expect(await say(message("Hello"))).not.toContain("/model default");
+    await say(command("model", "maker/large"));
+    expect(await say(message("Hello"))).toMatch(/no model `maker\/large`[^]*`\/model default` goes back/);
+  });
+
+  test("stands in the list of commands, as /persona does", async () => {
+    const { say } = start();
+    expect(await say(command("help"))).toMatch(/`\/model`[^]*`\/persona`/);
+  });
+
+  test("is in the log of a turn", async () => {
+    const { log, lines } = recordingLog();
+    const { say } = start({ log });
+    await say(command("model", "maker/large"));
+    await say(message("Hello"));
+    expect(lines.find(({ msg }) => msg === "turn ended")).toMatchObject({ model: "maker/large" });
+  });
+
+  test("means the configured model, and persona, while the store is out of reach", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { say, models, prompts } = start({ database });
+    await say(command("model", "maker/large"));
+    await say(command("persona", "a pirate"));
+    database.exec("ALTER TABLE keyv RENAME TO away");
+    expect(await say(message("Hello"))).toContain("Hello.");
+    database.exec("ALTER TABLE away RENAME TO keyv");
+    await say(message("Hello"));
+    expect(models()).toEqual(["fake", "maker/large"]);
+    expect(prompts()).toEqual(["Be kind.", "a pirate"]);
+  });
+
+  test("says what it cannot do while the store is out of reach", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { say } = start({ database });
+    database.exec("ALTER TABLE keyv RENAME TO away");
+    expect(await say(command("model"))).toContain("out of reach");
+    expect(await say(command("model", "maker/small"))).toContain("could not keep that");
+  });
+});

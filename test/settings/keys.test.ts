@@ -1,0 +1,43 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { type Channel, createSettingKeys, toModelKey, toPersonaKey } from "../../src/settings/keys.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { silent } from "../support/log.ts";
+
+const HOUR_MS = 3_600_000;
+const odd: Channel = { platform: "a:b", channelId: "🧪 c:d\uD800" };
+
+function open() {
+  const stores = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  return { keys: createSettingKeys(stores.open, HOUR_MS, silent), keyv: stores.open("settings") };
+}
+
+describe("the keys of the settings", () => {
+  test("hold whatever a platform calls its things, and keep it apart", async () => {
+    const { keys } = open();
+    await keys.writeModel(odd, "large");
+    expect((await keys.read(odd)).model).toBe("large");
+    expect((await keys.read({ platform: "a", channelId: `b:${odd.channelId}` })).model).toBeUndefined();
+    await keys.writePersona(odd, { text: "a pirate", authorId: "e:f" });
+    const owned = await Array.fromAsync(keys.walkOwned("a:b", "e:f"));
+    expect(owned).toMatchObject([{ channelId: odd.channelId }]);
+    expect(await Array.fromAsync(keys.walkOwned("a:b", "e"))).toEqual([]);
+  });
+
+  test("say when some of what they hold was last written long ago", async () => {
+    const { keys, keyv } = open();
+    expect((await keys.read(odd)).isAging).toBe(false);
+    await keys.writeModel(odd, "large");
+    expect((await keys.read(odd)).isAging).toBe(false);
+    await keyv.set(toPersonaKey(odd), { v: 1, text: "a pirate", authorId: "ada" }, HOUR_MS * 0.8);
+    expect((await keys.read(odd)).isAging).toBe(true);
+  });
+
+  test("are erased one apart from the other", async () => {
+    const { keys } = open();
+    await keys.writeModel(odd, "large");
+    await keys.writePersona(odd, { text: "a pirate", authorId: "ada" });
+    await keys.erase([toModelKey(odd)]);
+    expect(await keys.read(odd)).toMatchObject({ model: undefined, persona: { text: "a pirate" } });
+  });
+});
