@@ -8,7 +8,6 @@ export interface SseResult {
   rssKibPerStream: number;
 }
 
-const SAMPLE_MS = 10;
 /** Seldom enough to cost nothing beside a stream. */
 const MEMORY_MS = 100;
 /** Streams are opened in groups, as a flood of connections is not what is measured. */
@@ -34,14 +33,15 @@ async function measure(name: string, url: string): Promise<SseResult> {
   const weighing = setInterval(() => {
     peakBytes = Math.max(peakBytes, process.memoryUsage.rss());
   }, MEMORY_MS);
-  const sampling = setInterval(() => {
-    if (chunks >= STREAMS * CHUNKS_BEFORE) from ??= takeSample(chunks);
-    if (chunks >= STREAMS * (CHUNKS_BEFORE + MEASURED_CHUNKS)) to ??= takeSample(chunks);
-  }, SAMPLE_MS);
   await readAll(read, (count) => {
     chunks += count;
+    // By count and not by a timer, which a machine that is busy with other work lets fire when all is over.
+    if (from === undefined) {
+      if (chunks >= STREAMS * CHUNKS_BEFORE) from = takeSample(chunks);
+    } else if (to === undefined && chunks >= STREAMS * (CHUNKS_BEFORE + MEASURED_CHUNKS)) {
+      to = takeSample(chunks);
+    }
   });
-  clearInterval(sampling);
   clearInterval(weighing);
   if (from === undefined || to === undefined || chunks < STREAMS * CHUNKS) {
     throw new Error(`${name} has read ${Math.floor(chunks)} chunks of ${STREAMS * CHUNKS}.`);

@@ -66,9 +66,7 @@ export function dispatchRequest(
     onResponseStart(own, status, headers) {
       if (status >= 200) resolve({ status, headers, body: tap.open(own) });
     },
-    onResponseData(_own, bytes) {
-      tap.data(bytes);
-    },
+    onResponseData: tap.data,
     onResponseEnd() {
       signal.removeEventListener("abort", abort);
       tap.end();
@@ -84,7 +82,7 @@ export function dispatchRequest(
 
 interface Tap {
   open(controller: Dispatcher.DispatchController): AnswerBody;
-  data(bytes: Buffer): void;
+  data(controller: Dispatcher.DispatchController, bytes: Buffer): void;
   end(): void;
   fail(error: unknown): void;
 }
@@ -126,7 +124,7 @@ function createTap(): Tap {
   }
 
   return {
-    data(bytes) {
+    data(_controller, bytes) {
       if (listener === undefined) early.push(bytes);
       else listener.onData(bytes);
     },

@@ -11,40 +11,40 @@ import { createStreamDecoder, type StreamDecoder } from "./stream-decoder.ts";
  */
 export function createAnswerDecoder(limits: GatewayLimits, safe: SafeText): StreamDecoder {
   const events = createStreamDecoder(limits, safe);
-  let isEvents = false;
+  const decoder: StreamDecoder = { ...events, feed: begin, end: finish };
   /** All of an answer that is no stream. */
   let whole = "";
-  let failure: GatewayError | undefined;
 
   function begin(text: string): ChatCompletionChunk[] {
     whole = whole === "" ? text.trimStart() : whole + text;
     if (whole === "") return [];
-    isEvents = !/^[{[<]/.test(whole);
-    if (isEvents) return events.feed(whole);
+    if (!/^[{[<]/.test(whole)) {
+      // From here on nothing stands between the text and its decoder: this is where the thousands of chunks go.
+      decoder.feed = events.feed;
+      decoder.end = events.end;
+      return events.feed(whole);
+    }
     if (whole.length > limits.maxBodyBytes) {
-      const sentence = `The gateway's answer is larger than ${limits.maxBodyBytes} characters.`;
-      failure = new GatewayError("malformed", sentence);
+      fail(new GatewayError("malformed", `The gateway's answer is larger than ${limits.maxBodyBytes} characters.`));
     }
     return [];
   }
 
   function finish(): ChatCompletionChunk[] {
-    if (whole === "" || failure !== undefined) return [];
+    if (whole === "" || decoder.failure() !== undefined) return [];
     try {
       const chunks = toChunks(parseCompletion(whole, safe));
       for (const chunk of chunks) events.count(chunk);
       return chunks;
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
-      failure = error;
+      fail(error);
       return [];
     }
   }
 
-  return {
-    ...events,
-    feed: (text) => (isEvents ? events.feed(text) : begin(text)),
-    end: () => (isEvents ? events.end() : finish()),
-    failure: () => failure ?? events.failure(),
-  };
+  function fail(error: GatewayError): void {
+    decoder.failure = () => error;
+  }
+  return decoder;
 }

@@ -1,11 +1,11 @@
 import { createAnswerReport } from "./answer-report.ts";
 import { ask, type CallDeps, type Notify } from "./call.ts";
+import { createChunkStream } from "./chunk-stream.ts";
 import type { ChatCompletion, ChatCompletionChunk, ChatRequest } from "./chunks.ts";
 import { parseCompletion } from "./completion.ts";
-import { type AnswerReader, createAnswerReader } from "./stream.ts";
+import { createStreamedAnswer } from "./streamed-answer.ts";
 import type { GatewayCall } from "./transport.ts";
 import { toChatJson } from "./validate.ts";
-import { createWatch } from "./watch.ts";
 
 type StreamChat = (
   request: ChatRequest,
@@ -15,40 +15,29 @@ type StreamChat = (
 
 type CompleteChat = (request: ChatRequest, signal: AbortSignal, notify: Notify) => Promise<ChatCompletion>;
 
-export function createStreamChat({ transport, retry, limits, safe, log }: CallDeps): StreamChat {
-  return async function* streamChat(request, signal, notify) {
-    const call = toCall(request, true);
-    const attempts = retry(request.model, notify);
-    for (;;) {
-      await attempts.begin(signal);
-      const watch = createWatch(signal, attempts.remainingMs());
-      const report = createAnswerReport(log, request.model, safe);
-      let reader: AnswerReader | undefined;
-      let failure: unknown;
-      try {
-        watch.expect(limits.firstTokenMs);
-        reader = createAnswerReader(await transport.send(call, watch), watch, { limits, safe });
-        // One promise per read and not per chunk: many chunks come in one piece.
-        for (let batch = await reader.read(); batch !== undefined; batch = await reader.read()) {
-          report.chunk();
-          for (const chunk of batch) {
-            if (signal.aborted) throw signal.reason;
-            yield chunk;
-          }
-        }
-        signal.throwIfAborted();
-        report.complete(reader.tally);
-        return;
-      } catch (error) {
-        failure = error;
-      } finally {
-        reader?.leave();
-        watch.end();
-      }
-      if (reader !== undefined) report.broken(reader.tally, failure);
-      if (reader?.tally.answered === true) throw failure;
-      await attempts.recover(failure, signal);
+export function createStreamChat(deps: CallDeps): StreamChat {
+  return (request, signal, notify) => {
+    /** Aborts with the caller's signal, and when the consumer leaves. */
+    const ended = new AbortController();
+    const answer = createStreamedAnswer(deps, request.model, ended.signal);
+    const stream = createChunkStream({ begin: () => void begin(), resume: answer.resume, leave }, signal);
+
+    function leave(): void {
+      ended.abort(signal.reason);
     }
+
+    async function begin(): Promise<void> {
+      signal.addEventListener("abort", leave, { once: true });
+      try {
+        await answer.pour(toCall(request, true), deps.retry(request.model, notify), stream);
+        stream.end();
+      } catch (error) {
+        stream.end({ error });
+      } finally {
+        signal.removeEventListener("abort", leave);
+      }
+    }
+    return stream.chunks;
   };
 }
 

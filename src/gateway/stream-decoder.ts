@@ -47,7 +47,7 @@ type DecoderLimits = Pick<GatewayLimits, "maxEventBytes" | "maxAnswerChars">;
 export function createStreamDecoder(limits: DecoderLimits, safe: SafeText): StreamDecoder {
   const tally = createTally();
   const readEvent = createReadEvent(tally, limits, safe);
-  let batch: ChatCompletionChunk[] = [];
+  let batch: ChatCompletionChunk[] | undefined;
   let done = false;
   let failure: GatewayError | undefined;
 
@@ -60,7 +60,8 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText): Stre
       if (done) return;
       const read = readEvent(event, data);
       if (read instanceof GatewayError) failure = read;
-      else if (read !== undefined) batch.push(read);
+      else if (read !== undefined && batch === undefined) batch = [read];
+      else if (read !== undefined) batch?.push(read);
     },
     onError({ type }) {
       if (type === "max-buffer-size-exceeded") failure ??= toGiantError(limits.maxEventBytes);
@@ -69,9 +70,12 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText): Stre
 
   function feed(text: string): ChatCompletionChunk[] {
     if (done || failure !== undefined) return [];
-    batch = [];
     parser.feed(text);
-    return batch;
+    const fed = batch ?? [];
+    // Kept no longer than it is filled: a list that ages with its stream makes V8 put all later ones among the
+    // old objects, where each keeps its chunks until the whole heap is collected.
+    batch = undefined;
+    return fed;
   }
 
   return {

@@ -1,6 +1,8 @@
 import { StringDecoder } from "node:string_decoder";
 import type { AnswerBody } from "./answer-body.ts";
 import { createAnswerDecoder } from "./answer-decoder.ts";
+import type { AnswerReport } from "./answer-report.ts";
+import type { ChunkStream } from "./chunk-stream.ts";
 import type { ChatCompletionChunk } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import { toConnectionError } from "./failures.ts";
@@ -13,10 +15,12 @@ import type { Watch } from "./watch.ts";
 export interface AnswerReader {
   readonly tally: Readonly<Tally>;
   /**
-   * Chunks that came together; undefined at the end of an answer that is whole. Throws a GatewayError after
-   * the last chunk of one that is not, and the signal's reason when `watch` ends. One call at a time.
+   * Resolves when the answer is whole and all its chunks are pushed. Rejects with a GatewayError when it ends
+   * before, and with the signal's reason when `watch` ends.
    */
-  read(): Promise<ChatCompletionChunk[] | undefined>;
+  read(): Promise<void>;
+  /** The consumer has read what was too much for it. */
+  resume(): void;
   /** Gives the connection back when the answer was whole, and closes it otherwise. */
   leave(): void;
 }
@@ -24,77 +28,72 @@ export interface AnswerReader {
 export interface AnswerReaderOptions {
   limits: GatewayLimits;
   safe: SafeText;
+  report: AnswerReport;
 }
 
-/** With this many chunks unread, the gateway is made to wait. */
-const MAX_UNREAD_CHUNKS = 1_000;
-
-/** Decodes as the bytes come, so that a chunk costs no promise of its own. */
+/** Decodes as the bytes come and pushes the chunks at once, so that a chunk costs no promise here. */
 export function createAnswerReader(
   body: AnswerBody,
   watch: Watch,
-  { limits, safe }: AnswerReaderOptions,
+  stream: ChunkStream,
+  { limits, safe, report }: AnswerReaderOptions,
 ): AnswerReader {
   const decoder = createAnswerDecoder(limits, safe);
   const { tally } = decoder;
   const utf8 = new StringDecoder("utf8");
-  let unread: ChatCompletionChunk[] = [];
+  const end = Promise.withResolvers<void>();
   let isOver = false;
+  let patienceMs = 0;
   let broken: unknown;
-  let reading: PromiseWithResolvers<ChatCompletionChunk[] | undefined> | undefined;
-
-  /** Gives a waiting reader what there is: chunks, the end, or what is wrong with it. */
-  function tell(): void {
-    if (reading === undefined) return;
-    const { resolve, reject } = reading;
-    reading = undefined;
-    watch.rest();
-    if (unread.length === 0) {
-      const gap = findGap(decoder, broken, watch.signal);
-      return gap === undefined ? resolve(undefined) : reject(gap.error);
-    }
-    const batch = unread;
-    unread = [];
-    resolve(batch);
-    // Last, because what waited comes before this returns.
-    if (batch.length > MAX_UNREAD_CHUNKS) body.resume();
-  }
 
   function settle(error?: unknown): void {
+    if (isOver) return;
     isOver = true;
-    broken ??= error;
-    tell();
+    broken = error;
+    const gap = findGap(decoder, broken, watch.signal);
+    if (gap === undefined) end.resolve();
+    else end.reject(gap.error);
   }
 
-  body.listen({
-    onData(bytes) {
-      if (isOver) return;
-      const events = tally.events;
-      const chunks = decoder.feed(utf8.write(bytes));
-      unread = unread.length === 0 ? chunks : unread.concat(chunks);
-      if (unread.length > MAX_UNREAD_CHUNKS) body.pause();
-      if (decoder.isDone() || decoder.failure() !== undefined) settle();
-      else if (chunks.length > 0) tell();
-      // Only data events are a sign of life: comments are not.
-      else if (reading !== undefined && tally.events > events) watch.expect(readPatience(tally, limits));
-    },
-    onEnd() {
-      if (!isOver) unread = unread.concat(decoder.end());
-      settle();
-    },
-    onError(error) {
-      if (!isOver) settle(error);
-    },
-  });
+  /** The gateway's silence counts from the last event, or from when the consumer began to wait for the next. */
+  function expect(ms: number): void {
+    patienceMs = ms;
+    watch.expect(ms, stream.readWaitingMs);
+  }
+
+  function hand(chunks: readonly ChatCompletionChunk[]): void {
+    report.chunk();
+    if (!stream.push(chunks)) body.pause();
+  }
+
+  function onData(bytes: Buffer): void {
+    if (isOver) return;
+    const { events } = tally;
+    const chunks = decoder.feed(utf8.write(bytes));
+    if (chunks.length > 0) hand(chunks);
+    if (decoder.isDone() || decoder.failure() !== undefined) return settle();
+    const ms = readPatience(tally, limits);
+    // Only data events are a sign of life, comments are not. After a chunk it is the consumer who is to move.
+    if (ms !== patienceMs || (chunks.length === 0 && tally.events > events)) expect(ms);
+  }
 
   return {
     tally,
     read() {
-      reading = Promise.withResolvers();
-      const { promise } = reading;
-      if (unread.length > 0 || isOver) tell();
-      else watch.expect(readPatience(tally, limits));
-      return promise;
+      expect(readPatience(tally, limits));
+      body.listen({
+        onData,
+        onEnd() {
+          const chunks = isOver ? [] : decoder.end();
+          if (chunks.length > 0) hand(chunks);
+          settle();
+        },
+        onError: settle,
+      });
+      return end.promise;
+    },
+    resume() {
+      if (!isOver) body.resume();
     },
     leave() {
       if (isOver && broken === undefined && decoder.failure() === undefined) body.drain();

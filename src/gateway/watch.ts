@@ -6,26 +6,43 @@ import { GatewayError } from "./errors.ts";
  */
 export interface Watch {
   readonly signal: AbortSignal;
-  /** Something must come within `ms` from this moment. */
-  expect(ms: number): void;
-  /** Nothing is expected: a consumer that takes its time is not the gateway's silence. */
-  rest(): void;
+  /**
+   * Something must come within `ms` from this moment, or from the later one that `readSinceMs` gives when it is
+   * asked. While that gives undefined, nothing is expected: a consumer that takes its time is not the gateway's
+   * silence.
+   */
+  expect(ms: number, readSinceMs?: ReadSince): void;
   /** Must be called when the call is over. Aborts nothing. */
   end(): void;
 }
 
+/** A time of `performance.now()`. */
+export type ReadSince = () => number | undefined;
+
 export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
   const ended = new AbortController();
-  let silence: NodeJS.Timeout | undefined;
   let silenceMs = 0;
-  let expecting = false;
+  let expectedMs = 0;
+  let readSince: ReadSince | undefined;
+  /** Asks now and then. It is not wound up for every wait, of which a stream makes thousands. */
+  let look: NodeJS.Timeout | undefined;
+  let lookMs = Number.POSITIVE_INFINITY;
 
   function leave(): void {
     ended.abort(signal.reason);
   }
 
+  function lookAt(atMs: number, nowMs: number): void {
+    clearTimeout(look);
+    lookMs = atMs;
+    look = setTimeout(expire, Math.ceil(atMs - nowMs));
+  }
+
   function expire(): void {
-    if (!expecting) return;
+    const nowMs = performance.now();
+    const sinceMs = readSince === undefined ? expectedMs : (readSince() ?? nowMs);
+    const untilMs = Math.max(expectedMs, sinceMs) + silenceMs;
+    if (nowMs < untilMs) return lookAt(untilMs, nowMs);
     ended.abort(new GatewayError("stalled", `The gateway sent nothing for ${describeSeconds(silenceMs)}.`));
   }
 
@@ -37,23 +54,14 @@ export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
 
   return {
     signal: ended.signal,
-    expect(ms) {
-      expecting = true;
-      // One timer is wound up again and again: a stream makes thousands of waits.
-      if (silence !== undefined && ms === silenceMs) {
-        silence.refresh();
-        return;
-      }
-      clearTimeout(silence);
+    expect(ms, readSinceMs) {
+      expectedMs = performance.now();
       silenceMs = ms;
-      silence = setTimeout(expire, ms);
-    },
-    rest() {
-      expecting = false;
+      readSince = readSinceMs;
+      if (expectedMs + ms < lookMs) lookAt(expectedMs + ms, expectedMs);
     },
     end() {
-      expecting = false;
-      clearTimeout(silence);
+      clearTimeout(look);
       clearTimeout(total);
       signal.removeEventListener("abort", leave);
     },

@@ -172,6 +172,27 @@ describe("the log of an answer", () => {
   });
 });
 
+test("Leaving ends a read that waits, also one that waits for a next attempt, and is logged", async () => {
+  const { url, received } = await startFaultServer(hanging(words("Hello")));
+  const { log, lines } = recordingLog();
+  const answer = connect(url, { log }).streamChat(request, open);
+  await answer.next();
+  const waiting = answer.next();
+  await answer.return();
+  expect(await waiting).toEqual({ done: true, value: undefined });
+  await received[0]?.closed;
+  expect(lines).toMatchObject([{ kind: "left", chars: 5 }]);
+
+  const failing = await startFaultServer(json(500, {}));
+  const retries = connect(failing.url, { limits: { backoffMinMs: 1, backoffMaxMs: 1 } });
+  const { promise: retried, resolve: onRetry } = Promise.withResolvers<unknown>();
+  const again = retries.streamChat(request, open, { onRetry });
+  const first = again.next();
+  await retried;
+  await again.return();
+  expect(await first).toEqual({ done: true, value: undefined });
+});
+
 describe("a whole answer", () => {
   test("comes from a request without stream, and is logged without its text", async () => {
     const { url, received } = await startFaultServer(json(200, completion));

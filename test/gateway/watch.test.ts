@@ -41,23 +41,35 @@ describe("a watch", () => {
 
   test("does not count the time in which nothing is expected", async () => {
     const watch = createWatch(new AbortController().signal, 60);
-    watch.expect(20);
-    watch.rest();
+    watch.expect(20, () => undefined);
     // It is the whole that ends it, long after the silence would have.
     expect(await aborted(watch.signal)).toMatchObject({ kind: "interrupted" });
     watch.end();
   });
 
-  test("waits anew after a rest in which its time ran out", async () => {
+  test("counts from the moment in which something began to be expected", async () => {
     const watch = createWatch(new AbortController().signal, LONG_MS);
-    const rested = createWatch(new AbortController().signal, 40);
-    watch.expect(20);
-    watch.rest();
-    await aborted(rested.signal);
-    watch.expect(20);
-    expect(await aborted(watch.signal)).toMatchObject({ kind: "stalled" });
+    let waitingMs: number | undefined;
+    watch.expect(20, () => waitingMs);
+    const idle = createWatch(new AbortController().signal, 60);
+    await aborted(idle.signal);
+    waitingMs = performance.now();
+    await aborted(watch.signal);
+    expect(performance.now() - waitingMs).toBeGreaterThanOrEqual(20);
+    expect(watch.signal.reason).toMatchObject({ kind: "stalled" });
     watch.end();
-    rested.end();
+    idle.end();
+  });
+
+  test("takes a shorter wait before the longer one is over, and forgets it for a longer one", async () => {
+    const watch = createWatch(new AbortController().signal, LONG_MS);
+    watch.expect(LONG_MS);
+    watch.expect(10);
+    watch.expect(60);
+    const startMs = performance.now();
+    expect(await aborted(watch.signal)).toMatchObject({ message: expect.stringContaining("60 ms") });
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(59);
+    watch.end();
   });
 
   test("aborts nothing once it has ended", async () => {
