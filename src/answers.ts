@@ -85,8 +85,8 @@ export function createAnswers(deps: AnswersDeps): Answers {
       // Pressed twice: the answer is there, or is on its way.
       if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: batch };
       // What crashed on the way is no new beginning.
-      const attempts = record.phase === "final" ? 0 : record.attempts;
-      const turn = createRunningTurn({ ...record, phase: "posted", attempts }, []);
+      const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
+      const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, []);
       for (const other of batch) turn.notice(other);
       await whileRunning(turn, () => run(deps, turn, signal));
       return { done: [...batch, ...turn.taken()] };
@@ -173,6 +173,8 @@ async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): P
     if (record.messageIds.length === 0) return takeBack(deps, record);
     result = await attempt(record, messages, controller, signal);
     if (result === "forgotten") return removePosted(deps, record);
+    // Another question has another answer, whatever people have read of this one.
+    if (result === "superseded") record.seen = 0;
   } while (turn.mustGoOn(result));
 }
 

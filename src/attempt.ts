@@ -114,6 +114,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       if (record.posted.length > 0) record.phase = "posted";
       await deps.records.save(record);
     },
+    onSeen: () => void deps.records.save(record),
     onCall: (kind, error) => {
       metrics.platformCall(record.reply.platform, kind);
       if (error?.kind === "rate-limited") metrics.rateLimited("platform");

@@ -29,6 +29,8 @@ export interface DiscordConfig {
   /** Without the version and without a slash at the end. */
   apiUrl: string | undefined;
   threads: "auto" | "on" | "off";
+  /** The commands are registered for this server alone, where they can be used at once. */
+  guildId: string | undefined;
 }
 
 export interface LocalChatConfig {
@@ -116,7 +118,12 @@ function toConfig(values: Values, pageOn: boolean): Config {
     gateway: toGateway(values),
     slack: toSlack(values),
     discord: values.DISCORD_TOKEN
-      ? { token: values.DISCORD_TOKEN, apiUrl: values.DISCORD_API_URL, threads: values.DISCORD_THREADS }
+      ? {
+          token: values.DISCORD_TOKEN,
+          apiUrl: values.DISCORD_API_URL,
+          threads: values.DISCORD_THREADS,
+          guildId: values.DISCORD_GUILD_ID,
+        }
       : undefined,
     localChat: { enabled: pageOn, password: values.LOCAL_PASSWORD, allowedHosts: toAllowedHosts(values) },
     redisUrl: values.REDIS_URL,

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { PinoPretty as pretty } from "pino-pretty";
+import { createDiscordAdapter } from "../adapters/discord/index.ts";
 import { createLocalAdapter, EXAMPLES } from "../adapters/local/index.ts";
 import type { Adapter } from "./adapter.ts";
 import { describeConfig, secretsOf } from "./config/summary.ts";
@@ -19,10 +20,12 @@ import { startHttpServer } from "./http/server.ts";
 import { watchLauncher } from "./launcher.ts";
 import { createLogger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
+import { createDiscordBudget, createDiscordShared } from "./pacing/discord-budget.ts";
 import { createEvenPacer } from "./pacing/even.ts";
-import type { Pacer } from "./pacing/pacer.ts";
+import { createPacer, type Pacer } from "./pacing/pacer.ts";
 import { createScheduler } from "./pacing/scheduler.ts";
 import { startSandbox } from "./sandbox/server.ts";
+import { createEnding } from "./shutdown.ts";
 import { openDatabase } from "./store/database.ts";
 import { createStores } from "./store/keyv.ts";
 import { createCurrentTime } from "./tools/current-time.ts";
@@ -35,17 +38,13 @@ const LOCAL_GAP_SECONDS = 0.12;
 
 /** `sysexits.h`: something was found in an unconfigured or misconfigured state. */
 const EX_CONFIG = 78;
-/** Signals closer together than this are one. */
-const SAME_SIGNAL_MS = 1_000;
-/** Longest that the end may take beyond the grace period. */
-const CLOSE_MS = 20_000;
 
 interface Service {
   url: string;
   close(): Promise<void>;
 }
 
-async function start(config: Config, log: Logger): Promise<Service> {
+async function start(config: Config, log: Logger, onFatal: (reason: string) => void): Promise<Service> {
   const { limits, localChat, botName } = config;
   let isClosing = false;
   const database = openDatabase(join(config.dataDir, "palaver.sqlite"));
@@ -59,7 +58,7 @@ async function start(config: Config, log: Logger): Promise<Service> {
     log,
   });
   const metrics = createMetrics();
-  const scheduler = createScheduler({ pacerFor, now: () => performance.now() / 1_000 });
+  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
   const secret = await readOrCreateSecret(stores.open("identity"));
 
   const adapters = new Map<string, Adapter>();
@@ -86,6 +85,22 @@ async function start(config: Config, log: Logger): Promise<Service> {
   const examples = sandbox === undefined ? EXAMPLES : [...EXAMPLES, FAILURE_EXAMPLE];
   const local = createLocalAdapter({ ...localChat, database, botName, log, commands, examples });
   if (localChat.enabled) adapters.set(local.platform, local);
+  if (config.discord !== undefined) {
+    const { token, threads, apiUrl, guildId } = config.discord;
+    const discord = createDiscordAdapter({
+      token,
+      threads,
+      ...(apiUrl !== undefined && { apiUrl }),
+      ...(guildId !== undefined && { guildId }),
+      commands,
+      listModels: engine.listModels,
+      directs: toDirects(stores.open("discord")),
+      log,
+      now: Date.now,
+      onFatal,
+    });
+    adapters.set(discord.platform, discord);
+  }
 
   const server = await startHttpServer({
     host: config.host,
@@ -122,9 +137,21 @@ async function start(config: Config, log: Logger): Promise<Service> {
   };
 }
 
-/** The local page sets no limit of its own. */
-function pacerFor(): Pacer {
-  return createEvenPacer({ gap: LOCAL_GAP_SECONDS });
+/** The pace of each rate-limit budget. The local page sets no limit of its own. */
+function createPacers(): (budgetKey: string) => Pacer {
+  const discord = createDiscordShared();
+  return (budgetKey) =>
+    budgetKey.startsWith("discord")
+      ? createPacer(createDiscordBudget(discord))
+      : createEvenPacer({ gap: LOCAL_GAP_SECONDS });
+}
+
+/** Where the Discord adapter keeps the direct conversations it knows. */
+function toDirects(keyv: Keyv) {
+  return {
+    read: async () => (await keyv.get<string[]>("directs")) ?? [],
+    write: async (ids: readonly string[]) => void (await keyv.set("directs", ids)),
+  };
 }
 
 function toReadBefore(history: History): ReadBefore {
@@ -170,10 +197,13 @@ async function main(): Promise<void> {
   });
   for (const line of describeConfig(config)) log.info(line);
 
-  const starting = start(config, log);
+  const starting = start(config, log, (reason) => {
+    log.fatal(reason);
+    end("A platform takes this bot no more", 1);
+  });
   const end = createEnding(starting, config.limits.shutdownGraceMs, log);
-  process.on("SIGTERM", end);
-  process.on("SIGINT", end);
+  process.on("SIGTERM", (signal) => end(signal));
+  process.on("SIGINT", (signal) => end(signal));
   // npm that is killed leaves what it started behind, which would hold the port and the data against the next start.
   if (process.env["npm_lifecycle_event"] !== undefined) watchLauncher(() => end("The launcher is gone"));
   try {
@@ -183,27 +213,6 @@ async function main(): Promise<void> {
     log.fatal({ err: error }, error instanceof Error ? error.message : "the start failed");
     process.exit(1);
   }
-}
-
-/** What ends the service: in order when it is called first, also while it is just starting, and at once later. */
-function createEnding(starting: Promise<Service>, graceMs: number, log: Logger): (why: string) => void {
-  let askedAt: number | undefined;
-  const end = async (why: string) => {
-    if (askedAt !== undefined) {
-      // Ctrl-C at a terminal reaches this process twice: from the terminal, and passed on by npm.
-      if (performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(1);
-      return;
-    }
-    askedAt = performance.now();
-    log.info(`${why}: finishing what runs, at most ${graceMs / 1_000} s; a signal more ends it at once`);
-    setTimeout(() => {
-      log.error("the service did not end in time and is cut; open work is taken up again at the next start");
-      process.exit(1);
-    }, graceMs + CLOSE_MS);
-    await (await starting).close();
-    process.exit(0);
-  };
-  return (why) => void end(why);
 }
 
 await main();

@@ -5,7 +5,7 @@ import { type TurnRecord, toNonce } from "./turn-record.ts";
 export interface ReplyMessagesOptions {
   sink: ReplySink;
   /** Changes with what is on the platform. */
-  record: Pick<TurnRecord, "id" | "posted" | "removed" | "isPosting">;
+  record: Pick<TurnRecord, "id" | "posted" | "removed" | "isPosting" | "seen">;
   /** An earlier run may have posted more than the record says. */
   isResumed: boolean;
   /** Called when the record has changed, before anything else is written. */

@@ -7,6 +7,8 @@ import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./r
 export interface ReplyViewOptions extends ReplyMessagesOptions {
   /** Stands in the place of a text that the platform does not take. */
   refusal: Closing;
+  /** Called when people are about to see more of the text. */
+  onSeen(): void;
   /** Told of every call the platform answered, refused or not. */
   onCall(kind: Change["type"], error: SinkError | undefined): void;
   /** Told once when the platform will not take this reply any more, whatever is tried. */
@@ -25,6 +27,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   const { sink, record, refusal } = options;
   const reply = createReplyDrafts(record.id, sink.limits, refusal);
   const messages = createReplyMessages(options);
+  /** An answer that is written again after a crash does not take back what people have read. */
+  const heldUntil = options.isResumed ? record.seen : 0;
   let refused = false;
   let inFlight: Promise<unknown> = Promise.resolve();
 
@@ -43,12 +47,19 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   }
 
   async function write(): Promise<Written> {
+    const { length } = reply.text;
     let drafts = reply.render();
-    const change = refused ? undefined : messages.nextChange(drafts, reply.file(), reply.isOver);
+    const isHeld = !reply.isOver && length < heldUntil;
+    const change = refused || isHeld ? undefined : messages.nextChange(drafts, reply.file(), reply.isOver);
     if (change === undefined) return { answer: { ok: true }, behind: false };
     const kind = isPost(change) ? "post" : "edit";
     const wasPosting = record.isPosting;
     let receipt: Receipt = {};
+    // Before the call: whether it was carried out may not be known any more when the process dies in it.
+    if (length > record.seen) {
+      record.seen = length;
+      options.onSeen();
+    }
     try {
       receipt = await messages.apply(change);
       options.onCall(change.type, undefined);

@@ -27,6 +27,8 @@ export interface TurnRecord {
   phase: "received" | "posted" | "final";
   /** How often the turn was begun without reaching its end. */
   attempts: number;
+  /** How much of the model's text people may have seen, in UTF-16 units: what is taken up again shows no less. */
+  seen: number;
   /** Whether its end, once it is there, offers to ask again. */
   canRetry: boolean;
   /** Whether its end offers to go on where it was cut off. */
@@ -117,6 +119,7 @@ export function newRecord(events: readonly InboundEvent[], messages: readonly Me
     isPosting: false,
     phase: "received",
     attempts: 0,
+    seen: 0,
     canRetry: false,
     canContinue: false,
   };

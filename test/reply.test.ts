@@ -1,3 +1,4 @@
+import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Draft } from "../src/adapter.ts";
 import { SinkError } from "../src/errors.ts";
@@ -39,10 +40,11 @@ function setUp({ maxLength = 2_000, maxMessages, posted = [], closing = { note: 
   const options: ReplyOptions = {
     sink: platform.sink,
     scheduler,
-    record: { id: "turn", posted, removed: 0, isPosting: false },
+    record: { id: "turn", posted, removed: 0, isPosting: false, seen: 0 },
     isResumed: false,
     refusal: { note: "_Not taken._", buttons: [] },
     onRecord: async () => void saved.push([...posted]),
+    onSeen: () => {},
     onCall: () => {},
     onRefused: (kind) => void refusals.push(kind),
     onVisible: () => {},
@@ -158,7 +160,7 @@ describe("writeReply", () => {
   });
 
   test("posts anew what was taken back before, and finds no message that is gone", async () => {
-    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false };
+    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, texts } = setUp({ maxLength: 200 });
     const long = "word ".repeat(60).trim();
     for (const text of [long, "Short.", long]) await writeReply(events(text), { ...options, record });
@@ -166,7 +168,7 @@ describe("writeReply", () => {
   });
 
   test("leaves no message that a post made unseen and that is not needed in the end", async () => {
-    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false };
+    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, setTrouble, channel } = setUp({ maxLength: 200, closing: null });
     setTrouble((call) =>
       call === "post" && channel.length === 1 ? { kind: "unavailable", written: true } : undefined,
@@ -182,7 +184,7 @@ describe("writeReply", () => {
   });
 
   test("goes on when a message of an earlier run is gone that is not the first", async () => {
-    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false };
+    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, texts, channel, refusals } = setUp({ maxLength: 200 });
     const long = "word ".repeat(60).trim();
     await writeReply(events(long), { ...options, record });
@@ -272,6 +274,37 @@ describe("writeReply", () => {
     rest.resolve();
     await writing;
     expect(channel[0]?.draft.markdown).toBe("ok \ud83d\ude00");
+  });
+
+  test("taken up again after a crash, shows no less than people have read, and everything in the end", async () => {
+    const { options, sink, channel, until } = setUp();
+    const { posted } = options.record;
+    const draft = { markdown: "one two three", buttons: [], streaming: true };
+    posted.push((await sink.post(draft, "turn:0", AbortSignal.timeout(1_000))).id);
+    const [more, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const states: Array<string | undefined> = [];
+    const watched = {
+      ...sink,
+      edit: async (...call: Parameters<typeof sink.edit>) => {
+        states.push(call[1].markdown);
+        return sink.edit(...call);
+      },
+    };
+    const record = { ...options.record, posted, seen: "one two three".length };
+    const writing = writeReply(events("one ", more.promise, "two three four", rest.promise, " five"), {
+      ...options,
+      record,
+      sink: watched,
+      isResumed: true,
+    });
+    await soon();
+    expect(channel[0]?.draft.markdown).toBe("one two three");
+    more.resolve();
+    await until(() => channel[0]?.draft.markdown === "one two three four");
+    rest.resolve();
+    await writing;
+    expect(states[0]).toBe("one two three four");
+    expect(channel[0]?.draft.markdown).toBe("one two three four five");
   });
 
   test("shows the head of an endless answer and hands over the whole as a file, once", async () => {

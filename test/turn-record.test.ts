@@ -24,6 +24,7 @@ function record(id: string, author = ada): TurnRecord {
     isPosting: false,
     phase: "received",
     attempts: 0,
+    seen: 0,
     canRetry: false,
     canContinue: false,
   };

@@ -45,8 +45,8 @@ function describeGateway({ gateway }: Config): string {
 
 function describePictures({ gateway }: Config): string {
   return gateway.imageModel === undefined
-    ? "Pictures: off (set IMAGE_MODEL to switch them on)"
-    : `Pictures: on, model ${gateway.imageModel}`;
+    ? "Pictures: off"
+    : `Pictures: model ${gateway.imageModel} is set, but this version does not draw yet`;
 }
 
 function describeSlack({ slack }: Config): string {
@@ -56,7 +56,7 @@ function describeSlack({ slack }: Config): string {
 
 function describeDiscord({ discord }: Config): string {
   if (discord === undefined) return "Discord: off (set DISCORD_TOKEN to switch it on)";
-  return "Discord: configured, but this version has no adapter for it yet, so nothing happens there";
+  return `Discord: on, threads ${discord.threads}`;
 }
 
 function describePage({ localChat, slack, discord }: Config): string {

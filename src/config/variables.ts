@@ -50,6 +50,10 @@ export const variables = {
     .transform((url) => url.replace(/\/v\d+$/, ""))
     .optional(),
   DISCORD_THREADS: choice("auto", "on", "off").default("auto"),
+  DISCORD_GUILD_ID: z
+    .string()
+    .regex(/^\d{17,20}$/, "must be a server's id: 17 to 20 digits")
+    .optional(),
   REDIS_URL: z
     .string()
     .refine(
