@@ -18,7 +18,7 @@ describe("describeConfig", () => {
   test("says what is off and what switches it on", () => {
     expect(describeConfig(readConfig({}))).toEqual([
       "Gateway: the embedded sandbox, model sandbox-chat (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real one)",
-      "Pictures: on, model sandbox-image",
+      "Pictures: model sandbox-image is set, but this version does not draw yet",
       "Slack: off (set SLACK_BOT_TOKEN and SLACK_APP_TOKEN to switch it on)",
       "Discord: off (set DISCORD_TOKEN to switch it on)",
       "Local page: on",
@@ -30,9 +30,9 @@ describe("describeConfig", () => {
     const lines = describeConfig(readConfig(FULL));
     expect(lines).toEqual([
       "Gateway: https://gateway.example, model large",
-      "Pictures: off (set IMAGE_MODEL to switch them on)",
+      "Pictures: off",
       "Slack: configured, but this version has no adapter for it yet, so nothing happens there",
-      "Discord: configured, but this version has no adapter for it yet, so nothing happens there",
+      "Discord: on, threads auto",
       "Local page: on, with a password",
       "Storage: histories in Redis, accepted messages in SQLite in ./data",
     ]);
