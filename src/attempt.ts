@@ -162,7 +162,9 @@ async function keep({ deps, record, context }: Run, ending: Ending): Promise<voi
   const { id, conversationId, author, reply, posted } = record;
   const askedBy = { platform: reply.platform, id: author.id };
   const messages = context.messages.slice(context.count);
-  const entry = { id, at: Date.now(), askedBy, messages, partial: ending.outcome !== "complete" };
+  const isRefused = messages.length === 0 && (ending.outcome === "filtered" || !ending.retry);
+  const partial = ending.outcome !== "complete";
+  const entry = { id, at: Date.now(), askedBy, messages, partial, ...(isRefused && { isRefused }) };
   await persist(
     () => history.append(conversationId, entry, posted),
     (error) => log.error({ err: error, turnId: id }, "an answer could not be stored in the history"),

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Adapter, MessageEvent } from "./adapter.ts";
-import { fitWindow, toMessages } from "./conversation.ts";
+import { fitWindow, toMessages, withoutRefused } from "./conversation.ts";
 import type { ChatMessage, ContentPart } from "./gateway/chunks.ts";
 import type { History, HistoryEntry } from "./history.ts";
 import { loadContentParts } from "./media/content-parts.ts";
@@ -62,7 +62,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
   return async (record, messages, systemPrompt, signal) => {
     const { entries, hasOlder, notices } = await readEntries(record, messages);
     signal.throwIfAborted();
-    const { kept, dropped } = fitWindow(entries, { maxEntries, maxTokens });
+    const { kept, dropped } = fitWindow(withoutRefused(entries), { maxEntries, maxTokens });
     const parts = new Map<string, ContentPart[]>();
     const withFiles = kept.filter(({ attachments }) => (attachments?.length ?? 0) > 0).slice(-MESSAGES_WITH_FILES);
     for (const entry of withFiles) {

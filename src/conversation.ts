@@ -13,6 +13,16 @@ export interface WindowLimits {
   maxTokens: number;
 }
 
+/** Leaves out what the gateway refused: each refused answer with the messages right before it, which it was to answer. */
+export function withoutRefused(entries: readonly HistoryEntry[]): HistoryEntry[] {
+  const kept: HistoryEntry[] = [];
+  for (const entry of entries) {
+    if (entry.isRefused !== true) kept.push(entry);
+    else while (kept.at(-1)?.author !== undefined) kept.pop();
+  }
+  return kept;
+}
+
 /**
  * Chooses what the model sees: the newest entries inside both limits, oldest dropped first, each whole or not at all.
  * The newest message of a person is always kept; when it alone exceeds the budget, its text is cut in the middle,

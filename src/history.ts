@@ -28,6 +28,8 @@ export interface HistoryEntry {
   attachments?: AttachmentRef[];
   /** The text broke off; what was shown is stored. */
   partial?: boolean;
+  /** The gateway would not answer: with the question in front of it, it would refuse everything that follows too. */
+  isRefused?: boolean;
 }
 
 /**

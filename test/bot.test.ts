@@ -116,6 +116,36 @@ describe("an ending", () => {
   });
 });
 
+describe("a question that the gateway refuses", () => {
+  test("is not in front of the model again, and Retry asks it all the same", async () => {
+    const refusal = new GatewayError("rejected", "no", { status: 400, code: "content_filter" });
+    const { accept, idle, requests } = startEngine({ scripts: [["Hello."], [refusal], ["Fine."], ["After all."]] });
+    const question = message("something forbidden");
+    for (const event of [message("Good morning"), question, message("something harmless")]) {
+      await accept(event);
+      await idle();
+    }
+    expect(requests[2]?.messages.map(({ content }) => content)).toEqual([
+      "Be kind.",
+      "Good morning",
+      "Hello.",
+      "something harmless",
+    ]);
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(requests[3]?.messages.at(-1)?.content).toBe("something forbidden");
+  });
+
+  test("stays when the gateway only could not be reached", async () => {
+    const { accept, idle, requests } = startEngine({ scripts: [[new GatewayError("unreachable", "no")], ["Fine."]] });
+    await accept(message("What is the tide?"));
+    await idle();
+    await accept(message("Well?"));
+    await idle();
+    expect(requests[1]?.messages.at(-1)?.content).toBe("What is the tide?\n\nWell?");
+  });
+});
+
 describe("a button", () => {
   test("stops the answer, closes the stream, and keeps what was said", async () => {
     const { accept, idle, channel, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });

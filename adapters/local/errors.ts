@@ -8,3 +8,10 @@ export class RequestError extends Error {
     this.status = status;
   }
 }
+
+/** The process is just ending or beginning: the same request will be taken by the next one. */
+export class AwayError extends RequestError {
+  constructor() {
+    super(503, "Palaver is not taking messages just now. Try again in a moment.");
+  }
+}

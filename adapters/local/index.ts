@@ -6,7 +6,7 @@ import type { Accept, Adapter } from "../../src/adapter.ts";
 import { checkHost, checkOrigin, checkPassword, hardenHeaders } from "./access.ts";
 import { createAssets } from "./assets.ts";
 import { createDirectory } from "./directory.ts";
-import { RequestError } from "./errors.ts";
+import { AwayError, RequestError } from "./errors.ts";
 import { createFeed } from "./feed.ts";
 import { createFiles, MAX_FILE_BYTES, MAX_FILES, openFile } from "./files.ts";
 import { createForget } from "./forget.ts";
@@ -70,8 +70,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const stores = { tables, directory, messages, files, outbox, feed, now: Date.now };
   const intake = createIntake({ ...stores, botName, commands, changed: feed.changed, accept: () => accept });
   const checkOpen = () => {
-    if (accept === undefined)
-      throw new RequestError(503, "Palaver is not taking messages just now. Try again in a moment.");
+    if (accept === undefined) throw new AwayError();
   };
   const routes = createRoutes({ ...stores, intake, botName, checkOpen });
 
@@ -121,6 +120,7 @@ function createApp({ allowedHosts, password, log }: LocalAdapterOptions, routes:
   app.onError((error, c) => {
     if (error instanceof RequestError) {
       if (error.status === 503) log.warn({ err: error }, "A request of the local page could not be taken.");
+      if (error instanceof AwayError) c.header("Retry-After", "2");
       return c.json({ error: error.message }, error.status);
     }
     if (error instanceof HTTPException) return error.getResponse();

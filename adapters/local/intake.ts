@@ -1,7 +1,7 @@
 import type { Accept, Author, InboundEvent } from "../../src/adapter.ts";
 import { readCommand } from "./commands.ts";
 import type { Directory } from "./directory.ts";
-import { RequestError } from "./errors.ts";
+import { AwayError, RequestError } from "./errors.ts";
 import type { Files } from "./files.ts";
 import {
   type Deed,
@@ -147,8 +147,7 @@ async function offer(deps: IntakeDeps, event: InboundEvent, change: Change): Pro
 async function deliver(deps: IntakeDeps, key: string): Promise<void> {
   if (!deps.outbox.has(key)) return;
   const accept = deps.accept();
-  if (accept === undefined)
-    throw new RequestError(503, "Palaver is not taking messages just now. Try again in a moment.");
+  if (accept === undefined) throw new AwayError();
   try {
     await deps.outbox.deliver(key, accept, ACCEPT_MS);
   } catch (cause) {

@@ -63,6 +63,7 @@ const storedEntrySchema = z.object({
     messages: z.array(messageSchema),
     attachments: z.array(z.object({ ...person.shape, name: z.string(), sizeBytes: z.number() })).optional(),
     partial: z.boolean().optional(),
+    isRefused: z.boolean().optional(),
   }),
 });
 

@@ -60,7 +60,8 @@ export function createActions(store: Store, sending: Sending): Actions {
         return change(() => void state.writing.set(placeKey(place), { text, uploads, isWaiting: true }));
       }
       if (text.trim() === "" && files.length === 0) return;
-      sending.send(place, text.trim(), files);
+      // A blank in front keeps a slash from being read as a command.
+      sending.send(place, text.trimEnd(), files);
       change(() => void state.writing.delete(placeKey(place)));
     },
     sendText: (place, text) => sending.send(place, text, []),

@@ -28,6 +28,8 @@ export async function postJson(path: string, body: object): Promise<unknown> {
     signal: AbortSignal.timeout(REQUEST_MS),
   });
   const answer: unknown = await response.json().catch(() => ({}));
+  // A server that is just ending or beginning is as good as none: what is to be sent waits for the next one.
+  if (response.headers.has("retry-after")) throw new Error(readProblem(answer, response.status));
   if (!response.ok) throw new RefusedError(readProblem(answer, response.status));
   return answer;
 }

@@ -5,7 +5,7 @@ import type { Hello, Progress, Row } from "./wire.ts";
 const SILENCE_MS = 40_000;
 const RETRY_MS = [300, 1000, 2000, 4000, 8000];
 /** A browser allows six connections to one server: hidden tabs give theirs back. */
-const HIDDEN_MS = 60_000;
+const HIDDEN_MS = 5_000;
 
 /**
  * Keeps the page in step with the server. After a break it goes on from the last change it has, so it misses
