@@ -1,0 +1,54 @@
+import type { ResponseLike } from "discord.js";
+import type { Receipt } from "../../../src/adapter.ts";
+import { ApiError } from "./error.ts";
+
+const JSON_TYPE = /\bapplication\/json\b/i;
+const MAX_WORDS = 200;
+
+/** What Discord answered to a call that it carried out. */
+export interface Answer extends Receipt {
+  data: unknown;
+}
+
+/** Reads an answer to its end. Throws an `ApiError` for anything but success. */
+export async function readAnswer(method: string, response: ResponseLike): Promise<Answer> {
+  const data = readJson(response, await response.text());
+  if (!response.ok) throw toApiError(method, response, data);
+  return { data, ...readReceipt(response.headers) };
+}
+
+function readJson({ headers }: ResponseLike, text: string): unknown {
+  if (!JSON_TYPE.test(headers.get("content-type") ?? "")) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function readReceipt(headers: ResponseLike["headers"]): Receipt {
+  const read = (name: string) => Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN);
+  const budget = { limit: read("limit"), remaining: read("remaining"), resetAfterMs: read("reset-after") * 1_000 };
+  return Object.values(budget).every(Number.isFinite) ? { budget } : {};
+}
+
+function toApiError(method: string, { status, headers }: ResponseLike, data: unknown): ApiError {
+  const body = (typeof data === "object" && data !== null ? data : {}) as Record<string, unknown>;
+  const code = typeof body["code"] === "number" ? body["code"] : 0;
+  const words = typeof body["message"] === "string" ? `: ${body["message"].slice(0, MAX_WORDS)}` : "";
+  const message = `Discord answered a ${method} with ${status}${code === 0 ? "" : ` (code ${code})`}${words}.`;
+  const isShared = headers.get("x-ratelimit-scope") === "shared";
+  return new ApiError(message, {
+    status,
+    code,
+    scope: headers.has("x-ratelimit-global") ? "global" : isShared ? "shared" : "own",
+    isForeign: data === undefined,
+    ...(status === 429 && { retryAfterMs: readRetryAfter(body, headers) }),
+  });
+}
+
+/** The body says it to the millisecond, the header in whole seconds. */
+function readRetryAfter(body: Record<string, unknown>, headers: ResponseLike["headers"]): number {
+  const seconds = Number(body["retry_after"] ?? headers.get("retry-after") ?? 1);
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds * 1_000) : 1_000;
+}

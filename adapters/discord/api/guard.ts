@@ -1,0 +1,60 @@
+import { ApiError } from "./error.ts";
+
+/** Discord shuts out an address after 10,000 refused calls in ten minutes. */
+const WINDOW_MS = 10 * 60_000;
+const MAX_REFUSED = 5_000;
+/** After a refusal for lack of permission the same is not tried again at once. */
+const FORBIDDEN_MS = 30_000;
+const BLOCK_MS = 60_000;
+const MAX_REMEMBERED = 1_000;
+const FORBIDDEN_CODES = new Set([50001, 50013, 50007, 50278]);
+/** Cloudflare's own refusal. */
+const SHUT_OUT = 40333;
+
+/** Keeps the bot from being shut out: calls that would be refused anyway are not made. */
+export interface Guard {
+  /** Throws an `ApiError` instead of a call that may not be made at the moment. */
+  check(what: string): void;
+  /** Takes note of what Discord answered. */
+  note(what: string, error: ApiError): void;
+}
+
+export function createGuard(now: () => number): Guard {
+  let refused: number[] = [];
+  let blockedUntil = 0;
+  const forbidden = new Map<string, { until: number; error: ApiError }>();
+
+  function block(untilMs: number): void {
+    blockedUntil = Math.max(blockedUntil, untilMs);
+  }
+
+  function count(): void {
+    refused = refused.filter((at) => at > now() - WINDOW_MS);
+    refused.push(now());
+    if (refused.length >= MAX_REFUSED) block((refused[0] ?? now()) + WINDOW_MS);
+  }
+
+  return {
+    check(what) {
+      const waitMs = blockedUntil - now();
+      if (waitMs > 0) {
+        const message = "No call is made to Discord for a while, because it refused too many.";
+        throw new ApiError(message, { status: 429, code: 0, retryAfterMs: waitMs });
+      }
+      const known = forbidden.get(what);
+      if (known === undefined) return;
+      if (known.until > now()) throw known.error;
+      forbidden.delete(what);
+    },
+    note(what, error) {
+      const { status, code, retryAfterMs = 0, scope, isForeign } = error;
+      if (status === 401 || status === 403 || (status === 429 && scope !== "shared")) count();
+      if (status === 429 && scope === "global") block(now() + retryAfterMs);
+      if (code === SHUT_OUT || (status === 429 && isForeign)) block(now() + Math.max(retryAfterMs, BLOCK_MS));
+      if (status !== 403 || !FORBIDDEN_CODES.has(code)) return;
+      const [oldest] = forbidden.keys();
+      if (forbidden.size >= MAX_REMEMBERED && oldest !== undefined) forbidden.delete(oldest);
+      forbidden.set(what, { until: now() + FORBIDDEN_MS, error });
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { type APIMessage, Routes } from "discord.js";
+import type { Posted, Receipt } from "../../src/adapter.ts";
+import type { Answer } from "./api/answer.ts";
+import { codeOf } from "./api/error.ts";
+import type { Api } from "./api.ts";
+import type { MessageBody } from "./drafts.ts";
+import { attach, type Upload } from "./files.ts";
+import { type MessagePlace, toMessageId, toNonce } from "./ids.ts";
+
+const NO_HISTORY = 160002;
+const ARCHIVED = 50083;
+
+export interface Post {
+  body: MessageBody;
+  files: readonly Upload[];
+  nonce: string;
+  /** The message it answers, where there is one in the same channel. */
+  replyToId?: string | undefined;
+}
+
+/** Writes with the bot's own token. */
+export interface ChannelWriter {
+  /** The same nonce never makes a second message: Discord then answers with the first. */
+  post(channelId: string, post: Post, signal: AbortSignal): Promise<Posted>;
+  edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
+  remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
+}
+
+export function createChannelWriter(api: Api): ChannelWriter {
+  /** Does it once more in a thread that was archived meanwhile: an edit, unlike a post, does not wake it. */
+  async function awake<T>(channelId: string, write: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (codeOf(error) !== ARCHIVED) throw error;
+      await api.call({ method: "PATCH", route: Routes.channel(channelId), body: { archived: false } }, signal);
+      return await write();
+    }
+  }
+
+  async function send(
+    channelId: string,
+    { body, files, nonce, replyToId }: Post,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const message_reference = { message_id: replyToId, fail_if_not_exists: false };
+    const base = {
+      ...body,
+      nonce: toNonce(nonce),
+      enforce_nonce: true,
+      ...(replyToId !== undefined && { message_reference }),
+    };
+    return api.call({ method: "POST", route: Routes.channelMessages(channelId), ...attach(base, files) }, signal);
+  }
+
+  return {
+    async post(channelId, post, signal) {
+      try {
+        return toPosted(await awake(channelId, () => send(channelId, post, signal), signal));
+      } catch (error) {
+        // Without the permission to read the history, an answer can still stand in the channel.
+        if (codeOf(error) !== NO_HISTORY || post.replyToId === undefined) throw error;
+        return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal));
+      }
+    },
+    async edit({ channelId, messageId }, body, signal) {
+      const route = Routes.channelMessage(channelId, messageId);
+      const edit = () => api.call({ method: "PATCH", route, body }, signal);
+      return toReceipt(await awake(channelId, edit, signal));
+    },
+    async remove({ channelId, messageId }, signal) {
+      const route = Routes.channelMessage(channelId, messageId);
+      await awake(channelId, () => api.call({ method: "DELETE", route }, signal), signal);
+    },
+  };
+}
+
+export function toPosted(answer: Answer): Posted {
+  const { id, channel_id } = answer.data as APIMessage;
+  return { id: toMessageId({ channelId: channel_id, messageId: id }), ...toReceipt(answer) };
+}
+
+export function toReceipt({ budget }: Answer): Receipt {
+  return budget === undefined ? {} : { budget };
+}

@@ -1,0 +1,68 @@
+import { Client, type ClientOptions, Events, GatewayIntentBits, Options } from "discord.js";
+import type { Logger } from "pino";
+
+const NEEDED = [GatewayIntentBits.Guilds, GatewayIntentBits.GuildMessages, GatewayIntentBits.DirectMessages];
+
+/** What is kept of people and messages is kept in small numbers: what matters of them is in the events themselves. */
+const CACHES = {
+  makeCache: Options.cacheWithLimits({
+    ...Options.DefaultMakeCacheSettings,
+    MessageManager: 0,
+    ReactionManager: 0,
+    ReactionUserManager: 0,
+    PresenceManager: 0,
+    VoiceStateManager: 0,
+    StageInstanceManager: 0,
+    GuildInviteManager: 0,
+    GuildBanManager: 0,
+    GuildEmojiManager: 0,
+    GuildStickerManager: 0,
+    GuildScheduledEventManager: 0,
+    AutoModerationRuleManager: 0,
+    ThreadMemberManager: 0,
+    // Without the bot itself its permissions could not be told.
+    GuildMemberManager: { maxSize: 100, keepOverLimit: (member) => member.id === member.client.user.id },
+    UserManager: { maxSize: 1_000, keepOverLimit: (user) => user.id === user.client.user.id },
+  }),
+  sweepers: {
+    ...Options.DefaultSweeperSettings,
+    users: { interval: 3_600, filter: () => (user) => user.id !== user.client.user.id },
+    guildMembers: { interval: 3_600, filter: () => (member) => member.id !== member.client.user.id },
+  },
+} satisfies Partial<ClientOptions>;
+
+export interface GatewayClientOptions {
+  apiUrl?: string;
+  /** All that Discord recommends when absent. */
+  shards?: { ids: readonly number[]; count: number };
+  /** Whether messages are asked for that do not mention the bot. */
+  hasContent: boolean;
+  log: Logger;
+}
+
+/** The library's client, for the gateway alone: bounded caches, no more intents than needed. Not connected yet. */
+export function createGatewayClient({ apiUrl, shards, hasContent, log }: GatewayClientOptions): Client {
+  const client = new Client({
+    intents: hasContent ? [...NEEDED, GatewayIntentBits.MessageContent] : NEEDED,
+    ...(shards === undefined ? { shards: "auto" } : { shards: [...shards.ids], shardCount: shards.count }),
+    ...(apiUrl !== undefined && { rest: { api: apiUrl } }),
+    ...CACHES,
+  });
+  // Without listeners these two would end the process.
+  client.on(Events.Error, (error) => log.error({ err: error }, "discord.js reported an error."));
+  client.on(Events.ShardError, (error, shard) => log.warn({ err: error, shard }, "A connection to Discord failed."));
+  client.on(Events.ShardReconnecting, (shard) => log.info({ shard }, "Connecting to Discord again."));
+  client.on(Events.ShardResume, (shard) =>
+    log.info({ shard }, "The connection to Discord goes on where it broke off."),
+  );
+  return client;
+}
+
+/** Ends a client, connected or not. */
+export async function discard(client: Client): Promise<void> {
+  try {
+    await client.destroy();
+  } catch {
+    // It was not connected.
+  }
+}

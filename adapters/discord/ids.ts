@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+
+export const PLATFORM = "discord";
+
+/** The first moment that Discord's ids can name, Unix milliseconds. */
+const EPOCH_MS = 1_420_070_400_000;
+const TIME_SHIFT = 22n;
+
+/** Where a message stands. */
+export interface MessagePlace {
+  channelId: string;
+  messageId: string;
+}
+
+/** A message's id as the core knows it: writing to a message needs its channel too. */
+export function toMessageId({ channelId, messageId }: MessagePlace): string {
+  return `${PLATFORM}:${channelId}:${messageId}`;
+}
+
+export function readMessageId(id: string): MessagePlace | undefined {
+  const [, channelId, messageId] = /^discord:(\d+):(\d+)$/.exec(id) ?? [];
+  return channelId === undefined || messageId === undefined ? undefined : { channelId, messageId };
+}
+
+/** When the thing with this id was made, Unix milliseconds. */
+export function timeOf(id: string): number {
+  return Number(BigInt(id) >> TIME_SHIFT) + EPOCH_MS;
+}
+
+/** An id that is older than everything made since then, for asking what came after. */
+export function idAt(unixMs: number): string {
+  return String(BigInt(Math.max(0, Math.floor(unixMs) - EPOCH_MS)) << TIME_SHIFT);
+}
+
+/** The same for the same nonce in every run; Discord takes 25 characters at most. */
+export function toNonce(nonce: string): string {
+  return digest(nonce).slice(0, 22);
+}
+
+/** A name for something that must not be readable in a log or a key. */
+export function toFingerprint(secret: string): string {
+  return digest(secret).slice(0, 16);
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("base64url");
+}

@@ -1,0 +1,47 @@
+import { type APIInteraction, type InteractionResponseType, MessageFlags, Routes } from "discord.js";
+import type { Logger } from "pino";
+import { codeOf } from "../api/error.ts";
+import type { Api } from "../api.ts";
+
+/** Discord waits for three seconds, and the way there takes its part of them. */
+const ACKNOWLEDGE_MS = 2_500;
+const APOLOGY_MS = 10_000;
+const TAKEN = 40060;
+
+/**
+ * `done`: the person sees that it was heard. `taken`: another process of ours was first. `late`: Discord no longer
+ * waits, and the person was told that the application did not respond.
+ */
+export type Acknowledged = "done" | "taken" | "late";
+
+type Interaction = Pick<APIInteraction, "id" | "token" | "application_id">;
+
+/** Gives Discord the first answer to an interaction. Never rejects. */
+export interface Acknowledge {
+  (interaction: Interaction, body: { type: InteractionResponseType; data?: object }): Promise<Acknowledged>;
+  /** Says in place of the promised answer that there will be none. */
+  apologise(interaction: Interaction): Promise<void>;
+}
+
+export function createAcknowledge(api: Api, log: Logger): Acknowledge {
+  async function acknowledge({ id, token }: Interaction, body: object): Promise<Acknowledged> {
+    const call = { method: "POST" as const, route: Routes.interactionCallback(id, token), body, isBot: false };
+    try {
+      await api.call(call, AbortSignal.timeout(ACKNOWLEDGE_MS));
+      return "done";
+    } catch (error) {
+      if (codeOf(error) === TAKEN) return "taken";
+      log.warn({ err: error }, "A command or a button could not be acknowledged in time.");
+      return "late";
+    }
+  }
+
+  async function apologise({ application_id, token }: Interaction): Promise<void> {
+    const content = "I could not take this down, so I cannot answer it. Please try again in a moment.";
+    const body = { content, allowed_mentions: { parse: [] }, flags: MessageFlags.SuppressEmbeds };
+    const route = Routes.webhookMessage(application_id, token, "@original");
+    await api.call({ method: "PATCH", route, body, isBot: false }, AbortSignal.timeout(APOLOGY_MS)).catch(() => {});
+  }
+
+  return Object.assign(acknowledge, { apologise });
+}

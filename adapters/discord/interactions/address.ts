@@ -1,0 +1,51 @@
+import type { ReplyAddress } from "../../../src/adapter.ts";
+import { timeOf } from "../ids.ts";
+
+/** How long an interaction's token lives. https://docs.discord.com/developers/interactions/receiving-and-responding */
+const TOKEN_MS = 15 * 60_000;
+
+/** What writing the answer to an interaction needs. */
+export interface InteractionAddress {
+  id: string;
+  applicationId: string;
+  token: string;
+  /** Only the person who asked sees the answer: fixed by the acknowledgement. */
+  isPrivate: boolean;
+  /** A pressed button: what was acknowledged is the message with the button, which is not to be overwritten. */
+  isPress: boolean;
+  /** Unix milliseconds. */
+  expiresAt: number;
+}
+
+/** As plain strings, for the address of a reply. */
+export function toExtra(interaction: {
+  id: string;
+  application_id: string;
+  token: string;
+  isPrivate: boolean;
+  isPress: boolean;
+}): NonNullable<ReplyAddress["extra"]> {
+  return {
+    interactionId: interaction.id,
+    applicationId: interaction.application_id,
+    token: interaction.token,
+    expiresAt: String(timeOf(interaction.id) + TOKEN_MS),
+    ...(interaction.isPrivate && { isPrivate: "yes" }),
+    ...(interaction.isPress && { isPress: "yes" }),
+  };
+}
+
+/** Undefined for a reply that answers no interaction. */
+export function readInteractionAddress({ extra = {} }: ReplyAddress): InteractionAddress | undefined {
+  const { interactionId: id, applicationId, token, expiresAt } = extra;
+  if (id === undefined || applicationId === undefined || token === undefined || expiresAt === undefined)
+    return undefined;
+  return {
+    id,
+    applicationId,
+    token,
+    expiresAt: Number(expiresAt),
+    isPrivate: extra["isPrivate"] === "yes",
+    isPress: extra["isPress"] === "yes",
+  };
+}

@@ -1,0 +1,151 @@
+import {
+  type APIAttachment,
+  type APIChatInputApplicationCommandInteraction,
+  type APIInteraction,
+  type APIMessageApplicationCommandInteraction,
+  type APIMessageComponentInteraction,
+  PermissionFlagsBits,
+} from "discord.js";
+import type { ActionEvent, Author, CommandEvent, MessageEvent, ReplyAddress } from "../../../src/adapter.ts";
+import type { Press } from "../drafts.ts";
+import { attachmentsOf, type Files } from "../files.ts";
+import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
+import { toAuthor, toConversationId, toPlaceOfReply } from "../inbound.ts";
+import type { RoomKind, Rooms } from "../rooms.ts";
+import { toExtra } from "./address.ts";
+
+export interface InteractionEventDeps {
+  rooms: Rooms;
+  files: Files;
+}
+
+/** An interaction on its way to an event. */
+export interface Asked {
+  interaction:
+    | APIChatInputApplicationCommandInteraction
+    | APIMessageApplicationCommandInteraction
+    | APIMessageComponentInteraction;
+  isPrivate: boolean;
+  /** Without it the answer goes into the channel like any other. */
+  isAcknowledged: boolean;
+}
+
+export function toAskEvent(asked: Asked, deps: InteractionEventDeps): MessageEvent {
+  const interaction = asked.interaction as APIChatInputApplicationCommandInteraction;
+  const options = readOptions(interaction);
+  const file = interaction.data.resolved?.attachments?.[String(options["image"])];
+  return toQuestion(asked, deps, String(options["prompt"] ?? ""), file === undefined ? [] : [file]);
+}
+
+/** The message that is asked about is quoted: it may be anybody's, from any time, and outside of what the bot may read. */
+export function toAskAboutEvent(
+  asked: Asked,
+  { data }: APIMessageApplicationCommandInteraction,
+  deps: InteractionEventDeps,
+): MessageEvent {
+  const message = data.resolved.messages[data.target_id];
+  if (message === undefined) return toQuestion(asked, deps, "What about this message? It could not be read.", []);
+  const name = message.author.global_name ?? message.author.username;
+  const quoted = message.content.trim().replace(/^/gm, "> ");
+  const text = `Explain or answer this message of ${name}:\n${quoted}`;
+  return toQuestion(asked, deps, text, [], deps.files.toRefs(message, attachmentsOf(message)));
+}
+
+export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): CommandEvent {
+  const interaction = asked.interaction as APIChatInputApplicationCommandInteraction;
+  const kind = kindOf(interaction, deps);
+  const channelId = interaction.channel.id;
+  const values = Object.values(readOptions(interaction)).map(String);
+  return {
+    kind: "command",
+    ...toBase(asked, deps),
+    // A command given in a channel is about the channel.
+    conversationId: kind === "channel" ? `${PLATFORM}:${channelId}` : toConversationId(channelId, interaction.id, kind),
+    name: interaction.data.name,
+    text: values.join(" ").trim(),
+  };
+}
+
+export function toActionEvent(
+  asked: Asked,
+  interaction: APIMessageComponentInteraction,
+  { action, turnId, root }: Press,
+  deps: InteractionEventDeps,
+): ActionEvent {
+  const base = toBase(asked, deps);
+  const channelId = interaction.channel.id;
+  const rootId = root ?? interaction.message.message_reference?.message_id ?? interaction.message.id;
+  const conversationId = toConversationId(channelId, rootId, kindOf(interaction, deps));
+  return { kind: "action", ...base, conversationId, action, turnId };
+}
+
+/** Values by name, sub-commands left out. */
+export function readOptions({
+  data,
+}: APIChatInputApplicationCommandInteraction): Record<string, string | number | boolean> {
+  return Object.fromEntries((data.options ?? []).map((option) => [option.name, "value" in option ? option.value : ""]));
+}
+
+function toQuestion(
+  asked: Asked,
+  deps: InteractionEventDeps,
+  text: string,
+  linked: readonly APIAttachment[],
+  attachments: MessageEvent["attachments"] = [],
+): MessageEvent {
+  const { interaction } = asked;
+  return {
+    kind: "message",
+    ...toBase(asked, deps),
+    messageId: toMessageId({ channelId: interaction.channel.id, messageId: interaction.id }),
+    text,
+    attachments: [...attachments, ...deps.files.toLinkedRefs(linked)],
+    addressed: "bot",
+  };
+}
+
+function toBase(
+  asked: Asked,
+  deps: InteractionEventDeps,
+): Pick<MessageEvent, "key" | "conversationId" | "author" | "reply" | "at"> {
+  const { interaction } = asked;
+  const author = readAuthor(interaction);
+  return {
+    key: `${PLATFORM}:${interaction.id}`,
+    conversationId: toConversationId(interaction.channel.id, interaction.id, kindOf(interaction, deps)),
+    author,
+    reply: toReply(asked, author, deps),
+    at: timeOf(interaction.id),
+  };
+}
+
+function toReply(asked: Asked, author: Author, deps: InteractionEventDeps): ReplyAddress {
+  const { interaction, isPrivate, isAcknowledged } = asked;
+  const isPress = "message" in interaction;
+  const kind = kindOf(interaction, deps);
+  return {
+    ...toPlaceOfReply(interaction.channel.id, kind, deps.rooms),
+    ...(isPrivate && { visibleTo: author.id }),
+    extra: {
+      ...(kind === "channel" && { root: interaction.id }),
+      ...(isAcknowledged && toExtra({ ...interaction, isPrivate, isPress })),
+    },
+  };
+}
+
+function kindOf({ channel, guild_id }: Asked["interaction"], { rooms }: InteractionEventDeps): RoomKind {
+  return rooms.kindOf(channel.id, guild_id, channel.type);
+}
+
+function readAuthor({ user, member }: APIInteraction): Author {
+  const person = member?.user ?? user;
+  if (person === undefined) throw new TypeError("An interaction came without the person who began it.");
+  const permissions = BigInt(member?.permissions ?? 0);
+  const may = (bit: bigint) => (permissions & (bit | PermissionFlagsBits.Administrator)) !== 0n;
+  return {
+    ...toAuthor(person, member?.nick ?? undefined),
+    ...(may(PermissionFlagsBits.ManageMessages) && { isModerator: true }),
+    // In a direct conversation there is nobody else to ask.
+    ...(member !== undefined && { mayConfigure: may(PermissionFlagsBits.ManageChannels) }),
+  };
+}

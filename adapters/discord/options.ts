@@ -1,0 +1,27 @@
+import type { Logger } from "pino";
+import type { CommandHelp } from "./commands.ts";
+import type { DirectsStore } from "./directs.ts";
+import type { ListModels } from "./interactions/proposals.ts";
+import type { ThreadMode } from "./threads.ts";
+
+export interface DiscordAdapterOptions {
+  token: string;
+  /** REST base without the version; Discord's own when absent. */
+  apiUrl?: string;
+  threads: ThreadMode;
+  /** Registered besides `/ask`. */
+  commands: readonly CommandHelp[];
+  /** Proposed while somebody types after `/model`. */
+  listModels: ListModels;
+  log: Logger;
+  /** Discord will not take this bot back: in plain words why. Called at most once, never before `listen` has resolved. */
+  onFatal(reason: string): void;
+  /** Unix milliseconds. */
+  now(): number;
+  /** Registers the commands for this server alone, where they can be used at once. */
+  guildId?: string;
+  /** The shards of this process; all that Discord recommends when absent. */
+  shards?: { ids: readonly number[]; count: number };
+  /** Keeps the direct conversations over a restart, since Discord does not list them. */
+  directs?: DirectsStore;
+}

@@ -1,0 +1,109 @@
+import {
+  type APIInteraction,
+  type Client,
+  Events,
+  GatewayDispatchEvents,
+  type GatewayMessageDeleteBulkDispatchData,
+  type GatewayMessageDeleteDispatchData,
+} from "discord.js";
+import { createActivity } from "./activity.ts";
+import type { Api } from "./api.ts";
+import { catchUp } from "./catch-up.ts";
+import { registerCommands, toDefinitions } from "./commands.ts";
+import type { Delivery } from "./delivery.ts";
+import type { Directs } from "./directs.ts";
+import type { Files } from "./files.ts";
+import type { Message } from "./inbound.ts";
+import { createInteractions } from "./interactions.ts";
+import { createListener } from "./listener.ts";
+import type { DiscordAdapterOptions } from "./options.ts";
+import { createTellNotAllowed } from "./permission-notice.ts";
+import { createRooms } from "./rooms.ts";
+import { createPlaceQuestion } from "./threads.ts";
+
+/** What is listened to, and what comes with it. */
+interface Packets {
+  [GatewayDispatchEvents.MessageCreate]: Message;
+  [GatewayDispatchEvents.MessageUpdate]: Message;
+  [GatewayDispatchEvents.MessageDelete]: GatewayMessageDeleteDispatchData;
+  [GatewayDispatchEvents.MessageDeleteBulk]: GatewayMessageDeleteBulkDispatchData;
+  [GatewayDispatchEvents.InteractionCreate]: APIInteraction;
+}
+
+export interface Parts {
+  api: Api;
+  files: Files;
+  directs: Directs;
+  fresh: Set<string>;
+  /** Undefined while nothing is taken. */
+  delivery(): Delivery | undefined;
+  closing: AbortSignal;
+}
+
+/**
+ * Gives a client its listeners. Packets are taken as the gateway sends them: the library's own message events are left
+ * out when a call happened to fetch the message first, or when a direct message does not say that it is one.
+ */
+export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOptions): void {
+  const { log, now, threads: mode } = options;
+  const { api, files, directs, fresh, delivery } = parts;
+  const rooms = createRooms(client);
+  const activity = createActivity(now);
+  const enqueue: Delivery["enqueue"] = async (...job) => (await delivery()?.enqueue(...job)) ?? false;
+  const place = createPlaceQuestion({ mode, api, activity, rooms, log });
+  const queue = { enqueue };
+  const listener = createListener({
+    rooms,
+    files,
+    delivery: queue,
+    activity,
+    place,
+    tellNotAllowed: createTellNotAllowed(api, rooms, now),
+    now,
+    botId: () => client.user?.id,
+  });
+  const onInteraction = createInteractions({ ...options, api, rooms, files, delivery: queue, fresh });
+
+  function on<E extends keyof Packets>(event: E, listen: (data: Packets[E]) => void): void {
+    client.ws.on(event, (data: unknown) => {
+      if (delivery() === undefined) return;
+      try {
+        listen(data as Packets[E]);
+      } catch (error) {
+        log.error({ err: error, event }, "A packet from Discord could not be read.");
+      }
+    });
+  }
+  function onMessage(message: Message): void {
+    if (message.guild_id === undefined) directs.note(message.channel_id);
+    listener.onMessage(message);
+  }
+
+  on(GatewayDispatchEvents.MessageCreate, onMessage);
+  on(GatewayDispatchEvents.MessageUpdate, listener.onEdit);
+  on(GatewayDispatchEvents.MessageDelete, listener.onDelete);
+  on(GatewayDispatchEvents.MessageDeleteBulk, ({ ids, ...place }) => {
+    for (const id of ids) listener.onDelete({ ...place, id });
+  });
+  on(GatewayDispatchEvents.InteractionCreate, (interaction) => {
+    onInteraction(interaction).catch((error: unknown) => {
+      log.error({ err: error }, "A command or a button could not be dealt with.");
+    });
+  });
+  client.on(Events.ShardReady, (shard) => {
+    const deps = { api, rooms, shard, directs: directs.list, onMessage: listener.onMessage, log, now };
+    void catchUp(deps, parts.closing);
+    if (shard === (options.shards?.ids[0] ?? 0)) void register(client, api, options);
+  });
+}
+
+/** Without its commands the bot still answers, so this only tells. */
+async function register(client: Client, api: Api, { commands, guildId, log }: DiscordAdapterOptions): Promise<void> {
+  const applicationId = client.application?.id;
+  if (applicationId === undefined) return;
+  try {
+    await registerCommands(toDefinitions(commands), { api, applicationId, guildId, log });
+  } catch (error) {
+    log.error({ err: error }, "The commands could not be registered with Discord; it knows those of before.");
+  }
+}

@@ -1,0 +1,79 @@
+import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
+
+/** What kind of place a message stands in: it decides what a conversation is. */
+export type RoomKind = "direct" | "thread" | "channel";
+
+/** A place where people may have written while the bot was away. */
+export interface RecentRoom {
+  channelId: string;
+  guildId: string;
+  lastMessageId: string;
+}
+
+/** What the gateway has told about the places and the bot in them. */
+export interface Rooms {
+  kindOf(channelId: string, guildId: string | undefined, type: ChannelType | undefined): RoomKind;
+  /** The bot's own role, by which people mention it as often as by its name. */
+  botRoleId(guildId: string | undefined): string | undefined;
+  /** The channel that a thread belongs to. */
+  parentOf(threadId: string): string | undefined;
+  nameOfChannel(id: string): string | undefined;
+  nameOfRole(guildId: string | undefined, id: string): string | undefined;
+  /** True also where nothing is known. */
+  mayWrite(channelId: string): boolean;
+  mayOpenThread(channelId: string): boolean;
+  /** Channels and threads of a shard's servers that the bot may read, the one with the newest message first. */
+  recent(shard: number): RecentRoom[];
+}
+
+const THREADS = new Set([ChannelType.PublicThread, ChannelType.PrivateThread, ChannelType.AnnouncementThread]);
+const TO_OPEN = [PermissionFlagsBits.CreatePublicThreads, PermissionFlagsBits.SendMessagesInThreads];
+const TO_WRITE = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessages];
+const TO_WRITE_IN_THREAD = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessagesInThreads];
+const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessageHistory];
+
+export function createRooms(client: Client): Rooms {
+  function mayAll(channel: GuildBasedChannel, permissions: readonly bigint[]): boolean {
+    const { user } = client;
+    return user !== null && channel.permissionsFor(user)?.has([...permissions]) === true;
+  }
+
+  function guildChannel(id: string): GuildBasedChannel | undefined {
+    const channel = client.channels.cache.get(id);
+    return channel === undefined || channel.isDMBased() ? undefined : channel;
+  }
+
+  return {
+    kindOf(channelId, guildId, type) {
+      if (guildId === undefined) return "direct";
+      const known = type ?? client.channels.cache.get(channelId)?.type;
+      return known !== undefined && THREADS.has(known) ? "thread" : "channel";
+    },
+    botRoleId(guildId) {
+      const guild = client.guilds.cache.get(guildId ?? "");
+      return client.user === null ? undefined : guild?.roles.botRoleFor(client.user)?.id;
+    },
+    parentOf: (threadId) => guildChannel(threadId)?.parentId ?? undefined,
+    nameOfChannel: (id) => guildChannel(id)?.name,
+    nameOfRole: (guildId, id) => client.guilds.cache.get(guildId ?? "")?.roles.cache.get(id)?.name,
+    mayWrite(channelId) {
+      const channel = guildChannel(channelId);
+      if (channel === undefined || client.user === null || channel.permissionsFor(client.user) === null) return true;
+      return mayAll(channel, channel.isThread() ? TO_WRITE_IN_THREAD : TO_WRITE);
+    },
+    mayOpenThread(channelId) {
+      const channel = guildChannel(channelId);
+      const hasThreads = channel?.type === ChannelType.GuildText || channel?.type === ChannelType.GuildAnnouncement;
+      return hasThreads && mayAll(channel, TO_OPEN);
+    },
+    recent(shard) {
+      const found: RecentRoom[] = [];
+      for (const channel of client.channels.cache.values()) {
+        if (channel.isDMBased() || !channel.isTextBased() || channel.lastMessageId === null) continue;
+        if (channel.guild.shardId !== shard || !mayAll(channel, TO_READ)) continue;
+        found.push({ channelId: channel.id, guildId: channel.guildId, lastMessageId: channel.lastMessageId });
+      }
+      return found.sort((a, b) => (BigInt(a.lastMessageId) > BigInt(b.lastMessageId) ? -1 : 1));
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import type { Draft, OutboundFile, Posted, ReplyAddress, ReplySink, SinkLimits } from "../../src/adapter.ts";
+import { SinkError } from "../../src/errors.ts";
+import { codeOf } from "./api/error.ts";
+import type { Api } from "./api.ts";
+import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
+import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./drafts.ts";
+import { toSinkError } from "./failures.ts";
+import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./files.ts";
+import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "./ids.ts";
+import { readInteractionAddress } from "./interactions/address.ts";
+import { createInteractionWriter, type InteractionWriter, toBudgetKey } from "./interactions/writer.ts";
+import { lengthOfMarkdown } from "./markdown.ts";
+import { createTyping } from "./typing.ts";
+
+const LIMITS: SinkLimits = {
+  maxLength: MAX_LENGTH,
+  lengthOf: lengthOfMarkdown,
+  maxFiles: MAX_FILES,
+  maxFileBytes: MAX_FILE_BYTES,
+  maxMessages: 5,
+};
+/** What a message of files alone looks like. */
+const BARE: Draft = { markdown: "", buttons: [], streaming: false };
+/** The hour's ration of edits to old messages is used up. */
+const OLD_EDITS = 30046;
+
+export interface SinkDeps {
+  api: Api;
+  fresh: Set<string>;
+  now(): number;
+}
+
+/** Writes one reply into a channel, a thread or a direct conversation, or as the answer to an interaction. */
+export function createSink(address: ReplyAddress, { api, fresh, now }: SinkDeps): ReplySink {
+  // To Discord a thread is a channel.
+  const channelId = address.threadId ?? address.channelId;
+  const interaction = readInteractionAddress(address);
+  const channel = createChannelWriter(api);
+  const writer = interaction && createInteractionWriter(interaction, { api, channel, channelId, fresh, now });
+  const typing = createTyping(api, channelId);
+  const root = address.extra?.["root"];
+  /** The question, then the message before: in a busy channel the parts of an answer would not be told apart. */
+  let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
+  /** Messages that could not be edited any more, and those that stand in their place. */
+  const moved = new Map<string, string>();
+
+  async function write(
+    body: MessageBody,
+    files: readonly OutboundFile[],
+    nonce: string,
+    signal: AbortSignal,
+  ): Promise<Posted> {
+    typing.stop();
+    const post = { body, files, nonce };
+    const posted =
+      writer === undefined
+        ? await channel.post(channelId, { ...post, replyToId: pointsAt }, signal)
+        : await writer.post({ ...post, mark: toMark(nonce) }, signal);
+    pointsAt = root === undefined ? undefined : readMessageId(posted.id)?.messageId;
+    return posted;
+  }
+
+  /** Puts a message in the place of one that takes no more edits. */
+  async function move(id: string, body: MessageBody, signal: AbortSignal): Promise<Posted> {
+    const { messageId } = placeOf(id);
+    const posted = await channel.post(
+      channelId,
+      { body, files: [], nonce: `moved:${id}`, replyToId: messageId },
+      signal,
+    );
+    moved.set(id, posted.id);
+    return posted;
+  }
+
+  return {
+    limits: LIMITS,
+    budget: interaction === undefined ? `${PLATFORM}:${channelId}` : toBudgetKey(interaction.token),
+    post: (draft, nonce, signal) =>
+      guarded(signal, () => {
+        const mark = writer && toMark(nonce);
+        return write(toCheckedBody(draft, { root, mark }), [], nonce, signal);
+      }),
+    edit: (id, draft, signal) =>
+      guarded(signal, async () => {
+        const body = toCheckedBody(draft, { root });
+        try {
+          return await (writer ?? channel).edit(placeOf(moved.get(id) ?? id), body, signal);
+        } catch (error) {
+          if (codeOf(error) !== OLD_EDITS) throw error;
+          const { budget } = await move(id, body, signal);
+          return budget === undefined ? {} : { budget };
+        }
+      }),
+    upload: (files, nonce, signal) =>
+      guarded(signal, async () => {
+        checkFiles(files);
+        return write(toMessageBody(BARE, {}), files, nonce, signal);
+      }),
+    remove: (id, signal) =>
+      guarded(signal, () => removeGently(writer ?? channel, placeOf(moved.get(id) ?? id), signal)),
+    async progress(text, signal) {
+      signal.throwIfAborted();
+      // An acknowledged interaction says by itself that the bot is thinking.
+      if (text === "" || interaction !== undefined) typing.stop();
+      else typing.start();
+    },
+  };
+}
+
+/** Names a post in its own buttons. */
+function toMark(nonce: string): string {
+  return toFingerprint(nonce);
+}
+
+async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  try {
+    return await work();
+  } catch (error) {
+    throw toSinkError(error, signal);
+  }
+}
+
+function toCheckedBody(draft: Draft, context: ButtonContext): MessageBody {
+  const body = toMessageBody(draft, context);
+  const length = lengthOfBody(body);
+  if (length > MAX_LENGTH) {
+    throw new SinkError("rejected", `The message has ${length} characters as Discord shows it; ${MAX_LENGTH} fit.`);
+  }
+  return body;
+}
+
+function placeOf(id: string): MessagePlace {
+  const place = readMessageId(id);
+  if (place === undefined) throw new SinkError("gone", `${JSON.stringify(id)} is not the id of a message on Discord.`);
+  return place;
+}
+
+/** What is gone already needs no removal. */
+async function removeGently(
+  writer: Pick<ChannelWriter | InteractionWriter, "remove">,
+  place: MessagePlace,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await writer.remove(place, signal);
+  } catch (error) {
+    const refusal = toSinkError(error, signal);
+    if (!(refusal instanceof SinkError) || refusal.kind !== "gone") throw refusal;
+  }
+}

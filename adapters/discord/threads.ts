@@ -1,0 +1,82 @@
+import { Routes } from "discord.js";
+import type { Logger } from "pino";
+import type { MessageEvent } from "../../src/adapter.ts";
+import type { Activity } from "./activity.ts";
+import { codeOf } from "./api/error.ts";
+import type { Api } from "./api.ts";
+import { PLATFORM } from "./ids.ts";
+import type { Rooms } from "./rooms.ts";
+
+/** `off` keeps to chains of replies, `on` opens a thread for each question, `auto` only beside an answer that is being written. */
+export type ThreadMode = "auto" | "on" | "off";
+
+const NAME_CHARS = 90;
+const ARCHIVE_MINUTES = 1_440;
+const OPEN_MS = 5_000;
+const EXISTS = 160004;
+
+export interface ThreadsDeps {
+  mode: ThreadMode;
+  api: Api;
+  activity: Activity;
+  rooms: Rooms;
+  log: Logger;
+}
+
+/** Decides where a question asked in a guild channel is answered, and opens the thread when it is one. Never rejects. */
+export type PlaceQuestion = (
+  event: MessageEvent,
+  place: { channelId: string; messageId: string },
+) => Promise<MessageEvent>;
+
+export function createPlaceQuestion({ mode, api, activity, rooms, log }: ThreadsDeps): PlaceQuestion {
+  async function open(channelId: string, messageId: string, name: string): Promise<boolean> {
+    const body = { name, auto_archive_duration: ARCHIVE_MINUTES };
+    try {
+      await api.call(
+        { method: "POST", route: Routes.threads(channelId, messageId), body },
+        AbortSignal.timeout(OPEN_MS),
+      );
+      return true;
+    } catch (error) {
+      if (codeOf(error) === EXISTS) return true;
+      log.warn({ err: error, channelId }, "A thread could not be opened; the answer stands in the channel.");
+      return false;
+    }
+  }
+
+  return async (event, { channelId, messageId }) => {
+    // Who goes on with an answer stays where it stands.
+    const isNew = event.addressed === "bot" && event.inReplyTo === undefined;
+    const isWanted = mode === "on" || (mode === "auto" && activity.isBusy(channelId));
+    if (
+      isNew &&
+      isWanted &&
+      rooms.mayOpenThread(channelId) &&
+      (await open(channelId, messageId, toThreadName(event)))
+    ) {
+      // A thread has the id of the message it was opened from.
+      return toThreadEvent(event, channelId, messageId);
+    }
+    if (event.addressed === "bot") activity.begin(channelId, messageId);
+    return event;
+  };
+}
+
+function toThreadEvent(event: MessageEvent, channelId: string, threadId: string): MessageEvent {
+  const reply = { platform: PLATFORM, channelId, threadId };
+  return { ...event, conversationId: `${PLATFORM}:${threadId}`, reply };
+}
+
+/** The beginning of the question, as one plain line. */
+function toThreadName({ text, author }: MessageEvent): string {
+  const line = text
+    .replace(/[`*_~|#>[\]]+/g, "")
+    .replace(/https?:\/\/\S+/g, "")
+    .replace(/[\p{C}\s]+/gu, " ")
+    .trim();
+  const letters = Array.from(line === "" ? `A question of ${author.name}` : line);
+  if (letters.length <= NAME_CHARS) return letters.join("");
+  const cut = letters.slice(0, NAME_CHARS - 1).join("");
+  return `${cut.replace(/\s+\S{0,20}$/, "")}…`;
+}

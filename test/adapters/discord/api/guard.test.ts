@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import { ApiError, type ApiErrorOptions } from "../../../../adapters/discord/api/error.ts";
+import { createGuard } from "../../../../adapters/discord/api/guard.ts";
+
+function start() {
+  let nowMs = 1_000_000;
+  const guard = createGuard(() => nowMs);
+  const refuse = (what: string, status: number, code = 0, more: Partial<ApiErrorOptions> = {}) =>
+    guard.note(what, new ApiError("refused", { status, code, ...more }));
+  return { guard, refuse, pass: (ms: number) => void (nowMs += ms) };
+}
+
+describe("the guard", () => {
+  test("does not try again at once what the bot may not do, and nothing else", () => {
+    const { guard, refuse, pass } = start();
+    refuse("POST /channels/1/messages", 403, 50013);
+    expect(() => guard.check("POST /channels/1/messages")).toThrow("refused");
+    guard.check("POST /channels/2/messages");
+    guard.check("GET /channels/1/messages");
+    pass(30_001);
+    guard.check("POST /channels/1/messages");
+  });
+
+  test("stops all calls well before Discord shuts the address out, until the window is over", () => {
+    const { guard, refuse, pass } = start();
+    for (let count = 0; count < 4_999; count++) refuse("x", 401);
+    guard.check("y");
+    refuse("x", 429);
+    expect(() => guard.check("y")).toThrow(/for a while/);
+    pass(10 * 60_000);
+    guard.check("y");
+  });
+
+  test("does not count what others used up", () => {
+    const { guard, refuse } = start();
+    for (let count = 0; count < 6_000; count++) refuse("x", 429, 0, { scope: "shared" });
+    guard.check("y");
+  });
+
+  test("waits out a global limit, and a refusal that is not the API's own", () => {
+    const { guard, refuse, pass } = start();
+    refuse("x", 429, 0, { scope: "global", retryAfterMs: 800 });
+    expect(() => guard.check("y")).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
+    pass(800);
+    guard.check("y");
+    refuse("x", 429, 0, { isForeign: true, retryAfterMs: 5 });
+    pass(59_000);
+    expect(() => guard.check("y")).toThrow(/for a while/);
+  });
+});

@@ -1,0 +1,300 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
+import { toDiscordMarkdown } from "../../../adapters/discord/markdown.ts";
+import { createEngine, type Engine } from "../../../src/engine.ts";
+import { createMetrics } from "../../../src/metrics.ts";
+import { createDiscordBudget, createDiscordShared } from "../../../src/pacing/discord-budget.ts";
+import { createPacer } from "../../../src/pacing/pacer.ts";
+import { createScheduler } from "../../../src/pacing/scheduler.ts";
+import { createStores } from "../../../src/store/keyv.ts";
+import type { Fault } from "../../simulators/discord/faults.ts";
+import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
+import { type Channel, shown } from "../../simulators/discord/world.ts";
+import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
+import { silent } from "../../support/log.ts";
+import { botMessages, botTexts } from "./stage.ts";
+
+interface BotOptions {
+  discord?: Discord;
+  simulator?: DiscordOptions;
+  database?: DatabaseSync;
+  threads?: "auto" | "on" | "off";
+  scripts: Step[][];
+}
+
+/** The whole bot on Discord, with a scripted model. */
+async function startBot({ database = new DatabaseSync(":memory:"), threads = "off", scripts, ...options }: BotOptions) {
+  const discord = options.discord ?? (await startDiscord(options.simulator));
+  const { gateway, requests } = fakeGateway(...scripts);
+  const shared = createDiscordShared();
+  const scheduler = createScheduler({
+    pacerFor: () => createPacer(createDiscordBudget(shared)),
+    now: () => performance.now() / 1_000,
+  });
+  const engine = createEngine({
+    botName: "Palaver",
+    model: "fake",
+    systemPrompt: "Be kind.",
+    limits: { historyTtlMs: 86_400_000, historyMaxMessages: 60, historyMaxTokens: 16_000, maxConcurrentTurns: 16 },
+    database,
+    stores: createStores({ redisUrl: undefined, database, log: silent }),
+    gateway,
+    toTools: () => [],
+    scheduler,
+    adapterOf: () => adapter,
+    pseudonym: (_, userId) => userId,
+    metrics: createMetrics(),
+    log: silent,
+    retryMs: [1, 4],
+  });
+  const adapter = createDiscordAdapter({
+    token: discord.token,
+    apiUrl: discord.apiUrl,
+    threads,
+    commands: engine.commands,
+    listModels: async () => [],
+    log: silent,
+    onFatal: () => {},
+    now: discord.clock.now,
+  });
+  const idle = watchIdle(engine);
+  await adapter.listen(engine.accept);
+  const stop = async (graceMs = 1_000) => {
+    await adapter.pause();
+    await engine.queue.close(graceMs);
+    scheduler.close();
+    await adapter.close();
+  };
+  onTestFinished(() => stop(0));
+  return { discord, database, adapter, requests, stop, idle };
+}
+
+type Bot = Awaited<ReturnType<typeof startBot>>;
+
+async function startGuild(options: BotOptions) {
+  const bot = await startBot(options);
+  const guild = bot.discord.addGuild();
+  const channel = bot.discord.addChannel(guild, "general");
+  const [ada, bob] = [bot.discord.addUser("ada", guild), bot.discord.addUser("bob", guild)];
+  return { ...bot, guild, channel, ada, bob };
+}
+
+/** Starts the queue; resolves when nothing waits and nothing runs. */
+function watchIdle({ queue, worker }: Pick<Engine, "queue" | "worker">): () => Promise<void> {
+  const watchers: Array<() => void> = [];
+  queue.start({
+    ...worker,
+    async work(events, signal) {
+      try {
+        return await worker.work(events, signal);
+      } finally {
+        // The queue counts the work as done a moment after it ended.
+        setImmediate(() => {
+          for (const wake of watchers.splice(0)) wake();
+        });
+      }
+    },
+  });
+  return async () => {
+    while (queue.depth().waiting > 0 || queue.depth().active > 0) {
+      await new Promise<void>((resolve) => watchers.push(resolve));
+    }
+  };
+}
+
+/** What the bot shows when it has begun so many messages and has finished. */
+async function finished({ discord, idle }: Bot, channel: Channel, count = 1): Promise<string[]> {
+  // What an acknowledged command promises is a message too, without words.
+  await discord.until(() => botTexts(discord, channel).filter(Boolean).length >= count);
+  await idle();
+  return botTexts(discord, channel);
+}
+
+const POST = "POST /channels/:channel/messages";
+const EDIT = "PATCH /channels/:channel/messages/:message";
+const FAULTS: [route: string, fault: Fault][] = [
+  [POST, { status: 500 }],
+  [POST, { status: 502, when: "after" }],
+  [POST, { status: "reset", when: "after" }],
+  [POST, { status: 429, retryAfterMs: 50 }],
+  [EDIT, { status: 503, times: 2 }],
+  [EDIT, { status: "reset" }],
+];
+const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
+
+describe("the bot on Discord", () => {
+  test("answers a mention with a text that grows to the model's own", async () => {
+    const bot = await startGuild({ scripts: [WORDS] });
+    const { discord, channel, ada } = bot;
+    discord.people.say(channel, ada, "tell me", { mentionBot: true });
+    expect(await finished(bot, channel)).toEqual([WORDS.join("").trim()]);
+    expect(discord.pings).toEqual([]);
+  });
+
+  test("goes on in the same conversation when it is replied to, and apart when it is asked anew", async () => {
+    const bot = await startGuild({ scripts: [["One."], ["Two."], ["Three."]] });
+    const { discord, channel, ada, requests } = bot;
+    discord.people.say(channel, ada, "first", { mentionBot: true });
+    await finished(bot, channel);
+    const [answer] = botMessages(discord, channel);
+    discord.people.say(channel, ada, "second", { ...(answer && { replyTo: answer }) });
+    await finished(bot, channel, 2);
+    discord.people.say(channel, ada, "apart", { mentionBot: true });
+    await finished(bot, channel, 3);
+    const asked = requests.map(({ messages }) => messages.map(({ content }) => JSON.stringify(content)).join());
+    expect(asked[1]).toMatch(/first.*One\..*second/s);
+    expect(asked[2]).not.toContain("first");
+  });
+
+  test("shows a long answer in messages that fit, and nothing is lost", async () => {
+    const text = Array.from({ length: 120 }, (_, index) => `${index}. A line of || text with **marks**.`).join("\n");
+    const bot = await startGuild({ scripts: [text.match(/[\s\S]{1,50}/g) ?? []] });
+    const { discord, channel, ada } = bot;
+    discord.people.say(channel, ada, "long", { mentionBot: true });
+    await discord.until(() => botMessages(discord, channel).length >= 2);
+    const texts = await finished(bot, channel, 2);
+    for (const one of texts) expect(Array.from(one).length).toBeLessThanOrEqual(2_000);
+    expect(texts.join("\n")).toBe(toDiscordMarkdown(text));
+  });
+
+  test("shows the head of an endless answer in five messages, and the whole as a file", async () => {
+    const text = Array.from({ length: 400 }, (_, index) => `${index}. A line of text with **marks** in it.`).join("\n");
+    const simulator = { limits: { messages: { kind: "fixed" as const, limit: 50, windowMs: 5_000 } } };
+    const bot = await startGuild({ scripts: [text.match(/[\s\S]{1,500}/g) ?? []], simulator });
+    const { discord, channel, ada } = bot;
+    discord.people.say(channel, ada, "endless", { mentionBot: true });
+    await finished(bot, channel, 5);
+    const messages = botMessages(discord, channel);
+    // The file follows the line that says so.
+    expect(messages).toHaveLength(5 + 2);
+    const [file] = messages.flatMap((message) => shown(message).attachments);
+    expect(file?.name).toBe("answer.md");
+    expect(new TextDecoder().decode(file?.bytes)).toContain("399. A line of text");
+  });
+
+  test("stops when the one who asked presses Stop", async () => {
+    const gate = Promise.withResolvers<void>();
+    const bot = await startGuild({ scripts: [["Once upon a time", gate.promise, " never"]] });
+    const { discord, channel, ada } = bot;
+    discord.people.say(channel, ada, "tell me", { mentionBot: true });
+    await discord.until(() => botMessages(discord, channel).length === 1);
+    const [message] = botMessages(discord, channel);
+    if (message !== undefined) discord.people.press(message, ada, "Stop");
+    const [text] = await finished(bot, channel);
+    expect(text).toContain("Once upon a time");
+    expect(text).not.toContain("never");
+    gate.resolve();
+  });
+
+  test("begins again when the question is edited, and takes its answer back when it is deleted", async () => {
+    const gate = Promise.withResolvers<void>();
+    const scripts = [
+      ["Old", gate.promise],
+      ["New answer", gate.promise],
+    ];
+    const bot = await startGuild({ scripts });
+    const { discord, channel, ada } = bot;
+    const asked = discord.people.say(channel, ada, "old", { mentionBot: true });
+    await discord.until(() => botTexts(discord, channel)[0] === "Old");
+    discord.people.edit(asked, `<@${discord.bot.id}> new`);
+    await discord.until(() => botTexts(discord, channel)[0] === "New answer");
+    discord.people.delete(asked);
+    await discord.until(() => botMessages(discord, channel).length === 0);
+    gate.resolve();
+  });
+
+  test("answers five questions at once in one channel without meeting a limit, each with its own words", async () => {
+    const bot = await startGuild({ scripts: [WORDS], simulator: { latencyMs: 20 } });
+    const { discord, channel, guild } = bot;
+    for (let count = 0; count < 5; count++) {
+      discord.people.say(channel, discord.addUser(`person-${count}`, guild), "tell me", { mentionBot: true });
+    }
+    expect(await finished(bot, channel, 5)).toEqual(Array.from({ length: 5 }, () => WORDS.join("").trim()));
+    expect(discord.requests.filter(({ status }) => status === 429)).toEqual([]);
+  });
+
+  test("opens a thread for a question beside an answer, and answers it there", async () => {
+    const gate = Promise.withResolvers<void>();
+    const bot = await startGuild({ threads: "auto", scripts: [["First", gate.promise], ["Second."]] });
+    const { discord, channel, ada, bob } = bot;
+    discord.people.say(channel, ada, "one", { mentionBot: true });
+    await discord.until(() => botMessages(discord, channel).length === 1);
+    const asked = discord.people.say(channel, bob, "two", { mentionBot: true });
+    const inThread = () =>
+      discord.requests.find(({ params, route }) => params["channel"] === asked.id && route === POST);
+    await discord.until(() => inThread()?.status === 200);
+    expect(inThread()?.body).toMatchObject({ content: "Second." });
+    gate.resolve();
+    expect(await finished(bot, channel)).toEqual(["First"]);
+  });
+
+  test("goes on in a thread without being named again, until somebody else is", async () => {
+    const bot = await startGuild({ scripts: [["One."], ["Two."]] });
+    const { discord, channel, ada, bob, requests } = bot;
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.people.say(thread, bob, "not for the bot");
+    discord.people.say(thread, ada, "first", { mentionBot: true });
+    expect(await finished(bot, thread)).toEqual(["One."]);
+    discord.people.say(thread, ada, "second");
+    expect(await finished(bot, thread, 2)).toEqual(["One.", "Two."]);
+    discord.people.say(thread, ada, `<@${bob.id}> what do you think?`);
+    discord.people.say(thread, bob, "not much");
+    discord.people.say(channel, ada, "elsewhere", { mentionBot: true });
+    await finished(bot, channel);
+    expect(requests).toHaveLength(3);
+  });
+
+  test("answers /ask and other commands, each once", async () => {
+    const bot = await startGuild({ scripts: [WORDS] });
+    const { discord, channel, ada } = bot;
+    await discord.until(() => discord.commands().length > 0);
+    discord.people.command(channel, ada, "ask", { prompt: "tell me" });
+    expect(await finished(bot, channel)).toEqual([WORDS.join("").trim()]);
+    discord.people.command(channel, ada, "help");
+    await discord.until(() => botTexts(discord, channel)[1]?.includes("I am Palaver"));
+    expect(botMessages(discord, channel)[1]?.ephemeralFor).toBe(ada.id);
+  });
+
+  test("goes on after a restart in the message it had begun, and answers what came meanwhile once", async () => {
+    const gate = Promise.withResolvers<void>();
+    const first = await startGuild({ scripts: [["Half of", gate.promise]] });
+    const { discord, channel, ada, bob, database } = first;
+    discord.people.say(channel, ada, "tell me", { mentionBot: true });
+    await discord.until(() => botTexts(discord, channel)[0] === "Half of");
+    await first.stop(0);
+    gate.resolve();
+    discord.people.say(channel, bob, "me too", { mentionBot: true });
+    const second = await startBot({ discord, database, scripts: [["The whole."]] });
+    await finished(second, channel, 2);
+    expect(botTexts(discord, channel)).toEqual(["The whole.", "The whole."]);
+  });
+
+  test("answers each question once, whatever fails on the way", async () => {
+    const limits = { messages: { kind: "fixed" as const, limit: 100, windowMs: 5_000 } };
+    const scripts = FAULTS.map((_, index) => [`Answer ${index} `, ...WORDS]);
+    const bot = await startGuild({ scripts, simulator: { limits, latencyMs: 2 } });
+    const { discord, guild, ada } = bot;
+    const channels = FAULTS.map(([route, fault], index) => {
+      const channel = discord.addChannel(guild, `room-${index}`);
+      discord.faults.failNext(route, fault);
+      discord.people.say(channel, ada, `question ${index}`, { mentionBot: true });
+      return channel;
+    });
+    for (const channel of channels) await finished(bot, channel);
+    const texts = channels.map((channel) => botTexts(discord, channel));
+    expect(texts.flat().toSorted()).toEqual(
+      FAULTS.map((_, index) => `Answer ${index} ${WORDS.join("").trim()}`).toSorted(),
+    );
+    expect(texts.map(({ length }) => length)).toEqual(FAULTS.map(() => 1));
+  });
+
+  test("two at once on one shard answer each message once", async () => {
+    const database = new DatabaseSync(":memory:");
+    const bot = await startGuild({ database, scripts: [["Hello."]] });
+    const { discord, channel, ada } = bot;
+    await startBot({ discord, database, scripts: [["Hello."]] });
+    discord.people.say(channel, ada, "hi", { mentionBot: true });
+    expect(await finished(bot, channel)).toEqual(["Hello."]);
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, test } from "vitest";
+import type { Accept, InboundEvent } from "../../../src/adapter.ts";
+import type { Channel, Message } from "../../simulators/discord/world.ts";
+import { shown } from "../../simulators/discord/world.ts";
+import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
+import { recordingLog } from "../../support/log.ts";
+import { botMessages, draft, signal, startStage } from "./stage.ts";
+
+adapterContract("Discord", startUnderTest, {
+  noRedelivery: "resumed sessions repeat messages, and nobody can make Discord do it at will",
+});
+
+/** Each conversation is a thread, which goes on without further mentions. */
+async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
+  let delivered = Promise.withResolvers<void>();
+  let thread: Channel | undefined;
+  let newest: Message | undefined;
+  let fileName: string | undefined;
+  const { discord, adapter, channel, ada } = await startStage({
+    async accept(event) {
+      try {
+        await accept(withTitle(event, fileName));
+        delivered.resolve();
+      } catch (error) {
+        delivered.reject(error);
+        throw error;
+      }
+    },
+  });
+
+  async function after(act: () => void): Promise<void> {
+    delivered = Promise.withResolvers();
+    act();
+    if (adapter.isConnected()) await delivered.promise;
+  }
+
+  return {
+    adapter,
+    begin(text, file) {
+      const opened = discord.people.openThread(channel, ada, "thread");
+      thread = opened;
+      fileName = file?.name;
+      return after(() => {
+        newest = discord.people.say(opened, ada, text, {
+          mentionBot: true,
+          attachments: file === undefined ? [] : [file],
+        });
+      });
+    },
+    goOn: (text) => after(() => (newest = discord.people.say(there(thread), ada, text))),
+    redeliver: () => Promise.reject(new Error("Not on Discord.")),
+    editNewest: (text) => after(() => discord.people.edit(there(newest), `<@${discord.bot.id}> ${text}`)),
+    deleteNewest: () => after(() => discord.people.delete(there(newest))),
+    press: (id, label) =>
+      after(() => {
+        const message = botMessages(discord, there(thread)).find((one) => id.endsWith(one.id));
+        discord.people.press(there(message), ada, label);
+      }),
+    async seen() {
+      return botMessages(discord, there(thread)).map((message) => {
+        const { content, attachments, components } = shown(message);
+        return {
+          text: content,
+          fileNames: attachments.map(({ name }) => name),
+          buttons: components.flatMap((row) => labelsOf(row)),
+        };
+      });
+    },
+    close: () => adapter.close(),
+  };
+}
+
+/** Discord tells a name that its links cannot carry as the file's title, which the simulator does not know. */
+function withTitle(event: InboundEvent, fileName: string | undefined): InboundEvent {
+  if (event.kind !== "message" || fileName === undefined) return event;
+  return { ...event, attachments: event.attachments.map((ref) => ({ ...ref, name: fileName })) };
+}
+
+function labelsOf(row: unknown): string[] {
+  const { components } = row as { components: { label: string }[] };
+  return components.map(({ label }) => label);
+}
+
+function there<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("There is none yet.");
+  return value;
+}
+
+describe("the Discord adapter", () => {
+  test("says nothing of what people write or ask in any line of its log", async () => {
+    const { log, lines } = recordingLog();
+    const { discord, adapter, channel, ada, message, heard } = await startStage({
+      log,
+      threads: "on",
+      simulator: { allow: "anything" },
+    });
+    await discord.until(() => discord.commands().length > 0);
+    discord.faults.failNext("POST /channels/:channel/messages/:message/threads", { status: 500 });
+    discord.people.say(channel, ada, "SECRET-WORD one", { mentionBot: true });
+    const event = await message(0);
+    discord.faults.failNext("POST /channels/:channel/messages", { status: 500 });
+    await adapter
+      .sink(event.reply)
+      .post(draft("SECRET-WORD two"), "n", signal)
+      .catch(() => {});
+    discord.faults.failNext("POST /interactions/:interaction/:token/callback", { status: 404, code: 10062 });
+    const { token } = discord.people.command(channel, ada, "ask", { prompt: "SECRET-WORD three" });
+    await message(1);
+    discord.gateway.drop();
+    await heard(channel, ada);
+    expect(lines.length).toBeGreaterThan(2);
+    expect(JSON.stringify(lines)).not.toContain("SECRET-WORD");
+    expect(JSON.stringify(lines)).not.toContain(token);
+    expect(JSON.stringify(lines)).not.toContain(discord.token);
+  });
+});

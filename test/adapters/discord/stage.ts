@@ -1,0 +1,112 @@
+import { onTestFinished } from "vitest";
+import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
+import type { DiscordAdapterOptions } from "../../../adapters/discord/options.ts";
+import type { Accept, Adapter, Draft, InboundEvent, MessageEvent } from "../../../src/adapter.ts";
+import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
+import { type Channel, type Guild, type Message, shown, type User } from "../../simulators/discord/world.ts";
+import { silent } from "../../support/log.ts";
+
+export interface StageOptions extends Partial<DiscordAdapterOptions> {
+  discord?: Discord;
+  simulator?: DiscordOptions;
+  accept?: Accept;
+  /** False: the adapter writes and never listens. */
+  listens?: boolean;
+}
+
+export interface Stage {
+  discord: Discord;
+  guild: Guild;
+  adapter: Adapter;
+  channel: Channel;
+  ada: User;
+  bob: User;
+  events: InboundEvent[];
+  reasons: string[];
+  /** Resolves to the event of this index, once it has come. */
+  event(index: number): Promise<InboundEvent>;
+  message(index: number): Promise<MessageEvent>;
+  /** Resolves when everything that happened in the channel so far has been heard, by having somebody speak to the bot there. */
+  heard(channel: Channel, speaker: User): Promise<void>;
+}
+
+const signal = new AbortController().signal;
+
+/** A server with two people, and the adapter in it, which ends with the test. */
+export async function startStage(options: StageOptions = {}): Promise<Stage> {
+  const { discord = await startDiscord(options.simulator), accept, listens = true, ...rest } = options;
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const [ada, bob] = [discord.addUser("ada", guild), discord.addUser("bob", guild)];
+  const started = await startAdapter(discord, { ...rest, ...(accept && { accept }), listens });
+  return { discord, guild, channel, ada, bob, ...started };
+}
+
+/** Another process of the bot on the same server. */
+export async function startAdapter(
+  discord: Discord,
+  { accept = async () => {}, listens = true, ...options }: Omit<StageOptions, "discord" | "simulator"> = {},
+): Promise<Pick<Stage, "adapter" | "events" | "reasons" | "event" | "message" | "heard">> {
+  const events: InboundEvent[] = [];
+  const reasons: string[] = [];
+  const watchers = new Set<() => void>();
+  const adapter = createDiscordAdapter({
+    token: discord.token,
+    apiUrl: discord.apiUrl,
+    threads: "off",
+    commands: [],
+    listModels: async () => [],
+    log: silent,
+    onFatal: (reason) => reasons.push(reason),
+    now: discord.clock.now,
+    ...options,
+  });
+  onTestFinished(() => adapter.close());
+  async function taken(event: InboundEvent): Promise<void> {
+    await accept(event);
+    events.push(event);
+    for (const wake of watchers) wake();
+  }
+  if (listens) await adapter.listen(taken);
+
+  async function event(index: number): Promise<InboundEvent> {
+    for (;;) {
+      const found = events[index];
+      if (found !== undefined) return found;
+      await new Promise<void>((resolve) => watchers.add(resolve));
+    }
+  }
+
+  return {
+    adapter,
+    events,
+    reasons,
+    event,
+    async message(index) {
+      const found = await event(index);
+      if (found.kind !== "message") throw new Error(`Event ${index} is no message but ${found.kind}.`);
+      return found;
+    },
+    async heard(channel, speaker) {
+      const said = discord.people.say(channel, speaker, "heard?", { mentionBot: true });
+      const find = () => events.findIndex((one) => one.kind === "message" && one.messageId.endsWith(said.id));
+      while (find() === -1) await new Promise<void>((resolve) => watchers.add(resolve));
+      events.splice(find(), 1);
+    },
+  };
+}
+
+export function draft(markdown: string, more: Partial<Draft> = {}): Draft {
+  return { markdown, buttons: [], streaming: false, ...more };
+}
+
+/** What the bot shows in a channel, oldest first. */
+export function botTexts(discord: Discord, channel: Channel): string[] {
+  return botMessages(discord, channel).map((message) => shown(message).content);
+}
+
+export function botMessages(discord: Discord, channel: Channel): Message[] {
+  return discord.messages(channel).filter(({ author }) => author === discord.bot);
+}
+
+export { signal };
