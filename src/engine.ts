@@ -110,7 +110,7 @@ export function createEngine(options: EngineOptions): Engine {
   commands.unshift(createHelpCommand(options.botName, commands));
 
   metrics.observeQueue(queue.depth);
-  const accept = createAccept({ queue, history, answers, log });
+  const accept = createAccept({ queue, history, answers, records, log });
   return {
     accept,
     commands,

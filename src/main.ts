@@ -139,11 +139,13 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
 
 /** The pace of each rate-limit budget. The local page sets no limit of its own. */
 function createPacers(): (budgetKey: string) => Pacer {
-  const discord = createDiscordShared();
-  return (budgetKey) =>
-    budgetKey.startsWith("discord")
-      ? createPacer(createDiscordBudget(discord))
-      : createEvenPacer({ gap: LOCAL_GAP_SECONDS });
+  // What interactions allow is counted apart, and not against what the bot may do in all.
+  const shared = { discord: createDiscordShared(), "discord-webhook": createDiscordShared() };
+  return (budgetKey) => {
+    const [kind] = budgetKey.split(":");
+    if (kind === "discord" || kind === "discord-webhook") return createPacer(createDiscordBudget(shared[kind]));
+    return createEvenPacer({ gap: LOCAL_GAP_SECONDS });
+  };
 }
 
 /** Where the Discord adapter keeps the direct conversations it knows. */
@@ -210,7 +212,9 @@ async function main(): Promise<void> {
     const { url } = await starting;
     log.info({ url }, `Palaver is ready at ${url}`);
   } catch (error) {
-    log.fatal({ err: error }, error instanceof Error ? error.message : "the start failed");
+    // The sentence says what to do; where it was thrown is for those who ask for it.
+    log.debug({ err: error }, "the start failed");
+    log.fatal(error instanceof Error ? error.message : "the start failed");
     process.exit(1);
   }
 }

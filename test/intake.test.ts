@@ -1,7 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { GatewayError } from "../src/gateway/errors.ts";
+import { toTurnId } from "../src/turn-record.ts";
 import { startEngine } from "./support/engine.ts";
-import { ben, deleted, edited, message } from "./support/events.ts";
+import { action, ben, deleted, edited, message } from "./support/events.ts";
 
 const held = () => Promise.withResolvers<void>();
 
@@ -60,6 +62,16 @@ describe("an event", () => {
     const texts = entries.flatMap(({ messages }) => messages.map(({ content }) => content));
     expect(texts).toContain("I like coffee");
     expect(texts).not.toContain("forget this");
+  });
+
+  test("of a button belongs to the conversation of its turn", async () => {
+    const { accept, idle, texts } = startEngine({ scripts: [[new GatewayError("interrupted", "cut")], ["Good."]] });
+    const question = message("Hello", { conversationId: "test:root" });
+    await accept(question);
+    await idle();
+    await accept(action("retry", toTurnId(question.key), { conversationId: "test:elsewhere" }));
+    await idle();
+    expect(texts()).toEqual(["Good."]);
   });
 
   test("that replies to something nobody knows keeps the conversation it came with", async () => {

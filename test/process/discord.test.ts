@@ -1,0 +1,65 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startDiscord } from "../simulators/discord/index.ts";
+import type { Discord } from "../simulators/discord/simulator.ts";
+import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+
+async function open(discord: Discord, dataDir?: string): Promise<{ service: RunningService; dataDir: string }> {
+  let path = dataDir;
+  if (path === undefined) {
+    const folder = await makeDataDir();
+    onTestFinished(folder.remove);
+    path = folder.path;
+  }
+  const env = { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, DISCORD_THREADS: "off" };
+  const service = await startService(path, env);
+  onTestFinished(async () => void (await service.end("SIGKILL")));
+  return { service, dataDir: path };
+}
+
+describe("the service on Discord", () => {
+  test("answers a mention, goes on in the reply chain, and remembers it after a restart", async () => {
+    const discord = await startDiscord();
+    const guild = discord.addGuild();
+    const channel = discord.addChannel(guild, "general");
+    const ada = discord.addUser("Ada", guild);
+    const first = await open(discord);
+    discord.people.say(channel, ada, "My name is Ada.", { mentionBot: true });
+    const [answer] = await answersOf(discord, channel, 1);
+    expect(await first.service.end("SIGTERM")).toBe(0);
+
+    await open(discord, first.dataDir);
+    discord.people.say(channel, ada, "What is my name?", { replyTo: answer, mentionBot: true });
+    const answers = await answersOf(discord, channel, 2);
+    expect(answers[1]?.states.at(-1)?.content).toContain("Ada");
+  });
+
+  test("killed in the middle of an answer and started again, completes it in the same message", async () => {
+    const discord = await startDiscord();
+    const guild = discord.addGuild();
+    const channel = discord.addChannel(guild, "general");
+    const ada = discord.addUser("Ada", guild);
+    const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
+    const first = await open(discord);
+    discord.people.say(channel, ada, `At 60 tokens per second, say: ${numbers}`, { mentionBot: true });
+    await discord.until(() => botMessages(discord, channel).some(({ states }) => states.length >= 2));
+    await first.service.end("SIGKILL");
+
+    await open(discord, first.dataDir);
+    const answers = await answersOf(discord, channel, 1);
+    expect(answers.map(({ states }) => states.at(-1)?.content)).toEqual([numbers]);
+  });
+});
+
+function botMessages(discord: Discord, channel: Parameters<Discord["messages"]>[0]) {
+  return discord.messages(channel).filter(({ author }) => author.id === discord.bot.id);
+}
+
+/** The bot's messages once there are so many and none of them has a button any more. */
+async function answersOf(discord: Discord, channel: Parameters<Discord["messages"]>[0], count: number) {
+  const isOver = () => {
+    const messages = botMessages(discord, channel);
+    return messages.length >= count && messages.every(({ states }) => (states.at(-1)?.components.length ?? 0) === 0);
+  };
+  await discord.until(isOver, "the answers to end", 30_000);
+  return botMessages(discord, channel);
+}
