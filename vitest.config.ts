@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 /** Unit tests share two cores with the processes and browsers of the others, so every project runs its files side by side. */
 export default defineConfig({
   test: {
+    // Many tests wait for a process or a browser of their own: more of them than cores keep the cores busy.
+    maxWorkers: 4,
     projects: [
       {
         test: {
