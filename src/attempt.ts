@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Adapter, Button, MessageEvent, ReplySink } from "./adapter.ts";
 import { persist } from "./bounds.ts";
 import { describeEnding, type Ending } from "./endings.ts";
@@ -12,6 +13,9 @@ import { type Asked, type ObservedTurn, runObserved, secondsSince, type TurnEven
 import type { TurnRecord, TurnRecords } from "./turn-record.ts";
 
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
+
+/** Longest that showing more text waits until it is noted. */
+const SEEN_WAIT_MS = 50;
 
 /**
  * `superseded`: the messages changed while they were answered, and the answer has to begin again. `forgotten`: the
@@ -114,7 +118,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       if (record.posted.length > 0) record.phase = "posted";
       await deps.records.save(record);
     },
-    onSeen: () => void deps.records.save(record),
+    // A slow store must not slow the reply down: then a crash may show a little less for a moment.
+    onSeen: () => Promise.race([deps.records.save(record), sleep(SEEN_WAIT_MS, undefined, { ref: false })]),
     onCall: (kind, error) => {
       metrics.platformCall(record.reply.platform, kind);
       if (error?.kind === "rate-limited") metrics.rateLimited("platform");

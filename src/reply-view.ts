@@ -7,8 +7,8 @@ import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./r
 export interface ReplyViewOptions extends ReplyMessagesOptions {
   /** Stands in the place of a text that the platform does not take. */
   refusal: Closing;
-  /** Called when people are about to see more of the text. */
-  onSeen(): void;
+  /** Called when people are about to see more of the text; the call that shows it waits for this. */
+  onSeen(): Promise<void>;
   /** Told of every call the platform answered, refused or not. */
   onCall(kind: Change["type"], error: SinkError | undefined): void;
   /** Told once when the platform will not take this reply any more, whatever is tried. */
@@ -58,7 +58,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     // Before the call: whether it was carried out may not be known any more when the process dies in it.
     if (length > record.seen) {
       record.seen = length;
-      options.onSeen();
+      await options.onSeen();
     }
     try {
       receipt = await messages.apply(change);

@@ -44,7 +44,7 @@ function setUp({ maxLength = 2_000, maxMessages, posted = [], closing = { note: 
     isResumed: false,
     refusal: { note: "_Not taken._", buttons: [] },
     onRecord: async () => void saved.push([...posted]),
-    onSeen: () => {},
+    onSeen: async () => {},
     onCall: () => {},
     onRefused: (kind) => void refusals.push(kind),
     onVisible: () => {},
