@@ -256,18 +256,22 @@ describe("the bot on Discord", () => {
     expect(botMessages(discord, channel)[1]?.ephemeralFor).toBe(ada.id);
   });
 
-  test("goes on after a restart in the message it had begun, and answers what came meanwhile once", async () => {
-    const gate = Promise.withResolvers<void>();
-    const first = await startGuild({ scripts: [["Half of", gate.promise]] });
+  test("ends what a shutdown cuts in plain words, and answers after the start what came meanwhile, once", async () => {
+    const [more, never] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const first = await startGuild({ scripts: [["Half of", more.promise, " it", never.promise]] });
     const { discord, channel, ada, bob, database } = first;
     discord.people.say(channel, ada, "tell me", { mentionBot: true });
     await discord.until(() => botTexts(discord, channel)[0] === "Half of");
+    more.resolve();
+    // An edit: by then the bot knows that its post was carried out.
+    await discord.until(() => botTexts(discord, channel)[0] === "Half of it");
     await first.stop(0);
-    gate.resolve();
     discord.people.say(channel, bob, "me too", { mentionBot: true });
     const second = await startBot({ discord, database, scripts: [["The whole."]] });
     await finished(second, channel, 2);
-    expect(botTexts(discord, channel)).toEqual(["The whole.", "The whole."]);
+    const [cut, whole, ...rest] = botTexts(discord, channel);
+    expect(cut).toMatch(/^Half of it\n\n_Interrupted: the bot was shut down.*_$/);
+    expect([whole, ...rest]).toEqual(["The whole."]);
   });
 
   test("answers each question once, whatever fails on the way", async () => {
