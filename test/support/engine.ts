@@ -69,7 +69,8 @@ export function startEngine({
   return { ...platform, requests, openStreams: open, accept, history, records, queue, idle };
 }
 
-function watchIdle(queue: Queue, worker: Worker): () => Promise<void> {
+/** Starts the queue. The function it gives resolves when nothing waits and nothing runs. */
+export function watchIdle(queue: Queue, worker: Worker): () => Promise<void> {
   const watchers: Array<() => void> = [];
   queue.start({
     ...worker,

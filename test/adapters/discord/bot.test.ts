@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import { toDiscordMarkdown } from "../../../adapters/discord/markdown.ts";
-import { createEngine, type Engine } from "../../../src/engine.ts";
+import { createEngine } from "../../../src/engine.ts";
 import { createMetrics } from "../../../src/metrics.ts";
 import { createDiscordBudget, createDiscordShared } from "../../../src/pacing/discord-budget.ts";
 import { createPacer } from "../../../src/pacing/pacer.ts";
@@ -11,6 +11,7 @@ import { createStores } from "../../../src/store/keyv.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
 import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
 import { type Channel, shown } from "../../simulators/discord/world.ts";
+import { watchIdle } from "../../support/engine.ts";
 import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
 import { silent } from "../../support/log.ts";
 import { botMessages, botTexts } from "./stage.ts";
@@ -58,7 +59,7 @@ async function startBot({ database = new DatabaseSync(":memory:"), threads = "of
     onFatal: () => {},
     now: discord.clock.now,
   });
-  const idle = watchIdle(engine);
+  const idle = watchIdle(engine.queue, engine.worker);
   await adapter.listen(engine.accept);
   const stop = async (graceMs = 1_000) => {
     await adapter.pause();
@@ -78,29 +79,6 @@ async function startGuild(options: BotOptions) {
   const channel = bot.discord.addChannel(guild, "general");
   const [ada, bob] = [bot.discord.addUser("ada", guild), bot.discord.addUser("bob", guild)];
   return { ...bot, guild, channel, ada, bob };
-}
-
-/** Starts the queue; resolves when nothing waits and nothing runs. */
-function watchIdle({ queue, worker }: Pick<Engine, "queue" | "worker">): () => Promise<void> {
-  const watchers: Array<() => void> = [];
-  queue.start({
-    ...worker,
-    async work(events, signal) {
-      try {
-        return await worker.work(events, signal);
-      } finally {
-        // The queue counts the work as done a moment after it ended.
-        setImmediate(() => {
-          for (const wake of watchers.splice(0)) wake();
-        });
-      }
-    },
-  });
-  return async () => {
-    while (queue.depth().waiting > 0 || queue.depth().active > 0) {
-      await new Promise<void>((resolve) => watchers.push(resolve));
-    }
-  };
 }
 
 /** What the bot shows when it has begun so many messages and has finished. */
