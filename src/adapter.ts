@@ -59,7 +59,8 @@ export interface MessageEvent extends EventBase {
   attachments: AttachmentRef[];
   /**
    * The message this one is a reply to. A reply to any message of a conversation belongs to that conversation,
-   * whatever `conversationId` says: the core looks it up.
+   * whatever `conversationId` says: the core looks it up. What was said there after that message is another branch, and
+   * is not shown to the model.
    */
   inReplyTo?: string;
   /**
@@ -89,15 +90,21 @@ export interface CommandEvent extends EventBase {
   name: string;
   /** Everything after the name. */
   text: string;
+  attachments?: AttachmentRef[];
+  /** What the platform asked for in fields of its own, by the names of `ImagineOptions` in `imagine-menu.ts`. */
+  options?: Readonly<Record<string, string>>;
 }
 
-export type Action = "stop" | "retry" | "continue";
+/** `good` and `bad` judge an answer; those after them belong to a picture. */
+export type Action = "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "edit" | "upscale" | "delete";
 
-/** A button was pressed. */
+export type PressedAction = Exclude<Action, "edit">;
+
+/** A button was pressed. For `edit` the platform opens its form, and what is sent with that is a command. */
 export interface ActionEvent extends EventBase {
   kind: "action";
-  action: Action;
-  /** The turn the button belongs to. */
+  action: PressedAction;
+  /** The turn, or the picture, that the button belongs to. */
   turnId: string;
 }
 
@@ -118,6 +125,11 @@ export interface Button {
 /** One message as it should look. Markdown, already neutralised and within `limits`. */
 export interface Draft {
   markdown: string;
+  /**
+   * While it streams: the text as far as it has come, with what is still open left open, so that the next draft most
+   * often only adds to it. For platforms that take a stream rather than a whole text.
+   */
+  source?: string;
   buttons: Button[];
   /** More text is coming: the platform may show that in its own way. */
   streaming: boolean;
@@ -127,6 +139,10 @@ export interface OutboundFile {
   name: string;
   contentType: string;
   bytes: Uint8Array;
+  /** What it shows, for those who cannot see it. */
+  altText?: string;
+  /** Covered until somebody wants to see it, where the platform can do that. */
+  isSpoiler?: boolean;
 }
 
 export interface SinkLimits {
@@ -149,6 +165,19 @@ export interface Receipt {
 export interface Posted extends Receipt {
   /** `{platform}:…` */
   id: string;
+  /** Of an upload: its files in order, as `openAttachment` opens them. */
+  attachments?: AttachmentRef[];
+}
+
+/** A message that stood in a place before the bot was asked there. */
+export interface EarlierMessage {
+  /** `{platform}:…` */
+  messageId: string;
+  author: Author;
+  text: string;
+  attachments: AttachmentRef[];
+  /** Unix milliseconds. */
+  at: number;
 }
 
 /** Writes one reply. One call in flight per message. A rate limit is a `SinkError`, never a sleep inside. */
@@ -156,11 +185,13 @@ export interface ReplySink {
   readonly limits: SinkLimits;
   /** Names the rate-limit bucket that this reply's edits share with others. */
   readonly budget: string;
+  /** People can judge an answer here: buttons for `good` and `bad` are shown under a complete one. */
+  readonly takesFeedback?: boolean;
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
-  /** Posts files as one message. The same nonce never makes a second message. */
-  upload(files: OutboundFile[], nonce: string, signal: AbortSignal): Promise<Posted>;
+  /** Posts files as one message, under a caption where one is given. The same nonce never makes a second message. */
+  upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   /** Shows what is being done before there is text; "" takes it away. Best effort. */
@@ -175,6 +206,17 @@ export interface Adapter {
   sink(address: ReplyAddress): ReplySink;
   /** Bytes of an attachment. Works in a process that never listened. Rejects when it is gone. */
   openAttachment(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  /**
+   * A link under which the gateway reaches the bytes for the next fifteen minutes and longer. Absent on platforms whose
+   * files nobody reaches without a token. Rejects when the file is gone.
+   */
+  publicUrl?(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
+  /**
+   * What people said in the same thread before this message, oldest first, as far as the platform lets a bot read
+   * it; empty where the message began the place. Absent on platforms without such places. Best effort: a rejection
+   * means that it is not known.
+   */
+  readEarlier?(event: MessageEvent, signal: AbortSignal): Promise<EarlierMessage[]>;
   isConnected(): boolean;
   /** Erases what the adapter itself keeps about a person; absent where messages live elsewhere. */
   forget?(authorId: string): Promise<void>;

@@ -105,7 +105,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
     const note = [...run.context.notices, ending.note].filter(Boolean).join("\n\n");
-    return { note, buttons: toButtons(ending, record) };
+    return { note, buttons: toButtons(ending, record, sink) };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
   const text = await writeReply(runObserved(run), {
@@ -113,7 +113,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     scheduler: deps.scheduler,
     record,
     isResumed: record.attempts > 1,
-    refusal: { note: refusal.note, buttons: toButtons(refusal, record) },
+    refusal: { note: refusal.note, buttons: toButtons(refusal, record, sink) },
     onRecord: async () => {
       if (record.posted.length > 0) record.phase = "posted";
       await deps.records.save(record);
@@ -149,9 +149,14 @@ function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): End
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
 
-function toButtons(ending: Ending, { id: turnId }: TurnRecord): Button[] {
+function toButtons(ending: Ending, { id: turnId }: TurnRecord, { takesFeedback }: ReplySink): Button[] {
   if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }];
-  return ending.retry ? [{ action: "retry", turnId, label: "Retry" }] : [];
+  if (ending.retry) return [{ action: "retry", turnId, label: "Retry" }];
+  if (ending.outcome !== "complete" || takesFeedback !== true) return [];
+  return [
+    { action: "good", turnId, label: "Good answer" },
+    { action: "bad", turnId, label: "Bad answer" },
+  ];
 }
 
 function canContinue({ outcome, retry }: Ending): boolean {

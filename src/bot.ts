@@ -4,6 +4,7 @@ import type { Answers } from "./answers.ts";
 import { foldBatch, takeBatch } from "./batch.ts";
 import { runWithin } from "./bounds.ts";
 import { type Command, postNotice } from "./commands/command.ts";
+import type { Rate } from "./feedback.ts";
 import type { History } from "./history.ts";
 import { isRefusal } from "./platform-call.ts";
 import type { Worker } from "./queue/queue.ts";
@@ -15,6 +16,7 @@ export interface BotDeps {
   answers: Answers;
   history: History;
   commands: readonly Command[];
+  rate: Rate;
   /** Takes over what the bot asks itself on behalf of a person. */
   accept: Accept;
   adapterOf(platform: string): Adapter;
@@ -22,7 +24,7 @@ export interface BotDeps {
 }
 
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
-export function createBot({ answers, history, commands, accept, adapterOf, log }: BotDeps): Worker {
+export function createBot({ answers, history, commands, rate, accept, adapterOf, log }: BotDeps): Worker {
   async function onMessages(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const messages = foldBatch(events);
     if (messages[0]?.addressed === "other") {
@@ -60,6 +62,10 @@ export function createBot({ answers, history, commands, accept, adapterOf, log }
   ): Promise<readonly InboundEvent[]> {
     // A stop that comes here was too late: the answer it was meant for has ended.
     if (event.action === "stop") return batch;
+    if (event.action === "good" || event.action === "bad") {
+      await rate(event, event.action);
+      return batch;
+    }
     if (event.action === "continue") {
       await goOn(event, signal);
       return batch;

@@ -12,6 +12,7 @@ import { createModelCommand } from "./commands/model.ts";
 import { createPersonaCommand } from "./commands/persona.ts";
 import { createQuietCommand } from "./commands/quiet.ts";
 import { createReadContext } from "./context.ts";
+import { createRate } from "./feedback.ts";
 import type { Gateway } from "./gateway/client.ts";
 import { createHistory, type History } from "./history.ts";
 import { createAccept } from "./intake.ts";
@@ -118,6 +119,6 @@ export function createEngine(options: EngineOptions): Engine {
     history,
     records,
     queue,
-    worker: createBot({ answers, history, commands, accept, adapterOf, log }),
+    worker: createBot({ answers, history, commands, rate: createRate({ records, metrics }), accept, adapterOf, log }),
   };
 }

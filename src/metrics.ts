@@ -14,6 +14,8 @@ export interface Metrics {
   /** From the acceptance of the message to the first text that a person can read. */
   firstVisible(seconds: number): void;
   tokens(direction: "prompt" | "completion", count: number, estimated: boolean): void;
+  /** Somebody judged an answer. */
+  feedback(platform: string, feedback: "good" | "bad"): void;
   platformCall(platform: string, call: "post" | "edit" | "upload" | "remove"): void;
   /** A 429 received. */
   rateLimited(side: "gateway" | "platform"): void;
@@ -56,6 +58,7 @@ export function createMetrics(): Metrics {
     tokens(direction, count, estimated) {
       if (Number.isFinite(count) && count > 0) counters.tokens.inc({ direction, estimated: String(estimated) }, count);
     },
+    feedback: (platform, feedback) => counters.feedback.inc({ platform, feedback }),
     platformCall: (platform, call) => counters.platformCalls.inc({ platform, call }),
     rateLimited: (side) => counters.rateLimits.inc({ side }),
     streamOpened: () => streams.inc(),
@@ -75,6 +78,10 @@ function createCounters(registry: Registry) {
     tokens: counter("tokens_total", "Tokens, by direction and whether they were estimated.", [
       "direction",
       "estimated",
+    ]),
+    feedback: counter("feedback_total", "Answers judged by people, by platform and judgement.", [
+      "platform",
+      "feedback",
     ]),
     platformCalls: counter("platform_calls_total", "Messages written to a platform, by call.", ["platform", "call"]),
     rateLimits: counter("rate_limits_total", "429 answers received, by who gave them.", ["side"]),

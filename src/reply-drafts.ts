@@ -41,7 +41,7 @@ export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: C
     if (!isLast) return { markdown, buttons: [], streaming: false };
     if (ending !== undefined) return { markdown, buttons: ending.buttons, streaming: false };
     const stop: Button = { action: "stop", turnId, label: "Stop" };
-    return { markdown: healMarkdown(markdown), buttons: [stop], streaming: true };
+    return { markdown: healMarkdown(markdown), source: markdown, buttons: [stop], streaming: true };
   }
 
   return {

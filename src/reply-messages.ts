@@ -52,7 +52,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   }
 
   async function upload(file: OutboundFile): Promise<Receipt> {
-    const receipt = await add(FILE, (nonce, signal) => sink.upload([file], nonce, signal));
+    const receipt = await add(FILE, (nonce, signal) => sink.upload([file], undefined, nonce, signal));
     isUploaded = true;
     return receipt;
   }

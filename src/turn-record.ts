@@ -33,7 +33,11 @@ export interface TurnRecord {
   canRetry: boolean;
   /** Whether its end offers to go on where it was cut off. */
   canContinue: boolean;
+  /** What people said of the answer, by their id; the latest word of each counts. */
+  feedback?: Readonly<Record<string, Feedback>>;
 }
+
+export type Feedback = "good" | "bad";
 
 /** What an earlier run left of a turn, as far as it is known. */
 export type Progress = Partial<TurnRecord> & Pick<TurnRecord, "attempts">;

@@ -1,5 +1,5 @@
 import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
-import type { Action, Button, Draft } from "../../src/adapter.ts";
+import type { Action, Button, Draft, PressedAction } from "../../src/adapter.ts";
 import { countChars, toDiscordMarkdown } from "./markdown.ts";
 
 /** Longest message, in code points. */
@@ -57,11 +57,16 @@ function toComponents(buttons: readonly Button[], context: ButtonContext): unkno
 
 /** What a button does. It stands in the button itself, so that it works in every process and after a restart. */
 export interface Press extends ButtonContext {
-  action: Action;
+  action: PressedAction;
   turnId: string;
 }
 
-export function toCustomId({ action, turnId, root = "", mark = "" }: Press): string {
+export function toCustomId({
+  action,
+  turnId,
+  root = "",
+  mark = "",
+}: ButtonContext & Pick<Button, "action" | "turnId">): string {
   return [action, turnId, root, mark].join(":").replace(/:+$/, "");
 }
 
@@ -69,7 +74,7 @@ export function toCustomId({ action, turnId, root = "", mark = "" }: Press): str
 export function readCustomId(customId: string): Press | undefined {
   const [action = "", turnId = "", root = "", mark = ""] = customId.split(":");
   if (!ACTIONS.includes(action) || turnId === "") return undefined;
-  return { action: action as Action, turnId, root: root || undefined, mark: mark || undefined };
+  return { action: action as PressedAction, turnId, root: root || undefined, mark: mark || undefined };
 }
 
 /** The ids of all buttons of a message as Discord sends it. */

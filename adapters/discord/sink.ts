@@ -91,10 +91,10 @@ export function createSink(address: ReplyAddress, { api, fresh, now }: SinkDeps)
           return budget === undefined ? {} : { budget };
         }
       }),
-    upload: (files, nonce, signal) =>
+    upload: (files, caption, nonce, signal) =>
       guarded(signal, async () => {
         checkFiles(files);
-        return write(toMessageBody(BARE, {}), files, nonce, signal);
+        return write(toMessageBody(caption ?? BARE, { root }), files, nonce, signal);
       }),
     remove: (id, signal) =>
       guarded(signal, () => removeGently(writer ?? channel, placeOf(moved.get(id) ?? id), signal)),

@@ -1,4 +1,11 @@
-import type { Action, Author, CommandEvent, InboundEvent, MessageEvent, ReplyAddress } from "../../src/adapter.ts";
+import type {
+  Author,
+  CommandEvent,
+  InboundEvent,
+  MessageEvent,
+  PressedAction,
+  ReplyAddress,
+} from "../../src/adapter.ts";
 import { findMentions } from "./page/mentions.ts";
 import type { ChannelKind, MessageRow } from "./page/wire.ts";
 
@@ -68,7 +75,7 @@ export function toCommandEvent(deed: Deed, name: string, text: string): CommandE
   return { kind: "command", ...base, conversationId: `local:${channelId}`, reply, name, text };
 }
 
-export function toActionEvent(deed: Deed, action: Action, turnId: string): InboundEvent {
+export function toActionEvent(deed: Deed, action: PressedAction, turnId: string): InboundEvent {
   return { kind: "action", ...toBase(deed), action, turnId };
 }
 

@@ -47,7 +47,7 @@ const DELETE = z.object({ nonce, authorId: id });
 const ACTION = z.object({
   nonce,
   authorId: id,
-  action: z.enum(["stop", "retry", "continue"]),
+  action: z.enum(["stop", "retry", "continue", "good", "bad", "again", "vary", "upscale", "delete"]),
   turnId: z.string().min(1).max(200),
 });
 const WITHDRAW = z.object({ nonce });

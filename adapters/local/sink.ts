@@ -56,13 +56,13 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       write(() => messages.redraw(getOwn(messages, id), draft.markdown, draft.buttons, draft.streaming));
       return {};
     },
-    async upload(outbound, nonce, signal) {
+    async upload(outbound, caption, nonce, signal) {
       signal.throwIfAborted();
       checkFiles(outbound);
       const prepared = await Promise.all(outbound.map(prepareFile));
       signal.throwIfAborted();
       const { id } = write(() => {
-        const message = insert(BARE, nonce);
+        const message = insert(caption ?? BARE, nonce);
         if (message.isFresh) files.addTo(message.id, prepared, deps.now());
         return message;
       });

@@ -12,7 +12,12 @@ export function createExportCommand(collect: (platform: string, authorId: string
         const text = `What I keep about you is ${bytes.length} bytes, more than a file may have here. Ask the operator for it.`;
         return postNotice(sink, event, text, signal);
       }
-      await sink.upload([{ name: "export.json", contentType: "application/json", bytes }], event.key, signal);
+      await sink.upload(
+        [{ name: "export.json", contentType: "application/json", bytes }],
+        undefined,
+        event.key,
+        signal,
+      );
     },
   };
 }

@@ -153,7 +153,7 @@ function describeOutbound(begin: Begin, first: () => MessageEvent): void {
     const { id } = await sink.post(draft("grow"), randomUUID(), signal);
     await sink.edit(id, draft("growing"), signal);
     const bytes = new TextEncoder().encode("a,b\n");
-    await sink.upload([{ name: "table.csv", contentType: "text/csv", bytes }], randomUUID(), signal);
+    await sink.upload([{ name: "table.csv", contentType: "text/csv", bytes }], undefined, randomUUID(), signal);
     const { id: extra } = await sink.post(draft("too much"), randomUUID(), signal);
     await sink.remove(extra, signal);
     await sink.remove(extra, signal);

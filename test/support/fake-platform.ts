@@ -59,8 +59,8 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity } = {})
     limits: { maxLength, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000, maxMessages },
     budget: "test",
     post: (draft, nonce) => call("post", nonce, () => postOnce(nonce, draft, [])),
-    upload: (files, nonce) =>
-      call("upload", nonce, () => postOnce(nonce, { markdown: "", buttons: [], streaming: false }, files)),
+    upload: (files, caption = { markdown: "", buttons: [], streaming: false }, nonce) =>
+      call("upload", nonce, () => postOnce(nonce, caption, files)),
     edit: (id, draft) =>
       call("edit", id, () => {
         const shown = channel.find((candidate) => candidate.id === id);

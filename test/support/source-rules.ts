@@ -22,7 +22,7 @@ const EFFECTS =
 
 const MAY_READ_ENVIRONMENT = new Set(["src/main.ts", "src/sandbox/main.ts"]);
 /** What an adapter may know of the core. */
-const PORT = /^src\/(adapter\.ts|errors\.ts|text\/.+|media\/.+)$/;
+const PORT = /^src\/(adapter\.ts|imagine-menu\.ts|errors\.ts|text\/.+|media\/.+)$/;
 
 interface Import {
   /** A package, a `node:` module, or a file of the repository from its root. */

@@ -6,9 +6,13 @@ import { editView } from "./edit-view.ts";
 import { countOf, formatSize, formatTime, formatWhole } from "./format.ts";
 import { ICONS } from "./icons.ts";
 import { nameOf, type Pending, repliesTo, type State } from "./state.ts";
-import type { FileRow, MessageRow } from "./wire.ts";
+import type { ButtonRow, FileRow, MessageRow } from "./wire.ts";
 
-const BUTTON_ICONS = { stop: ICONS.stop, retry: ICONS.retry, continue: ICONS.continue };
+const BUTTON_ICONS: Partial<Record<ButtonRow["action"], TemplateResult>> = {
+  stop: ICONS.stop,
+  retry: ICONS.retry,
+  continue: ICONS.continue,
+};
 
 export interface MessageLook {
   /** Follows another message of the same author closely: no name and picture again. */
@@ -99,12 +103,16 @@ function filesView(files: readonly FileRow[]): TemplateResult | typeof nothing {
   </div>`;
 }
 
+function iconOf({ action }: ButtonRow): TemplateResult | typeof nothing {
+  return BUTTON_ICONS[action] ?? nothing;
+}
+
 function buttonsView(message: MessageRow, actions: Actions): TemplateResult | typeof nothing {
   if (message.buttons.length === 0) return nothing;
   return html`<div class="buttons">
     ${message.buttons.map(
       (button) => html`<button type="button" class=${button.action} @click=${() => actions.press(message, button)}>
-        ${BUTTON_ICONS[button.action]}${button.label}
+        ${iconOf(button)}${button.label}
       </button>`,
     )}
   </div>`;

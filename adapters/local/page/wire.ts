@@ -35,7 +35,7 @@ export interface FileRow {
 }
 
 export interface ButtonRow {
-  action: "stop" | "retry" | "continue";
+  action: "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "edit" | "upscale" | "delete";
   turnId: string;
   label: string;
 }
@@ -121,6 +121,6 @@ export interface DeleteBody {
 export interface ActionBody {
   nonce: string;
   authorId: string;
-  action: "stop" | "retry" | "continue";
+  action: "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "upscale" | "delete";
   turnId: string;
 }

@@ -61,7 +61,12 @@ describe("/ask", () => {
     const sink = adapter.sink(reply);
     const { id } = await sink.post(draft("one"), "n:0", signal);
     await sink.post(draft("two"), "n:1", signal);
-    await sink.upload([{ name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) }], "n:2", signal);
+    await sink.upload(
+      [{ name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) }],
+      undefined,
+      "n:2",
+      signal,
+    );
     await sink.edit(id, draft("one!"), signal);
     expect(botMessages(discord, channel).map(isPrivate)).toEqual([true, true, true]);
   });

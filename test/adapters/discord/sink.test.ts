@@ -258,7 +258,7 @@ describe("buttons and files", () => {
   test("arrive byte for byte under their name", async () => {
     const { discord, channel, sink } = await startSink();
     const bytes = new Uint8Array(50_000).map((_, index) => index % 256);
-    await sink.upload([{ name: "../dir/answer.md", contentType: "text/markdown", bytes }], "n", signal);
+    await sink.upload([{ name: "../dir/answer.md", contentType: "text/markdown", bytes }], undefined, "n", signal);
     const [message] = botMessages(discord, channel);
     const [file] = message === undefined ? [] : shown(message).attachments;
     expect(file?.name).toBe("answer.md");
@@ -270,7 +270,7 @@ describe("buttons and files", () => {
     const file = { name: "a", contentType: "text/plain", bytes: new Uint8Array(1) };
     const large = { ...file, bytes: new Uint8Array(10 * 1024 * 1024 + 1) };
     for (const files of [Array.from({ length: 11 }, () => file), [large]])
-      await expect(sink.upload(files, "n", signal)).rejects.toMatchObject({ kind: "rejected" });
+      await expect(sink.upload(files, undefined, "n", signal)).rejects.toMatchObject({ kind: "rejected" });
     expect(discord.requests).toEqual([]);
   });
 });

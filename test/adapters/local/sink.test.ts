@@ -46,16 +46,16 @@ describe("the sink of the local page", () => {
   test("refuses too many and too large files", async () => {
     const sink = page.adapter.sink(address);
     const eleven = Array.from({ length: 11 }, () => file(1));
-    await expect(sink.upload(eleven, randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });
+    await expect(sink.upload(eleven, undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });
     const large = [file(20 * 1024 * 1024 + 1)];
-    await expect(sink.upload(large, randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });
+    await expect(sink.upload(large, undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });
   });
 
   test("uploads once for a nonce, with the files in their order", async () => {
     const sink = page.adapter.sink(address);
     const files = ["b", "a"].map((name) => ({ name, contentType: "", bytes: new TextEncoder().encode(name) }));
-    const { id } = await sink.upload(files, "same", signal);
-    expect((await sink.upload(files, "same", signal)).id).toBe(id);
+    const { id } = await sink.upload(files, undefined, "same", signal);
+    expect((await sink.upload(files, undefined, "same", signal)).id).toBe(id);
     const row = (await page.rows()).find((each) => each.type === "message");
     expect(row).toMatchObject({ authorId: null, files: [{ name: "b" }, { name: "a" }] });
   });
