@@ -1,15 +1,12 @@
 /**
  * The composition root: configuration, gateway, store, queue, bot, adapters, HTTP, shutdown.
- * The only file that reads the environment and the only one that knows the adapters.
+ * The only file that reads the environment.
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { PinoPretty as pretty } from "pino-pretty";
-import { createDiscordAdapter } from "../adapters/discord/index.ts";
-import { createLocalAdapter, EXAMPLES } from "../adapters/local/index.ts";
-import type { Adapter } from "./adapter.ts";
 import { describeConfig, secretsOf } from "./config/summary.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { createEngine } from "./engine.ts";
@@ -20,21 +17,15 @@ import { startHttpServer } from "./http/server.ts";
 import { watchLauncher } from "./launcher.ts";
 import { createLogger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
-import { createDiscordBudget, createDiscordShared } from "./pacing/discord-budget.ts";
-import { createEvenPacer } from "./pacing/even.ts";
-import { createPacer, type Pacer } from "./pacing/pacer.ts";
+import { createPacers } from "./pacers.ts";
 import { createScheduler } from "./pacing/scheduler.ts";
+import { createPlatforms } from "./platforms.ts";
 import { startSandbox } from "./sandbox/server.ts";
 import { createEnding } from "./shutdown.ts";
 import { openDatabase } from "./store/database.ts";
 import { createStores } from "./store/keyv.ts";
 import { createCurrentTime } from "./tools/current-time.ts";
 import { createHistorySearch, createRecall, type ReadBefore } from "./tools/recall.ts";
-
-/** Offered at the page while the sandbox gateway answers, which can fail on request. */
-const FAILURE_EXAMPLE = { label: "See a failure", prompt: "sandbox fault: cut" };
-/** Seconds between two writes of the local page, which sets no limit of its own: even enough to read along. */
-const LOCAL_GAP_SECONDS = 0.12;
 
 /** `sysexits.h`: something was found in an unconfigured or misconfigured state. */
 const EX_CONFIG = 78;
@@ -45,7 +36,7 @@ interface Service {
 }
 
 async function start(config: Config, log: Logger, onFatal: (reason: string) => void): Promise<Service> {
-  const { limits, localChat, botName } = config;
+  const { limits, botName } = config;
   let isClosing = false;
   const database = openDatabase(join(config.dataDir, "palaver.sqlite"));
   const stores = createStores({ redisUrl: config.redisUrl, database, log });
@@ -61,7 +52,6 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
   const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
   const secret = await readOrCreateSecret(stores.open("identity"));
 
-  const adapters = new Map<string, Adapter>();
   const engine = createEngine({
     botName,
     model: config.gateway.chatModel,
@@ -73,7 +63,7 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
     toTools: (history) => [createCurrentTime(Date.now), createRecall(createHistorySearch(toReadBefore(history)))],
     scheduler,
     adapterOf(platform) {
-      const adapter = adapters.get(platform);
+      const adapter = platforms.adapters.get(platform);
       if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
       return adapter;
     },
@@ -81,26 +71,9 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
     metrics,
     log,
   });
-  const { commands, queue } = engine;
-  const examples = sandbox === undefined ? EXAMPLES : [...EXAMPLES, FAILURE_EXAMPLE];
-  const local = createLocalAdapter({ ...localChat, database, botName, log, commands, examples });
-  if (localChat.enabled) adapters.set(local.platform, local);
-  if (config.discord !== undefined) {
-    const { token, threads, apiUrl, guildId } = config.discord;
-    const discord = createDiscordAdapter({
-      token,
-      threads,
-      ...(apiUrl !== undefined && { apiUrl }),
-      ...(guildId !== undefined && { guildId }),
-      commands,
-      listModels: engine.listModels,
-      directs: toDirects(stores.open("discord")),
-      log,
-      now: Date.now,
-      onFatal,
-    });
-    adapters.set(discord.platform, discord);
-  }
+  const { queue } = engine;
+  const platforms = createPlatforms({ config, engine, database, stores, log, onFatal });
+  const { adapters } = platforms;
 
   const server = await startHttpServer({
     host: config.host,
@@ -114,7 +87,7 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
         [...adapters.values()].map((adapter) => [adapter.platform, async () => adapter.isConnected()]),
       ),
     },
-    mounts: localChat.enabled ? [local.app] : [],
+    mounts: platforms.mounts,
   });
   queue.start(engine.worker);
   for (const adapter of adapters.values()) await adapter.listen(engine.accept);
@@ -134,25 +107,6 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
       await stores.close();
       database.close();
     },
-  };
-}
-
-/** The pace of each rate-limit budget. The local page sets no limit of its own. */
-function createPacers(): (budgetKey: string) => Pacer {
-  // What interactions allow is counted apart, and not against what the bot may do in all.
-  const shared = { discord: createDiscordShared(), "discord-webhook": createDiscordShared() };
-  return (budgetKey) => {
-    const [kind] = budgetKey.split(":");
-    if (kind === "discord" || kind === "discord-webhook") return createPacer(createDiscordBudget(shared[kind]));
-    return createEvenPacer({ gap: LOCAL_GAP_SECONDS });
-  };
-}
-
-/** Where the Discord adapter keeps the direct conversations it knows. */
-function toDirects(keyv: Keyv) {
-  return {
-    read: async () => (await keyv.get<string[]>("directs")) ?? [],
-    write: async (ids: readonly string[]) => void (await keyv.set("directs", ids)),
   };
 }
 

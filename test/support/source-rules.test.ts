@@ -76,7 +76,7 @@ describe("findForeignImports", () => {
   });
 
   test.each<[string, string]>([
-    ["src/main.ts", "../adapters/slack/index.ts"],
+    ["src/platforms.ts", "../adapters/slack/index.ts"],
     ["src/bot.ts", "./adapter.ts"],
     ["src/bot.ts", "keyv"],
     ["adapters/slack/index.ts", "@slack/bolt"],

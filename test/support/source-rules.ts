@@ -49,7 +49,7 @@ export function findForeignImports(source: Source): string[] {
   return names.filter((name) => {
     if (foreignSdks.some(([, sdk]) => sdk.test(name))) return true;
     if (name.startsWith("adapters/"))
-      return platform === undefined ? source.path !== "src/main.ts" : !name.startsWith(`adapters/${platform}/`);
+      return platform === undefined ? source.path !== "src/platforms.ts" : !name.startsWith(`adapters/${platform}/`);
     return platform !== undefined && name.startsWith("src/") && !PORT.test(name);
   });
 }

@@ -1,0 +1,17 @@
+import { createDiscordBudget, createDiscordShared } from "./pacing/discord-budget.ts";
+import { createEvenPacer } from "./pacing/even.ts";
+import { createPacer, type Pacer } from "./pacing/pacer.ts";
+
+/** Seconds between two writes of the local page, which sets no limit of its own: even enough to read along. */
+const LOCAL_GAP_SECONDS = 0.12;
+
+/** The pace of each rate-limit budget, by the key that a platform's sink gives it. */
+export function createPacers(): (budgetKey: string) => Pacer {
+  // What interactions allow is counted apart, and not against what the bot may do in all.
+  const shared = { discord: createDiscordShared(), "discord-webhook": createDiscordShared() };
+  return (budgetKey) => {
+    const [kind] = budgetKey.split(":");
+    if (kind === "discord" || kind === "discord-webhook") return createPacer(createDiscordBudget(shared[kind]));
+    return createEvenPacer({ gap: LOCAL_GAP_SECONDS });
+  };
+}
