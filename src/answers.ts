@@ -2,9 +2,10 @@ import type { Logger } from "pino";
 import type { ActionEvent, Adapter, Draft, InboundEvent, MessageEvent, ReplySink } from "./adapter.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
-import { toEntry } from "./context.ts";
+import type { BringEarlier } from "./earlier.ts";
 import type { History } from "./history.ts";
 import { callPlatform, isRefusal } from "./platform-call.ts";
+import { isQuestionGone, storeQuestions, toQuestion } from "./questions.ts";
 import { createRunningTurn, mayPress, type RunningTurn } from "./running-turn.ts";
 import { newRecord, type Progress, type TurnRecord, type TurnRecords, toNonce } from "./turn-record.ts";
 
@@ -50,6 +51,7 @@ export interface AnswersDeps {
   history: History;
   adapterOf(platform: string): Adapter;
   attempt: Attempt;
+  bringEarlier: BringEarlier;
   log: Logger;
 }
 
@@ -97,22 +99,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       if (record === undefined) return "This answer is too old to go on with. Please ask once more.";
       if (!mayPress(event.author, record)) return NOT_YOURS;
       if (!record.canContinue) return "This answer goes on already.";
-      const { conversationId, reply } = record;
-      const [key, messageId] = [`${event.key}:continue`, `${reply.platform}:continue:${event.key}`];
-      const text = "Go on exactly where you stopped.";
-      const { author, at } = event;
-      return {
-        kind: "message",
-        key,
-        messageId,
-        conversationId,
-        author,
-        reply,
-        at,
-        text,
-        attachments: [],
-        addressed: "bot",
-      };
+      return toQuestion(event, record);
     },
 
     async continued(event) {
@@ -136,11 +123,6 @@ function refuse(done: readonly InboundEvent[], refusal: string): Retried {
   return { done, refusal };
 }
 
-async function isQuestionGone(history: History, { messageIds }: TurnRecord): Promise<boolean> {
-  const places = await Promise.all(messageIds.map((id) => history.find(id)));
-  return places.every((place) => place === undefined);
-}
-
 /** Begins a turn, or goes on with what an earlier run has made of it. */
 async function proceed(
   deps: AnswersDeps,
@@ -156,7 +138,9 @@ async function proceed(
   for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
   if (isOver) return done;
   Object.assign(record, progress, { messageIds: own.map(({ messageId }) => messageId) });
-  for (const message of own) await remember(history, message, log);
+  const [first] = own;
+  if (first !== undefined) await deps.bringEarlier(first, signal);
+  await storeQuestions(history, own, log);
   for (const event of done) if (event.kind === "action") turn.notice(event);
   await run(deps, turn, signal);
   return [...done, ...turn.taken()];
@@ -232,14 +216,5 @@ async function loadProgress(
     log.error({ err: error, turnId: id }, "the record of a turn could not be read");
     // Whatever there was, it began before: its posts may be found again.
     return { attempts: 1, isPosting: true };
-  }
-}
-
-async function remember(history: History, message: MessageEvent, log: Logger): Promise<void> {
-  const { conversationId } = message;
-  try {
-    await history.append(conversationId, toEntry(message));
-  } catch (error) {
-    log.error({ err: error, conversationId }, "a message could not be stored in the history");
   }
 }

@@ -72,9 +72,12 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       model: own.model ?? deps.model,
       systemPrompt: own.persona ?? deps.systemPrompt,
       context: NONE,
+      pieces: [],
     };
     try {
       const { text, ending } = await write(run);
+      // What was cut by a crash is gone on with; what has ended is not made again under the same number.
+      if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
       if (ending === undefined) return signal.reason === "forgotten" ? "forgotten" : "superseded";
       await keep(run, ending);
       report(run, text, ending);
@@ -167,16 +170,16 @@ function canContinue({ outcome, retry }: Ending): boolean {
  * Keeps the answer in the history and ends the record. Also an answer without text has an entry: it holds the place
  * of the one that Retry may bring.
  */
-async function keep({ deps, record, context }: Run, ending: Ending): Promise<void> {
+async function keep({ deps, record, context, pieces }: Run, ending: Ending): Promise<void> {
   const { history, records, log } = deps;
-  const { id, conversationId, author, reply, posted } = record;
+  const { id, conversationId, author, reply, posted, messageIds } = record;
   const askedBy = { platform: reply.platform, id: author.id };
   const messages = context.messages.slice(context.count);
   const isRefused = messages.length === 0 && (ending.outcome === "filtered" || !ending.retry);
   const partial = ending.outcome !== "complete";
   const entry = { id, at: Date.now(), askedBy, messages, partial, ...(isRefused && { isRefused }) };
   await persist(
-    () => history.append(conversationId, entry, posted),
+    () => history.append(conversationId, entry, posted, pieces.at(-1) ?? messageIds.at(-1)),
     (error) => log.error({ err: error, turnId: id }, "an answer could not be stored in the history"),
   );
   Object.assign(record, { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) });

@@ -6,7 +6,7 @@ const MAX_TOGETHER = 20;
 
 /**
  * Chooses what is worked on next from the events that wait in one conversation, oldest first: messages of one
- * author that wait together are answered together, with the edits and deletions that already came for them. A stop
+ * author on one branch that wait together are answered together, with the edits and deletions that already came for them. A stop
  * that already came for the turn is taken along. Everything else is worked on alone.
  */
 export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
@@ -31,7 +31,8 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
       continue;
     }
     // A command or somebody else's word in between ends what is answered together, not what is changed in it.
-    if (event.kind !== "message" || !belongs(event, first) || ids.size >= MAX_TOGETHER) open = false;
+    const isTogether = event.kind === "message" && belongs(event, first) && continuesBranch(event, batch);
+    if (!isTogether || ids.size >= MAX_TOGETHER) open = false;
     else if (open) {
       batch.push(event);
       ids.add(event.messageId);
@@ -46,6 +47,17 @@ function isStopOf(event: InboundEvent, turnId: string): boolean {
 
 function belongs(event: MessageEvent, first: MessageEvent): boolean {
   return event.author.id === first.author.id && (event.addressed === "other") === (first.addressed === "other");
+}
+
+/**
+ * Whether a message goes on where the batch ends: said to no message in particular, to the one that the batch began
+ * with, or to the last message of the batch. Every other one continues another branch of the conversation.
+ */
+function continuesBranch({ inReplyTo }: MessageEvent, batch: readonly InboundEvent[]): boolean {
+  const [first] = batch;
+  const last = batch.findLast((event) => event.kind === "message");
+  const begun = first?.kind === "message" ? first.inReplyTo : undefined;
+  return inReplyTo === undefined || inReplyTo === begun || inReplyTo === last?.messageId;
 }
 
 /** The messages of a batch as they stand after its edits, without those that were deleted. */

@@ -19,9 +19,9 @@ export interface Context {
 }
 
 /**
- * Reads what a turn asks the model: the conversation up to the turn's own answer, inside the window. A history
- * that is out of reach gives only the messages at hand, and says so. Rejects with the signal's reason, and when there
- * are none at hand either.
+ * Reads what a turn asks the model: the branch of the conversation that ends with its question, inside the window. A
+ * history that is out of reach gives only the messages at hand, and says so. Rejects with the signal's reason, and when
+ * there are none at hand either.
  */
 export type ReadContext = (
   record: TurnRecord,
@@ -41,15 +41,22 @@ export interface ContextDeps {
 export function createReadContext(deps: ContextDeps): ReadContext {
   const { history, maxEntries, maxTokens, adapterOf, log } = deps;
 
+  async function readBranch(record: TurnRecord, messages: readonly MessageEvent[]) {
+    const { id, conversationId, messageIds } = record;
+    // An answer that is written once more must not see itself, nor what was said after it.
+    const own = await history.find(id);
+    const asked = messageIds.at(-1);
+    const end = own !== undefined ? { beforeId: own.entryId } : asked !== undefined && { upToId: asked };
+    const branch = await history.read(conversationId, { maxEntries, ...end });
+    if (own !== undefined || branch.entries.length > 0) return branch;
+    // The question could not be stored.
+    const { entries, hasOlder } = await history.read(conversationId, { maxEntries });
+    return { entries: [...entries, ...messages.map(toEntry)], hasOlder };
+  }
+
   async function readEntries(record: TurnRecord, messages: readonly MessageEvent[]) {
     try {
-      // An answer that is written once more must not see itself, nor what was said after it.
-      const own = await history.find(record.id);
-      const before = own === undefined ? {} : { beforeId: own.entryId };
-      const { entries, hasOlder } = await history.read(record.conversationId, { maxEntries, ...before });
-      const asked = entries.findLastIndex(({ id }) => record.messageIds.includes(id));
-      const upTo = own === undefined && asked >= 0 ? asked + 1 : entries.length;
-      return { entries: entries.slice(0, upTo), hasOlder, notices: [] as string[] };
+      return { ...(await readBranch(record, messages)), notices: [] as string[] };
     } catch (error) {
       // A question that is nowhere at hand cannot be answered.
       if (messages.length === 0) throw error;

@@ -1,4 +1,5 @@
 import { estimateTokenCount } from "tokenx";
+import { toEarlierMessages } from "./conversation/earlier-message.ts";
 import { createSpeakerNames } from "./conversation/speaker-names.ts";
 import { countTokens, cutToFit, type Estimate } from "./conversation/token-cost.ts";
 import type { ChatMessage, ContentPart, ToolMessage, UserMessage } from "./gateway/chunks.ts";
@@ -13,7 +14,10 @@ export interface WindowLimits {
   maxTokens: number;
 }
 
-/** Leaves out what the gateway refused: each refused answer with the messages right before it, which it was to answer. */
+/**
+ * Leaves out what the gateway refused: each refused answer with the messages right before it, which it was to answer,
+ * those included that were said before the bot was asked: any of them may be the reason.
+ */
 export function withoutRefused(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const kept: HistoryEntry[] = [];
   for (const entry of entries) {
@@ -64,7 +68,7 @@ export function fitWindow(
 /**
  * The messages of a request. `parts` gives what an entry's attachments have become, or []. Valid for strict gateways:
  * after the system prompt a person speaks first, no message is empty, nobody speaks twice in a row, and every call
- * has its result.
+ * has its result. What people said to each other before the bot was asked comes as quotes, in messages of nobody's.
  */
 export function toMessages(
   systemPrompt: string,
@@ -72,7 +76,8 @@ export function toMessages(
   parts: (entry: HistoryEntry) => ContentPart[],
 ): ChatMessage[] {
   const nameOf = createSpeakerNames();
-  const spoken = entries.flatMap((entry) => {
+  const spoken = entries.flatMap((entry, index) => {
+    if (entry.isEarlier === true) return toEarlierMessages(entry, entries[index - 1]?.isEarlier !== true, parts(entry));
     const name = entry.author && nameOf(entry.author);
     return entry.messages.map((message, index) =>
       // The attachments of an entry belong to its first message.

@@ -6,15 +6,13 @@ import type { Feedback, TurnRecords } from "./turn-record.ts";
 export type Rate = (event: ActionEvent, feedback: Feedback) => Promise<void>;
 
 export interface RateDeps {
-  records: Pick<TurnRecords, "load" | "save">;
+  records: Pick<TurnRecords, "rate">;
   metrics: Pick<Metrics, "feedback">;
 }
 
 export function createRate({ records, metrics }: RateDeps): Rate {
   return async ({ turnId, author, reply }, feedback) => {
-    const record = await records.load(turnId);
-    if (record === undefined || record.feedback?.[author.id] === feedback) return;
-    await records.save({ ...record, feedback: { ...record.feedback, [author.id]: feedback } });
+    if (!(await records.rate(turnId, author.id, feedback))) return;
     metrics.feedback(reply.platform, feedback);
   };
 }

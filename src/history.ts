@@ -2,16 +2,13 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import type { AttachmentRef } from "./adapter.ts";
 import type { ChatMessage } from "./gateway/chunks.ts";
+import { append, begin, emptyHead, readHead } from "./history/appends.ts";
 import { type AuthorExport, createAuthorRecords } from "./history/authors.ts";
+import { readChain } from "./history/chain.ts";
+import { eraseConversation, toErasure } from "./history/erasures.ts";
 import { createKeyedTurns, type KeyedTurns } from "./history/keyed-turns.ts";
 import { createHistoryKeys, type HistoryKeys } from "./history/keys.ts";
-import { type Head, type Position, toAuthorKeys, toEntryKey, toHeadKey, toIndexKey } from "./history/record.ts";
-
-/** Numbers that `read` looks at beyond what it was asked for, to get past entries that were erased. */
-const MAX_GAP_ENTRIES = 1_000;
-
-/** More than can be appended in a millisecond. */
-const SEQS_PER_MS = 1_000;
+import { type Position, toEntryKey, toHeadKey, toIndexKey } from "./history/record.ts";
 
 /** What was said at one time: a person's message, or an answer with everything that belongs to it. */
 export interface HistoryEntry {
@@ -30,6 +27,8 @@ export interface HistoryEntry {
   partial?: boolean;
   /** The gateway would not answer: with the question in front of it, it would refuse everything that follows too. */
   isRefused?: boolean;
+  /** A person's message that stood there before the bot was asked: it was said to others. */
+  isEarlier?: boolean;
 }
 
 /**
@@ -42,12 +41,18 @@ export interface History {
   /**
    * Appends an entry at the end, together with everything that finds it, or nothing of it. Costs the same whatever
    * the length of the conversation. An entry whose id is there is replaced where it stands. `aliases` are further
-   * message ids that find it, such as those of the messages an answer was posted in; earlier ones stay.
+   * message ids that find it, such as those of the messages an answer was posted in; earlier ones stay. `after` finds
+   * the entry that it continues: what was said since then is another branch. Without one that is known, a person's
+   * message follows everything before it, and an answer follows the entry right before it.
    */
-  append(conversationId: string, entry: HistoryEntry, aliases?: readonly string[]): Promise<void>;
+  append(conversationId: string, entry: HistoryEntry, aliases?: readonly string[], after?: string): Promise<void>;
+  /** Whether a conversation never had an entry. */
+  isNew(conversationId: string): Promise<boolean>;
+  /** Appends the first entries of a conversation, all or none; none where it is new no more. */
+  begin(conversationId: string, entries: readonly HistoryEntry[]): Promise<void>;
   /**
-   * The newest entries, oldest first; only those older than `beforeId` when it is given, none when it is unknown.
-   * Costs what `maxEntries` is, whatever the length of the conversation.
+   * The newest entry and those that it follows on its branch, oldest first. Costs what `maxEntries` is, whatever the
+   * length of the conversation.
    */
   read(conversationId: string, options: ReadOptions): Promise<{ entries: HistoryEntry[]; hasOlder: boolean }>;
   /** Finds the entry of a platform message, or of a turn. */
@@ -63,11 +68,19 @@ export interface History {
   exportAuthor(platform: string, authorId: string): Promise<AuthorExport>;
   /** Erases a person's messages, the answers to them and every index of both. Resolves to the number of entries. */
   forgetAuthor(platform: string, authorId: string): Promise<number>;
+  /**
+   * Erases what a person said in one conversation and the answers to it; where no person is given, everything that was
+   * said there. Resolves to the ids of the entries that were erased.
+   */
+  forgetConversation(conversationId: string, person?: { platform: string; id: string }): Promise<string[]>;
 }
 
 export interface ReadOptions {
   maxEntries: number;
+  /** Only what this entry follows; nothing when it is unknown. */
   beforeId?: string;
+  /** Instead of `beforeId`: this entry itself, too. */
+  upToId?: string;
 }
 
 export interface HistoryOptions {
@@ -85,8 +98,13 @@ export function createHistory({ open, ttlMs, log, now }: HistoryOptions): Histor
   const inTurn = createKeyedTurns();
 
   return {
-    append: (conversationId, entry, aliases = []) =>
-      inTurn(conversationId, () => append(keys, now, conversationId, entry, aliases)),
+    append: (conversationId, entry, aliases = [], after) =>
+      inTurn(conversationId, () => append(keys, now, { conversationId, entry, aliases, after })),
+    async isNew(conversationId) {
+      const head = await readHead(keys, conversationId);
+      return head === undefined || head.last < head.first;
+    },
+    begin: (conversationId, entries) => inTurn(conversationId, () => begin(keys, now, conversationId, entries)),
     read: (conversationId, options) => read(keys, conversationId, options),
     async find(messageId) {
       const position = await keys.readPosition(messageId);
@@ -95,7 +113,7 @@ export function createHistory({ open, ttlMs, log, now }: HistoryOptions): Histor
     edit: (messageId, text, attachments) =>
       atPosition(keys, inTurn, messageId, async (position) => {
         const stored = await keys.readEntry(position);
-        if (stored?.entry.author === undefined) return false;
+        if (stored?.entry === undefined || stored.entry.author === undefined) return false;
         const [first, ...rest] = stored.entry.messages;
         if (first?.role !== "user") return false;
         const entry = { ...stored.entry, attachments, messages: [{ ...first, content: text }, ...rest] };
@@ -105,10 +123,10 @@ export function createHistory({ open, ttlMs, log, now }: HistoryOptions): Histor
     remove: (messageId) =>
       atPosition(keys, inTurn, messageId, async (position) => {
         const stored = await keys.readEntry(position);
-        const entryKey = toEntryKey(position);
-        const authorKeys = stored === undefined ? [] : toAuthorKeys(stored.entry, entryKey);
-        await keys.erase(entryKey, [position.entryId, ...(stored?.aliases ?? [])], authorKeys);
-        return stored !== undefined;
+        const ids = [messageId, position.entryId];
+        const left = { entryKey: toEntryKey(position), ids, authorKeys: [], after: stored?.after };
+        await keys.erase([stored?.entry === undefined ? left : toErasure(position, stored)]);
+        return stored?.entry !== undefined;
       }),
     async isFollowed(conversationId) {
       return (await readHead(keys, conversationId))?.followed ?? false;
@@ -119,66 +137,25 @@ export function createHistory({ open, ttlMs, log, now }: HistoryOptions): Histor
         if ((head?.followed ?? false) === followed) return;
         await keys.writeHead(conversationId, { ...(head ?? emptyHead(now)), followed });
       }),
+    forgetConversation: (conversationId, person) =>
+      inTurn(conversationId, () => eraseConversation(keys, conversationId, person)),
     ...createAuthorRecords(keys, inTurn, now),
   };
 }
 
-async function append(
-  keys: HistoryKeys,
-  now: () => number,
-  conversationId: string,
-  entry: HistoryEntry,
-  aliases: readonly string[],
-): Promise<void> {
-  const headKey = toHeadKey(conversationId);
-  const indexKey = toIndexKey(entry.id);
-  const [head, index] = await keys.getMany([headKey, indexKey]);
-  const known = keys.readers.head(headKey, head) ?? emptyHead(now);
-  const place = placeOf(keys.readers.position(indexKey, index), conversationId, known);
-  const old = place && (await keys.readEntry(place));
-  const seq = place?.seq ?? known.last + 1;
-  await keys.writeEntry(
-    { conversationId, seq, entryId: entry.id },
-    { entry, aliases: [...new Set([...(old?.aliases ?? []), ...aliases])] },
-    { ...known, last: Math.max(known.last, seq) },
-  );
-}
-
-/** The place of an entry that is stored already and can be seen, not one that an index left behind. */
-function placeOf(position: Position | undefined, conversationId: string, head: Head): Position | undefined {
-  if (position?.conversationId !== conversationId) return undefined;
-  return position.seq >= head.first && position.seq <= head.last ? position : undefined;
-}
-
-async function read(keys: HistoryKeys, conversationId: string, { maxEntries, beforeId }: ReadOptions) {
+async function read(keys: HistoryKeys, conversationId: string, options: ReadOptions) {
+  const { maxEntries, beforeId, upToId } = options;
   const none = { entries: [], hasOlder: false };
-  const headKey = toHeadKey(conversationId);
-  const beforeKey = beforeId === undefined ? undefined : toIndexKey(beforeId);
-  const [head, before] = await keys.getMany(beforeKey === undefined ? [headKey] : [headKey, beforeKey]);
+  const startId = upToId ?? beforeId;
+  const [headKey, startKey] = [toHeadKey(conversationId), startId === undefined ? undefined : toIndexKey(startId)];
+  const [head, start] = await keys.getMany(startKey === undefined ? [headKey] : [headKey, startKey]);
   const known = keys.readers.head(headKey, head);
   if (known === undefined || maxEntries < 1) return none;
-  if (beforeKey === undefined) return readDown(keys, conversationId, known.first, known.last, maxEntries);
-  const position = keys.readers.position(beforeKey, before);
+  const newest = { conversationId, seq: known.last, isLeftOut: false };
+  if (startKey === undefined) return readChain(keys, known, newest, maxEntries);
+  const position = keys.readers.position(startKey, start);
   if (position?.conversationId !== conversationId) return none;
-  return readDown(keys, conversationId, known.first, Math.min(position.seq - 1, known.last), maxEntries);
-}
-
-/** Reads entries from number `to` down until there are enough; one more than asked tells whether there are older ones. */
-async function readDown(keys: HistoryKeys, conversationId: string, first: number, to: number, maxEntries: number) {
-  const newestFirst: HistoryEntry[] = [];
-  const lowest = Math.max(first, to - maxEntries - MAX_GAP_ENTRIES);
-  let next = to;
-  while (next >= lowest && newestFirst.length <= maxEntries) {
-    const count = Math.min(next - lowest + 1, maxEntries + 1);
-    const positions = Array.from({ length: count }, (_, offset) => ({ conversationId, seq: next - offset }));
-    for (const stored of await keys.readEntries(positions)) if (stored !== undefined) newestFirst.push(stored.entry);
-    next -= count;
-  }
-  return {
-    entries: newestFirst.slice(0, maxEntries).toReversed(),
-    // Beyond the gap that was looked at there may be more; without an entry to go on from it cannot be reached.
-    hasOlder: newestFirst.length > maxEntries || (newestFirst.length > 0 && next >= first),
-  };
+  return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut: upToId === undefined }, maxEntries);
 }
 
 /** Runs a change at the place of a message, once no other change of that conversation runs. */
@@ -195,19 +172,4 @@ async function atPosition(
     const position = await keys.readPosition(messageId);
     return position === undefined || toEntryKey(position) !== toEntryKey(found) ? false : change(position);
   });
-}
-
-async function readHead(keys: HistoryKeys, conversationId: string): Promise<Head | undefined> {
-  const key = toHeadKey(conversationId);
-  const [head] = await keys.getMany([key]);
-  return keys.readers.head(key, head);
-}
-
-/**
- * The head of a conversation of which nothing is known. Numbers begin at the clock and grow more slowly than it, so
- * entries which a lost head left behind have smaller ones than any that follow: never seen again, nor overwritten.
- */
-function emptyHead(now: () => number): Head {
-  const first = now() * SEQS_PER_MS;
-  return { first, last: first - 1, followed: false };
 }

@@ -3,21 +3,27 @@ import type { Accept, ActionEvent, InboundEvent } from "./adapter.ts";
 import type { Answers } from "./answers.ts";
 import type { History } from "./history.ts";
 import type { Queue } from "./queue/queue.ts";
+import { toSpokenCommand } from "./spoken-command.ts";
 import type { TurnRecords } from "./turn-record.ts";
 
 export interface IntakeDeps {
   queue: Pick<Queue, "accept" | "conversationOf">;
-  history: Pick<History, "find">;
+  history: Pick<History, "find" | "isFollowed">;
   answers: Pick<Answers, "conversationOf">;
   records: Pick<TurnRecords, "load">;
+  /** Names of the commands that a message may say in words. */
+  commandNames: readonly string[];
   log: Logger;
 }
 
 /**
  * Takes events over for the adapters, each in the conversation it belongs to: a reply where the message it answers
- * is, an edit or a deletion where its message is, a button where its turn is. What is not known anywhere keeps the conversation it came with.
+ * is, an edit or a deletion where its message is, a button where its turn is. What is not known anywhere keeps the
+ * conversation it came with. A message to the bot that says a command becomes that command.
  */
-export function createAccept({ queue, history, answers, records, log }: IntakeDeps): Accept {
+export function createAccept(deps: IntakeDeps): Accept {
+  const { queue, history, answers, records, commandNames, log } = deps;
+
   async function conversationOf(messageId: string): Promise<string | undefined> {
     const atHand = queue.conversationOf(messageId) ?? answers.conversationOf(messageId);
     if (atHand !== undefined) return atHand;
@@ -44,9 +50,26 @@ export function createAccept({ queue, history, answers, records, log }: IntakeDe
     return messageId === undefined ? undefined : conversationOf(messageId);
   }
 
+  async function isFollowed(conversationId: string): Promise<boolean> {
+    try {
+      return await history.isFollowed(conversationId);
+    } catch (error) {
+      log.warn({ err: error, conversationId }, "whether the bot follows this conversation is not known");
+      return false;
+    }
+  }
+
+  /** What is said to somebody else, or where the bot does not listen, is no command of its own. */
+  async function understand(event: InboundEvent): Promise<InboundEvent> {
+    if (event.kind !== "message" || event.addressed === "other") return event;
+    const command = toSpokenCommand(event, commandNames);
+    if (command === undefined) return event;
+    return event.addressed === "bot" || (await isFollowed(event.conversationId)) ? command : event;
+  }
+
   return async (event) => {
     const conversationId = await find(event);
-    await queue.accept(conversationId === undefined ? event : { ...event, conversationId });
+    await queue.accept(await understand(conversationId === undefined ? event : { ...event, conversationId }));
   };
 }
 

@@ -3,6 +3,7 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "./adapter.ts";
 import { persist } from "./bounds.ts";
+import { createKeyedTurns } from "./history/keyed-turns.ts";
 import { toKeyPart } from "./history/record.ts";
 
 /**
@@ -33,6 +34,8 @@ export interface TurnRecord {
   canRetry: boolean;
   /** Whether its end offers to go on where it was cut off. */
   canContinue: boolean;
+  /** How many pictures and the like the turn made before this attempt, besides the answer; absent: none. */
+  made?: number;
   /** What people said of the answer, by their id; the latest word of each counts. */
   feedback?: Readonly<Record<string, Feedback>>;
 }
@@ -46,8 +49,19 @@ export interface TurnRecords {
   load(id: string): Promise<TurnRecord | undefined>;
   /** Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be kept. */
   save(record: TurnRecord): Promise<void>;
-  /** Erases the records of one person's turns. */
+  /** Notes what a person thinks of a turn's answer. Resolves to whether that is kept and was not known before. */
+  rate(id: string, authorId: string, feedback: Feedback): Promise<boolean>;
+  /** What a person thinks of answers. */
+  readFeedback(platform: string, authorId: string): Promise<Judgement[]>;
+  /** Erases records, those of them that there are. */
+  erase(ids: readonly string[]): Promise<void>;
+  /** Erases the records of one person's turns, and what that person thinks of the answers to others. */
   forget(platform: string, authorId: string): Promise<void>;
+}
+
+export interface Judgement {
+  turnId: string;
+  feedback: Feedback;
 }
 
 const NAMESPACE = "turns";
@@ -58,42 +72,84 @@ export interface TurnRecordsOptions {
   log: Logger;
 }
 
-/** Records by id, and for each person a namespace that names theirs. */
+/** Records by id, and for each person two namespaces: one names their turns, one those that they judged. */
 export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): TurnRecords {
   const keyv = open(NAMESPACE);
+  // Two people who judge one answer at once must not replace each other's word.
+  const inTurn = createKeyedTurns();
 
-  async function store(record: TurnRecord): Promise<void> {
-    const owned = `${toOwner(record.reply.platform, record.author.id)}:${record.id}`;
-    await keyv.setMany([
-      { key: record.id, value: record, ttl: ttlMs },
-      { key: owned, value: 1, ttl: ttlMs },
-    ]);
+  async function load(id: string): Promise<TurnRecord | undefined> {
+    const record: unknown = await keyv.get(id);
+    return isTurnRecord(record) ? record : undefined;
+  }
+
+  function store(record: TurnRecord, pointers: readonly string[]): Promise<boolean> {
+    const { id, author, reply } = record;
+    const values = [
+      { key: id, value: record, ttl: ttlMs },
+      ...[toOwner(reply.platform, author.id), ...pointers].map((of) => ({ key: `${of}:${id}`, value: 1, ttl: ttlMs })),
+    ];
+    const onFailure = (err: unknown) => log.warn({ err, turnId: id }, "the record of a turn could not be stored");
+    return persist(() => keyv.setMany(values), onFailure);
+  }
+
+  /** Ids of the turns that a namespace names. */
+  async function* walk(namespace: string): AsyncGenerator<string> {
+    const iterator = open(`${NAMESPACE}:${namespace}`).iterator;
+    if (iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
+    for await (const [id] of iterator(undefined) as AsyncIterable<[string, unknown]>) yield id;
+  }
+
+  async function takeBack(id: string, rater: string, authorId: string): Promise<void> {
+    const record = await load(id);
+    if (record?.feedback?.[authorId] !== undefined) {
+      const { [authorId]: _, ...feedback } = record.feedback;
+      await keyv.set(id, { ...record, feedback }, ttlMs);
+    }
+    await keyv.delete(`${rater}:${id}`);
   }
 
   return {
-    async load(id) {
-      const record: unknown = await keyv.get(id);
-      return isTurnRecord(record) ? record : undefined;
-    },
+    load,
     async save(record) {
-      await persist(
-        () => store(record),
-        (error) => log.warn({ err: error, turnId: record.id }, "the record of a turn could not be stored"),
-      );
+      await store(record, []);
+    },
+    rate: (id, authorId, feedback) =>
+      inTurn(id, async () => {
+        const record = await load(id);
+        if (record === undefined || record.feedback?.[authorId] === feedback) return false;
+        const rated = { ...record, feedback: { ...record.feedback, [authorId]: feedback } };
+        return store(rated, [toRater(record.reply.platform, authorId)]);
+      }),
+    async readFeedback(platform, authorId) {
+      const judgements: Judgement[] = [];
+      for await (const turnId of walk(toRater(platform, authorId))) {
+        const feedback = (await load(turnId))?.feedback?.[authorId];
+        if (feedback !== undefined) judgements.push({ turnId, feedback });
+      }
+      return judgements;
+    },
+    async erase(ids) {
+      for (const id of ids) {
+        const record = await load(id);
+        if (record === undefined) continue;
+        await keyv.deleteMany([id, `${toOwner(record.reply.platform, record.author.id)}:${id}`]);
+      }
     },
     async forget(platform, authorId) {
-      const owner = toOwner(platform, authorId);
-      const iterator = open(`${NAMESPACE}:${owner}`).iterator;
-      if (iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
-      for await (const [id] of iterator(undefined) as AsyncIterable<[string, unknown]>) {
-        await keyv.deleteMany([id, `${owner}:${id}`]);
-      }
+      const [owner, rater] = [toOwner(platform, authorId), toRater(platform, authorId)];
+      for await (const id of walk(owner)) await keyv.deleteMany([id, `${owner}:${id}`]);
+      for await (const id of walk(rater)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
   };
 }
 
 function toOwner(platform: string, authorId: string): string {
   return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
+}
+
+function toRater(platform: string, authorId: string): string {
+  return `rated:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 
 /** The turn that a batch of events begins: the same for the same first event, so that a turn taken up again finds its record. */

@@ -45,6 +45,18 @@ describe("takeBatch", () => {
     expect(takeBatch(waiting)).toEqual(waiting.slice(0, 1));
   });
 
+  test("keeps the branches of a conversation apart", () => {
+    const first = message("one", { inReplyTo: "test:x" });
+    const same = message("two", { inReplyTo: "test:x" });
+    const next = message("three", { inReplyTo: same.messageId });
+    const plain = message("four");
+    expect(takeBatch([first, same, next, plain])).toEqual([first, same, next, plain]);
+    const back = message("five", { inReplyTo: first.messageId });
+    expect(takeBatch([first, same, back, next])).toEqual([first, same]);
+    expect(takeBatch([plain, same])).toEqual([plain]);
+    expect(takeBatch([first, message("six", { inReplyTo: "test:y" })])).toEqual([first]);
+  });
+
   test("answers a flood in several turns", () => {
     const waiting = Array.from({ length: 50 }, (_, index) => message(String(index)));
     const taken = takeBatch(waiting);

@@ -4,7 +4,7 @@ import { createReadContext, toEntry } from "../src/context.ts";
 import { createHistory } from "../src/history.ts";
 import { createStores } from "../src/store/keyv.ts";
 import { newRecord } from "../src/turn-record.ts";
-import { message } from "./support/events.ts";
+import { ben, message } from "./support/events.ts";
 import { fakePlatform } from "./support/fake-platform.ts";
 import { silent } from "./support/log.ts";
 
@@ -26,6 +26,34 @@ describe("the context of a turn", () => {
     for (const one of [question, later]) await history.append("test:a", toEntry(one));
     const { messages } = await readContext(newRecord([question], [question]), [question], "", signal);
     expect(messages.map(({ content }) => content)).toEqual(["question"]);
+  });
+
+  test("ends with the question at hand when only that could not be stored", async () => {
+    const { history, readContext } = open();
+    await history.append("test:a", toEntry(message("before")));
+    const question = message("question", { author: ben });
+    const { messages } = await readContext(newRecord([question], [question]), [question], "", signal);
+    expect(messages.map(({ content }) => content)).toEqual(["before", "question"]);
+  });
+
+  test("is the branch of the question, and where it goes on further back", async () => {
+    const { history, readContext } = open();
+    const long = Array.from({ length: 15 }, (_, index) => message(`m${index}`));
+    for (const [index, one] of long.entries()) {
+      await history.append("test:a", toEntry(one), [], long[index - 1]?.messageId);
+      await history.append("test:a", toEntry(message("another branch")), [], long[0]?.messageId);
+    }
+    const question = long.at(-1);
+    if (question === undefined) throw new Error("there is one");
+    const { messages, notices, oldestShownId } = await readContext(
+      newRecord([question], [question]),
+      [question],
+      "",
+      signal,
+    );
+    expect(JSON.stringify(messages)).not.toContain("another");
+    expect(oldestShownId).toBe(long[5]?.messageId);
+    expect(notices).toEqual([expect.stringContaining("left out")]);
   });
 
   test("without a history is the messages at hand, and says so", async () => {

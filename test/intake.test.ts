@@ -15,12 +15,7 @@ describe("an event", () => {
     await idle();
     await accept(message("What do I like?", { conversationId: "test:other", inReplyTo: root.messageId }));
     await idle();
-    expect(requests[1]?.messages.map(({ content }) => content)).toEqual([
-      "Be kind.",
-      "I like tea",
-      "Hello.",
-      "What do I like?",
-    ]);
+    expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "I like tea\n\nWhat do I like?"]);
   });
 
   test("that replies to an answer belongs to it, also while the answer is still being written", async () => {
@@ -79,5 +74,42 @@ describe("an event", () => {
     await accept(message("Hello", { conversationId: "test:own", inReplyTo: "test:unknown" }));
     await idle();
     expect((await history.read("test:own", { maxEntries: 10 })).entries).toHaveLength(2);
+  });
+});
+
+describe("a command that is said in words", () => {
+  test("to the bot is carried out in the conversation of the message it replies to", async () => {
+    const { accept, idle, texts, requests, history } = startEngine();
+    const root = message("my secret", { conversationId: "test:root" });
+    await accept(root);
+    await idle();
+    await accept(message("!forget conversation", { conversationId: "test:other", inReplyTo: root.messageId }));
+    await idle();
+    expect(texts().at(-1)).toMatch(/^Erased: 2 /);
+    expect((await history.read("test:root", { maxEntries: 10 })).entries).toEqual([]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("to nobody in particular counts only where the bot follows the conversation", async () => {
+    const { accept, idle, texts } = startEngine();
+    await accept(message("!help", { addressed: "open" }));
+    await idle();
+    expect(texts()).toEqual([]);
+    await accept(message("Hello"));
+    await idle();
+    await accept(message("!help", { addressed: "open", author: ben }));
+    await accept(message("!help", { addressed: "other", author: ben }));
+    await idle();
+    expect(texts()).toEqual(["Hello.", expect.stringContaining("/forget")]);
+  });
+
+  test("delivered twice is carried out once, and what only looks like one is answered", async () => {
+    const { accept, idle, texts, requests } = startEngine();
+    const said = message("!help");
+    await Promise.all([accept(said), accept(said)]);
+    await accept(message("!important: what is the time?"));
+    await idle();
+    expect(texts()).toEqual([expect.stringContaining("/forget"), "Hello."]);
+    expect(requests).toHaveLength(1);
   });
 });

@@ -61,6 +61,50 @@ describe("turn records", () => {
   });
 });
 
+describe("what people think of an answer", () => {
+  test("is kept with its turn, the latest word of each, and only news counts", async () => {
+    const { records } = open();
+    await records.save(record("one"));
+    expect(await records.rate("one", "ben", "good")).toBe(true);
+    expect(await records.rate("one", "ben", "good")).toBe(false);
+    expect(await Promise.all([records.rate("one", "ben", "bad"), records.rate("one", "cleo", "good")])).toEqual([
+      true,
+      true,
+    ]);
+    expect((await records.load("one"))?.feedback).toEqual({ ben: "bad", cleo: "good" });
+    expect(await records.rate("long gone", "ben", "good")).toBe(false);
+  });
+
+  test("goes with them, also from the turns of others, and can be had before", async () => {
+    const { records, database } = open();
+    await records.save(record("one"));
+    await records.save(record("two", ben));
+    for (const id of ["one", "two"]) for (const rater of ["rater", "cleo"]) await records.rate(id, rater, "bad");
+    expect(await records.readFeedback("test", "rater")).toEqual(
+      expect.arrayContaining([
+        { turnId: "one", feedback: "bad" },
+        { turnId: "two", feedback: "bad" },
+      ]),
+    );
+    await records.forget("test", "rater");
+    expect(await records.readFeedback("test", "rater")).toEqual([]);
+    expect((await records.load("one"))?.feedback).toEqual({ cleo: "bad" });
+    expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toContain("rater");
+  });
+
+  test("is gone with the record of the turn", async () => {
+    const { records, database } = open();
+    await records.save(record("one"));
+    await records.save(record("two"));
+    await records.rate("one", "ben", "good");
+    await records.erase(["one", "never was"]);
+    expect(await records.load("one")).toBeUndefined();
+    expect(await records.readFeedback("test", "ben")).toEqual([]);
+    expect(await records.load("two")).toBeDefined();
+    expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toMatch(/by:test:ada:one/);
+  });
+});
+
 describe("toTurnId", () => {
   test("is the same for the same event, another for another, and short enough for a button", () => {
     expect(toTurnId("event")).toBe(toTurnId("event"));

@@ -13,6 +13,8 @@ export interface Command {
   name: string;
   /** One sentence for the list of commands. */
   description: string;
+  /** It may take long, bounds its own waits, and ends by itself when the signal aborts. */
+  boundsItself?: true;
   /** Carries it out and answers through the sink. May be run again after a crash: everything it does bears repeating. */
   run(event: CommandEvent, sink: ReplySink, signal: AbortSignal): Promise<void>;
 }

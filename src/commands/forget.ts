@@ -1,15 +1,40 @@
 import type { CommandEvent } from "../adapter.ts";
 import { type Command, postNotice } from "./command.ts";
 
-/** `/forget`: erases everything that is kept about the person who asks. `erase` resolves to the number of messages erased. */
-export function createForgetCommand(erase: (event: CommandEvent) => Promise<number>): Command {
+const HERE = new Set(["conversation", "this conversation", "here"]);
+const EVERYTHING = new Set(["me", "everything", "everything about me", "all"]);
+
+const WHICH =
+  "Say which: with the word `conversation` I erase this conversation, with the word `me` everything I keep about you, everywhere.";
+const NOTHING_HERE =
+  "I keep nothing of a conversation in this place. Where several go on side by side, reply to a message of the one you mean with `!forget conversation`.";
+
+/** Both erase for the author of an event and resolve to the number of messages erased. */
+export interface Erasers {
+  /** All of the conversation for those who may settle things there, what the person said and was answered for others. */
+  conversation(event: CommandEvent): Promise<number>;
+  everything(event: CommandEvent): Promise<number>;
+}
+
+/** `/forget conversation`, `/forget me`: erases what is kept. Without one of these words it erases nothing and asks. */
+export function createForgetCommand(erase: Erasers): Command {
+  async function carryOut(event: CommandEvent): Promise<string> {
+    const what = event.text.trim().toLowerCase();
+    if (HERE.has(what)) {
+      const count = await erase.conversation(event);
+      return count === 0 ? NOTHING_HERE : `Erased: ${count} messages and answers of this conversation.`;
+    }
+    if (!EVERYTHING.has(what)) return WHICH;
+    const count = await erase.everything(event);
+    const erased = count === 0 ? "There was nothing left to erase." : `Erased: ${count} messages and answers.`;
+    return `${erased} I know nothing about you any more.`;
+  }
+
   return {
     name: "forget",
-    description: "Erases everything I keep about you.",
+    description: "Erases this conversation, or everything I keep about you: say `conversation` or `me`.",
     async run(event, sink, signal) {
-      const count = await erase(event);
-      const what = count === 0 ? "There was nothing left to erase." : `Erased: ${count} messages and answers.`;
-      await postNotice(sink, event, `${what} I know nothing about you any more.`, signal);
+      await postNotice(sink, event, await carryOut(event), signal);
     },
   };
 }

@@ -80,16 +80,17 @@ async function readOwn(keys: HistoryKeys, { authorKey, entryKey }: Found): Promi
 async function forgetEntry(keys: HistoryKeys, { authorKey, entryKey, position }: Found): Promise<boolean> {
   const [value] = await keys.getMany([entryKey]);
   const stored = keys.readers.entry(entryKey, value);
-  if (stored === undefined) {
+  if (stored?.entry === undefined) {
     // What cannot be read is erased too: the pointer says whose it is.
-    await keys.erase(entryKey, position === undefined ? [] : [position.entryId, ...position.aliases], [authorKey]);
-    return value !== undefined;
+    const ids = position === undefined ? [] : [position.entryId, ...position.aliases];
+    await keys.erase([{ entryKey, ids, authorKeys: [authorKey], after: stored?.after }]);
+    return stored === undefined && value !== undefined;
   }
   const authorKeys = toAuthorKeys(stored.entry, entryKey);
   if (!authorKeys.includes(authorKey)) {
     await keys.eraseKey(authorKey);
     return false;
   }
-  await keys.erase(entryKey, [stored.entry.id, ...stored.aliases], authorKeys);
+  await keys.erase([{ entryKey, ids: [stored.entry.id, ...stored.aliases], authorKeys, after: stored.after }]);
   return true;
 }

@@ -2,6 +2,7 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import {
   createReaders,
+  type ErasedEntry,
   type Head,
   type Position,
   type Readers,
@@ -18,20 +19,33 @@ const MAX_LOGGED_KEYS = 1_000;
 
 type Place = Pick<Position, "conversationId" | "seq">;
 
+export interface PlacedEntry {
+  position: Position;
+  stored: StoredEntry;
+}
+
+/** An entry that goes, with the ids that find it and the keys of the people whom it concerns. */
+export interface Erasure {
+  entryKey: string;
+  ids: readonly string[];
+  authorKeys: readonly string[];
+  /** What it continued, to be left in its place; undefined: nothing stays. */
+  after: number | undefined;
+}
+
 /** What the history reads and writes, one call to the store each, all or nothing. */
 export interface HistoryKeys {
   readers: Readers;
   getMany(keys: string[]): Promise<unknown[]>;
   readPosition(id: string): Promise<Position | undefined>;
-  readEntry(place: Place): Promise<StoredEntry | undefined>;
-  readEntries(places: Place[]): Promise<Array<StoredEntry | undefined>>;
-  /** Writes an entry with every key that finds it, and the head. */
-  writeEntry(position: Position, stored: StoredEntry, head: Head): Promise<void>;
+  readEntry(place: Place): Promise<StoredEntry | ErasedEntry | undefined>;
+  readEntries(places: Place[]): Promise<Array<StoredEntry | ErasedEntry | undefined>>;
+  /** Writes entries of one conversation with every key that finds them, and its head. */
+  writeEntries(entries: readonly PlacedEntry[], head: Head): Promise<void>;
   /** Writes what stands at a place that exists, and leaves it the time it has. */
   rewriteEntry(place: Place, stored: StoredEntry): Promise<void>;
   writeHead(conversationId: string, head: Head): Promise<void>;
-  /** Erases an entry, the ids that find it, and `more` keys in the same step. */
-  erase(entryKey: string, ids: readonly string[], more: readonly string[]): Promise<void>;
+  erase(erasures: readonly Erasure[]): Promise<void>;
   eraseKey(key: string): Promise<void>;
   /** Everything below a namespace of the history. */
   walk(namespace: string): AsyncIterable<[key: string, value: unknown]>;
@@ -57,8 +71,13 @@ export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: numb
       const values = await getMany(entryKeys);
       return entryKeys.map((key, index) => readers.entry(key, values[index]));
     },
-    async writeEntry(position, stored, head) {
-      const values = [...entryValues(position, stored), headValue(position.conversationId, head)];
+    async writeEntries(entries, head) {
+      const conversationId = entries[0]?.position.conversationId;
+      if (conversationId === undefined) return;
+      const values = [
+        ...entries.flatMap(({ position, stored }) => entryValues(position, stored)),
+        headValue(conversationId, head),
+      ];
       await keyv.setMany(values.map(({ key, value }) => ({ key, value: { v: 1, ...value }, ttl: ttlMs })));
     },
     async rewriteEntry(place, stored) {
@@ -71,9 +90,15 @@ export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: numb
       const { key, value } = headValue(conversationId, head);
       await keyv.set(key, { v: 1, ...value }, ttlMs);
     },
-    async erase(entryKey, ids, more) {
-      const own = await ownIndexKeys(keys, entryKey, ids);
-      await keyv.deleteMany([entryKey, ...own, ...more]);
+    async erase(erasures) {
+      const found = [...(await ownIndexKeys(keys, erasures)), ...erasures.flatMap(({ authorKeys }) => authorKeys)];
+      const left = erasures.filter(({ after }) => after !== undefined);
+      const gone = erasures.filter(({ after }) => after === undefined);
+      // What was said goes first: cut off in between, the keys that are left find nothing, and are erased the next time.
+      if (left.length > 0) {
+        await keyv.setMany(left.map(({ entryKey, after }) => ({ key: entryKey, value: { v: 1, after }, ttl: ttlMs })));
+      }
+      await keyv.deleteMany([...gone.map(({ entryKey }) => entryKey), ...found]);
     },
     async eraseKey(key) {
       await keyv.delete(key);
@@ -87,14 +112,15 @@ export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: numb
   return keys;
 }
 
-/** The keys of those ids that find this entry; an id that finds another one by now stays with that one. */
-async function ownIndexKeys(keys: HistoryKeys, entryKey: string, ids: readonly string[]): Promise<string[]> {
-  if (ids.length === 0) return [];
-  const indexKeys = [...new Set(ids.map(toIndexKey))];
+/** The keys of those ids that find the entries which go; an id that finds another one by now stays with that one. */
+async function ownIndexKeys(keys: HistoryKeys, erasures: readonly Erasure[]): Promise<string[]> {
+  const owners = new Map(erasures.flatMap(({ entryKey, ids }) => ids.map((id) => [toIndexKey(id), entryKey] as const)));
+  if (owners.size === 0) return [];
+  const indexKeys = [...owners.keys()];
   const values = await keys.getMany(indexKeys);
   return indexKeys.filter((key, index) => {
     const position = keys.readers.position(key, values[index]);
-    return position !== undefined && toEntryKey(position) === entryKey;
+    return position !== undefined && toEntryKey(position) === owners.get(key);
   });
 }
 

@@ -30,6 +30,17 @@ export interface AuthorPosition extends Position {
 export interface StoredEntry {
   entry: HistoryEntry;
   aliases: string[];
+  /**
+   * Number of the entry that it continues. Absent: what a person said follows everything before it, and an answer the
+   * entry right before it.
+   */
+  after?: number;
+}
+
+/** Stands where an entry was erased that named the one it continues, for what continues it in turn. */
+export interface ErasedEntry {
+  entry?: undefined;
+  after: number;
 }
 
 const version = z.literal(1);
@@ -52,9 +63,11 @@ const position = { conversationId: z.string(), seq: z.int(), entryId: z.string()
 const headSchema = z.object({ v: version, first: z.int(), last: z.int(), followed: z.boolean() });
 const positionSchema = z.object({ v: version, ...position });
 const authorPositionSchema = z.object({ v: version, ...position, aliases: z.array(z.string()) });
+const erasedEntrySchema = z.strictObject({ v: version, after: z.int() });
 const storedEntrySchema = z.object({
   v: version,
   aliases: z.array(z.string()),
+  after: z.int().optional(),
   entry: z.object({
     id: z.string(),
     at: z.number(),
@@ -64,6 +77,7 @@ const storedEntrySchema = z.object({
     attachments: z.array(z.object({ ...person.shape, name: z.string(), sizeBytes: z.number() })).optional(),
     partial: z.boolean().optional(),
     isRefused: z.boolean().optional(),
+    isEarlier: z.boolean().optional(),
   }),
 });
 
@@ -74,7 +88,7 @@ export interface Readers {
   head: Read<Head>;
   position: Read<Position>;
   authorPosition: Read<AuthorPosition>;
-  entry: Read<StoredEntry>;
+  entry: Read<StoredEntry | ErasedEntry>;
 }
 
 /** `onUnreadable` is told the key of every value that is there and cannot be read. */
@@ -92,7 +106,7 @@ export function createReaders(onUnreadable: (key: string) => void): Readers {
     head: readerOf(headSchema),
     position: readerOf(positionSchema),
     authorPosition: readerOf(authorPositionSchema),
-    entry: readerOf(storedEntrySchema),
+    entry: readerOf(z.union([storedEntrySchema, erasedEntrySchema])),
   };
 }
 
@@ -120,7 +134,11 @@ export function toAuthorNamespace({ platform, id }: { platform: string; id: stri
 /** The keys, in the namespace of the history, under which the people find an entry whom it concerns. */
 export function toAuthorKeys({ author, askedBy }: HistoryEntry, entryKey: string): string[] {
   const owners = [author, askedBy].filter((owner) => owner !== undefined);
-  return [...new Set(owners.map((owner) => `${toAuthorNamespace(owner)}:${entryKey.slice("e:".length)}`))];
+  return [...new Set(owners.map((owner) => toAuthorKey(owner, entryKey)))];
+}
+
+export function toAuthorKey(person: { platform: string; id: string }, entryKey: string): string {
+  return `${toAuthorNamespace(person)}:${entryKey.slice("e:".length)}`;
 }
 
 /**

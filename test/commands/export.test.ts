@@ -1,0 +1,30 @@
+import { describe, expect, test } from "vitest";
+import { toTurnId } from "../../src/turn-record.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ben, command, message } from "../support/events.ts";
+
+describe("/export", () => {
+  test("holds what a person said, was answered, and thinks of answers; /forget takes all of it back", async () => {
+    const { accept, idle, channel, records } = startEngine();
+    const [mine, theirs] = [message("mine"), message("theirs", { author: ben })];
+    for (const event of [mine, theirs]) {
+      await accept(event);
+      await idle();
+    }
+    await accept(action("good", toTurnId(theirs.key)));
+    await accept(command("export"));
+    await idle();
+    const file = channel.at(-1)?.files[0];
+    const kept = JSON.parse(new TextDecoder().decode(file?.bytes)) as Record<string, unknown>;
+    expect(file?.name).toBe("export.json");
+    expect(kept).toMatchObject({
+      authorId: "ada",
+      conversations: [{ entries: [{ id: mine.messageId }, { id: toTurnId(mine.key) }] }],
+      feedback: [{ turnId: toTurnId(theirs.key), feedback: "good" }],
+    });
+    await accept(command("forget", "me"));
+    await idle();
+    expect((await records.load(toTurnId(theirs.key)))?.feedback).toEqual({});
+    expect(await records.readFeedback("test", "ada")).toEqual([]);
+  });
+});

@@ -1,0 +1,41 @@
+import { describe, expect, test } from "vitest";
+import { createForgetCommand } from "../../src/commands/forget.ts";
+import { command } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+async function forget(text: string, count = 3) {
+  const { sink, texts } = fakePlatform();
+  const erased: string[] = [];
+  const eraser = (what: string) => async () => {
+    erased.push(what);
+    return count;
+  };
+  const forgetting = createForgetCommand({ conversation: eraser("conversation"), everything: eraser("everything") });
+  await forgetting.run(command("forget", text), sink, new AbortController().signal);
+  return { erased, answer: texts()[0] };
+}
+
+describe("/forget", () => {
+  test("without saying what erases nothing and asks which", async () => {
+    for (const text of ["", "it", "the conversation of yesterday"]) {
+      expect(await forget(text)).toEqual({ erased: [], answer: expect.stringMatching(/^Say which: .*`me`/) });
+    }
+  });
+
+  test("with a word for it erases this conversation", async () => {
+    for (const text of ["conversation", " Here "]) {
+      expect(await forget(text)).toEqual({ erased: ["conversation"], answer: expect.stringContaining("3 messages") });
+    }
+  });
+
+  test("says how to name a conversation where there is none", async () => {
+    expect((await forget("here", 0)).answer).toContain("reply to a message");
+  });
+
+  test("with a word for it erases everything", async () => {
+    for (const text of ["me", "everything"]) {
+      expect(await forget(text)).toEqual({ erased: ["everything"], answer: expect.stringContaining("3 messages") });
+    }
+    expect((await forget("me", 0)).answer).toMatch(/nothing left/);
+  });
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createHistory, type History } from "../../src/history.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { createStores, type Stores } from "../../src/store/keyv.ts";
+import { answered, said, uniqueId } from "../support/history-contract.ts";
+import { silent } from "../support/log.ts";
+
+const database = openDatabase(":memory:");
+let stores: Stores;
+let history: History;
+let conversation: string;
+beforeAll(() => {
+  stores = createStores({ redisUrl: undefined, database, log: silent });
+});
+afterAll(async () => {
+  await stores.close();
+  database.close();
+});
+beforeEach(() => {
+  history = createHistory({ open: stores.open, ttlMs: 600_000, log: silent, now: Date.now });
+  conversation = uniqueId();
+});
+
+const storedIn = (conversationId: string) =>
+  database
+    .prepare("SELECT value FROM keyv WHERE key LIKE ? ORDER BY key")
+    .all(`%:e:${encodeURIComponent(conversationId).replaceAll("%", "\\%")}:%`.replaceAll("\\%", "_"))
+    .map(({ value }) => String(value));
+
+describe("an append", () => {
+  test("of an answer right behind its question stores nothing more than one without it", async () => {
+    const [question, answer] = [uniqueId(), uniqueId()];
+    await history.append(conversation, said(question, "q"));
+    await history.append(conversation, answered(answer, "a"), [], question);
+    expect(storedIn(conversation)).toHaveLength(2);
+    expect(storedIn(conversation).join()).not.toContain("after");
+  });
+
+  test("of an answer further on stores where its question is", async () => {
+    const [question, answer] = [uniqueId(), uniqueId()];
+    await history.append(conversation, said(question, "q"));
+    await history.append(conversation, said(uniqueId(), "in between"));
+    await history.append(conversation, answered(answer, "a"), [], question);
+    expect(storedIn(conversation).at(-1)).toContain('"after":');
+  });
+
+  test("to a message of another conversation continues nothing of this one", async () => {
+    const [elsewhere, here] = [uniqueId(), uniqueId()];
+    await history.append(uniqueId(), said(elsewhere, "x"));
+    await history.append(conversation, said(here, "y"), [], elsewhere);
+    const { entries } = await history.read(conversation, { maxEntries: 5 });
+    expect(entries).toEqual([said(here, "y")]);
+  });
+});
+
+describe("a beginning", () => {
+  test("is what comes before everything else, in order and once", async () => {
+    const [first, second, question] = [uniqueId(), uniqueId(), uniqueId()];
+    await history.setFollowed(conversation, true);
+    expect(await history.isNew(conversation)).toBe(true);
+    await history.begin(conversation, [said(first, "1"), said(second, "2")]);
+    expect(await history.isNew(conversation)).toBe(false);
+    expect(await history.isFollowed(conversation)).toBe(true);
+    await history.append(conversation, said(question, "q"));
+    await history.begin(conversation, [said(uniqueId(), "too late")]);
+    const { entries } = await history.read(conversation, { maxEntries: 10 });
+    expect(entries.map(({ id }) => id)).toEqual([first, second, question]);
+  });
+
+  test("leaves a message where it was stored before", async () => {
+    const [known, fresh] = [uniqueId(), uniqueId()];
+    const other = uniqueId();
+    await history.append(other, said(known, "there"));
+    await history.begin(conversation, [said(known, "here"), said(fresh, "fresh")]);
+    expect(await history.find(known)).toEqual({ conversationId: other, entryId: known });
+    const { entries } = await history.read(conversation, { maxEntries: 10 });
+    expect(entries.map(({ id }) => id)).toEqual([fresh]);
+  });
+
+  test("of nothing leaves a conversation new", async () => {
+    await history.begin(conversation, []);
+    expect(await history.isNew(conversation)).toBe(true);
+  });
+});

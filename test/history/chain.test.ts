@@ -1,0 +1,259 @@
+import * as fc from "fast-check";
+import type { Keyv } from "keyv";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createHistory, type History } from "../../src/history.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { createStores, type Stores } from "../../src/store/keyv.ts";
+import { answered, said, uniqueId } from "../support/history-contract.ts";
+import { silent } from "../support/log.ts";
+
+const database = openDatabase(":memory:");
+let stores: Stores;
+let history: History;
+let conversation: string;
+let open: (namespace: string) => Keyv;
+beforeAll(() => {
+  stores = createStores({ redisUrl: undefined, database, log: silent });
+  open = stores.open;
+});
+afterAll(async () => {
+  await stores.close();
+  database.close();
+});
+beforeEach(() => {
+  history = createHistory({ open, ttlMs: 600_000, log: silent, now: Date.now });
+  conversation = uniqueId();
+});
+
+const ask = (id: string, after?: string) => history.append(conversation, said(id, id), [], after);
+const answer = (id: string, after: string) => history.append(conversation, answered(id, id), [`${id}-post`], after);
+const ids = async (options: { maxEntries?: number; beforeId?: string; upToId?: string } = {}) =>
+  (await history.read(conversation, { maxEntries: 100, ...options })).entries.map(({ id }) => id);
+
+/** Names that no other test uses. */
+function names<const Names extends string[]>(...list: Names): { [Index in keyof Names]: string } {
+  return list.map((name) => uniqueId(name)) as { [Index in keyof Names]: string };
+}
+
+/** A history whose process ends between the two steps of an erasure. */
+function failingHistory(): History {
+  const cut = (keyv: Keyv) => Object.assign(keyv, { deleteMany: () => Promise.reject(new Error("cut off")) });
+  return createHistory({ open: (name) => cut(open(name)), ttlMs: 600_000, log: silent, now: Date.now });
+}
+
+/** A history that notes how many keys each of its readings asks for. */
+function countingHistory(): { counting: History; keysRead: number[] } {
+  const keysRead: number[] = [];
+  const count = (keyv: Keyv) => {
+    const getMany = keyv.getMany.bind(keyv) as (keys: string[]) => Promise<never>;
+    keyv.getMany = (keys: string[]) => {
+      keysRead.push(keys.length);
+      return getMany(keys);
+    };
+    return keyv;
+  };
+  const counting = createHistory({ open: (name) => count(open(name)), ttlMs: 600_000, log: silent, now: Date.now });
+  return { counting, keysRead };
+}
+
+describe("a branch", () => {
+  test("shows what it continues and nothing that was said since", async () => {
+    const [q0, a0, q1, a1, q2, a2] = names("q0", "a0", "q1", "a1", "q2", "a2");
+    await ask(q0);
+    await answer(a0, q0);
+    await ask(q1, `${a0}-post`);
+    await answer(a1, q1);
+    await ask(q2, a0);
+    await answer(a2, q2);
+    expect(await ids()).toEqual([q0, a0, q2, a2]);
+    expect(await ids({ upToId: a1 })).toEqual([q0, a0, q1, a1]);
+    expect(await ids({ upToId: `${a2}-post` })).toEqual([q0, a0, q2, a2]);
+    expect(await ids({ beforeId: a2 })).toEqual([q0, a0, q2]);
+    expect(await ids({ beforeId: q2 })).toEqual([q0, a0]);
+    expect(await ids({ upToId: uniqueId() })).toEqual([]);
+  });
+
+  test("holds also where it continues the newest entry, which lies on another one", async () => {
+    const [q0, a0, q1, a1, q2, a2, q3] = names("q0", "a0", "q1", "a1", "q2", "a2", "q3");
+    await ask(q0);
+    await answer(a0, q0);
+    await ask(q1, a0);
+    await answer(a1, q1);
+    await ask(q2, a0);
+    await answer(a2, q2);
+    await ask(q3, a2);
+    expect(await ids()).toEqual([q0, a0, q2, a2, q3]);
+  });
+
+  test("is seen whole by what is said to no message in particular", async () => {
+    const [q0, a0, q1, a1, q2, q3] = names("q0", "a0", "q1", "a1", "q2", "q3");
+    await ask(q0);
+    await answer(a0, q0);
+    await ask(q1);
+    await answer(a1, q1);
+    await ask(q2, a0);
+    await ask(q3);
+    expect(await ids({ upToId: q2 })).toEqual([q0, a0, q2]);
+    expect(await ids()).toEqual([q0, a0, q1, a1, q2, q3]);
+  });
+
+  test("does not break where messages in the middle of it are erased", async () => {
+    const [q0, a0, q1, a1, q2, a2, q3] = names("q0", "a0", "q1", "a1", "q2", "a2", "q3");
+    await ask(q0);
+    await answer(a0, q0);
+    await ask(q1, a0);
+    await answer(a1, q1);
+    await ask(q2, a0);
+    await answer(a2, q2);
+    await ask(q3, a2);
+    expect(await history.remove(q2)).toBe(true);
+    expect(await history.remove(q2)).toBe(false);
+    expect(await ids()).toEqual([q0, a0, a2, q3]);
+    await history.remove(`${a2}-post`);
+    expect(await ids()).toEqual([q0, a0, q3]);
+    await history.remove(a0);
+    expect(await ids()).toEqual([q0, q3]);
+  });
+
+  test("does not break where a person in the middle of it is erased, of whom nothing stays", async () => {
+    const [q0, a0, q1, a1, q2, a2, q3] = names("q0", "a0", "q1", "a1", "q2", "a2", "q3");
+    const [ben, id] = [uniqueId("ben"), { platform: "test" }];
+    await ask(q0);
+    await answer(a0, q0);
+    await ask(q1, a0);
+    await answer(a1, q1);
+    await history.append(conversation, said(q2, "secret", { ...id, id: ben, name: ben }), [], a0);
+    await history.append(conversation, answered(a2, "secret", { ...id, id: ben }), [], q2);
+    await ask(q3, a2);
+    expect(await history.forgetAuthor("test", ben)).toBe(2);
+    expect(await ids()).toEqual([q0, a0, q3]);
+    expect(await history.find(q2)).toBeUndefined();
+    expect(await history.forgetAuthor("test", ben)).toBe(0);
+    expect(await ids()).toEqual([q0, a0, q3]);
+  });
+
+  test("does not break where an erasure was cut off, and the erasure can be finished", async () => {
+    const [q0, a0, q1, q2, q3] = names("q0", "a0", "q1", "q2", "q3");
+    await ask(q0);
+    await answer(a0, q0);
+    await ask(q1, a0);
+    await history.append(conversation, said(q2, "canary"), [], a0);
+    await ask(q3, q2);
+    const failing = failingHistory();
+    await expect(failing.remove(q2)).rejects.toThrow("cut off");
+    expect(await ids()).toEqual([q0, a0, q3]);
+    expect(JSON.stringify(database.prepare("SELECT value FROM keyv").all())).not.toContain("canary");
+    await history.remove(q2);
+    expect(await history.find(q2)).toBeUndefined();
+    expect(await ids()).toEqual([q0, a0, q3]);
+  });
+
+  test("does not break where the erasure of a person was cut off, and that can be finished", async () => {
+    const [q0, a0, q1, q2, q3] = names("q0", "a0", "q1", "q2", "q3");
+    const cleo = uniqueId("cleo");
+    await ask(q0);
+    await answer(a0, q0);
+    await ask(q1, a0);
+    await history.append(conversation, said(q2, "x", { platform: "test", id: cleo, name: cleo }), [], a0);
+    await ask(q3, q2);
+    await expect(failingHistory().forgetAuthor("test", cleo)).rejects.toThrow("cut off");
+    await history.forgetAuthor("test", cleo);
+    expect(await ids()).toEqual([q0, a0, q3]);
+    expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toContain(encodeURIComponent(cleo));
+  });
+
+  test("stays where it is when an entry of it is written once more", async () => {
+    const [q0, a0, q1, a1, q2, a2] = names("q0", "a0", "q1", "a1", "q2", "a2");
+    await ask(q0);
+    await answer(a0, q0);
+    await ask(q1, a0);
+    await answer(a1, q1);
+    await ask(q2, a0);
+    await answer(a2, q2);
+    await history.edit(q2, "changed", []);
+    await ask(q2);
+    await answer(a2, a1);
+    expect(await ids()).toEqual([q0, a0, q2, a2]);
+  });
+
+  test("from a message nobody knows is no branch", async () => {
+    const [q0, a0, q1] = names("q0", "a0", "q1");
+    await ask(q0);
+    await answer(a0, q0);
+    await ask(q1, uniqueId());
+    expect(await ids()).toEqual([q0, a0, q1]);
+  });
+
+  test("can be read in pages, each from the oldest entry of the one before", async () => {
+    const all = Array.from({ length: 20 }, (_, index) => uniqueId(`e${index}`));
+    for (const [index, id] of all.entries()) {
+      await ask(id, all[index - 1]);
+      await ask(uniqueId("other"), all[0]);
+    }
+    const pages: string[][] = [];
+    let upToId = all.at(-1) ?? "";
+    let { entries, hasOlder } = await history.read(conversation, { maxEntries: 6, upToId });
+    for (; ; { entries, hasOlder } = await history.read(conversation, { maxEntries: 6, beforeId: upToId })) {
+      pages.unshift(entries.map(({ id }) => id));
+      upToId = entries[0]?.id ?? "";
+      if (!hasOlder) break;
+    }
+    expect(pages.flat()).toEqual(all);
+  });
+
+  test("costs what the window is, however much was said on others", async () => {
+    const { counting, keysRead } = countingHistory();
+    const chain: string[] = [];
+    for (let index = 0; index < 30; index++) {
+      const id = uniqueId("on");
+      await ask(id, chain.at(-1));
+      chain.push(id);
+      for (let other = 0; other < 40; other++) await ask(uniqueId("off"), chain[0]);
+    }
+    const { entries, hasOlder } = await counting.read(conversation, { maxEntries: 10, upToId: chain.at(-1) ?? "" });
+    expect(entries.map(({ id }) => id)).toEqual(chain.slice(-10));
+    expect(hasOlder).toBe(true);
+    expect(keysRead.length).toBeLessThanOrEqual(12);
+    expect(keysRead.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(110);
+  });
+
+  test("is followed past what was erased, but not without end", async () => {
+    const { counting, keysRead } = countingHistory();
+    const erased = Array.from({ length: 2_500 }, () => uniqueId("gone"));
+    for (const id of erased) await ask(id);
+    for (const id of erased.slice(1)) await history.remove(id);
+    const newest = uniqueId("new");
+    await ask(newest);
+    const { entries, hasOlder } = await counting.read(conversation, { maxEntries: 10 });
+    expect([entries.map(({ id }) => id), hasOlder]).toEqual([[newest], true]);
+    expect(keysRead.reduce((sum, count) => sum + count, 0)).toBeLessThan(1_100);
+  });
+
+  test("is the path to the beginning, whatever the tree and whatever was erased", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ parent: fc.nat(), isErased: fc.boolean() }), { minLength: 1, maxLength: 25 }),
+        fc.nat(),
+        async (steps, chosen) => {
+          conversation = uniqueId();
+          const tree: Array<{ id: string; parent: number; isErased: boolean }> = [];
+          for (const [index, { parent, isErased }] of steps.entries()) {
+            const node = { id: uniqueId("n"), parent: index === 0 ? -1 : parent % index, isErased };
+            await ask(node.id, tree[node.parent]?.id);
+            tree.push(node);
+          }
+          const expected: string[] = [];
+          const start = chosen % tree.length;
+          for (let at = start; at >= 0; at = tree[at]?.parent ?? -1) {
+            const node = tree[at];
+            if (node !== undefined && (at === start || !node.isErased)) expected.unshift(node.id);
+          }
+          for (const [index, { id, isErased }] of tree.entries())
+            if (isErased && index !== start) await history.remove(id);
+          expect(await ids({ upToId: tree[start]?.id ?? "" })).toEqual(expected);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createHistory, type History } from "../../src/history.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { createStores, type Stores } from "../../src/store/keyv.ts";
+import { answered, said, uniqueId } from "../support/history-contract.ts";
+import { silent } from "../support/log.ts";
+
+const database = openDatabase(":memory:");
+const ada = { platform: "test", id: "ada", name: "Ada" };
+const ben = { platform: "test", id: "ben", name: "Ben" };
+let stores: Stores;
+let history: History;
+let conversation: string;
+beforeAll(() => {
+  stores = createStores({ redisUrl: undefined, database, log: silent });
+});
+afterAll(async () => {
+  await stores.close();
+  database.close();
+});
+beforeEach(async () => {
+  await stores.open("history").clear();
+  history = createHistory({ open: stores.open, ttlMs: 600_000, log: silent, now: Date.now });
+  conversation = uniqueId();
+  await history.append(conversation, said("a1", "ada asks", ada));
+  await history.append(conversation, answered("t1", "to ada", ada), ["p1"], "a1");
+  await history.append(conversation, said("b1", "ben asks", ben), [], "t1");
+  await history.append(conversation, answered("t2", "to ben", ben), ["p2"], "b1");
+  await history.append("test:elsewhere", said("a2", "ada elsewhere", ada));
+});
+
+const dump = () => JSON.stringify(database.prepare("SELECT * FROM keyv").all());
+const ids = async (conversationId: string) =>
+  (await history.read(conversationId, { maxEntries: 100 })).entries.map(({ id }) => id);
+
+describe("erasing a conversation", () => {
+  test("for one person takes what they said there and were answered, and leaves the rest", async () => {
+    expect(await history.forgetConversation(conversation, ada)).toEqual(["a1", "t1"]);
+    expect(await ids(conversation)).toEqual(["b1", "t2"]);
+    expect(await ids("test:elsewhere")).toEqual(["a2"]);
+    expect(await history.find("p1")).toBeUndefined();
+    expect(dump()).not.toMatch(/ada asks|to ada/);
+    expect(await history.forgetConversation(conversation, ada)).toEqual([]);
+  });
+
+  test("for all leaves nothing of it but that it was there", async () => {
+    await history.setFollowed(conversation, true);
+    expect(await history.forgetConversation(conversation)).toEqual(["a1", "t1", "b1", "t2"]);
+    expect(await ids(conversation)).toEqual([]);
+    for (const id of ["a1", "p1", "b1", "t2"]) expect(await history.find(id)).toBeUndefined();
+    const rows = database
+      .prepare("SELECT key FROM keyv")
+      .all()
+      .map(({ key }) => String(key));
+    expect(rows.filter((key) => key.includes(encodeURIComponent(conversation)))).toEqual([
+      expect.stringContaining(":h:"),
+    ]);
+    expect(await history.isNew(conversation)).toBe(false);
+    expect(await history.isFollowed(conversation)).toBe(true);
+    await history.append(conversation, said("a3", "again", ada));
+    expect(await ids(conversation)).toEqual(["a3"]);
+    expect(await ids("test:elsewhere")).toEqual(["a2"]);
+  });
+
+  test("takes what cannot be read, too, and however much there is", async () => {
+    for (let index = 0; index < 230; index++) await history.append(conversation, said(`m${index}`, "much", ada));
+    const { first } = (await stores.open("history").get(`h:${encodeURIComponent(conversation)}`)) as { first: number };
+    await stores
+      .open("history")
+      .set(`e:${encodeURIComponent(conversation)}:${first + 120}`, { v: 9, secret: "canary" });
+    expect(await history.forgetConversation(conversation)).toHaveLength(233);
+    expect(dump()).not.toMatch(/canary|much/);
+  });
+
+  test("of which nothing is known erases nothing, and it is new as before", async () => {
+    expect(await history.forgetConversation("test:nowhere")).toEqual([]);
+    expect(await history.isNew("test:nowhere")).toBe(true);
+  });
+});
