@@ -4,8 +4,9 @@ import type { Answer } from "./api/answer.ts";
 import { codeOf } from "./api/error.ts";
 import type { Api } from "./api.ts";
 import type { MessageBody } from "./drafts.ts";
-import { attach, type Upload } from "./files.ts";
+import type { Files } from "./files.ts";
 import { type MessagePlace, toMessageId, toNonce } from "./ids.ts";
+import { attach, type Upload } from "./uploads.ts";
 
 const NO_HISTORY = 160002;
 const ARCHIVED = 50083;
@@ -26,7 +27,7 @@ export interface ChannelWriter {
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
-export function createChannelWriter(api: Api): ChannelWriter {
+export function createChannelWriter(api: Api, files: Pick<Files, "toPostedRefs">): ChannelWriter {
   /** Does it once more in a thread that was archived meanwhile: an edit, unlike a post, does not wake it. */
   async function awake<T>(channelId: string, write: () => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
@@ -56,11 +57,11 @@ export function createChannelWriter(api: Api): ChannelWriter {
   return {
     async post(channelId, post, signal) {
       try {
-        return toPosted(await awake(channelId, () => send(channelId, post, signal), signal));
+        return toPosted(await awake(channelId, () => send(channelId, post, signal), signal), files);
       } catch (error) {
         // Without the permission to read the history, an answer can still stand in the channel.
         if (codeOf(error) !== NO_HISTORY || post.replyToId === undefined) throw error;
-        return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal));
+        return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal), files);
       }
     },
     async edit({ channelId, messageId }, body, signal) {
@@ -75,9 +76,14 @@ export function createChannelWriter(api: Api): ChannelWriter {
   };
 }
 
-export function toPosted(answer: Answer): Posted {
-  const { id, channel_id } = answer.data as APIMessage;
-  return { id: toMessageId({ channelId: channel_id, messageId: id }), ...toReceipt(answer) };
+export function toPosted(answer: Answer, files: Pick<Files, "toPostedRefs">): Posted {
+  const message = answer.data as APIMessage;
+  const attachments = files.toPostedRefs(message);
+  return {
+    id: toMessageId({ channelId: message.channel_id, messageId: message.id }),
+    ...(attachments.length > 0 && { attachments }),
+    ...toReceipt(answer),
+  };
 }
 
 export function toReceipt({ budget }: Answer): Receipt {

@@ -7,6 +7,7 @@ import {
   Routes,
 } from "discord.js";
 import type { Logger } from "pino";
+import type { ImagineMenu } from "../../src/imagine-menu.ts";
 import type { Api } from "./api.ts";
 
 export interface CommandHelp {
@@ -15,13 +16,19 @@ export interface CommandHelp {
 }
 
 export const ASK = "ask";
+export const IMAGINE = "imagine";
 const MODEL = "model";
 /** In the menu of a message. */
 const ASK_ABOUT = "Ask about this";
+export const USE_AS_REFERENCE = "Use as reference";
+/** Fields for pictures: Discord cannot be given one field that takes several. */
+export const MAX_IMAGES = 8;
 
 const CALL_MS = 15_000;
 const MAX_DESCRIPTION = 100;
 const MAX_PROMPT = 6_000;
+const MAX_PICTURE_PROMPT = 4_000;
+const MAX_CHOICES = 25;
 
 type Option = Record<string, unknown>;
 
@@ -54,6 +61,17 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
     { type: ApplicationCommandOptionType.Attachment, name: "image", description: "A picture or a file to look at" },
     { type: ApplicationCommandOptionType.Boolean, name: "private", description: "Only you see the answer" },
   ],
+  forget: [
+    {
+      type: ApplicationCommandOptionType.String,
+      name: "what",
+      description: "What I am to forget",
+      choices: [
+        { name: "This conversation", value: "conversation" },
+        { name: "Everything about me", value: "me" },
+      ],
+    },
+  ],
   [MODEL]: [
     {
       type: ApplicationCommandOptionType.String,
@@ -66,13 +84,20 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
   // These take nothing.
   help: [],
   quiet: [],
-  forget: [],
   export: [],
 };
 
-/** The commands as Discord is told them: `/ask`, the given ones, and the one in the menu of a message. */
-export function toDefinitions(commands: readonly CommandHelp[]): Definition[] {
-  const all = [{ name: ASK, description: "Asks a question." }, ...commands.filter(({ name }) => name !== ASK)];
+/** What the fields for pictures are called, the first one first. */
+export function imageNames(most: number): string[] {
+  return Array.from({ length: Math.min(most, MAX_IMAGES) }, (_, index) => `image${index + 1}`);
+}
+
+/** The commands as Discord is told them: `/ask`, the given ones, `/imagine`, and those in the menu of a message. */
+export function toDefinitions(commands: readonly CommandHelp[], menu?: ImagineMenu): Definition[] {
+  const own: CommandHelp[] = [{ name: ASK, description: "Asks a question." }];
+  if (menu !== undefined) own.push({ name: IMAGINE, description: "Draws a picture from your words and pictures." });
+  const names = new Set(own.map(({ name }) => name));
+  const all = [...own, ...commands.filter(({ name }) => !names.has(name))];
   const base = {
     default_member_permissions: null,
     contexts: [InteractionContextType.Guild, InteractionContextType.BotDM],
@@ -84,9 +109,37 @@ export function toDefinitions(commands: readonly CommandHelp[]): Definition[] {
       type: ApplicationCommandType.ChatInput,
       name,
       description: Array.from(description).slice(0, MAX_DESCRIPTION).join(""),
-      options: OPTIONS[name] ?? [WORDS],
+      options: name === IMAGINE && menu !== undefined ? toImagineOptions(menu) : (OPTIONS[name] ?? [WORDS]),
     })),
-    { ...base, type: ApplicationCommandType.Message, name: ASK_ABOUT, description: "", options: [] },
+    ...[ASK_ABOUT, ...(menu === undefined ? [] : [USE_AS_REFERENCE])].map((name) => {
+      return { ...base, type: ApplicationCommandType.Message, name, description: "", options: [] };
+    }),
+  ];
+}
+
+function toImagineOptions({ ratios, sizes, maxCount, maxReferences }: ImagineMenu): Option[] {
+  const { String: Text, Integer, Boolean: YesOrNo, Attachment } = ApplicationCommandOptionType;
+  const choose = (values: readonly string[]) => ({
+    type: Text,
+    choices: values.slice(0, MAX_CHOICES).map((value) => ({ name: value, value })),
+  });
+  return [
+    {
+      type: Text,
+      name: "prompt",
+      description: "What the picture should show",
+      required: true,
+      max_length: MAX_PICTURE_PROMPT,
+    },
+    ...imageNames(maxReferences).map((name, index) => {
+      return { type: Attachment, name, description: `Picture ${index + 1} to draw from`, file_types: ["image"] };
+    }),
+    { ...choose(ratios), name: "ratio", description: "Width to height" },
+    { ...choose(sizes), name: "size", description: "How large" },
+    { type: Integer, name: "count", description: "How many pictures", min_value: 1, max_value: maxCount },
+    { type: Text, name: "model", description: "The model that draws", autocomplete: true, max_length: 100 },
+    { type: YesOrNo, name: "private", description: "Only you see the picture" },
+    { type: YesOrNo, name: "spoiler", description: "Covered until somebody wants to see it" },
   ];
 }
 
@@ -118,8 +171,9 @@ function toComparable(definition: Definition): string {
   const { type, name, description, options, default_member_permissions: permissions } = definition;
   const { contexts, integration_types: types } = definition;
   const own = (options ?? []).map((option) => [
-    ...["type", "name", "description", "max_length"].map((key) => option[key] ?? null),
+    ...["type", "name", "description", "max_length", "min_value", "max_value"].map((key) => option[key] ?? null),
     ...["required", "autocomplete"].map((key) => option[key] === true),
+    (option["choices"] as { value: unknown }[] | undefined)?.map(({ value }) => value) ?? [],
   ]);
   const sorted = [contexts, types].map((list) => (list ?? []).toSorted((a, b) => a - b));
   return JSON.stringify([

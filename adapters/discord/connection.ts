@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, Events, Status } from "discord.js";
 import { createGatewayClient, discard, type GatewayClientOptions } from "./connection/client.ts";
-import { CloseError, CONTENT_REFUSED, closeCodeOf, describeClose, SWITCH_ON_CONTENT } from "./connection/closes.ts";
+import {
+  CloseError,
+  CONTENT_IS_OFF,
+  CONTENT_REFUSED,
+  closeCodeOf,
+  describeClose,
+  SWITCH_ON_CONTENT,
+} from "./connection/closes.ts";
 
 const READY_MS = 30_000;
 const CONNECT_MS = 90_000;
@@ -40,7 +47,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   function canGoWithout(code: number | undefined): boolean {
     if (code !== CONTENT_REFUSED || !hasContent) return false;
     hasContent = false;
-    log.warn(SWITCH_ON_CONTENT);
+    log.warn(`${CONTENT_IS_OFF} ${SWITCH_ON_CONTENT}`);
     return true;
   }
 

@@ -1,11 +1,25 @@
 import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
-import type { Action, Button, Draft, PressedAction } from "../../src/adapter.ts";
+import type { Action, Button, Draft } from "../../src/adapter.ts";
 import { countChars, toDiscordMarkdown } from "./markdown.ts";
 
 /** Longest message, in code points. */
 export const MAX_LENGTH = 2_000;
 const MAX_LABEL = 80;
-const ACTIONS: readonly string[] = ["stop", "retry", "continue"] satisfies Action[];
+const MAX_CUSTOM_ID = 100;
+const ROW = 5;
+const MAX_ROWS = 5;
+const STYLES: Readonly<Record<Action, ButtonStyle>> = {
+  stop: ButtonStyle.Secondary,
+  retry: ButtonStyle.Secondary,
+  continue: ButtonStyle.Secondary,
+  good: ButtonStyle.Secondary,
+  bad: ButtonStyle.Secondary,
+  again: ButtonStyle.Secondary,
+  vary: ButtonStyle.Secondary,
+  edit: ButtonStyle.Secondary,
+  upscale: ButtonStyle.Secondary,
+  delete: ButtonStyle.Danger,
+};
 
 /** What every post and every edit carries, whatever its text. */
 export interface MessageBody {
@@ -45,36 +59,46 @@ export function lengthOfBody({ content }: MessageBody): number {
 }
 
 function toComponents(buttons: readonly Button[], context: ButtonContext): unknown[] {
-  if (buttons.length === 0) return [];
-  const components = buttons.slice(0, 5).map(({ action, turnId, label }) => ({
+  const components = buttons.slice(0, ROW * MAX_ROWS).map(({ action, turnId, label }) => ({
     type: ComponentType.Button,
-    style: ButtonStyle.Secondary,
+    style: STYLES[action],
     label: label.slice(0, MAX_LABEL),
     custom_id: toCustomId({ action, turnId, ...context }),
   }));
-  return [{ type: ComponentType.ActionRow, components }];
+  const rows = Array.from({ length: Math.ceil(components.length / ROW) }, (_, row) => row * ROW);
+  return rows.map((first) => ({
+    type: ComponentType.ActionRow,
+    components: components.slice(first, first + ROW),
+  }));
 }
 
 /** What a button does. It stands in the button itself, so that it works in every process and after a restart. */
 export interface Press extends ButtonContext {
-  action: PressedAction;
+  action: Action;
   turnId: string;
 }
 
+/** At most a hundred characters: what does not fit is left out, its least important part first. */
 export function toCustomId({
   action,
   turnId,
   root = "",
   mark = "",
 }: ButtonContext & Pick<Button, "action" | "turnId">): string {
-  return [action, turnId, root, mark].join(":").replace(/:+$/, "");
+  const parts = [action, turnId, root, mark];
+  while (parts.length > 2 && parts.join(":").length > MAX_CUSTOM_ID) parts.pop();
+  return parts.join(":").replace(/:+$/, "");
 }
 
 /** Undefined for a button that is not ours. */
 export function readCustomId(customId: string): Press | undefined {
   const [action = "", turnId = "", root = "", mark = ""] = customId.split(":");
-  if (!ACTIONS.includes(action) || turnId === "") return undefined;
-  return { action: action as PressedAction, turnId, root: root || undefined, mark: mark || undefined };
+  if (!isAction(action) || turnId === "") return undefined;
+  return { action, turnId, root: root || undefined, mark: mark || undefined };
+}
+
+function isAction(name: string): name is Action {
+  return Object.hasOwn(STYLES, name);
 }
 
 /** The ids of all buttons of a message as Discord sends it. */

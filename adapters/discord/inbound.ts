@@ -6,7 +6,7 @@ import {
   MessageType,
 } from "discord.js";
 import type { Author, EditedEvent, MessageEvent, ReplyAddress } from "../../src/adapter.ts";
-import { attachmentsOf, type Files } from "./files.ts";
+import type { Files } from "./files.ts";
 import { PLATFORM, timeOf, toMessageId } from "./ids.ts";
 import type { RoomKind, Rooms } from "./rooms.ts";
 import { firstMention, readText } from "./wording.ts";
@@ -53,18 +53,26 @@ function toBase(
 ): Pick<MessageEvent, "conversationId" | "author" | "reply" | "at"> {
   return {
     conversationId: toConversationId(message.channel_id, message.id, kind),
-    author: toAuthor(message.author, message.member?.nick ?? undefined),
+    author: {
+      ...toAuthor(message.author, message.member?.nick ?? undefined),
+      // Words do what commands do, for those who may.
+      ...(kind !== "direct" && { mayConfigure: mayConfigure(message, rooms) }),
+    },
     reply: toReply(message, kind, rooms),
     at: timeOf(message.id),
   };
+}
+
+function mayConfigure({ channel_id, author, member }: Message, rooms: Rooms): boolean {
+  return rooms.mayManage(channel_id, author.id, member?.roles ?? []);
 }
 
 /** The words and files of a message, whole. */
 export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "text" | "attachments"> {
   const text = readText(message, deps);
   const asked = isForeignReply(message, deps.botId) ? message.referenced_message : undefined;
-  const own = deps.files.toRefs(message, attachmentsOf(message));
-  return { text, attachments: asked ? [...own, ...deps.files.toRefs(asked, attachmentsOf(asked))] : own };
+  const own = deps.files.toRefs(message);
+  return { text, attachments: asked ? [...own, ...deps.files.toRefs(asked)] : own };
 }
 
 /** In a guild channel a conversation is named by the message that began it, elsewhere the place is the conversation. */

@@ -5,10 +5,14 @@ import { createApi } from "./api.ts";
 import { createConnection } from "./connection.ts";
 import { createDelivery, type Delivery } from "./delivery.ts";
 import { createDirects } from "./directs.ts";
+import { readEarlier } from "./earlier.ts";
 import { createFiles } from "./files.ts";
 import { PLATFORM } from "./ids.ts";
+import { createSightings } from "./interactions/sightings.ts";
+import { applicationIdOf, inviteLink } from "./invite.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
-import { listenTo } from "./packets.ts";
+import { listenTo, type Parts } from "./packets.ts";
+import { type Rooms, UNKNOWN_NAMES } from "./rooms.ts";
 import { createSink } from "./sink.ts";
 
 /** Longest that calls under way hold up the end. */
@@ -19,12 +23,27 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const { token, apiUrl, log, now } = options;
   const fatal = createFatal(options.onFatal);
   const api = createApi({ token, apiUrl, now, onUnauthorized: () => fatal(UNAUTHORIZED) });
-  const files = createFiles({ api, apiUrl, now });
+  const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
   const directs = createDirects(options.directs);
   const fresh = new Set<string>();
+  const sightings = createSightings();
+  let rooms: Pick<Rooms, keyof typeof UNKNOWN_NAMES> = UNKNOWN_NAMES;
+  let botId = (): string | undefined => undefined;
   const closing = new AbortController();
   let delivery: Delivery | undefined;
-  const parts = { api, files, directs, fresh, delivery: () => delivery, closing: closing.signal };
+  const parts: Parts = {
+    api,
+    files,
+    directs,
+    fresh,
+    sightings,
+    setRooms: (known, knownBotId) => {
+      rooms = known;
+      botId = knownBotId;
+    },
+    delivery: () => delivery,
+    closing: closing.signal,
+  };
   const attach = (client: Client) => listenTo(client, parts, options);
   const connection = createConnection({ ...options, attach, onFatal: fatal });
 
@@ -33,9 +52,15 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     async listen(accept: Accept) {
       delivery = createDelivery(accept, log);
       await connection.open();
+      if (applicationIdOf(token) !== undefined) log.info(`To let the bot into a server, open ${inviteLink(token)}`);
     },
-    sink: (address) => createSink(address, { api, fresh, now }),
+    sink: (address) => createSink(address, { api, files, fresh, sightings, now }),
     openAttachment: files.open,
+    publicUrl: files.publicUrl,
+    readEarlier(event, signal) {
+      // The first part of a token is the id of the bot.
+      return readEarlier(event, { api, files, rooms, botId: botId() ?? applicationIdOf(token) ?? "" }, signal);
+    },
     isConnected: () => delivery !== undefined && connection.isReady(),
     async pause() {
       const stopping = delivery;

@@ -3,92 +3,138 @@ import {
   type APIInteraction,
   type APIMessageApplicationCommandInteraction,
   type APIMessageComponentInteraction,
+  type APIModalSubmitInteraction,
   ApplicationCommandType,
   InteractionResponseType,
   InteractionType,
   MessageFlags,
 } from "discord.js";
 import type { Logger } from "pino";
-import type { InboundEvent } from "../../src/adapter.ts";
+import type { Action, InboundEvent } from "../../src/adapter.ts";
+import type { ImagineMenu } from "../../src/imagine-menu.ts";
 import type { Api } from "./api.ts";
-import { ASK } from "./commands.ts";
+import { ASK, IMAGINE, USE_AS_REFERENCE } from "./commands.ts";
 import type { Delivery } from "./delivery.ts";
 import { readCustomId } from "./drafts.ts";
+import type { Files } from "./files.ts";
 import { type Acknowledge, createAcknowledge } from "./interactions/acknowledge.ts";
 import {
   type Asked,
   type InteractionEventDeps,
+  isBesideSecret,
   readOptions,
   toActionEvent,
   toAskAboutEvent,
   toAskEvent,
   toCommandEvent,
+  toImagineEvent,
+  toWish,
 } from "./interactions/events.ts";
+import { createPictureForms } from "./interactions/pictures.ts";
 import { type ListModels, proposeModels } from "./interactions/proposals.ts";
 
 const MAX_FRESH = 1_000;
 
+/** What these begin stands where everybody sees it, unless the picture itself does not. */
+const PUBLIC_ACTIONS: ReadonlySet<Action> = new Set(["again", "vary", "upscale"]);
+
 export interface InteractionsDeps extends InteractionEventDeps {
   api: Api;
+  files: Files;
   delivery: Pick<Delivery, "enqueue">;
   listModels: ListModels;
+  imagine?: ImagineMenu;
   /** Tokens that are acknowledged and wait for their answer. */
   fresh: Set<string>;
   log: Logger;
 }
 
+type TakenAs = "answer" | "press";
+type Take = (asked: Asked, as: TakenAs, toEvent: () => InboundEvent | Promise<InboundEvent>) => Promise<void>;
+
 /** Answers to commands, buttons and menus: acknowledged before anything else, because Discord waits three seconds. */
 export function createInteractions(deps: InteractionsDeps): (interaction: APIInteraction) => Promise<void> {
-  const { api, delivery, fresh } = deps;
-  const acknowledge = createAcknowledge(api, deps.log);
-
-  async function take(asked: Asked, type: "answer" | "press", toEvent: () => InboundEvent): Promise<void> {
-    const { isPrivate } = asked;
-    const flags = isPrivate ? MessageFlags.Ephemeral : 0;
-    const promise = type === "press" ? { type: InteractionResponseType.DeferredMessageUpdate } : defer(flags);
-    const outcome = await acknowledge(asked.interaction, promise);
-    // Another process has it, or nobody can be told the answer that only one person may see.
-    if (outcome === "taken" || (outcome === "late" && isPrivate && type === "answer")) return;
-    asked.isAcknowledged = outcome === "done";
-    if (asked.isAcknowledged && type === "answer") remember(fresh, asked.interaction.token);
-    const isTaken = await delivery.enqueue(channelOf(asked.interaction), async () => [toEvent()]);
-    if (!isTaken && asked.isAcknowledged && type === "answer") await acknowledge.apologise(asked.interaction);
-  }
+  const acknowledge = createAcknowledge(deps.api, deps.log);
+  const take = createTake(deps, acknowledge);
+  const forms = deps.imagine && createPictureForms({ ...deps, menu: deps.imagine, acknowledge });
 
   function onCommand(interaction: APIChatInputApplicationCommandInteraction): Promise<void> {
-    const isAsk = interaction.data.name === ASK;
+    const { name } = interaction.data;
+    const isImagine = name === IMAGINE && deps.imagine !== undefined;
     // What a command answers is for who gave it; what is asked is for all, unless it was asked in private.
-    const isPrivate = isAsk ? readOptions(interaction)["private"] === true : true;
+    const isPrivate = name === ASK || isImagine ? readOptions(interaction)["private"] === true : true;
     const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
-    const toEvent = () => (isAsk ? toAskEvent(asked, deps) : toCommandEvent(asked, deps));
-    return take(asked, "answer", toEvent);
+    return take(asked, "answer", () => {
+      if (isImagine) return toImagineEvent(asked, toWish(interaction, deps), deps);
+      return name === ASK ? toAskEvent(asked, deps) : toCommandEvent(asked, deps);
+    });
+  }
+
+  async function onMenu(interaction: APIMessageApplicationCommandInteraction): Promise<void> {
+    if (interaction.data.name === USE_AS_REFERENCE) {
+      const isOpen = await forms?.openReference(interaction);
+      if (isOpen !== true) await acknowledge(interaction, say("There is no picture in this message."));
+      return;
+    }
+    const asked: Asked = { interaction, isPrivate: false, isAcknowledged: false };
+    await take(asked, "answer", () => toAskAboutEvent(asked, interaction, deps));
   }
 
   async function onPress(interaction: APIMessageComponentInteraction): Promise<void> {
     const press = readCustomId(interaction.data.custom_id);
-    if (press === undefined) {
+    const action = press?.action;
+    if (action === "edit" && forms !== undefined) return forms.openEdit(interaction, press?.turnId ?? "");
+    if (press === undefined || action === undefined || action === "edit") {
       await acknowledge(interaction, say("This button does not do anything any more."));
       return;
     }
-    const asked: Asked = { interaction, isPrivate: true, isAcknowledged: false };
-    await take(asked, "press", () => toActionEvent(asked, interaction, press, deps));
+    const isPrivate = !PUBLIC_ACTIONS.has(action) || isBesideSecret(interaction);
+    const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
+    await take(asked, "press", () => toActionEvent(asked, interaction, { ...press, action }, deps));
+  }
+
+  async function onForm(interaction: APIModalSubmitInteraction): Promise<void> {
+    const toEvent = forms?.read(interaction);
+    if (toEvent === undefined) {
+      await acknowledge(interaction, say("This form does not do anything any more."));
+      return;
+    }
+    const asked: Asked = { interaction, isPrivate: isBesideSecret(interaction), isAcknowledged: false };
+    await take(asked, "answer", () => toEvent(asked));
   }
 
   return async (interaction) => {
     if (interaction.type === InteractionType.ApplicationCommandAutocomplete) {
-      const data = { choices: await proposeModels(interaction, deps.listModels) };
+      const list = (interaction.data.name === IMAGINE ? deps.imagine : undefined)?.listModels ?? deps.listModels;
+      const data = { choices: await proposeModels(interaction, list) };
       await acknowledge(interaction, { type: InteractionResponseType.ApplicationCommandAutocompleteResult, data });
     } else if (interaction.type === InteractionType.MessageComponent) {
       await onPress(interaction);
+    } else if (interaction.type === InteractionType.ModalSubmit) {
+      await onForm(interaction);
     } else if (interaction.type === InteractionType.ApplicationCommand) {
       if (interaction.data.type === ApplicationCommandType.ChatInput) {
         await onCommand(interaction as APIChatInputApplicationCommandInteraction);
       } else if (interaction.data.type === ApplicationCommandType.Message) {
-        const about = interaction as APIMessageApplicationCommandInteraction;
-        const asked: Asked = { interaction: about, isPrivate: false, isAcknowledged: false };
-        await take(asked, "answer", () => toAskAboutEvent(asked, about, deps));
+        await onMenu(interaction as APIMessageApplicationCommandInteraction);
       }
     }
+  };
+}
+
+/** Acknowledges an interaction and hands over what it asks for. */
+function createTake({ delivery, fresh }: InteractionsDeps, acknowledge: Acknowledge): Take {
+  return async (asked, as, toEvent) => {
+    const { isPrivate } = asked;
+    const flags = isPrivate ? MessageFlags.Ephemeral : 0;
+    const promise = as === "press" ? { type: InteractionResponseType.DeferredMessageUpdate } : defer(flags);
+    const outcome = await acknowledge(asked.interaction, promise);
+    // Another process has it, or nobody can be told the answer that only one person may see.
+    if (outcome === "taken" || (outcome === "late" && isPrivate && as === "answer")) return;
+    asked.isAcknowledged = outcome === "done";
+    if (asked.isAcknowledged) remember(fresh, asked.interaction.token);
+    const isTaken = await delivery.enqueue(channelOf(asked.interaction), async () => [await toEvent()]);
+    if (!isTaken && asked.isAcknowledged && as === "answer") await acknowledge.apologise(asked.interaction);
   };
 }
 

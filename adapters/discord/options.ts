@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { ImagineMenu } from "../../src/imagine-menu.ts";
 import type { CommandHelp } from "./commands.ts";
 import type { DirectsStore } from "./directs.ts";
 import type { ListModels } from "./interactions/proposals.ts";
@@ -13,6 +14,8 @@ export interface DiscordAdapterOptions {
   commands: readonly CommandHelp[];
   /** Proposed while somebody types after `/model`. */
   listModels: ListModels;
+  /** How pictures are asked for; absent: nobody can ask for one. */
+  imagine?: ImagineMenu;
   log: Logger;
   /** Discord will not take this bot back: in plain words why. Called at most once, never before `listen` has resolved. */
   onFatal(reason: string): void;

@@ -14,11 +14,12 @@ import type { Delivery } from "./delivery.ts";
 import type { Directs } from "./directs.ts";
 import type { Files } from "./files.ts";
 import type { Message } from "./inbound.ts";
+import type { Sightings } from "./interactions/sightings.ts";
 import { createInteractions } from "./interactions.ts";
 import { createListener } from "./listener.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { createTellNotAllowed } from "./permission-notice.ts";
-import { createRooms } from "./rooms.ts";
+import { createRooms, type Rooms } from "./rooms.ts";
 import { createPlaceQuestion } from "./threads.ts";
 
 /** What is listened to, and what comes with it. */
@@ -35,6 +36,9 @@ export interface Parts {
   files: Files;
   directs: Directs;
   fresh: Set<string>;
+  sightings: Pick<Sightings, "see">;
+  /** What the gateway told last of places and names. */
+  setRooms(rooms: Rooms, botId: () => string | undefined): void;
   /** Undefined while nothing is taken. */
   delivery(): Delivery | undefined;
   closing: AbortSignal;
@@ -48,6 +52,7 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
   const { log, now, threads: mode } = options;
   const { api, files, directs, fresh, delivery } = parts;
   const rooms = createRooms(client);
+  parts.setRooms(rooms, () => client.user?.id);
   const activity = createActivity(now);
   const enqueue: Delivery["enqueue"] = async (...job) => (await delivery()?.enqueue(...job)) ?? false;
   const place = createPlaceQuestion({ mode, api, activity, rooms, log });
@@ -75,7 +80,10 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
     });
   }
   function onMessage(message: Message): void {
-    if (message.guild_id === undefined) directs.note(message.channel_id);
+    // What only one person sees arrives as if it were direct.
+    const isOwn = message.author.id === client.user?.id;
+    if (isOwn) parts.sightings.see(message);
+    else if (message.guild_id === undefined) directs.note(message.channel_id);
     listener.onMessage(message);
   }
 
@@ -93,16 +101,18 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
   client.on(Events.ShardReady, (shard) => {
     const deps = { api, rooms, shard, directs: directs.list, onMessage: listener.onMessage, log, now };
     void catchUp(deps, parts.closing);
-    if (shard === (options.shards?.ids[0] ?? 0)) void register(client, api, options);
+    // Of several processes one is enough.
+    if (shard === 0) void register(client, api, options);
   });
 }
 
 /** Without its commands the bot still answers, so this only tells. */
-async function register(client: Client, api: Api, { commands, guildId, log }: DiscordAdapterOptions): Promise<void> {
+async function register(client: Client, api: Api, options: DiscordAdapterOptions): Promise<void> {
+  const { commands, imagine, guildId, log } = options;
   const applicationId = client.application?.id;
   if (applicationId === undefined) return;
   try {
-    await registerCommands(toDefinitions(commands), { api, applicationId, guildId, log });
+    await registerCommands(toDefinitions(commands, imagine), { api, applicationId, guildId, log });
   } catch (error) {
     log.error({ err: error }, "The commands could not be registered with Discord; it knows those of before.");
   }

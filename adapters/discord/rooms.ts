@@ -1,4 +1,4 @@
-import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
+import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits, PermissionsBitField } from "discord.js";
 
 /** What kind of place a message stands in: it decides what a conversation is. */
 export type RoomKind = "direct" | "thread" | "channel";
@@ -15,6 +15,7 @@ export interface Rooms {
   kindOf(channelId: string, guildId: string | undefined, type: ChannelType | undefined): RoomKind;
   /** The bot's own role, by which people mention it as often as by its name. */
   botRoleId(guildId: string | undefined): string | undefined;
+  guildIdOf(channelId: string): string | undefined;
   /** The channel that a thread belongs to. */
   parentOf(threadId: string): string | undefined;
   nameOfChannel(id: string): string | undefined;
@@ -22,6 +23,8 @@ export interface Rooms {
   /** True also where nothing is known. */
   mayWrite(channelId: string): boolean;
   mayOpenThread(channelId: string): boolean;
+  /** Whether a person with these roles manages the channel. False also where nothing is known. */
+  mayManage(channelId: string, userId: string, roleIds: readonly string[]): boolean;
   /** Channels and threads of a shard's servers that the bot may read, the one with the newest message first. */
   recent(shard: number): RecentRoom[];
 }
@@ -31,6 +34,32 @@ const TO_OPEN = [PermissionFlagsBits.CreatePublicThreads, PermissionFlagsBits.Se
 const TO_WRITE = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessages];
 const TO_WRITE_IN_THREAD = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessagesInThreads];
 const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessageHistory];
+
+/** What a process knows that never listened. */
+export const UNKNOWN_NAMES: Pick<Rooms, "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole" | "mayManage"> = {
+  mayManage: () => false,
+  botRoleId: () => undefined,
+  guildIdOf: () => undefined,
+  nameOfChannel: () => undefined,
+  nameOfRole: () => undefined,
+};
+
+/** What a member may do, by Discord's own order: roles, then what the channel says of everyone, of roles, of the person. */
+function permissionsOf(channel: GuildBasedChannel, userId: string, roleIds: readonly string[]): PermissionsBitField {
+  const { guild } = channel;
+  const ids = [guild.id, ...roleIds];
+  const granted = new PermissionsBitField(ids.map((id) => guild.roles.cache.get(id)?.permissions ?? []));
+  if (guild.ownerId === userId || granted.has(PermissionFlagsBits.Administrator)) {
+    return new PermissionsBitField(PermissionsBitField.All);
+  }
+  const place = channel.isThread() ? channel.parent : channel;
+  const overwrites = place?.permissionOverwrites.cache;
+  for (const some of [[guild.id], roleIds, [userId]]) {
+    const found = some.flatMap((id) => overwrites?.get(id) ?? []);
+    granted.remove(found.map(({ deny }) => deny)).add(found.map(({ allow }) => allow));
+  }
+  return granted;
+}
 
 export function createRooms(client: Client): Rooms {
   function mayAll(channel: GuildBasedChannel, permissions: readonly bigint[]): boolean {
@@ -53,6 +82,7 @@ export function createRooms(client: Client): Rooms {
       const guild = client.guilds.cache.get(guildId ?? "");
       return client.user === null ? undefined : guild?.roles.botRoleFor(client.user)?.id;
     },
+    guildIdOf: (channelId) => guildChannel(channelId)?.guildId,
     parentOf: (threadId) => guildChannel(threadId)?.parentId ?? undefined,
     nameOfChannel: (id) => guildChannel(id)?.name,
     nameOfRole: (guildId, id) => client.guilds.cache.get(guildId ?? "")?.roles.cache.get(id)?.name,
@@ -65,6 +95,10 @@ export function createRooms(client: Client): Rooms {
       const channel = guildChannel(channelId);
       const hasThreads = channel?.type === ChannelType.GuildText || channel?.type === ChannelType.GuildAnnouncement;
       return hasThreads && mayAll(channel, TO_OPEN);
+    },
+    mayManage(channelId, userId, roleIds) {
+      const channel = guildChannel(channelId);
+      return channel !== undefined && permissionsOf(channel, userId, roleIds).has(PermissionFlagsBits.ManageChannels);
     },
     recent(shard) {
       const found: RecentRoom[] = [];

@@ -5,12 +5,14 @@ import type { Api } from "./api.ts";
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./drafts.ts";
 import { toSinkError } from "./failures.ts";
-import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./files.ts";
+import type { Files } from "./files.ts";
 import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "./ids.ts";
 import { readInteractionAddress } from "./interactions/address.ts";
+import type { Sightings } from "./interactions/sightings.ts";
 import { createInteractionWriter, type InteractionWriter, toBudgetKey } from "./interactions/writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
 import { createTyping } from "./typing.ts";
+import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./uploads.ts";
 
 const LIMITS: SinkLimits = {
   maxLength: MAX_LENGTH,
@@ -26,17 +28,22 @@ const OLD_EDITS = 30046;
 
 export interface SinkDeps {
   api: Api;
+  files: Pick<Files, "toPostedRefs">;
   fresh: Set<string>;
+  sightings: Pick<Sightings, "find">;
   now(): number;
 }
 
 /** Writes one reply into a channel, a thread or a direct conversation, or as the answer to an interaction. */
-export function createSink(address: ReplyAddress, { api, fresh, now }: SinkDeps): ReplySink {
+export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
+  const { api } = deps;
   // To Discord a thread is a channel.
   const channelId = address.threadId ?? address.channelId;
   const interaction = readInteractionAddress(address);
-  const channel = createChannelWriter(api);
-  const writer = interaction && createInteractionWriter(interaction, { api, channel, channelId, fresh, now });
+  const channel = createChannelWriter(api, deps.files);
+  const writer = interaction && createInteractionWriter(interaction, { ...deps, channel, channelId });
+  // What an acknowledged command promised shows by itself that the bot is at work; a pressed button shows nothing.
+  const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
   const typing = createTyping(api, channelId);
   const root = address.extra?.["root"];
   /** The question, then the message before: in a busy channel the parts of an answer would not be told apart. */
@@ -94,14 +101,14 @@ export function createSink(address: ReplyAddress, { api, fresh, now }: SinkDeps)
     upload: (files, caption, nonce, signal) =>
       guarded(signal, async () => {
         checkFiles(files);
-        return write(toMessageBody(caption ?? BARE, { root }), files, nonce, signal);
+        const mark = writer && toMark(nonce);
+        return write(toCheckedBody(caption ?? BARE, { root, mark }), files, nonce, signal);
       }),
     remove: (id, signal) =>
       guarded(signal, () => removeGently(writer ?? channel, placeOf(moved.get(id) ?? id), signal)),
     async progress(text, signal) {
       signal.throwIfAborted();
-      // An acknowledged interaction says by itself that the bot is thinking.
-      if (text === "" || interaction !== undefined) typing.stop();
+      if (text === "" || isSilent) typing.stop();
       else typing.start();
     },
   };

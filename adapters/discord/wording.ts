@@ -1,4 +1,5 @@
-import type { InboundDeps, Message } from "./inbound.ts";
+import type { Message } from "./inbound.ts";
+import type { Rooms } from "./rooms.ts";
 
 /** Kept of a message that is only quoted, in characters. */
 const QUOTE_CHARS = 2_000;
@@ -7,7 +8,11 @@ const ROLE = /<@&(\d{17,20})>/g;
 const CHANNEL = /<#(\d{17,20})>/g;
 const EMOJI = /<a?(:\w{2,32}:)\d{17,20}>/g;
 
-type Names = Pick<InboundDeps, "botId" | "rooms">;
+/** What names things for people. */
+export interface Names {
+  botId: string;
+  rooms: Pick<Rooms, "botRoleId" | "nameOfChannel" | "nameOfRole">;
+}
 
 /**
  * The words of a message as a person reads them: names for ids, without the mention that only addresses the bot, and

@@ -38,6 +38,11 @@ export function codeOf(error: unknown): number {
   return error instanceof ApiError ? error.code : 0;
 }
 
+/** Whether what was asked for does not exist, or is not for the bot. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 403 || error.status === 404);
+}
+
 /** Whether nobody knows if the call was carried out, so that only a call that bears repeating may follow. */
 export function isUncertain(error: unknown): boolean {
   return !(error instanceof ApiError) || error.status >= 500;

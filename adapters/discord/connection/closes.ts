@@ -3,10 +3,10 @@ import { DiscordjsErrorCodes, GatewayCloseCodes } from "discord.js";
 /** The only intent that Discord may refuse was refused. */
 export const CONTENT_REFUSED: number = GatewayCloseCodes.DisallowedIntents;
 
-export const SWITCH_ON_CONTENT = [
-  "The Message Content intent is switched off for this bot, so it is told only what mentions it, what is sent to it directly, and commands.",
-  "For answers to replies and in threads without a mention, switch it on in the Discord Developer Portal, under Bot, Privileged Gateway Intents, and start again.",
-].join(" ");
+export const CONTENT_IS_OFF =
+  "The Message Content intent is switched off for this bot, so it is told only what mentions it, what is sent to it directly, and commands.";
+export const SWITCH_ON_CONTENT =
+  "For answers to replies and in threads without a mention, switch it on in the Discord Developer Portal, under Bot, Privileged Gateway Intents, and start again.";
 
 /** Closes after which trying again changes nothing. */
 const FATAL: ReadonlyMap<number, string> = new Map<number, string>([

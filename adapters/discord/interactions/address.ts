@@ -9,7 +9,7 @@ export interface InteractionAddress {
   id: string;
   applicationId: string;
   token: string;
-  /** Only the person who asked sees the answer: fixed by the acknowledgement. */
+  /** Only one person sees the answer: fixed by the acknowledgement, except of a pressed button, which promised none. */
   isPrivate: boolean;
   /** A pressed button: what was acknowledged is the message with the button, which is not to be overwritten. */
   isPress: boolean;
@@ -36,16 +36,17 @@ export function toExtra(interaction: {
 }
 
 /** Undefined for a reply that answers no interaction. */
-export function readInteractionAddress({ extra = {} }: ReplyAddress): InteractionAddress | undefined {
+export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress): InteractionAddress | undefined {
   const { interactionId: id, applicationId, token, expiresAt } = extra;
   if (id === undefined || applicationId === undefined || token === undefined || expiresAt === undefined)
     return undefined;
+  const isPress = extra["isPress"] === "yes";
   return {
     id,
     applicationId,
     token,
     expiresAt: Number(expiresAt),
-    isPrivate: extra["isPrivate"] === "yes",
-    isPress: extra["isPress"] === "yes",
+    isPrivate: isPress ? visibleTo !== undefined : extra["isPrivate"] === "yes",
+    isPress,
   };
 }

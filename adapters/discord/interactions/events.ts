@@ -4,15 +4,31 @@ import {
   type APIInteraction,
   type APIMessageApplicationCommandInteraction,
   type APIMessageComponentInteraction,
+  type APIModalSubmitInteraction,
+  type ChannelType,
+  InteractionType,
+  MessageFlags,
   PermissionFlagsBits,
 } from "discord.js";
-import type { ActionEvent, Author, CommandEvent, MessageEvent, ReplyAddress } from "../../../src/adapter.ts";
+import type {
+  ActionEvent,
+  Author,
+  CommandEvent,
+  MessageEvent,
+  PressedAction,
+  ReplyAddress,
+} from "../../../src/adapter.ts";
+import type { ImagineOptions } from "../../../src/imagine-menu.ts";
+import { IMAGINE, imageNames, MAX_IMAGES } from "../commands.ts";
 import type { Press } from "../drafts.ts";
-import { attachmentsOf, type Files } from "../files.ts";
+import type { Files } from "../files.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { toAuthor, toConversationId, toPlaceOfReply } from "../inbound.ts";
 import type { RoomKind, Rooms } from "../rooms.ts";
 import { toExtra } from "./address.ts";
+
+/** The fields of `/imagine` that are options of the picture. */
+const CHOSEN = ["ratio", "size", "count", "model", "spoiler"] as const satisfies (keyof ImagineOptions)[];
 
 export interface InteractionEventDeps {
   rooms: Rooms;
@@ -24,7 +40,8 @@ export interface Asked {
   interaction:
     | APIChatInputApplicationCommandInteraction
     | APIMessageApplicationCommandInteraction
-    | APIMessageComponentInteraction;
+    | APIMessageComponentInteraction
+    | APIModalSubmitInteraction;
   isPrivate: boolean;
   /** Without it the answer goes into the channel like any other. */
   isAcknowledged: boolean;
@@ -48,13 +65,13 @@ export function toAskAboutEvent(
   const name = message.author.global_name ?? message.author.username;
   const quoted = message.content.trim().replace(/^/gm, "> ");
   const text = `Explain or answer this message of ${name}:\n${quoted}`;
-  return toQuestion(asked, deps, text, [], deps.files.toRefs(message, attachmentsOf(message)));
+  return toQuestion(asked, deps, text, [], deps.files.toPostedRefs(message));
 }
 
 export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): CommandEvent {
   const interaction = asked.interaction as APIChatInputApplicationCommandInteraction;
   const kind = kindOf(interaction, deps);
-  const channelId = interaction.channel.id;
+  const { channelId } = placeOf(interaction);
   const values = Object.values(readOptions(interaction)).map(String);
   return {
     kind: "command",
@@ -69,14 +86,51 @@ export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): Comman
 export function toActionEvent(
   asked: Asked,
   interaction: APIMessageComponentInteraction,
-  { action, turnId, root }: Press,
+  { action, turnId, root }: Press & { action: PressedAction },
   deps: InteractionEventDeps,
 ): ActionEvent {
   const base = toBase(asked, deps);
-  const channelId = interaction.channel.id;
+  const { channelId } = placeOf(interaction);
   const rootId = root ?? interaction.message.message_reference?.message_id ?? interaction.message.id;
   const conversationId = toConversationId(channelId, rootId, kindOf(interaction, deps));
   return { kind: "action", ...base, conversationId, action, turnId };
+}
+
+export interface PictureWish {
+  prompt: string;
+  /** By the names of `ImagineOptions`. */
+  options: Readonly<Record<string, string>>;
+  attachments: CommandEvent["attachments"] & object;
+}
+
+/** However it was asked for, a picture is the command that it would have been. */
+export function toImagineEvent(
+  asked: Asked,
+  { prompt, options, attachments }: PictureWish,
+  deps: InteractionEventDeps,
+): CommandEvent {
+  return { kind: "command", ...toBase(asked, deps), name: IMAGINE, text: prompt, options, attachments };
+}
+
+/** What `/imagine` was given in its fields. */
+export function toWish(
+  interaction: APIChatInputApplicationCommandInteraction,
+  deps: InteractionEventDeps,
+): PictureWish {
+  const given = readOptions(interaction);
+  const files = interaction.data.resolved?.attachments ?? {};
+  const options = CHOSEN.flatMap((name) => (given[name] === undefined ? [] : [[name, String(given[name])] as const]));
+  const images = imageNames(MAX_IMAGES).flatMap((name) => files[String(given[name])] ?? []);
+  return {
+    prompt: String(given["prompt"] ?? ""),
+    options: Object.fromEntries(options),
+    attachments: deps.files.toLinkedRefs(images),
+  };
+}
+
+/** Whether only one person sees the message with the button or the form. */
+export function isBesideSecret({ message }: Pick<APIInteraction, "message">): boolean {
+  return ((message?.flags ?? 0) & MessageFlags.Ephemeral) !== 0;
 }
 
 /** Values by name, sub-commands left out. */
@@ -97,7 +151,7 @@ function toQuestion(
   return {
     kind: "message",
     ...toBase(asked, deps),
-    messageId: toMessageId({ channelId: interaction.channel.id, messageId: interaction.id }),
+    messageId: toMessageId({ channelId: placeOf(interaction).channelId, messageId: interaction.id }),
     text,
     attachments: [...attachments, ...deps.files.toLinkedRefs(linked)],
     addressed: "bot",
@@ -112,7 +166,7 @@ function toBase(
   const author = readAuthor(interaction);
   return {
     key: `${PLATFORM}:${interaction.id}`,
-    conversationId: toConversationId(interaction.channel.id, interaction.id, kindOf(interaction, deps)),
+    conversationId: toConversationId(placeOf(interaction).channelId, interaction.id, kindOf(interaction, deps)),
     author,
     reply: toReply(asked, author, deps),
     at: timeOf(interaction.id),
@@ -121,10 +175,10 @@ function toBase(
 
 function toReply(asked: Asked, author: Author, deps: InteractionEventDeps): ReplyAddress {
   const { interaction, isPrivate, isAcknowledged } = asked;
-  const isPress = "message" in interaction;
+  const isPress = interaction.type === InteractionType.MessageComponent;
   const kind = kindOf(interaction, deps);
   return {
-    ...toPlaceOfReply(interaction.channel.id, kind, deps.rooms),
+    ...toPlaceOfReply(placeOf(interaction).channelId, kind, deps.rooms),
     ...(isPrivate && { visibleTo: author.id }),
     extra: {
       ...(kind === "channel" && { root: interaction.id }),
@@ -133,8 +187,14 @@ function toReply(asked: Asked, author: Author, deps: InteractionEventDeps): Repl
   };
 }
 
-function kindOf({ channel, guild_id }: Asked["interaction"], { rooms }: InteractionEventDeps): RoomKind {
-  return rooms.kindOf(channel.id, guild_id, channel.type);
+function kindOf(interaction: Asked["interaction"], { rooms }: InteractionEventDeps): RoomKind {
+  const { channelId, type } = placeOf(interaction);
+  return rooms.kindOf(channelId, interaction.guild_id, type);
+}
+
+function placeOf({ channel }: Asked["interaction"]): { channelId: string; type: ChannelType } {
+  if (channel === undefined) throw new TypeError("An interaction came without the channel in which it began.");
+  return { channelId: channel.id, type: channel.type };
 }
 
 function readAuthor({ user, member }: APIInteraction): Author {

@@ -1,4 +1,5 @@
 import type { APIApplicationCommandAutocompleteInteraction } from "discord.js";
+import { askWithin } from "./deadline.ts";
 
 export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
 
@@ -14,17 +15,9 @@ export async function proposeModels(
 ): Promise<{ name: string; value: string }[]> {
   const focused = data.options.find((option) => "focused" in option && option.focused === true);
   const typed = focused !== undefined && "value" in focused ? String(focused.value).toLowerCase() : "";
-  const models = await list(listModels);
+  const models = await askWithin(LIST_MS, listModels, []);
   return models
     .filter((model) => model.length <= MAX_CHARS && model.toLowerCase().includes(typed))
     .slice(0, MAX_CHOICES)
     .map((model) => ({ name: model, value: model }));
-}
-
-async function list(listModels: ListModels): Promise<readonly string[]> {
-  const signal = AbortSignal.timeout(LIST_MS);
-  const late = new Promise<readonly string[]>((resolve) => {
-    signal.addEventListener("abort", () => resolve([]), { once: true });
-  });
-  return Promise.race([listModels(signal).catch(() => []), late]);
 }

@@ -5,9 +5,11 @@ import { isUncertain } from "../api/error.ts";
 import type { Api } from "../api.ts";
 import { type ChannelWriter, toPosted, toReceipt } from "../channel-writer.ts";
 import { type MessageBody, readCustomId, readCustomIds } from "../drafts.ts";
-import { attach, type Upload } from "../files.ts";
-import { type MessagePlace, toFingerprint } from "../ids.ts";
+import type { Files } from "../files.ts";
+import { type MessagePlace, toFingerprint, toMessageId } from "../ids.ts";
+import { attach, type Upload } from "../uploads.ts";
 import type { InteractionAddress } from "./address.ts";
+import type { Sightings } from "./sightings.ts";
 import { createInteractionToken, ORIGINAL } from "./token.ts";
 
 /** Messages looked through for one that an earlier run wrote. */
@@ -23,7 +25,10 @@ export interface InteractionPost {
 
 /** Writes the answer to an interaction: with its token, whose calls have counters of their own, then as the bot. */
 export interface InteractionWriter {
-  /** The same post makes no second message where the first can be found: in public, and in the place of the promise. */
+  /**
+   * The same post makes no second message where the first can be found: in public, in the place of the promise, and
+   * in private by the process that wrote it, when it listens too.
+   */
   post(post: InteractionPost, signal: AbortSignal): Promise<Posted>;
   edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
@@ -33,55 +38,78 @@ export interface InteractionWriterDeps {
   api: Api;
   channel: ChannelWriter;
   channelId: string;
+  files: Pick<Files, "toPostedRefs">;
+  sightings: Pick<Sightings, "find">;
   /** Tokens of interactions that this process acknowledged and has not answered yet. */
   fresh: Set<string>;
   now(): number;
 }
 
 export function createInteractionWriter(to: InteractionAddress, deps: InteractionWriterDeps): InteractionWriter {
-  const { api, channel, channelId, fresh } = deps;
+  const { channel, channelId, files, fresh } = deps;
   const { isPrivate, isPress } = to;
   const token = createInteractionToken(to, deps);
-  /** Whether the answer that the acknowledgement promised is there; a pressed button promises none. */
-  let isFilled = isPress;
+  let isBegun = false;
   /** Whether all there may be of this answer was written here. */
-  let isWhole = isPress;
+  let isWhole = false;
+  /** Whether a call whose answer was lost may have written some of it. */
+  let isDoubtful = false;
+  /** Messages of this answer that are known. */
+  const written = new Set<string>();
+
+  async function begin(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
+    const isFresh = fresh.delete(to.token);
+    // A pressed button promises nothing.
+    const filled = isPress ? undefined : await fill(post, isFresh, signal);
+    isBegun = true;
+    isWhole = isFresh;
+    return filled;
+  }
 
   /** Fills the place that the acknowledgement keeps, unless something else stands there. */
-  async function fill(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
-    const isFresh = fresh.delete(to.token);
+  async function fill(post: InteractionPost, isFresh: boolean, signal: AbortSignal): Promise<Posted | undefined> {
     const original = isFresh ? undefined : await token.readOriginal(signal);
     const isMine = isFresh || (original !== undefined && (original.isWaiting || isSame(original.message, post)));
     const write = { method: "PATCH" as const, messageId: ORIGINAL, ...attach(post.body, post.files) };
     const answer = isMine ? await token.call(write, signal) : undefined;
-    isFilled = true;
-    isWhole = isFresh;
-    return answer && toPosted(answer);
+    return answer && toPosted(answer, files);
   }
 
-  async function followUp({ body, files, nonce }: InteractionPost, signal: AbortSignal): Promise<Posted> {
+  async function followUp({ body, files: uploads, nonce }: InteractionPost, signal: AbortSignal): Promise<Posted> {
     const flags = body.flags | (isPrivate ? MessageFlags.Ephemeral : 0);
     try {
-      const answer = await token.call({ method: "POST", ...attach({ ...body, flags }, files) }, signal);
-      if (answer !== undefined) return toPosted(answer);
+      const answer = await token.call({ method: "POST", ...attach({ ...body, flags }, uploads) }, signal);
+      if (answer !== undefined) return toPosted(answer, files);
     } catch (error) {
-      if (isUncertain(error)) isWhole = false;
+      if (isUncertain(error)) {
+        isWhole = false;
+        isDoubtful = true;
+      }
       throw error;
     }
     if (isPrivate) {
       throw new SinkError("gone", "The time is over in which this can be answered so that only one person sees it.");
     }
-    return channel.post(channelId, { body, files, nonce }, signal);
+    return channel.post(channelId, { body, files: uploads, nonce }, signal);
+  }
+
+  /** What an earlier run, or a call whose answer was lost, may have written of this. These posts have no nonce. */
+  async function find(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
+    if (isWhole) return undefined;
+    const isMeant = (message: APIMessage) => !written.has(toId(message)) && isSame(message, post);
+    const message = isPrivate
+      ? await deps.sightings.find({ interactionId: to.id, isMeant, mayBeOnItsWay: isDoubtful }, signal)
+      : await findWritten(deps.api, { ...to, channelId }, isMeant, signal);
+    isDoubtful = false;
+    return message && toPosted({ data: message }, files);
   }
 
   return {
     async post(post, signal) {
-      const filled = isFilled ? undefined : await fill(post, signal);
-      if (filled !== undefined) return filled;
-      // These posts have no nonce, and what is private cannot be looked for.
-      const isLookedFor = !isWhole && !isPrivate;
-      const written = isLookedFor ? await findWritten(api, { ...to, channelId }, post, signal) : undefined;
-      return written ?? followUp(post, signal);
+      const filled = isBegun ? undefined : await begin(post, signal);
+      const posted = filled ?? (await find(post, signal)) ?? (await followUp(post, signal));
+      written.add(posted.id);
+      return posted;
     },
     async edit(place, body, signal) {
       const answer = await token.call({ method: "PATCH", messageId: place.messageId, body }, signal);
@@ -94,13 +122,13 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
   };
 }
 
-/** Finds a message of this answer that an earlier run, or a call whose answer was lost, may have written. */
+/** Looks through what the bot wrote in the channel since. */
 async function findWritten(
   api: Api,
   { id, channelId, applicationId }: InteractionAddress & { channelId: string },
-  post: InteractionPost,
+  isMeant: (message: APIMessage) => boolean,
   signal: AbortSignal,
-): Promise<Posted | undefined> {
+): Promise<APIMessage | undefined> {
   const query = new URLSearchParams({ after: id, limit: String(LOOKED_THROUGH) });
   try {
     const { data } = await api.call({ method: "GET", route: Routes.channelMessages(channelId), query }, signal);
@@ -108,8 +136,7 @@ async function findWritten(
     const own = (data as APIMessage[]).filter(({ webhook_id, interaction_metadata: by }) => {
       return webhook_id === applicationId && (by === undefined || by.id === id);
     });
-    const written = own.find((message) => isSame(message, post));
-    return written && toPosted({ data: written });
+    return own.find(isMeant);
   } catch (error) {
     // Where the bot may not read it cannot find anything, but it can answer.
     if (isUncertain(error)) throw error;
@@ -117,9 +144,16 @@ async function findWritten(
   }
 }
 
-function isSame(message: APIMessage, { body, mark }: InteractionPost): boolean {
-  const isMarked = readCustomIds(message.components).some((id) => readCustomId(id)?.mark === mark);
-  return isMarked || (message.content !== "" && message.content === body.content);
+/** By the mark in its buttons, else by its words and the sizes of its files. */
+function isSame(message: APIMessage, { body, files, mark }: InteractionPost): boolean {
+  if (readCustomIds(message.components).some((id) => readCustomId(id)?.mark === mark)) return true;
+  if (message.content === "" && files.length === 0) return false;
+  const sizes = message.attachments.map(({ size }) => size).join();
+  return message.content === body.content && sizes === files.map(({ bytes }) => bytes.length).join();
+}
+
+function toId({ id: messageId, channel_id: channelId }: APIMessage): string {
+  return toMessageId({ channelId, messageId });
 }
 
 /** Names the counter of an interaction's calls, without its token. */

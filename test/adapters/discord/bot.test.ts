@@ -36,12 +36,20 @@ async function startBot({ database = new DatabaseSync(":memory:"), threads = "of
   const engine = createEngine({
     botName: "Palaver",
     model: "fake",
+    imageModel: undefined,
     systemPrompt: "Be kind.",
-    limits: { historyTtlMs: 86_400_000, historyMaxMessages: 60, historyMaxTokens: 16_000, maxConcurrentTurns: 16 },
+    limits: {
+      historyTtlMs: 86_400_000,
+      historyMaxMessages: 60,
+      historyMaxTokens: 16_000,
+      maxConcurrentTurns: 16,
+      maxReferences: 8,
+    },
     database,
     stores: createStores({ redisUrl: undefined, database, log: silent }),
     gateway,
     toTools: () => [],
+    references: { prepare: async () => ({ ok: true, parts: [] }) },
     scheduler,
     adapterOf: () => adapter,
     pseudonym: (_, userId) => userId,
@@ -269,6 +277,21 @@ describe("the bot on Discord", () => {
       FAULTS.map((_, index) => `Answer ${index} ${WORDS.join("").trim()}`).toSorted(),
     );
     expect(texts.map(({ length }) => length)).toEqual(FAULTS.map(() => 1));
+  });
+
+  test("two with stores of their own write one answer together, and it is whole", async () => {
+    const gate = Promise.withResolvers<void>();
+    const scripts = [["Half", gate.promise, " and half."]];
+    // They do not know of each other, so an edit of one may come during one of the other.
+    const bot = await startGuild({ scripts, simulator: { allow: { "overlapping-edits": 10 } } });
+    const { discord, channel, ada } = bot;
+    const other = await startBot({ discord, scripts });
+    discord.people.say(channel, ada, "hi", { mentionBot: true });
+    const posts = () => discord.requests.filter(({ route, status }) => route === POST && status === 200);
+    await discord.until(() => posts().length === 2);
+    gate.resolve();
+    await Promise.all([bot.idle(), other.idle()]);
+    expect(botTexts(discord, channel)).toEqual(["Half and half."]);
   });
 
   test("two at once on one shard answer each message once", async () => {

@@ -12,11 +12,13 @@ const MINUTE_MS = 60_000;
 const NO_ROOMS: Rooms = {
   kindOf: () => "channel",
   botRoleId: () => undefined,
+  guildIdOf: () => undefined,
   parentOf: () => undefined,
   nameOfChannel: () => undefined,
   nameOfRole: () => undefined,
   mayWrite: () => true,
   mayOpenThread: () => false,
+  mayManage: () => false,
   recent: () => [],
 };
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { startDiscord } from "../../simulators/discord/index.ts";
+import { type Discord, startDiscord } from "../../simulators/discord/index.ts";
+import { shardOf } from "../../simulators/discord/sessions.ts";
+import type { Channel, Guild, User } from "../../simulators/discord/world.ts";
 import { recordingLog } from "../../support/log.ts";
 import { botTexts, draft, signal, startAdapter, startStage } from "./stage.ts";
 
@@ -96,6 +98,58 @@ describe("the connection", () => {
     discord.faults.failNext("GET /gateway/bot", { status: 503, times: 4 });
     const { adapter } = await startAdapter(discord);
     expect(adapter.isConnected()).toBe(true);
+  });
+});
+
+describe("shards", () => {
+  const TWO = { shards: 2, sessions: { maxConcurrency: 2 } };
+
+  /** A channel of a server on each of two shards, and somebody who is in both. */
+  function addRooms(discord: Discord): [Channel, Channel, User] {
+    const guilds = new Map<number, Guild>();
+    while (guilds.size < 2) {
+      const guild = discord.addGuild();
+      guilds.set(shardOf(guild.id, 2), guild);
+    }
+    const [zero, one] = [guilds.get(0), guilds.get(1)];
+    if (zero === undefined || one === undefined) throw new Error("There are not two servers.");
+    return [discord.addChannel(zero, "zero"), discord.addChannel(one, "one"), discord.addUser("eve", zero, one)];
+  }
+
+  test("as many as Discord recommends are run by one process, which is ready when all of them are", async () => {
+    const discord = await startDiscord(TWO);
+    const [zero, one, eve] = addRooms(discord);
+    const { adapter, message } = await startAdapter(discord);
+    expect(discord.gateway.sessions.map(({ shard }) => shard.join("/")).toSorted()).toEqual(["0/2", "1/2"]);
+    for (const channel of [zero, one]) discord.people.say(channel, eve, channel.name, { mentionBot: true });
+    expect([(await message(0)).text, (await message(1)).text].toSorted()).toEqual(["one", "zero"]);
+    discord.gateway.sessions.find(({ shard: [id] }) => id === 1)?.line?.close(4000, "Unknown error.");
+    await expect.poll(() => adapter.isConnected(), { interval: 5 }).toBe(false);
+    await expect.poll(() => adapter.isConnected(), { interval: 20, timeout: 10_000 }).toBe(true);
+  });
+
+  test("may be shared by processes: each hears its own, and only the first direct messages", async () => {
+    const discord = await startDiscord(TWO);
+    const [zero, one, eve] = addRooms(discord);
+    const [first, second] = await Promise.all(
+      [0, 1].map((id) => startAdapter(discord, { shards: { ids: [id], count: 2 } })),
+    );
+    if (first === undefined || second === undefined) throw new Error("There are not two processes.");
+    for (const channel of [zero, one]) discord.people.say(channel, eve, channel.name, { mentionBot: true });
+    discord.people.say(discord.openDm(eve), eve, "direct");
+    expect((await second.message(0)).text).toBe("one");
+    await second.heard(one, eve);
+    expect([(await first.message(0)).text, (await first.message(1)).text].toSorted()).toEqual(["direct", "zero"]);
+    await first.heard(zero, eve);
+    expect([first.events.length, second.events.length]).toEqual([2, 1]);
+  });
+
+  test("shared by processes have their commands registered once", async () => {
+    const discord = await startDiscord(TWO);
+    await Promise.all([0, 1].map((id) => startAdapter(discord, { shards: { ids: [id], count: 2 } })));
+    await discord.until(() => discord.commands().length > 0);
+    const looked = discord.requests.filter(({ route }) => route === "GET /applications/:application/commands");
+    expect(looked).toHaveLength(1);
   });
 });
 

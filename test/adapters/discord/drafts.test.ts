@@ -17,6 +17,16 @@ describe("the body of a message", () => {
     expect(toMessageBody(draft(bars), {}).content).toBe(bars);
   });
 
+  test("has five buttons in a row, and the next in another", () => {
+    const actions = ["good", "bad", "again", "vary", "edit", "upscale", "delete"] as const;
+    const buttons = actions.map((action) => ({ action, turnId: "t", label: action }));
+    const { components } = toMessageBody(draft("hi", { buttons }), {});
+    expect(components.map((row) => readCustomIds([row]))).toEqual([
+      ["good:t", "bad:t", "again:t", "vary:t", "edit:t"],
+      ["upscale:t", "delete:t"],
+    ]);
+  });
+
   test("has a button for each action, with everything it needs in its id", () => {
     const button = { action: "stop" as const, turnId: "0123456789abcdef", label: "Stop" };
     const context = { root: "1234567890123456789", mark: "0123456789abcdef" };
@@ -33,7 +43,14 @@ describe("a button's id", () => {
     expect(readCustomId(toCustomId({ action: "continue", turnId: "t", mark: "m" }))).toMatchObject({ mark: "m" });
   });
 
+  test("fits, and keeps first what the button is for", () => {
+    const turnId = "t".repeat(70);
+    const long = toCustomId({ action: "upscale", turnId, root: "1".repeat(19), mark: "m".repeat(16) });
+    expect(long.length).toBeLessThanOrEqual(100);
+    expect(readCustomId(long)).toMatchObject({ action: "upscale", turnId, root: "1".repeat(19) });
+  });
+
   test("of somebody else means nothing", () => {
-    for (const id of ["", "stop", "delete:everything", "stop:"]) expect(readCustomId(id)).toBeUndefined();
+    for (const id of ["", "stop", "destroy:everything", "stop:"]) expect(readCustomId(id)).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { PermissionName } from "../../simulators/discord/permissions.ts";
-import { draft, signal, startStage } from "./stage.ts";
+import { botMessages, draft, type StageOptions, signal, startStage } from "./stage.ts";
 
 const NONE: PermissionName[] = [];
 
@@ -13,7 +13,7 @@ describe("what is heard in a guild channel", () => {
       key: `discord:${said.id}`,
       messageId: `discord:${channel.id}:${said.id}`,
       conversationId: `discord:${channel.id}:${said.id}`,
-      author: { id: ada.id, name: "ada" },
+      author: { id: ada.id, name: "ada", mayConfigure: false },
       reply: {
         platform: "discord",
         channelId: channel.id,
@@ -25,6 +25,19 @@ describe("what is heard in a guild channel", () => {
       attachments: [],
       addressed: "bot",
     });
+  });
+
+  test("says whether the person manages the channel: by a role, and by what the channel says of that person", async () => {
+    const { discord, guild, channel, ada, bob, message } = await startStage();
+    discord.giveRole(guild, ada, discord.addRole(guild, "managers", ["ManageChannels"]));
+    for (const person of [ada, bob]) discord.people.say(channel, person, "!model x", { mentionBot: true });
+    expect(await message(0)).toMatchObject({ author: { id: ada.id, mayConfigure: true } });
+    expect(await message(1)).toMatchObject({ author: { id: bob.id, mayConfigure: false } });
+    discord.overwrite(channel, bob.id, { allow: ["ManageChannels"] });
+    discord.overwrite(channel, ada.id, { deny: ["ManageChannels"] });
+    for (const person of [ada, bob]) discord.people.say(channel, person, "!model x", { mentionBot: true });
+    expect(await message(2)).toMatchObject({ author: { id: ada.id, mayConfigure: false } });
+    expect(await message(3)).toMatchObject({ author: { id: bob.id, mayConfigure: true } });
   });
 
   test("is a mention by the bot's own role", async () => {
@@ -100,6 +113,86 @@ describe("what is heard in a guild channel", () => {
     discord.people.say(hidden, ada, "psst", { mentionBot: true });
     await heard(channel, ada);
     expect(events).toEqual([]);
+  });
+});
+
+describe("a reply to an older message of a conversation", () => {
+  /** Two questions and their answers in one chain. */
+  async function startChain(options: StageOptions = {}) {
+    const stage = await startStage(options);
+    const { discord, adapter, channel, ada, message } = stage;
+    const first = discord.people.say(channel, ada, "first", { mentionBot: true });
+    await adapter.sink((await message(0)).reply).post(draft("one"), "n:1", signal);
+    const [one] = botMessages(discord, channel);
+    discord.people.say(channel, ada, "second", { ...(one && { replyTo: one }) });
+    await adapter.sink((await message(1)).reply).post(draft("two"), "n:2", signal);
+    return { ...stage, first, one };
+  }
+
+  test("names that message, whoever writes it, and is said to the bot", async () => {
+    const { discord, channel, bob, one, message } = await startChain();
+    discord.people.say(channel, bob, "and instead?", { ...(one && { replyTo: one }), pings: false });
+    expect(await message(2)).toMatchObject({
+      text: "and instead?",
+      addressed: "bot",
+      author: { name: "bob" },
+      inReplyTo: `discord:${channel.id}:${one?.id}`,
+    });
+  });
+
+  test("names a question of somebody too, when the bot is mentioned", async () => {
+    const { discord, channel, ada, first, message } = await startChain();
+    discord.people.say(channel, ada, "once more", { replyTo: first, mentionBot: true });
+    expect(await message(2)).toMatchObject({
+      text: "once more",
+      addressed: "bot",
+      inReplyTo: `discord:${channel.id}:${first.id}`,
+    });
+  });
+
+  test("names the question that a thread was opened from", async () => {
+    const { discord, channel, ada, bob, message } = await startStage({ threads: "on" });
+    const asked = discord.people.say(channel, ada, "first", { mentionBot: true });
+    expect((await message(0)).conversationId).toBe(`discord:${asked.id}`);
+    discord.people.say(channel, bob, "me too", { replyTo: asked, mentionBot: true });
+    expect(await message(1)).toMatchObject({
+      inReplyTo: `discord:${channel.id}:${asked.id}`,
+      messageId: expect.stringContaining(channel.id),
+    });
+  });
+
+  test("in a thread goes on with the thread, which is one conversation", async () => {
+    const { discord, adapter, channel, ada, bob, message } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.people.say(thread, ada, "first", { mentionBot: true });
+    await adapter.sink((await message(0)).reply).post(draft("one"), "n:1", signal);
+    const [one] = botMessages(discord, thread);
+    discord.people.say(thread, bob, "go on", { ...(one && { replyTo: one }), pings: false });
+    const event = await message(1);
+    expect(event).toMatchObject({ addressed: "bot", conversationId: `discord:${thread.id}` });
+    expect(event.inReplyTo).toBeUndefined();
+  });
+});
+
+describe("what people forward and remove", () => {
+  test("is quoted, with its files, when it is forwarded to the bot", async () => {
+    const { discord, channel, ada, bob, message } = await startStage();
+    const attachments = [{ name: "größe 1.png", bytes: new Uint8Array([1]) }];
+    const said = discord.people.say(channel, bob, "E = mc²", { attachments });
+    discord.people.forward(said, discord.openDm(ada), ada);
+    const event = await message(0);
+    expect(event.text).toBe("Forwarded:\n> E = mc²");
+    expect(event.attachments).toMatchObject([{ name: "größe 1.png" }]);
+  });
+
+  test("is taken out one by one when it is removed all at once", async () => {
+    const { discord, channel, ada, event } = await startStage();
+    const said = ["one", "two"].map((text) => discord.people.say(channel, ada, text, { mentionBot: true }));
+    await Promise.all([event(0), event(1)]);
+    discord.people.deleteAll(channel, said);
+    expect([await event(2), await event(3)]).toMatchObject(
+      said.map(({ id }) => ({ kind: "deleted", messageId: `discord:${channel.id}:${id}` })),
+    );
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Accept, InboundEvent } from "../../../src/adapter.ts";
+import type { Accept } from "../../../src/adapter.ts";
 import type { Channel, Message } from "../../simulators/discord/world.ts";
 import { shown } from "../../simulators/discord/world.ts";
 import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
@@ -15,11 +15,10 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
   let delivered = Promise.withResolvers<void>();
   let thread: Channel | undefined;
   let newest: Message | undefined;
-  let fileName: string | undefined;
   const { discord, adapter, channel, ada } = await startStage({
     async accept(event) {
       try {
-        await accept(withTitle(event, fileName));
+        await accept(event);
         delivered.resolve();
       } catch (error) {
         delivered.reject(error);
@@ -39,7 +38,6 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
     begin(text, file) {
       const opened = discord.people.openThread(channel, ada, "thread");
       thread = opened;
-      fileName = file?.name;
       return after(() => {
         newest = discord.people.say(opened, ada, text, {
           mentionBot: true,
@@ -68,12 +66,6 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
     },
     close: () => adapter.close(),
   };
-}
-
-/** Discord tells a name that its links cannot carry as the file's title, which the simulator does not know. */
-function withTitle(event: InboundEvent, fileName: string | undefined): InboundEvent {
-  if (event.kind !== "message" || fileName === undefined) return event;
-  return { ...event, attachments: event.attachments.map((ref) => ({ ...ref, name: fileName })) };
 }
 
 function labelsOf(row: unknown): string[] {

@@ -201,6 +201,63 @@ describe("an answer to /ask that a crash cut", () => {
   });
 });
 
+describe("a private answer to /ask", () => {
+  const FOLLOW_UP = "POST /webhooks/:webhook/:token";
+  const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
+
+  async function startPrivate(options: StageOptions = {}) {
+    const stage = await startCommands(options);
+    stage.discord.people.command(stage.channel, stage.ada, "ask", { prompt: "psst", private: true });
+    const { reply } = await stage.message(0);
+    const sink = stage.adapter.sink(reply);
+    await sink.post(draft("one"), "turn:0", signal);
+    return { ...stage, reply, sink };
+  }
+
+  test.each(["status", "reset"])("is written once when the answer to a post was lost (%s)", async (how) => {
+    const { discord, channel, adapter, reply, sink } = await startPrivate();
+    const fault = { status: how === "reset" ? ("reset" as const) : 502, when: "after" as const };
+    discord.faults.failNext(FOLLOW_UP, fault);
+    await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.post(draft("two"), "turn:1", signal);
+    discord.faults.failNext(FOLLOW_UP, fault);
+    await expect(sink.upload([file], undefined, "turn:2", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.upload([file], undefined, "turn:2", signal);
+    discord.faults.failNext(FOLLOW_UP, fault);
+    await expect(sink.post(draft("four"), "turn:3", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await discord.until(() => botMessages(discord, channel).length === 4);
+    // Tried again later, the turn writes with another sink.
+    await adapter.sink(reply).post(draft("four"), "turn:3", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "", "four"]);
+  });
+
+  test("is written when the post itself was lost", async () => {
+    const { discord, channel, sink } = await startPrivate();
+    discord.faults.failNext(FOLLOW_UP, { status: 502 });
+    await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.post(draft("two"), "turn:1", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two"]);
+  });
+
+  test("may say the same twice", async () => {
+    const { discord, channel, sink } = await startPrivate({ simulator: { allow: { "double-post": 1 } } });
+    discord.faults.failNext(FOLLOW_UP, { status: 502, when: "after" });
+    await sink.post(draft("two"), "turn:1", signal).catch(() => {});
+    await sink.post(draft("two"), "turn:1", signal);
+    await sink.post(draft("two"), "turn:2", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "two"]);
+  });
+
+  test("keeps its files within reach by their links, also for another process", async () => {
+    const { discord, sink } = await startPrivate();
+    const [ref] = (await sink.upload([file], undefined, "turn:1", signal)).attachments ?? [];
+    if (ref === undefined) throw new Error("There is no file.");
+    const { adapter } = await startAdapter(discord, { listens: false });
+    const chunks = await Array.fromAsync(await adapter.openAttachment(ref, signal));
+    expect(Buffer.concat(chunks)).toHaveLength(3);
+  });
+});
+
 describe("other commands", () => {
   test("are answered in private, in their own words", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();

@@ -15,11 +15,13 @@ const NO_API: Api = { call: () => Promise.reject(new Error("not part of this tes
 const ROOMS: Rooms = {
   kindOf: (_, guildId) => (guildId === undefined ? "direct" : "channel"),
   botRoleId: () => undefined,
+  guildIdOf: () => undefined,
   parentOf: () => undefined,
   nameOfChannel: () => undefined,
   nameOfRole: () => undefined,
   mayWrite: () => true,
   mayOpenThread: () => false,
+  mayManage: () => false,
   recent: () => [],
 };
 

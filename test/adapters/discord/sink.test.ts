@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../adapters/discord/api.ts";
+import { createSightings } from "../../../adapters/discord/interactions/sightings.ts";
 import { createSink } from "../../../adapters/discord/sink.ts";
 import type { Button, ReplyAddress } from "../../../src/adapter.ts";
 import { SinkError } from "../../../src/errors.ts";
@@ -295,7 +296,9 @@ describe("the sign that the bot is writing", () => {
         return { data: { id: "2", channel_id: "1" } };
       };
       const api: Api = { call, settled: async () => {} };
-      const sink = createSink({ platform: "discord", channelId: "1" }, { api, fresh: new Set(), now: Date.now });
+      const files = { toPostedRefs: () => [] };
+      const deps = { api, files, sightings: createSightings(), fresh: new Set<string>(), now: Date.now };
+      const sink = createSink({ platform: "discord", channelId: "1" }, deps);
       await sink.progress("thinking", signal);
       await sink.post(draft("a"), "n", signal);
       vi.advanceTimersByTime(60_000);

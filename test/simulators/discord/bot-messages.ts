@@ -30,7 +30,7 @@ export function createBotMessages(simulation: Simulation): BotMessages {
   const { clock, world, timeline, violations, files, rules, pings } = simulation;
   const { bot } = world;
 
-  function storeFiles(channel: Channel, body: MessageBody, read: ReadBody): Attachment[] {
+  function storeFiles(channel: Channel, body: MessageBody, read: ReadBody, isEphemeral: boolean): Attachment[] {
     return read.files.map(({ index, name, bytes }) => {
       if (bytes.length > rules.maxFileBytes) throw refuse("too-large");
       const described = body.attachments?.find(({ id }) => id === index);
@@ -41,6 +41,7 @@ export function createBotMessages(simulation: Simulation): BotMessages {
         name: described?.filename ?? name,
         bytes,
         description,
+        isEphemeral,
       });
     });
   }
@@ -85,17 +86,19 @@ export function createBotMessages(simulation: Simulation): BotMessages {
     const content = (body.content ?? "").trim();
     requireSomething(content, body.embeds ?? [], body.components ?? [], read.files);
     const original = resolveReply(channel, body);
-    const attachments = storeFiles(channel, body, read);
+    const wanted = body.flags ?? 0;
+    const isEphemeral = interaction !== undefined && (wanted & MESSAGE_FLAGS.ephemeral) !== 0;
+    const attachments = storeFiles(channel, body, read, isEphemeral);
     const notified = notify(channel, body, textOf(body), original?.author.id);
     const double = describeDoublePost(channel, bot.id, {
       content,
       nonce,
       referenceId: original?.id,
       interactionId: interaction?.id,
+      attachments,
+      components: body.components ?? [],
     });
     if (double !== undefined) violations.record("double-post", `In channel ${channel.id}, ${double}.`);
-    const wanted = body.flags ?? 0;
-    const isEphemeral = interaction !== undefined && (wanted & MESSAGE_FLAGS.ephemeral) !== 0;
     const message = timeline.add(channel, {
       author: bot,
       type: interaction?.replyType ?? (body.message_reference ? REPLY : 0),
@@ -132,7 +135,7 @@ export function createBotMessages(simulation: Simulation): BotMessages {
     const body = readMessageBody(read.json);
     const channel = world.channels.get(message.channelId);
     if (channel === undefined) throw refuse("unknown-channel");
-    const next = toNextState(shown(message), body, storeFiles(channel, body, read));
+    const next = toNextState(shown(message), body, storeFiles(channel, body, read, message.ephemeralFor !== undefined));
     requireSomething(next.content, next.embeds, next.components, next.attachments);
     if (isStaleEdit(message, next.content)) {
       const lengths = `${next.content.length} characters over ${shown(message).content.length}`;

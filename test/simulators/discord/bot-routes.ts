@@ -5,6 +5,9 @@ import { refuse } from "./refusals.ts";
 import { ok, type Route } from "./routes.ts";
 import type { Guild } from "./world.ts";
 
+/** On one page. */
+const MAX_GUILDS = 200;
+
 /** Who the bot is, where it connects, and the guilds it is in. */
 export function createBotRoutes({ simulation, sessionLimits, recommendedShards, gatewayUrl }: ApiDeps): Route[] {
   const { world, portal } = simulation;
@@ -54,8 +57,9 @@ export function createBotRoutes({ simulation, sessionLimits, recommendedShards, 
     {
       route: "GET /users/@me/guilds",
       access: "bot",
-      handle() {
-        const own = [...world.guilds.values()].filter(({ members }) => members.has(bot.id));
+      handle({ query }) {
+        const all = [...world.guilds.values()].filter(({ members }) => members.has(bot.id));
+        const own = all.slice(0, Math.min(MAX_GUILDS, Number(query.get("limit") ?? MAX_GUILDS)));
         return ok(
           own.map(({ id, name, ownerId }) => ({ id, name, icon: null, owner: ownerId === bot.id, features: [] })),
         );

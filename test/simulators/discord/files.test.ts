@@ -30,6 +30,13 @@ async function startUpload() {
   return { discord, call, fetchMessage };
 }
 
+describe("a file's name", () => {
+  test("keeps as a title what its link cannot carry", async () => {
+    const { fetchMessage } = await startUpload();
+    expect(await fetchMessage()).toMatchObject({ filename: "my_cat.png", title: "my cat" });
+  });
+});
+
 describe("links to files", () => {
   test("work without a token while they are signed, also for a part", async () => {
     const { fetchMessage } = await startUpload();

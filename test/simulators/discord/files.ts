@@ -74,6 +74,7 @@ export function createFiles(origin: () => string, clock: Clock): Files {
       const attachment: Attachment = {
         id,
         name: safeName,
+        title: safeName === name ? undefined : name.replace(/\.\w+$/, ""),
         bytes,
         contentType,
         description,

@@ -1,5 +1,13 @@
 import { channelType, toChannel, toMember, toUser } from "./payloads.ts";
-import { type Attachment, type Channel, type Message, type Payload, shown, type World } from "./world.ts";
+import {
+  type Attachment,
+  type Channel,
+  type Message,
+  type MessageState,
+  type Payload,
+  shown,
+  type World,
+} from "./world.ts";
 
 export const MESSAGE_FLAGS = {
   suppressEmbeds: 1 << 2,
@@ -9,6 +17,9 @@ export const MESSAGE_FLAGS = {
   suppressNotifications: 1 << 12,
   isComponentsV2: 1 << 15,
 } as const;
+
+const REPLIED = 0;
+const FORWARDED = 1;
 
 /** Makes messages into payloads as they are at the moment of calling. */
 export interface MessagePayloads {
@@ -32,6 +43,7 @@ export function createMessagePayloads({ world, linkTo, sendsChannelType }: Messa
     return {
       id: attachment.id,
       filename: attachment.name,
+      ...(attachment.title === undefined ? {} : { title: attachment.title }),
       size: attachment.bytes.length,
       url,
       proxy_url: url,
@@ -39,6 +51,21 @@ export function createMessagePayloads({ world, linkTo, sendsChannelType }: Messa
       ...(attachment.description === undefined ? {} : { description: attachment.description }),
       ...(attachment.width === undefined ? {} : { width: attachment.width, height: attachment.height }),
       ...(attachment.isEphemeral ? { ephemeral: true } : {}),
+    };
+  }
+
+  function toSnapshot({ content, embeds, attachments, components, flags, atMs }: MessageState): Payload {
+    return {
+      type: 0,
+      content,
+      embeds,
+      attachments: attachments.map(toAttachment),
+      components,
+      flags,
+      timestamp: new Date(atMs).toISOString(),
+      edited_timestamp: null,
+      mentions: [],
+      mention_roles: [],
     };
   }
 
@@ -82,18 +109,24 @@ export function createMessagePayloads({ world, linkTo, sendsChannelType }: Messa
   }
 
   function toMessage(message: Message, canReadContent: boolean): Payload {
-    const { reference } = message;
+    const { reference, forwarded } = message;
     if (reference === undefined) return toBase(message, canReadContent);
     const guildId = world.channels.get(reference.channelId)?.guildId;
     const original = world.message(reference.channelId, reference.messageId);
+    const message_reference = {
+      type: forwarded === undefined ? REPLIED : FORWARDED,
+      message_id: reference.messageId,
+      channel_id: reference.channelId,
+      ...(guildId === undefined ? {} : { guild_id: guildId }),
+    };
+    if (forwarded !== undefined) {
+      const isWithheld = !canReadContent && isForeign(message, world);
+      const message_snapshots = isWithheld ? [] : [{ message: toSnapshot(forwarded) }];
+      return { ...toBase(message, canReadContent), message_reference, message_snapshots };
+    }
     return {
       ...toBase(message, canReadContent),
-      message_reference: {
-        type: 0,
-        message_id: reference.messageId,
-        channel_id: reference.channelId,
-        ...(guildId === undefined ? {} : { guild_id: guildId }),
-      },
+      message_reference,
       // One level only: what the original answered is not in it.
       referenced_message: original === undefined ? null : toBase(original, canReadContent),
     };

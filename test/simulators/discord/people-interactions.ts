@@ -15,6 +15,7 @@ const COMMAND_REPLY = 20;
 const CONTEXT_REPLY = 23;
 const PLAIN_REPLY = 19;
 const FILE_UPLOAD = 19;
+const STRING_SELECT = 3;
 
 /** What people do with commands, buttons and forms. Each throws when Discord would not offer it to them. */
 export interface PeopleInteractions {
@@ -111,18 +112,34 @@ export function createPeopleInteractions(deps: PeopleInteractionsDeps): PeopleIn
       const strange = Object.keys(fields).find((id) => !known.has(id));
       if (strange !== undefined) throw new Error(`The form has no field "${strange}".`);
       const attachments: Record<string, Payload> = {};
-      const components = [...known].map(([id, { type, required }]) => {
-        const value = fields[id];
-        if (value === undefined && required !== false) throw new Error(`The form needs "${id}".`);
+      const components = [...known].map(([id, field]) => {
+        // What is filled in already is sent unless it is changed.
+        const value = fields[id] ?? filledIn(field);
+        if (value === undefined && field["required"] !== false) throw new Error(`The form needs "${id}".`);
         const content =
-          type === FILE_UPLOAD
-            ? { values: upload(Array.isArray(value) ? value : [], attachments) }
-            : { value: typeof value === "string" ? value : "" };
-        return { type: 18, id: 1, component: { type, id: 2, custom_id: id, ...content } };
+          typeof value === "string" || value === undefined
+            ? toSubmitted(field, value)
+            : { values: upload(value, attachments) };
+        return { type: 18, id: 1, component: { type: field["type"], id: 2, custom_id: id, ...content } };
       });
       const data = { custom_id: modal["custom_id"], components, resolved: { attachments } };
       const channel = channelOf(channelId);
       return interactions.begin({ kind: "modal", channel, user, data, replyType, ...(source ? { source } : {}) });
     },
   };
+}
+
+function filledIn({ type, value, options }: Payload): string | undefined {
+  if (type !== STRING_SELECT) return typeof value === "string" ? value : undefined;
+  const chosen = (options as Payload[]).find((option) => option["default"] === true)?.["value"];
+  return typeof chosen === "string" ? chosen : undefined;
+}
+
+/** A field with words or a choice, as it is sent. */
+function toSubmitted({ type, options, custom_id: id }: Payload, value: string | undefined): Payload {
+  if (type === FILE_UPLOAD) return { values: [] };
+  if (type !== STRING_SELECT) return { value: value ?? "" };
+  const isOffered = value === undefined || (options as Payload[]).some((option) => option["value"] === value);
+  if (!isOffered) throw new Error(`The form does not offer "${value}" for "${String(id)}".`);
+  return { values: value === undefined ? [] : [value] };
 }

@@ -1,4 +1,4 @@
-import { evaluateMentions, toMentions } from "./mentions.ts";
+import { evaluateMentions, NO_MENTIONS, toMentions } from "./mentions.ts";
 import type { Simulation } from "./simulation.ts";
 import type { Threads } from "./threads.ts";
 import { type Attachment, type Channel, type Message, shown, type User } from "./world.ts";
@@ -28,6 +28,10 @@ export interface People {
   say(channel: Channel, user: User, text: string, options?: SayOptions): Message;
   edit(message: Message, text: string): void;
   delete(message: Message): void;
+  /** Removes messages of one channel at once. */
+  deleteAll(channel: Channel, messages: readonly Message[]): void;
+  /** Passes on what a message looks like at the moment. */
+  forward(message: Message, to: Channel, user: User): Message;
   /** A preview appears under the message: an update that is no edit. */
   unfurl(message: Message): void;
   /** Opens a thread, on a message or on its own. */
@@ -113,6 +117,16 @@ export function createPeople({ world, timeline, files }: Simulation, threads: Th
       );
     },
     delete: (message) => timeline.remove(message),
+    deleteAll: (channel, messages) => timeline.removeAll(channel, messages),
+    forward: (message, to, user) =>
+      timeline.add(to, {
+        author: user,
+        type: 0,
+        mentions: NO_MENTIONS,
+        reference: { messageId: message.id, channelId: message.channelId },
+        forwarded: shown(message),
+        state: { content: "", embeds: [], components: [], attachments: [], flags: 0 },
+      }),
     unfurl(message) {
       const embeds = [...shown(message).embeds, { type: "link", url: "https://example.com/", title: "Example" }];
       timeline.change(message, { embeds }, { isEdit: false });

@@ -19,6 +19,8 @@ export interface Timeline {
   /** `isEdit` false: something about the message changed that is not its text, such as a preview or a thread. */
   change(message: Message, state: Partial<MessageState>, options?: { mentions?: Mentions; isEdit?: boolean }): void;
   remove(message: Message): void;
+  /** Removes messages of one channel at once, as a moderator's tool does. */
+  removeAll(channel: Channel, messages: readonly Message[]): void;
   /** Unarchives a thread in which somebody writes. */
   wake(channel: Channel): void;
 }
@@ -79,6 +81,15 @@ export function createTimeline({ clock, world, changes, payloads, deliver }: Tim
         channel_id: message.channelId,
         ...(guildId === undefined ? {} : { guild_id: guildId }),
       }));
+      changes.notify();
+    },
+    removeAll(channel, messages) {
+      const [first] = messages;
+      for (const message of messages) message.deletedAtMs = clock.now();
+      const { guildId } = channel;
+      const ids = messages.map(({ id }) => id);
+      const payload = { ids, channel_id: channel.id, ...(guildId === undefined ? {} : { guild_id: guildId }) };
+      if (first !== undefined) tell("MESSAGE_DELETE_BULK", first, () => payload);
       changes.notify();
     },
     wake(channel) {

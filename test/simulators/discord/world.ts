@@ -70,6 +70,8 @@ export interface Channel {
 export interface Attachment {
   readonly id: string;
   readonly name: string;
+  /** What the file was called, without its extension, where its link cannot carry that. */
+  readonly title: string | undefined;
   readonly bytes: Uint8Array;
   readonly contentType: string | undefined;
   readonly description: string | undefined;
@@ -107,6 +109,8 @@ export interface Message {
   /** Who reacted, by emoji. */
   readonly reactions: Map<string, Set<string>>;
   readonly reference?: { messageId: string; channelId: string };
+  /** What another message looked like when this one forwarded it; `reference` names that one. */
+  readonly forwarded?: MessageState;
   readonly nonce?: string | number;
   readonly webhookId?: string;
   /** What it answers, when it was written with an interaction's token. */

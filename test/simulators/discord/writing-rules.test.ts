@@ -9,9 +9,10 @@ async function startChannel() {
   const guild = discord.addGuild();
   const channel = discord.addChannel(guild, "general");
   const call = createRawClient(discord);
-  const post = async (json: object) => {
+  const post = async (json: object, ...files: { name: string; bytes: Uint8Array }[]) => {
     discord.clock.advance(5000);
-    return String((await call("POST", `/channels/${channel.id}/messages`, json)).body["id"]);
+    const options = files.length === 0 ? {} : { files };
+    return String((await call("POST", `/channels/${channel.id}/messages`, json, options)).body["id"]);
   };
   const edit = async (id: string, content: string) => {
     discord.clock.advance(5000);
@@ -107,6 +108,18 @@ describe("a double post", () => {
     await post({ content: "x".repeat(1990) });
     await edit(await post({ content: "x".repeat(1000) }), "x".repeat(1990));
     expect(kinds()).toEqual([]);
+  });
+
+  test("has the same files under the same words, not other ones", async () => {
+    const { say, post, kinds } = await startChannel();
+    say("draw two");
+    const [one, two] = [1, 2].map((byte) => ({ name: "a.png", bytes: new Uint8Array([byte]) }));
+    if (one === undefined || two === undefined) throw new Error("There are not two files.");
+    await post({ content: "a cat" }, one);
+    await post({ content: "a cat" }, two);
+    expect(kinds()).toEqual([]);
+    await post({ content: "a cat" }, one);
+    expect(kinds()).toEqual(["double-post"]);
   });
 
   test("is none when the nonce is enforced", async () => {

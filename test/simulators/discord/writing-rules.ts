@@ -1,5 +1,5 @@
 import { lengthOf } from "./component-rules.ts";
-import { type Channel, type Message, shown } from "./world.ts";
+import { type Attachment, type Channel, type Message, type Payload, shown } from "./world.ts";
 
 /** A message this long may have lost its end to the next one. */
 const NEARLY_FULL = 1800;
@@ -27,6 +27,8 @@ export interface WrittenText {
   nonce: string | number | undefined;
   referenceId: string | undefined;
   interactionId: string | undefined;
+  attachments: readonly Attachment[];
+  components: readonly Payload[];
 }
 
 /** Says in what way a post of the bot repeats one that is there; undefined when it does not. */
@@ -37,7 +39,7 @@ export function describeDoublePost(channel: Channel, botId: string, post: Writte
     return `a second message carries the nonce ${post.nonce}: it was not enforced, or had been forgotten`;
   }
   if (post.content === "") return undefined;
-  const before = findSame(all, botId, post.content, triggerOf(all, botId, post));
+  const before = findSame(all, botId, post, triggerOf(all, botId, post));
   return before === undefined ? undefined : `the text of message ${before.id} was posted again to the same trigger`;
 }
 
@@ -55,7 +57,7 @@ export function describeDoubleEdit(
   const all = liveIn(channel);
   const trigger = triggerOf(beforeOf(all, message), botId, toWritten(message));
   const others = all.filter((other) => other !== message);
-  const twin = findSame(others, botId, content, trigger);
+  const twin = findSame(others, botId, { ...toWritten(message), content }, trigger);
   return twin === undefined ? undefined : `message ${message.id} became the double of message ${twin.id}`;
 }
 
@@ -63,18 +65,27 @@ function liveIn({ messages }: Channel): Message[] {
   return [...messages.values()].filter(({ deletedAtMs }) => deletedAtMs === undefined);
 }
 
-function findSame(all: readonly Message[], botId: string, content: string, trigger: string): Message | undefined {
+function findSame(all: readonly Message[], botId: string, post: WrittenText, trigger: string): Message | undefined {
   return all.find(
     (message) =>
       message.author.id === botId &&
-      shown(message).content === content &&
+      toLook(toWritten(message)) === toLook(post) &&
       triggerOf(beforeOf(all, message), botId, toWritten(message)) === trigger,
   );
 }
 
+/** Files of one request have the same words under them, and differ in what they are or in what their buttons do. */
+function toLook({ content, attachments, components }: WrittenText): string {
+  if (attachments.length === 0) return content;
+  const files = attachments.map(({ bytes }) => Buffer.from(bytes).toString("base64"));
+  return JSON.stringify([content, files, components]);
+}
+
 function toWritten(message: Message): WrittenText {
   const { nonce, reference, interaction } = message;
-  return { content: shown(message).content, nonce, referenceId: reference?.messageId, interactionId: interaction?.id };
+  const { content, attachments, components } = shown(message);
+  const of = { nonce, referenceId: reference?.messageId, interactionId: interaction?.id };
+  return { content, attachments, components, ...of };
 }
 
 function beforeOf(all: readonly Message[], message: Message): readonly Message[] {

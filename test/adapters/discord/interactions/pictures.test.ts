@@ -1,0 +1,339 @@
+import { describe, expect, test } from "vitest";
+import type { Button, CommandEvent } from "../../../../src/adapter.ts";
+import type { ImagineMenu } from "../../../../src/imagine-menu.ts";
+import type { Interaction } from "../../../simulators/discord/interaction.ts";
+import { type Message, type Payload, shown } from "../../../simulators/discord/world.ts";
+import { botMessages, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
+
+const GET_MESSAGE = "GET /channels/:channel/messages/:message";
+const png = (name: string, size = 1) => ({ name, bytes: new Uint8Array(size).fill(size) });
+const MENU: ImagineMenu = {
+  ratios: ["1:1", "16:9"],
+  sizes: ["1K", "2K", "4K"],
+  maxCount: 4,
+  maxReferences: 8,
+  listModels: async () => ["draw-large", "draw-small"],
+  describe: async () => ({
+    prompt: "a cat",
+    options: { ratio: "16:9", size: "2K", model: "draw-small", spoiler: "true" },
+  }),
+};
+const BUTTONS = (["again", "vary", "edit", "upscale", "delete"] as const).map((action): Button => {
+  return { action, turnId: "0123456789abcdef0123", label: action };
+});
+
+async function startPictures({
+  imagine,
+  ...options
+}: Omit<StageOptions, "imagine"> & { imagine?: Partial<ImagineMenu> } = {}) {
+  const stage = await startStage({ imagine: { ...MENU, ...imagine }, ...options });
+  await stage.discord.until(() => stage.discord.commands().length > 0);
+  async function command(index: number): Promise<CommandEvent> {
+    const event = await stage.event(index);
+    if (event.kind !== "command") throw new Error(`Event ${index} is no command but ${event.kind}.`);
+    return event;
+  }
+  return { ...stage, command };
+}
+
+type Pictures = Awaited<ReturnType<typeof startPictures>>;
+
+/** A picture of the bot with its buttons, asked for by ada. */
+async function startPicture(options: Parameters<typeof startPictures>[0] = {}, isPrivate = false) {
+  const stage = await startPictures(options);
+  const { discord, adapter, channel, ada, command } = stage;
+  discord.people.command(channel, ada, "imagine", { prompt: "a cat", private: isPrivate });
+  const asked = await command(0);
+  const file = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
+  await adapter.sink(asked.reply).upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
+  const [picture] = botMessages(discord, channel);
+  if (picture === undefined) throw new Error("There is no picture.");
+  return { ...stage, asked, picture };
+}
+
+async function shownForm({ discord }: Pick<Pictures, "discord">, asked: Interaction): Promise<Payload> {
+  return discord.until(() => asked.modal, "a form");
+}
+
+/** The fields of a form, by their ids. */
+function fieldsOf(form: Payload): Record<string, Payload> {
+  const holders = form["components"] as { component: Payload }[];
+  return Object.fromEntries(holders.map(({ component }) => [String(component["custom_id"]), component]));
+}
+
+function chosenIn(field: Payload | undefined): unknown {
+  return (field?.["options"] as Payload[] | undefined)?.find((option) => option["default"] === true)?.["value"];
+}
+
+const names = ({ attachments = [] }: CommandEvent) => attachments.map(({ name }) => name);
+
+describe("/imagine", () => {
+  test("is offered with choices, and eight pictures to draw from", async () => {
+    const { discord } = await startPictures();
+    const command = discord.commands().find(({ name }) => name === "imagine");
+    const options = command?.options ?? [];
+    const images = Array.from({ length: 8 }, (_, index) => `image${index + 1}`);
+    const names = options.map(({ name }) => name);
+    expect(names).toEqual(["prompt", ...images, "ratio", "size", "count", "model", "private", "spoiler"]);
+    expect(options.find(({ name }) => name === "ratio")?.choices?.map(({ value }) => value)).toEqual(MENU.ratios);
+    expect(options.find(({ name }) => name === "count")).toMatchObject({ min_value: 1, max_value: 4 });
+  });
+
+  test("is not offered where nobody can draw", async () => {
+    const { discord } = await startStage();
+    await discord.until(() => discord.commands().length > 0);
+    expect(discord.commands().map(({ name }) => name)).toEqual(["ask", "Ask about this"]);
+  });
+
+  test("is acknowledged at once and becomes a command, with its pictures in order", async () => {
+    const { discord, channel, ada, command } = await startPictures();
+    const asked = discord.people.command(channel, ada, "imagine", {
+      prompt: "a cat",
+      image2: png("two.png", 2),
+      image1: png("one.png"),
+      ratio: "16:9",
+      count: 2,
+      spoiler: true,
+    });
+    const event = await command(0);
+    expect(asked.acknowledgedAs).toBe(5);
+    expect(event).toMatchObject({
+      name: "imagine",
+      text: "a cat",
+      options: { ratio: "16:9", count: "2", spoiler: "true" },
+      conversationId: `discord:${channel.id}:${asked.id}`,
+    });
+    expect(names(event)).toEqual(["one.png", "two.png"]);
+    expect(event.reply.visibleTo).toBeUndefined();
+    expect(JSON.parse(JSON.stringify(event))).toEqual(event);
+  });
+
+  test("given directly, with its forms, belongs to that conversation", async () => {
+    const { discord, adapter, ada, command } = await startPictures();
+    const dm = discord.openDm(ada);
+    discord.people.command(dm, ada, "imagine", { prompt: "a cat" });
+    const asked = await command(0);
+    const file = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
+    await adapter.sink(asked.reply).upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
+    const [picture] = botMessages(discord, dm);
+    const pressed = picture && discord.people.press(picture, ada, "edit");
+    if (pressed === undefined) throw new Error("There is no picture.");
+    await shownForm({ discord }, pressed);
+    discord.people.submitModal(pressed, { prompt: "a dog" });
+    for (const event of [asked, await command(1)]) {
+      expect(event).toMatchObject({ conversationId: `discord:${dm.id}`, author: { id: ada.id } });
+    }
+  });
+
+  test("asked for in private is shown in private", async () => {
+    const { picture, ada } = await startPicture({}, true);
+    expect(picture.ephemeralFor).toBe(ada.id);
+  });
+
+  test("proposes the models that draw", async () => {
+    const { discord, channel, ada } = await startPictures({ listModels: async () => ["chat-large"] });
+    const choices = await discord.people.autocomplete(channel, ada, "imagine", "model", { prompt: "", model: "lar" });
+    expect(choices).toEqual([{ name: "draw-large", value: "draw-large" }]);
+  });
+
+  test("that takes longer than the interaction lives ends in the channel, its picture too", async () => {
+    const { discord, adapter, channel, ada, command } = await startPictures();
+    discord.people.command(channel, ada, "imagine", { prompt: "a cat" });
+    const sink = adapter.sink((await command(0)).reply);
+    await sink.post(draft("Drawing"), "status", signal);
+    discord.clock.advance(15 * 60_000);
+    const file = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
+    const { attachments } = await sink.upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
+    const [, picture] = botMessages(discord, channel);
+    expect(picture && shown(picture).attachments.map(({ name }) => name)).toEqual(["cat.png"]);
+    expect(picture?.webhookId).toBeUndefined();
+    expect(attachments).toMatchObject([{ platform: "discord", name: "cat.png", sizeBytes: 2 }]);
+  });
+});
+
+describe("the buttons of a picture", () => {
+  test.each(["again", "vary", "upscale"])("%s asks for what everybody sees", async (action) => {
+    const { discord, adapter, channel, bob, picture, asked, event } = await startPicture();
+    const pressed = discord.people.press(picture, bob, action);
+    const press = await event(1);
+    expect(pressed.acknowledgedAs).toBe(6);
+    expect(press).toMatchObject({ kind: "action", action, turnId: BUTTONS[0]?.turnId, author: { name: "bob" } });
+    expect(press.conversationId).toBe(asked.conversationId);
+    await adapter.sink(press.reply).post(draft("here"), "n:1", signal);
+    // What concerns only the one who pressed is still told to nobody else.
+    await adapter.sink({ ...press.reply, visibleTo: bob.id }).post(draft("psst"), "n:2", signal);
+    expect(botMessages(discord, channel).map(({ ephemeralFor }) => ephemeralFor)).toEqual([
+      undefined,
+      undefined,
+      bob.id,
+    ]);
+  });
+
+  test("are answered once, also when a crash cut the answer", async () => {
+    const { discord, adapter, channel, bob, picture, event } = await startPicture();
+    discord.people.press(picture, bob, "vary");
+    const { reply } = await event(1);
+    const file = { name: "cat-2.png", contentType: "image/png", bytes: new Uint8Array([1, 2, 3]) };
+    const caption = draft("a cat", { buttons: BUTTONS });
+    await adapter.sink(reply).upload([file], caption, "next:1", signal);
+    const next = await startAdapter(discord, { listens: false });
+    const sink = next.adapter.sink(reply);
+    expect((await sink.upload([file], caption, "next:1", signal)).attachments).toMatchObject([{ name: "cat-2.png" }]);
+    await sink.upload([{ ...file, bytes: new Uint8Array([1, 2, 4]) }], caption, "next:2", signal);
+    expect(botMessages(discord, channel)).toHaveLength(3);
+  });
+
+  test("under a private picture ask for what only the same person sees", async () => {
+    const { discord, ada, picture, event } = await startPicture({}, true);
+    discord.people.press(picture, ada, "again");
+    expect((await event(1)).reply.visibleTo).toBe(ada.id);
+  });
+
+  test("delete answers the one who pressed", async () => {
+    const { discord, bob, picture, event } = await startPicture();
+    discord.people.press(picture, bob, "delete");
+    expect(await event(1)).toMatchObject({ action: "delete", reply: { visibleTo: bob.id } });
+  });
+
+  test("edit opens a form that is filled in as the picture was asked for, and what is sent is a command", async () => {
+    const { discord, bob, picture, command } = await startPicture();
+    const pressed = discord.people.press(picture, bob, "edit");
+    const form = await shownForm({ discord }, pressed);
+    expect(pressed.acknowledgedAs).toBe(9);
+    const fields = fieldsOf(form);
+    expect(fields["prompt"]?.["value"]).toBe("a cat");
+    expect(["ratio", "size", "model"].map((name) => chosenIn(fields[name]))).toEqual(["16:9", "2K", "draw-small"]);
+    const sent = discord.people.submitModal(pressed, {
+      prompt: "a cat at night",
+      size: "4K",
+      images: [png("moon.png")],
+    });
+    const event = await command(1);
+    expect(sent.acknowledgedAs).toBe(5);
+    expect(event).toMatchObject({
+      name: "imagine",
+      text: "a cat at night",
+      author: { name: "bob" },
+      options: { ratio: "16:9", size: "4K", model: "draw-small", basis: BUTTONS[0]?.turnId, spoiler: "true" },
+    });
+    expect(names(event)).toEqual(["moon.png"]);
+    expect(event.reply.visibleTo).toBeUndefined();
+  });
+
+  test("edit leaves the message with the picture as it is when the new one comes", async () => {
+    const { discord, adapter, channel, bob, picture, command } = await startPicture();
+    const pressed = discord.people.press(picture, bob, "edit");
+    await shownForm({ discord }, pressed);
+    discord.people.submitModal(pressed, { prompt: "a dog" });
+    const { reply } = await command(1);
+    await adapter.sink(reply).post(draft("a dog"), "n", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["a cat", "a dog"]);
+  });
+
+  test("edit under a private picture leads to a private one", async () => {
+    const { discord, ada, picture, command } = await startPicture({}, true);
+    const pressed = discord.people.press(picture, ada, "edit");
+    await shownForm({ discord }, pressed);
+    discord.people.submitModal(pressed, { prompt: "a dog" });
+    expect((await command(1)).reply.visibleTo).toBe(ada.id);
+  });
+
+  test.each([
+    [
+      "what is kept is not there in time",
+      { describe: () => new Promise<never>(() => {}), listModels: () => new Promise<never>(() => {}) },
+    ],
+    [
+      "the store is away",
+      { describe: () => Promise.reject(new Error("away")), listModels: () => Promise.reject(new Error("away")) },
+    ],
+    ["it is not kept any more", { describe: async () => undefined, listModels: async () => [] }],
+  ])("edit opens an empty form when %s", async (_, imagine) => {
+    const { discord, ada, picture, command } = await startPicture({ imagine });
+    const pressed = discord.people.press(picture, ada, "edit");
+    const fields = fieldsOf(await shownForm({ discord }, pressed));
+    expect(fields["prompt"]?.["value"]).toBeUndefined();
+    expect(Object.keys(fields)).toEqual(["prompt", "images", "ratio", "size"]);
+    discord.people.submitModal(pressed, { prompt: "a dog" });
+    expect((await command(1)).options).toEqual({ basis: BUTTONS[0]?.turnId });
+  });
+
+  test("of a picture from before a restart still work", async () => {
+    const { discord, adapter, ada, picture } = await startPicture();
+    await adapter.close();
+    const next = await startAdapter(discord, { imagine: MENU });
+    const pressed = discord.people.press(picture, ada, "edit");
+    await shownForm({ discord }, pressed);
+    await next.adapter.close();
+    const last = await startAdapter(discord, { imagine: MENU });
+    discord.people.submitModal(pressed, { prompt: "a dog" });
+    expect(await last.event(0)).toMatchObject({ kind: "command", options: { basis: BUTTONS[0]?.turnId } });
+  });
+});
+
+describe("the menu of a message with pictures", () => {
+  async function openForm(stage: Pictures, message: Message) {
+    const { discord, ada } = stage;
+    const opened = discord.people.contextMenu(message, ada, "Use as reference");
+    return { opened, form: await shownForm(stage, opened) };
+  }
+
+  test("opens a form, and its pictures become those to draw from", async () => {
+    const stage = await startPictures();
+    const { discord, channel, bob, command } = stage;
+    const attachments = [png("one.png"), png("notes.txt"), png("two.jpg", 2)];
+    const said = discord.people.say(channel, bob, "look", { attachments });
+    const { opened, form } = await openForm(stage, said);
+    expect(Object.keys(fieldsOf(form))).toEqual(["prompt", "ratio", "size", "count", "model"]);
+    discord.people.submitModal(opened, { prompt: "at night", count: "3" });
+    const event = await command(0);
+    expect(event).toMatchObject({
+      name: "imagine",
+      text: "at night",
+      options: { count: "3" },
+      author: { name: "ada" },
+    });
+    expect(names(event)).toEqual(["one.png", "two.jpg"]);
+  });
+
+  test("finds them also in a message that was forwarded", async () => {
+    const stage = await startPictures();
+    const { discord, channel, ada, bob, command } = stage;
+    const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
+    const { opened } = await openForm(stage, discord.people.forward(said, channel, ada));
+    discord.people.submitModal(opened, { prompt: "at night" });
+    expect(names(await command(0))).toEqual(["one.png"]);
+  });
+
+  test("finds them also where the bot may not read what was said", async () => {
+    const stage = await startPictures();
+    const { discord, channel, bob, command } = stage;
+    const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
+    discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
+    const { opened } = await openForm(stage, said);
+    discord.people.submitModal(opened, { prompt: "at night" });
+    expect(names(await command(0))).toEqual(["one.png"]);
+  });
+
+  test("asks for them again in a process that did not open the form", async () => {
+    const stage = await startPictures();
+    const { discord, adapter, channel, bob } = stage;
+    const said = discord.people.say(channel, bob, "look", { attachments: [png("notes.txt"), png("one.png")] });
+    const { opened } = await openForm(stage, said);
+    await adapter.close();
+    const next = await startAdapter(discord, { imagine: MENU });
+    discord.people.submitModal(opened, { prompt: "at night" });
+    const event = await next.event(0);
+    expect(event.kind === "command" && names(event)).toEqual(["one.png"]);
+    expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toHaveLength(1);
+  });
+
+  test("says so when there is none", async () => {
+    const { discord, channel, ada, bob } = await startPictures();
+    const said = discord.people.say(channel, bob, "words", { attachments: [png("notes.txt")] });
+    const opened = discord.people.contextMenu(said, ada, "Use as reference");
+    await discord.until(() => botMessages(discord, channel).length === 1);
+    expect(opened.modal).toBeUndefined();
+    expect(botMessages(discord, channel)[0]?.ephemeralFor).toBe(ada.id);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { startDiscord } from "./index.ts";
+import { createRawClient } from "./raw-client.ts";
+import { identify } from "./raw-gateway.ts";
+import { INTENTS } from "./sessions.ts";
+import type { Payload } from "./world.ts";
+
+const MESSAGES = INTENTS.guildMessages | INTENTS.messageContent;
+
+async function startRoom(intents = MESSAGES) {
+  const discord = await startDiscord();
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const ada = discord.addUser("ada", guild);
+  const { gateway } = await identify(discord, { intents });
+  return { discord, guild, channel, ada, gateway, call: createRawClient(discord) };
+}
+
+describe("a message that is forwarded", () => {
+  const attachments = [{ name: "cat.png", bytes: new Uint8Array([1]) }];
+
+  test("arrives as what it looked like, on the gateway and when it is asked for", async () => {
+    const { discord, guild, channel, ada, gateway, call } = await startRoom();
+    const said = discord.people.say(channel, ada, "look", { attachments });
+    const other = discord.addChannel(guild, "other");
+    const forwarded = discord.people.forward(said, other, ada);
+    discord.people.edit(said, "changed");
+    const { d } = await gateway.next(({ t, d: data }) => t === "MESSAGE_CREATE" && data["id"] === forwarded.id);
+    const { body } = await call("GET", `/channels/${other.id}/messages/${forwarded.id}`);
+    for (const payload of [d, body]) {
+      expect(payload).toMatchObject({
+        type: 0,
+        content: "",
+        message_reference: { type: 1, message_id: said.id, channel_id: channel.id },
+        message_snapshots: [{ message: { content: "look", attachments: [{ filename: "cat.png" }] } }],
+      });
+      expect(payload).not.toHaveProperty("referenced_message");
+    }
+  });
+
+  test("is withheld from a bot that may not read messages", async () => {
+    const { discord, channel, ada, gateway } = await startRoom(INTENTS.guildMessages);
+    discord.people.forward(discord.people.say(channel, ada, "look"), channel, ada);
+    const { d } = await gateway.next(
+      ({ t, d: data }) => t === "MESSAGE_CREATE" && data["message_snapshots"] !== undefined,
+    );
+    expect(d["message_snapshots"]).toEqual([]);
+  });
+});
+
+describe("messages that are removed all at once", () => {
+  test("are told of in one event, and are gone", async () => {
+    const { discord, guild, channel, ada, gateway } = await startRoom();
+    const said = ["one", "two", "three"].map((text) => discord.people.say(channel, ada, text));
+    discord.people.deleteAll(channel, said.slice(0, 2));
+    const { d }: { d: Payload } = await gateway.next(({ t }) => t === "MESSAGE_DELETE_BULK");
+    expect(d).toEqual({ ids: [said[0]?.id, said[1]?.id], channel_id: channel.id, guild_id: guild.id });
+    expect(discord.messages(channel)).toEqual([said[2]]);
+  });
+});
