@@ -19,6 +19,7 @@ import { createLogger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createPacers } from "./pacers.ts";
 import { createScheduler } from "./pacing/scheduler.ts";
+import { createPictureSources } from "./picture-sources.ts";
 import { createPlatforms } from "./platforms.ts";
 import { startSandbox } from "./sandbox/server.ts";
 import { createEnding } from "./shutdown.ts";
@@ -40,7 +41,8 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
   let isClosing = false;
   const database = openDatabase(join(config.dataDir, "palaver.sqlite"));
   const stores = createStores({ redisUrl: config.redisUrl, database, log });
-  const sandbox = config.gateway.baseUrl === undefined ? await startEmbeddedSandbox(log) : undefined;
+  const reachable = config.discord?.apiUrl === undefined ? [] : [new URL(config.discord.apiUrl).origin];
+  const sandbox = config.gateway.baseUrl === undefined ? await startEmbeddedSandbox(reachable, log) : undefined;
   const { imageKeyHeader } = config.gateway;
   const gateway = createGateway({
     baseUrl: config.gateway.baseUrl ?? sandbox?.url ?? "",
@@ -50,23 +52,35 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
   });
   const metrics = createMetrics();
   const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
-  const secret = await readOrCreateSecret(stores.open("identity"));
+  const secret = await readOrCreateSecret(stores.open("identity"), "pseudonym-key");
+  let serviceUrl: string | undefined;
 
+  const adapterOf = (platform: string) => {
+    const adapter = platforms.adapters.get(platform);
+    if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
+    return adapter;
+  };
+  const pictures = createPictureSources({
+    config,
+    adapterOf,
+    stores,
+    ownKey: await readOrCreateSecret(stores.open("identity"), "relay-key"),
+    serviceUrl: () => serviceUrl,
+    log,
+  });
   const engine = createEngine({
     botName,
     model: config.gateway.chatModel,
+    imageModel: config.gateway.imageModel,
     systemPrompt: config.gateway.systemPrompt,
     limits,
     database,
     stores,
     gateway,
     toTools: (history) => [createCurrentTime(Date.now), createRecall(createHistorySearch(toReadBefore(history)))],
+    references: pictures.references,
     scheduler,
-    adapterOf(platform) {
-      const adapter = platforms.adapters.get(platform);
-      if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
-      return adapter;
-    },
+    adapterOf,
     pseudonym: (platform, userId) => pseudonym(secret, platform, userId),
     metrics,
     log,
@@ -87,8 +101,10 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
         [...adapters.values()].map((adapter) => [adapter.platform, async () => adapter.isConnected()]),
       ),
     },
-    mounts: platforms.mounts,
+    mounts: [pictures.routes, ...platforms.mounts],
   });
+  serviceUrl = server.url;
+  reachable.push(new URL(server.url).origin);
   queue.start(engine.worker);
   for (const adapter of adapters.values()) await adapter.listen(engine.accept);
 
@@ -115,18 +131,27 @@ function toReadBefore(history: History): ReadBefore {
     history.read(conversationId, { maxEntries, ...(beforeId !== undefined && { beforeId }) });
 }
 
-async function startEmbeddedSandbox(log: Logger) {
-  const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: log.child({ part: "sandbox" }) });
+/** It takes links as if it were far away, except to the `reachable` origins; more may be added while it runs. */
+async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
+  const sandbox = await startSandbox({
+    host: "127.0.0.1",
+    port: 0,
+    trustedFileOrigins: reachable,
+    log: log.child({ part: "sandbox" }),
+  });
   log.info("No GATEWAY_BASE_URL is set: the embedded sandbox gateway answers. It needs no key and is no real model.");
   return sandbox;
 }
 
-/** Key of the pseudonyms that the gateway gets instead of people's ids; made once and kept with the history. */
-async function readOrCreateSecret(keyv: Keyv): Promise<string> {
-  const known: unknown = await keyv.get("pseudonym-key");
+/**
+ * `pseudonym-key` makes the pseudonyms that the gateway gets instead of people's ids, `relay-key` signs the links under
+ * which it fetches pictures. Each is made once and kept with the history.
+ */
+async function readOrCreateSecret(keyv: Keyv, name: "pseudonym-key" | "relay-key"): Promise<string> {
+  const known: unknown = await keyv.get(name);
   if (typeof known === "string") return known;
   const secret = randomBytes(32).toString("base64url");
-  await keyv.set("pseudonym-key", secret);
+  await keyv.set(name, secret);
   return secret;
 }
 

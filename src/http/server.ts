@@ -2,9 +2,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import type { Logger } from "pino";
 import type { Metrics } from "../metrics.ts";
+import { createBodyLimit } from "./body-limit.ts";
 import { createHealthRoutes, type HealthCheck } from "./health.ts";
 import { createMetricsRoutes } from "./metrics.ts";
 
@@ -64,18 +64,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 
 function createApp({ health, metrics, mounts, log, maxBodyBytes = DEFAULT_MAX_BODY_BYTES }: HttpServerOptions): Hono {
   const app = new Hono();
-  app.use(
-    bodyLimit({
-      maxSize: maxBodyBytes,
-      onError: (context) => context.json({ error: `The request is larger than ${maxBodyBytes} bytes.` }, 413),
-    }),
-  );
+  app.use(createBodyLimit(maxBodyBytes));
   app.route("/", createHealthRoutes(health));
   app.route("/", createMetricsRoutes(metrics));
   for (const mount of mounts) app.route("/", mount);
   app.notFound((context) => context.json({ error: "There is nothing at this address." }, 404));
   app.onError((error, context) => {
-    log.error({ err: error, method: context.req.method, path: context.req.path }, "A request failed");
+    // What follows in the path of a relayed picture is a key.
+    const path = context.req.path.replace(/^\/relay\/.*/s, "/relay/…");
+    log.error({ err: error, method: context.req.method, path }, "A request failed");
     return context.json({ error: "Something went wrong here; the log says what." }, 500);
   });
   return app;

@@ -1,7 +1,9 @@
 import type { AttachmentRef } from "../adapter.ts";
 import { mapBounded, runWithin } from "../bounds.ts";
 import type { ContentPart } from "../gateway/chunks.ts";
+import { toShownSize } from "./byte-size.ts";
 import { toShownFileName } from "./file-name.ts";
+import { findFileProblem } from "./file-problem.ts";
 import { fitPicture, type PictureLimits, type PictureProblem } from "./picture.ts";
 import { readBounded } from "./read-bounded.ts";
 import { type ImageMimeType, sniffType } from "./sniff.ts";
@@ -101,7 +103,7 @@ async function loadFile(
   bounds: ContentLimits,
   signal: AbortSignal,
 ): Promise<LoadedFile> {
-  const tooLarge = { type: "unusable", problem: `is larger than ${describeBytes(bounds.maxFileBytes)}` } as const;
+  const tooLarge = { type: "unusable", problem: `is larger than ${toShownSize(bounds.maxFileBytes)}` } as const;
   if (ref.sizeBytes > bounds.maxFileBytes) return tooLarge;
   try {
     return await runWithin(
@@ -116,7 +118,8 @@ async function loadFile(
     signal.throwIfAborted();
     // What the platform answered is not for the channel, and may carry a signed address.
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
-    return { type: "unusable", problem: isLate ? "took too long to arrive" : "could not be fetched; attach it again" };
+    const problem = isLate ? "took too long to arrive" : findFileProblem(error)?.message;
+    return { type: "unusable", problem: problem ?? "could not be fetched; attach it again" };
   }
 }
 
@@ -141,8 +144,4 @@ function describeProblem(problem: PictureProblem, mimeType: ImageMimeType, { max
   // The decoder for what telephones put into HEIC is not free to give away, so it is not there.
   if (mimeType === "image/heic") return "is a HEIC picture, a kind that cannot be read here; send it as JPEG or PNG";
   return "is damaged or incomplete; send it again, as PNG or JPEG";
-}
-
-function describeBytes(bytes: number): string {
-  return bytes >= 1024 * 1024 ? `${Math.floor(bytes / 1024 / 1024)} MiB` : `${bytes} bytes`;
 }

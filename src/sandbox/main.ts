@@ -6,13 +6,18 @@ import { type Sandbox, startSandbox } from "./server.ts";
 
 const HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
+/** Where the service listens on this machine when nothing else is said. */
+const DEFAULT_SERVICE_PORT = "3000";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Starts the sandbox as the environment says and prints what a newcomer needs. Rejects with a sentence for the terminal. */
 export async function runGateway(env: Environment, print: (line: string) => void): Promise<Sandbox> {
   const log = pino({ level: env["LOG_LEVEL"] ?? "info" });
-  const sandbox = await startSandbox({ host: HOST, port: readPort(env["GATEWAY_PORT"]), log });
+  // The service beside it has no public address, and its pictures are to be drawn from all the same.
+  const service = `http://${HOST}:${env["PORT"] || DEFAULT_SERVICE_PORT}`;
+  const port = readPort(env["GATEWAY_PORT"]);
+  const sandbox = await startSandbox({ host: HOST, port, log, trustedFileOrigins: [service] });
   print(`The sandbox gateway listens on ${sandbox.url}`);
   print("Keys (public, they open nothing else) and the models they may use:");
   for (const line of describeAccounts()) print(`  ${line}`);

@@ -1,41 +1,9 @@
-import { lookup } from "node:dns";
-import { BlockList, isIP, type LookupFunction } from "node:net";
+import { isIP } from "node:net";
 import { Agent, request } from "undici";
+import { createPublicLookup, isPublicAddress } from "../media/public-address.ts";
 
 export const MAX_FILE_BYTES = 20 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
-
-/** Addresses that are not on the public network, from the IANA special-purpose registries. */
-const PRIVATE = new BlockList();
-for (const [network, prefix] of [
-  ["0.0.0.0", 8],
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10],
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16],
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.0.2.0", 24],
-  ["192.88.99.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["198.51.100.0", 24],
-  ["203.0.113.0", 24],
-  ["224.0.0.0", 3],
-] as const) {
-  PRIVATE.addSubnet(network, prefix, "ipv4");
-}
-/** The public part of IPv6; translated and tunnelled addresses inside it are private to be safe. */
-const PUBLIC_V6 = new BlockList();
-PUBLIC_V6.addSubnet("2000::", 3, "ipv6");
-for (const [network, prefix] of [
-  ["2001::", 23],
-  ["2001:db8::", 32],
-  ["2002::", 16],
-  ["3fff::", 20],
-] as const) {
-  PRIVATE.addSubnet(network, prefix, "ipv6");
-}
 
 /** A file could not be had. The message completes the sentence "The file …" for the caller of the API. */
 export class RemoteFileError extends Error {
@@ -55,7 +23,7 @@ export async function fetchRemoteFile(
   const isTrusted = trustedOrigins.includes(target.origin);
   const host = target.hostname.replace(/^\[|\]$/g, "");
   if (!isTrusted && isIP(host) !== 0 && !isPublicAddress(host)) throw notPublic();
-  const agent = new Agent({ connect: isTrusted ? {} : { lookup: lookupPublic } });
+  const agent = new Agent({ connect: isTrusted ? {} : { lookup: createPublicLookup(notPublic) } });
   try {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const { statusCode, body } = await request(target, { dispatcher: agent, signal: deadline });
@@ -67,11 +35,6 @@ export async function fetchRemoteFile(
   } finally {
     await agent.destroy();
   }
-}
-
-export function isPublicAddress(address: string): boolean {
-  if (isIP(address) === 4) return !PRIVATE.check(address, "ipv4");
-  return PUBLIC_V6.check(address, "ipv6") && !PRIVATE.check(address, "ipv6");
 }
 
 function readUrl(url: string): URL {
@@ -94,15 +57,6 @@ async function readCapped(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
   }
   return Buffer.concat(parts);
 }
-
-/** Resolves a name and refuses it when any of its addresses is private: the address checked is the one connected to. */
-const lookupPublic: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) callback(error, []);
-    else if (addresses.some(({ address }) => !isPublicAddress(address))) callback(notPublic(), []);
-    else callback(null, addresses);
-  });
-};
 
 function notPublic(): RemoteFileError {
   return new RemoteFileError("cannot be reached from the public network: its address is private.");

@@ -78,6 +78,15 @@ describe("startHttpServer", () => {
     ]);
   });
 
+  test("logs no more of a relayed picture's path than that it was one", async () => {
+    const failing = new Hono().get("/relay/*", () => {
+      throw new Error("inner workings");
+    });
+    const { url, lines } = await start({ mounts: [failing] });
+    await fetch(`${url}/relay/v1/key/picture.png`);
+    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([{ path: "/relay/…" }]);
+  });
+
   test("refuses a body that is too long, with its length and without", async () => {
     const echo = new Hono().post("/echo", async (context) => context.text(await context.req.text()));
     const { url } = await start({ mounts: [echo], maxBodyBytes: 10 });

@@ -1,5 +1,7 @@
-import { describe, expect, test } from "vitest";
+import sharp from "sharp";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { runGateway } from "../../src/sandbox/main.ts";
+import { post, serveFiles } from "./sandbox.ts";
 
 describe("npm run gateway", () => {
   test("listens on loopback and prints its address, its keys and their models", async () => {
@@ -14,6 +16,24 @@ describe("npm run gateway", () => {
     } finally {
       await sandbox.close();
     }
+  });
+
+  test("fetches references from the service beside it, at its port, and from nothing else on this machine", async () => {
+    const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+      .png()
+      .toBuffer();
+    const service = await serveFiles({ "/a.png": png });
+    const other = await serveFiles({ "/a.png": png });
+    const { port } = new URL(service);
+    const sandbox = await runGateway({ GATEWAY_PORT: "0", LOG_LEVEL: "silent", PORT: port }, () => {});
+    onTestFinished(() => sandbox.close());
+    const statusOf = async (fileUri: string) => {
+      const parts = [{ text: "a cat" }, { fileData: { mimeType: "image/png", fileUri } }];
+      const url = `${sandbox.url}/v1beta/models/sandbox-image:generateContent`;
+      return (await post(url, { contents: [{ parts }] })).status;
+    };
+    expect(await statusOf(`${service}/a.png`)).toBe(200);
+    expect(await statusOf(`${other}/a.png`)).toBe(400);
   });
 
   test.each(["x", "70000", "-1", "1.5"])("refuses GATEWAY_PORT=%s in plain words", async (port) => {

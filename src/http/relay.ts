@@ -1,0 +1,39 @@
+import { Hono } from "hono";
+import type { Relay } from "../media/relay.ts";
+
+/** Nobody is to keep it, guess about it, run it, or show it inside another page. */
+const HEADERS: Readonly<Record<string, string>> = {
+  "x-content-type-options": "nosniff",
+  "cache-control": "private, no-store",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+  "x-robots-tag": "noindex",
+  // A range is answered with the whole.
+  "accept-ranges": "none",
+};
+
+/**
+ * `GET` and `HEAD` of relayed pictures. Whatever is wrong with a request, it is answered as every address is at which
+ * there is nothing. No path goes into a log: it is a key.
+ */
+export function createRelayRoutes(relay: Pick<Relay, "open">): Hono {
+  return new Hono().all("/relay/*", async (context) => {
+    const { method, url, raw } = context.req;
+    if (method !== "GET" && method !== "HEAD") return context.notFound();
+    const picture = await relay.open(toPath(url), raw.signal).catch(() => undefined);
+    if (picture === undefined) return context.notFound();
+    const { bytes, mimeType } = picture;
+    return context.body(bytes as Uint8Array<ArrayBuffer>, 200, {
+      ...HEADERS,
+      "content-type": mimeType,
+      "content-length": String(bytes.byteLength),
+      "content-disposition": `inline; filename="picture.${mimeType.replace("image/", "")}"`,
+    });
+  });
+}
+
+/** What was requested, not decoded, with its query: a link has none. */
+function toPath(url: string): string {
+  return url.replace(/^https?:\/\/[^/?#]*/i, "");
+}

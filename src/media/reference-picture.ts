@@ -1,0 +1,118 @@
+import { fileTypeFromBuffer } from "file-type";
+import type { Adapter, AttachmentRef } from "../adapter.ts";
+import { runWithin } from "../bounds.ts";
+import { toShownSize } from "./byte-size.ts";
+import { findFileProblem } from "./file-problem.ts";
+import { fitPicture, type PictureLimits } from "./picture.ts";
+import { readBounded } from "./read-bounded.ts";
+import { type ImageMimeType, sniffType } from "./sniff.ts";
+
+export interface ReferenceLimits extends PictureLimits {
+  maxFileBytes: number;
+  /** For opening, reading and decoding one file. */
+  timeoutMs: number;
+}
+
+/** A picture as the gateway gets it. */
+export interface ReferencePicture {
+  bytes: Uint8Array;
+  /** As the bytes say. */
+  mimeType: ImageMimeType;
+  /** The bytes are not those of the attachment. */
+  isChanged: boolean;
+  /** What the attachment's own bytes are, when a gateway may take them too. */
+  originalType: ImageMimeType | undefined;
+}
+
+/** `problem` completes the sentence that begins with the file's name, "it …". Rejects only with the signal's reason. */
+export type ReadPicture = (ref: AttachmentRef, signal: AbortSignal) => Promise<ReferencePicture | { problem: string }>;
+
+export interface ReadPictureDeps {
+  adapterOf(platform: string): Pick<Adapter, "openAttachment">;
+  limits?: Partial<ReferenceLimits>;
+}
+
+/** The longest side is that of the largest picture a model draws; the bytes are what gateways take by link. */
+const DEFAULT_LIMITS: ReferenceLimits = {
+  maxFileBytes: 20 * 1024 * 1024,
+  timeoutMs: 60_000,
+  maxPixels: 50_000_000,
+  maxSide: 4_096,
+  maxSentBytes: 8 * 1024 * 1024,
+  maxLosslessBytes: 8 * 1024 * 1024,
+};
+
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ["image/bmp", "a BMP picture"],
+  ["image/x-icon", "an icon"],
+  ["image/jxl", "a JPEG XL picture"],
+  ["image/vnd.adobe.photoshop", "a Photoshop file"],
+  ["application/pdf", "a PDF"],
+]);
+
+/** Reads attachments as pictures, at most one at a time for each call. */
+export function createReadPicture({ adapterOf, limits = {} }: ReadPictureDeps): ReadPicture {
+  const bounds = { ...DEFAULT_LIMITS, ...limits };
+  const tooLarge = { problem: `is larger than ${toShownSize(bounds.maxFileBytes)}; send a smaller version` };
+
+  return async (ref, signal) => {
+    if (ref.sizeBytes > bounds.maxFileBytes) return tooLarge;
+    try {
+      return await runWithin(
+        bounds.timeoutMs,
+        async (signal) => {
+          const source = await adapterOf(ref.platform).openAttachment(ref, signal);
+          const bytes = await readBounded(source, bounds.maxFileBytes, signal);
+          return bytes === undefined ? tooLarge : await toPicture(bytes, bounds);
+        },
+        signal,
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      return { problem: describeFailure(error) };
+    }
+  };
+}
+
+/** What a platform answered is not for the channel, and may carry a signed address. */
+function describeFailure(error: unknown): string {
+  if (error instanceof DOMException && error.name === "TimeoutError") return "took too long to arrive";
+  return findFileProblem(error)?.message ?? "could not be fetched; attach it again";
+}
+
+async function toPicture(bytes: Uint8Array, bounds: ReferenceLimits): Promise<ReferencePicture | { problem: string }> {
+  if (bytes.byteLength === 0) return { problem: "is empty" };
+  const sniffed = await sniffType(bytes);
+  const isTiff = sniffed === undefined && (await readMime(bytes)) === "image/tiff";
+  if (sniffed?.kind !== "image" && !isTiff) return { problem: await describeKind(bytes, sniffed) };
+  const originalType = sniffed?.kind === "image" ? sniffed.mimeType : undefined;
+  const fitted = await fitPicture(bytes, originalType, bounds);
+  if (!("problem" in fitted)) return { ...fitted, originalType, isChanged: fitted.bytes !== bytes };
+  if (fitted.problem === "too-many-pixels") {
+    return { problem: `has more than ${Math.floor(bounds.maxPixels / 1e6)} million pixels; send a smaller version` };
+  }
+  // What telephones put into HEIC cannot be decoded here, but a gateway may take it.
+  if (originalType === "image/heic") return { bytes, mimeType: originalType, originalType, isChanged: false };
+  return { problem: "is damaged or incomplete; send it again, as PNG or JPEG" };
+}
+
+async function describeKind(bytes: Uint8Array, sniffed: Awaited<ReturnType<typeof sniffType>>): Promise<string> {
+  if (sniffed?.kind === "text") {
+    const head = sniffed.text.slice(0, 4_096);
+    // A drawing may name other files, here and elsewhere, that would be read along with it.
+    if (/<svg[\s>]/i.test(head)) return "is an SVG drawing, which is not opened here; send it as PNG";
+    if (/<(!doctype html|html|head|body|script)[\s>]/i.test(head)) return "is a web page and no picture";
+    return "is text and no picture";
+  }
+  const name = NAMES.get((await readMime(bytes)) ?? "");
+  return name === undefined ? "is no picture" : `is ${name}, a kind that cannot be read here; send it as PNG or JPEG`;
+}
+
+async function readMime(bytes: Uint8Array): Promise<string | undefined> {
+  try {
+    return (await fileTypeFromBuffer(bytes))?.mime;
+  } catch {
+    // A head that breaks off makes the detector fail.
+    return undefined;
+  }
+}

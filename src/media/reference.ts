@@ -1,0 +1,106 @@
+import type { Adapter, AttachmentRef } from "../adapter.ts";
+import { mapBounded } from "../bounds.ts";
+import type { ImageReference } from "../gateway/image-request.ts";
+import { toShownFileName } from "./file-name.ts";
+import { createReadPicture, type ReadPicture, type ReferencePicture } from "./reference-picture.ts";
+import type { Relay } from "./relay.ts";
+
+export interface ReferencesDeps {
+  adapterOf(platform: string): Pick<Adapter, "openAttachment" | "publicUrl">;
+  relay: Pick<Relay, "publish">;
+  /** Where the gateway reaches this service, without a slash at the end; undefined where it cannot. */
+  relayUrl(): string | undefined;
+  maxReferences: number;
+  /** How an attachment is read; from its platform when absent. */
+  read?: ReadPicture;
+}
+
+/** `parts` in the order of the files, or one sentence of Markdown for each file that cannot be used. */
+export type Prepared = { ok: true; parts: ImageReference[] } | { ok: false; problems: string[] };
+
+/** Makes what people attach into pictures that the gateway can fetch. */
+export interface References {
+  /**
+   * Each link works for longer than an image request may take. Rejects with the signal's reason, and when the store
+   * does not answer; a file that cannot be used is a problem.
+   */
+  prepare(refs: readonly AttachmentRef[], signal: AbortSignal): Promise<Prepared>;
+}
+
+type Outcome = { part: ImageReference } | { problem: string };
+
+const CONCURRENCY = 2;
+const NO_ADDRESS =
+  "is not public, and the gateway can only fetch it once PUBLIC_URL is set to the address under which this service is reached from the internet";
+
+export function createReferences(deps: ReferencesDeps): References {
+  const { adapterOf, relay, relayUrl, maxReferences } = deps;
+  const read = deps.read ?? createReadPicture({ adapterOf });
+
+  async function prepareOne(ref: AttachmentRef, signal: AbortSignal): Promise<Outcome> {
+    const base = relayUrl();
+    const adapter = findAdapter(ref);
+    if (adapter === undefined) return { problem: `is kept on ${ref.platform}, which is not switched on` };
+    const hasLink = adapter.publicUrl !== undefined;
+    if (!hasLink && base === undefined) return { problem: NO_ADDRESS };
+
+    const picture = await read(ref, signal);
+    if ("problem" in picture) return picture;
+    const mimeType = toLinkedType(picture, base !== undefined);
+    if (hasLink && mimeType !== undefined) return await link(adapter, ref, mimeType, signal);
+    if (base === undefined) return { problem: `has to be converted first, and then ${NO_ADDRESS}` };
+    return { part: { fileUri: base + (await relay.publish(ref, picture)), mimeType: picture.mimeType } };
+  }
+
+  function findAdapter({ platform }: AttachmentRef) {
+    try {
+      return adapterOf(platform);
+    } catch {
+      return undefined;
+    }
+  }
+
+  return {
+    async prepare(refs, signal) {
+      if (refs.length > maxReferences) {
+        return { ok: false, problems: [`${refs.length} pictures are too many: at most ${maxReferences} can be used.`] };
+      }
+      const outcomes = await mapBounded(refs, CONCURRENCY, (ref) => prepareOne(ref, signal));
+      const problems = outcomes.flatMap((outcome, index) =>
+        "problem" in outcome ? [describeUnusable(refs[index]?.name ?? "", outcome.problem)] : [],
+      );
+      if (problems.length > 0) return { ok: false, problems };
+      return { ok: true, parts: outcomes.flatMap((outcome) => ("part" in outcome ? [outcome.part] : [])) };
+    },
+  };
+}
+
+/** One sentence about a file; `problem` completes the one that begins "it …". */
+export function describeUnusable(name: string, problem: string): string {
+  return `\`${toShownFileName(name)}\` cannot be used as a reference: it ${problem}.`;
+}
+
+/**
+ * What the gateway finds behind the platform's own link, when that may be handed out: the picture needs no change, or
+ * there is no other way and the gateway may well take it as it is.
+ */
+function toLinkedType({ isChanged, mimeType, originalType }: ReferencePicture, canRelay: boolean): string | undefined {
+  if (!isChanged) return mimeType;
+  return canRelay ? undefined : originalType;
+}
+
+async function link(
+  adapter: Pick<Adapter, "publicUrl">,
+  ref: AttachmentRef,
+  mimeType: string,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  try {
+    const fileUri = await adapter.publicUrl?.(ref, signal);
+    if (fileUri !== undefined) return { part: { fileUri, mimeType } };
+  } catch {
+    // What the platform answered is not for the channel, and may carry a signed address.
+    signal.throwIfAborted();
+  }
+  return { problem: "could not be fetched; attach it again" };
+}

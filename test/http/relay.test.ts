@@ -1,0 +1,175 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { DatabaseSync } from "node:sqlite";
+import { Hono } from "hono";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createRelayRoutes } from "../../src/http/relay.ts";
+import { startHttpServer } from "../../src/http/server.ts";
+import { createLogger } from "../../src/log.ts";
+import { createRelay } from "../../src/media/relay.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { silent } from "../support/log.ts";
+
+const BYTES = Uint8Array.from({ length: 5_000 }, (_, index) => index % 251);
+const ref = { platform: "slack", id: "F1", name: "cat.png", sizeBytes: BYTES.length };
+
+/** The one server with a relay mounted, before something that answers every path in its own way. */
+async function setUp() {
+  let now = Date.now();
+  const lines: string[] = [];
+  const log = createLogger({ level: "trace", secrets: [], destination: { write: (line) => void lines.push(line) } });
+  const database = new DatabaseSync(":memory:");
+  const relay = createRelay({
+    keys: ["k".repeat(32)],
+    keyv: createStores({ redisUrl: undefined, database, log: silent }).open("relay"),
+    read: () => Promise.reject(new Error("nothing is read here")),
+    log,
+    now: () => now,
+  });
+  const page = new Hono().all("*", (context) => context.text("page", 200, { "x-page": "yes" }));
+  const server = await startHttpServer({
+    host: "127.0.0.1",
+    port: 0,
+    log,
+    health: {},
+    metrics: createMetrics(),
+    mounts: [createRelayRoutes(relay), page],
+    closeTimeoutMs: 200,
+  });
+  onTestFinished(() => server.close());
+  const path = await relay.publish(ref, { bytes: BYTES, mimeType: "image/png" });
+  return { url: server.url, path, lines, advance: (ms: number) => (now += ms) };
+}
+
+/** A request as it stands, and all that comes back: no client tidies up the path. */
+async function send(url: string, target: string, method = "GET"): Promise<string> {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+  socket.write(`${method} ${target} HTTP/1.1\r\nHost: relay.example\r\nConnection: close\r\n\r\n`);
+  await once(socket, "close");
+  return Buffer.concat(chunks).toString("latin1");
+}
+
+/** What may differ between two answers to the same question. */
+function withoutDate(answer: string): string {
+  return answer.replace(/^date: .*\r\n/im, "");
+}
+
+describe("createRelayRoutes", () => {
+  test("serves a picture, its type and its length, and keeps everybody from doing anything else with it", async () => {
+    const { url, path } = await setUp();
+    const response = await fetch(url + path);
+    expect(response.status).toBe(200);
+    expect(new Uint8Array(await response.arrayBuffer())).toEqual(BYTES);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "image/png",
+      "content-length": String(BYTES.length),
+      "content-disposition": 'inline; filename="picture.png"',
+      "x-content-type-options": "nosniff",
+      "cache-control": "private, no-store",
+      "referrer-policy": "no-referrer",
+      "cross-origin-resource-policy": "same-origin",
+      "content-security-policy": expect.stringContaining("default-src 'none'") as unknown,
+      "accept-ranges": "none",
+    });
+    expect([...response.headers.keys()].filter((name) => /^(access-control|set-cookie|location)/.test(name))).toEqual(
+      [],
+    );
+  });
+
+  test("answers HEAD with the same head and nothing else", async () => {
+    const { url, path } = await setUp();
+    const [head = "", body] = (await send(url, path, "HEAD")).split("\r\n\r\n");
+    const [fullHead = ""] = (await send(url, path)).split("\r\n\r\n");
+    expect(withoutDate(`${head}\r\n`)).toBe(withoutDate(`${fullHead}\r\n`));
+    expect(head).toMatch(/content-length: 5000/i);
+    expect(body).toBe("");
+  });
+
+  test.each([
+    "bytes=0-99",
+    "bytes=0-0,10-20",
+    "bytes=0-100,50-150",
+    "bytes=-1",
+    "bytes=4999-",
+    "bytes=5000-",
+    "bytes=9007199254740993-99999999999999999999",
+    "bytes=-0",
+    "bytes=5-2",
+    "bytes=--5",
+    `bytes=${"0-0,".repeat(1_000)}0-0`,
+    "lines=1-2",
+  ])("answers the range %s with the whole", async (range) => {
+    const { url, path } = await setUp();
+    const response = await fetch(url + path, { headers: { range } });
+    expect(response.status).toBe(200);
+    expect(response.headers.has("content-range")).toBe(false);
+    expect((await response.arrayBuffer()).byteLength).toBe(BYTES.length);
+  });
+
+  test("answers everything that is wrong in the same words, as an address without anything", async () => {
+    const { url, path } = await setUp();
+    const [, , , token = ""] = path.split("/");
+    const expected = withoutDate(await send(url, "/relay/anything"));
+    expect(expected).toMatch(/^HTTP\/1\.1 404 /);
+    expect(expected).not.toMatch(/x-page/i);
+    const wrong = [
+      "/relay/",
+      "/relay/v1/",
+      `/relay/v1/${token}`,
+      `/relay/v1/${token}/`,
+      `/relay/v1/${token}/picture`,
+      `/relay/v1/${token}/picture.jpg`,
+      `/relay/v1/${token}/picture.PNG`,
+      `/relay/v1/${token}/other.png`,
+      `/relay/v1/${token}/picture.png/`,
+      `/relay/v1/${token}/picture.png?download=1`,
+      `/relay/v1/${token}/picture.png%00`,
+      `/relay/v1/${token}/%00picture.png`,
+      `/relay/v1/${token}%00/picture.png`,
+      `/relay/v1/${token}/%2570icture.png`,
+      `/relay/v1/${token}/..%2f..%2fpicture.png`,
+      `/relay/v1/..%2f..%2f..%2fetc%2fpasswd/picture.png`,
+      `/relay/v1/%252e%252e%252f/picture.png`,
+      `/relay/v1/%ff%fe/picture.png`,
+      `/relay/v1/%zz/picture.png`,
+      `/relay/v1/${"A".repeat(72)}/picture.png`,
+      `/relay/v1/${"A".repeat(8_000)}/picture.png`,
+      `/relay/v1/${token.slice(0, -1)}/picture.png`,
+      `/relay/v1/${token}A/picture.png`,
+      `/relay/v1/${token.toLowerCase()}/picture.png`,
+      `/relay/v2/${token}/picture.png`,
+    ];
+    const answers = await Promise.all(wrong.map((target) => send(url, target)));
+    expect(wrong.filter((_, index) => withoutDate(answers[index] ?? "") !== expected)).toEqual([]);
+  });
+
+  test.each(["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "PROPFIND"])("has nothing for %s", async (method) => {
+    const { url, path } = await setUp();
+    expect(withoutDate(await send(url, path, method))).toBe(withoutDate(await send(url, "/relay/anything", method)));
+  });
+
+  test("has nothing any more once the time is over, in the same words", async () => {
+    const { url, path, advance } = await setUp();
+    expect(await send(url, path)).toMatch(/^HTTP\/1\.1 200 /);
+    advance(60 * 60_000);
+    expect(withoutDate(await send(url, path))).toBe(withoutDate(await send(url, "/relay/anything")));
+    expect(withoutDate(await send(url, path, "HEAD"))).toBe(withoutDate(await send(url, "/relay/anything", "HEAD")));
+  });
+
+  test("does not serve what is not at hand and cannot be read again, and logs no path", async () => {
+    const { url, path, lines } = await setUp();
+    await send(url, path);
+    await send(url, path.replace(/.{10}\/picture/, "AAAAAAAAAA/picture"));
+    const [, , , token = ""] = path.split("/");
+    expect(lines.join("")).not.toContain(token.slice(0, 20));
+  });
+
+  test("leaves every other address to whoever is mounted after it", async () => {
+    const { url } = await setUp();
+    expect(await (await fetch(`${url}/relays/v1/x`)).text()).toBe("page");
+  });
+});

@@ -1,0 +1,9 @@
+import { expect, test } from "vitest";
+import { toShownSize } from "../../src/media/byte-size.ts";
+
+test.each([
+  [0, "0 bytes"],
+  [1_048_575, "1048575 bytes"],
+  [1_048_576, "1 MiB"],
+  [20_971_520, "20 MiB"],
+])("shows %d bytes as people say it", (sizeBytes, shown) => expect(toShownSize(sizeBytes)).toBe(shown));

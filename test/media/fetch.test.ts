@@ -1,0 +1,216 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { createGuardedFetch, type FileRequest, type GuardedFetchOptions } from "../../src/media/fetch.ts";
+import { FileProblem } from "../../src/media/file-problem.ts";
+import { type Answer, drip, sendEndlessly, serveAnswers } from "../support/file-server.ts";
+
+const never = new AbortController().signal;
+const MIB = 1024 * 1024;
+
+/** Fetches `/file` of a server that gives this answer. */
+async function setUp(answer: Answer, options: Partial<GuardedFetchOptions> = {}) {
+  const server = await serveAnswers({ "/file": answer });
+  const fetch = createGuardedFetch({ owner: "Slack", hosts: [], origins: [server.origin], ...options });
+  const read = async (request: Partial<FileRequest> = {}, signal = never) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of await fetch.open(`${server.origin}/file`, { maxBytes: MIB, ...request }, signal)) {
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString();
+  };
+  return { ...server, fetch, read };
+}
+
+/** How a fetch of this address ends, where nothing but these hosts may be fetched from. */
+async function problemOf(url: string, options: Partial<GuardedFetchOptions> = {}): Promise<FileProblem> {
+  const fetch = createGuardedFetch({ owner: "Slack", hosts: ["files.example.com"], origins: [], ...options });
+  const error: unknown = await fetch.open(url, { maxBytes: MIB }, never).catch((error: unknown) => error);
+  if (!(error instanceof FileProblem)) throw new Error(`Not a problem: ${String(error)}`);
+  return error;
+}
+
+describe("createGuardedFetch", () => {
+  test("gives the bytes of a listed origin, and sends the headers along", async () => {
+    const { read, requests } = await setUp((response) => response.end("bytes"));
+    expect(await read({ headers: { authorization: "Bearer xoxb-secret" } })).toBe("bytes");
+    expect(requests[0]?.headers).toMatchObject({
+      authorization: "Bearer xoxb-secret",
+      "accept-encoding": "identity",
+    });
+  });
+
+  test.each([
+    "https://evil.example/file",
+    "https://files.example.com.evil.example/file",
+    "https://evil-files.example.com/file",
+    "https://files.example.com:8443/file",
+    "http://files.example.com/file",
+    "https://name:word@files.example.com/file",
+    "https://files.example.com@evil.example/file",
+    "file:///etc/passwd",
+    "data:text/plain,x",
+    "//files.example.com/file",
+    "",
+  ])("asks nobody for %j", async (url) => {
+    const asked: string[] = [];
+    const problem = await problemOf(url, { resolve: (hostname) => void asked.push(hostname) });
+    expect(problem).toMatchObject({ kind: "foreign", message: "is not kept by Slack" });
+    expect(asked).toEqual([]);
+  });
+
+  test("does not take a listed origin's neighbour for the origin", async () => {
+    const { origin, requests } = await setUp((response) => response.end("bytes"));
+    const { port } = new URL(origin);
+    for (const url of [`http://localhost:${port}/file`, `http://127.0.0.2:${port}/file`, "http://127.0.0.1:1/file"]) {
+      expect((await problemOf(url, { origins: [origin] })).kind).toBe("foreign");
+    }
+    expect(requests).toHaveLength(0);
+  });
+
+  test.each([
+    ["a private address", "10.0.0.7", 4],
+    ["this machine", "127.0.0.1", 4],
+    ["the metadata of a cloud", "169.254.169.254", 4],
+    ["a private address of IPv6", "fd00:ec2::254", 6],
+    ["an address in disguise", "::ffff:169.254.169.254", 6],
+  ])("does not connect to a listed host whose name leads to %s", async (_, address, family) => {
+    const problem = await problemOf("https://files.example.com/file", {
+      resolve: (_, answer) =>
+        answer(null, [
+          { address: "93.184.216.34", family: 4 },
+          { address, family },
+        ]),
+    });
+    expect(problem.kind).toBe("private");
+    expect(problem.message).not.toContain(address);
+  });
+
+  test("looks a name up the way the system does", async () => {
+    expect((await problemOf("https://localhost/file", { hosts: ["localhost"] })).kind).toBe("private");
+  });
+
+  test.each(["https://127.0.0.1/file", "https://[::1]/file", "https://2130706433/file", "https://169.254.169.254/x"])(
+    "does not connect to %s, even listed",
+    async (url) => {
+      expect((await problemOf(url, { hosts: [new URL(url).hostname] })).kind).toBe("private");
+    },
+  );
+
+  test("knows hosts below a name, but not the name itself and none that only ends like it", async () => {
+    const hosts = ["*.slack.com"];
+    const resolve: GuardedFetchOptions["resolve"] = (_, answer) => answer(null, [{ address: "10.0.0.1", family: 4 }]);
+    expect((await problemOf("https://files.slack.com/a", { hosts, resolve })).kind).toBe("private");
+    expect((await problemOf("https://slack.com/a", { hosts, resolve })).kind).toBe("foreign");
+    expect((await problemOf("https://notslack.com/a", { hosts, resolve })).kind).toBe("foreign");
+  });
+
+  test.each([
+    ["https://slack.com/signin?redir=secret", 302],
+    ["http://169.254.169.254/latest/meta-data", 307],
+    ["/other", 301],
+  ])("does not follow to %s", async (location, status) => {
+    const { read, requests } = await setUp((response) => response.writeHead(status, { location }).end());
+    await expect(read()).rejects.toMatchObject({
+      kind: "redirect",
+      message: expect.not.stringContaining(location) as unknown,
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  test("takes a web page for one to log in at, unless the file may be one", async () => {
+    const { read } = await setUp((response) =>
+      response.writeHead(200, { "content-type": "Text/HTML; charset=utf-8" }).end("<html>"),
+    );
+    await expect(read()).rejects.toMatchObject({ kind: "page", message: /web page instead of its bytes/ });
+    expect(await read({ mayBePage: true })).toBe("<html>");
+  });
+
+  test.each([
+    [401, "forbidden"],
+    [403, "forbidden"],
+    [404, "gone"],
+    [410, "gone"],
+    [206, "unavailable"],
+    [500, "unavailable"],
+  ])("says what status %d means", async (status, kind) => {
+    const { read } = await setUp((response) => response.writeHead(status).end("words of the platform"));
+    await expect(read()).rejects.toMatchObject({ kind, message: expect.stringContaining(String(status)) as unknown });
+  });
+
+  test("does not begin to read what says that it is too large", async () => {
+    const { fetch, origin } = await setUp((response) => sendEndlessly(response, { "content-length": 2 ** 31 }));
+    await expect(fetch.open(`${origin}/file`, { maxBytes: MIB }, never)).rejects.toMatchObject({
+      kind: "too-large",
+      message: "is larger than 1 MiB",
+    });
+  });
+
+  test("breaks off what does not say how large it is", async () => {
+    const { read } = await setUp((response) => sendEndlessly(response));
+    await expect(read()).rejects.toMatchObject({ kind: "too-large" });
+  });
+
+  test("takes exactly as much as may come", async () => {
+    const { read } = await setUp((response) => response.end("12345"));
+    expect(await read({ maxBytes: 5 })).toBe("12345");
+    await expect(read({ maxBytes: 4 })).rejects.toMatchObject({ kind: "too-large", message: "is larger than 4 bytes" });
+  });
+
+  test("does not unpack what it did not ask to be packed", async () => {
+    const bomb = gzipSync(Buffer.alloc(MIB));
+    const { read } = await setUp((response) => response.writeHead(200, { "content-encoding": "gzip" }).end(bomb));
+    await expect(read({ maxBytes: 10 * MIB })).rejects.toMatchObject({ kind: "encoded" });
+  });
+
+  test("does not wait longer than the whole may take, however steadily it drips", async () => {
+    const { read } = await setUp(drip, { totalTimeoutMs: 200 });
+    await expect(read()).rejects.toMatchObject({ kind: "late", message: "took too long to arrive" });
+  });
+
+  test("does not wait for an answer that never begins", async () => {
+    const { read } = await setUp(() => {}, { totalTimeoutMs: 100 });
+    await expect(read()).rejects.toMatchObject({ kind: "late" });
+  });
+
+  test("does not wait for bytes that never come", async () => {
+    const { read } = await setUp((response) => response.writeHead(200).write("first"), { totalTimeoutMs: 100 });
+    await expect(read()).rejects.toMatchObject({ kind: "late" });
+  });
+
+  test("does not take a part for the whole", async () => {
+    const { read } = await setUp((response) => {
+      response.writeHead(200, { "content-length": 100 });
+      response.write("first", () => response.destroy());
+    });
+    await expect(read()).rejects.toMatchObject({ kind: "unavailable" });
+  });
+
+  test("ends with the caller's reason, before and within the bytes", async () => {
+    const leaving = new AbortController();
+    const { fetch, origin } = await setUp((response) => response.writeHead(200).write("first"));
+    const bytes = await fetch.open(`${origin}/file`, { maxBytes: MIB }, leaving.signal);
+    const reading = (async () => {
+      for await (const _ of bytes) leaving.abort(new Error("I left."));
+    })();
+    await expect(reading).rejects.toThrow("I left.");
+    await expect(fetch.open(`${origin}/file`, { maxBytes: MIB }, leaving.signal)).rejects.toThrow("I left.");
+  });
+
+  test("closes the connection of whoever stops reading", async () => {
+    const closed = Promise.withResolvers<void>();
+    const { fetch, origin } = await setUp((response) => {
+      response.on("close", closed.resolve);
+      sendEndlessly(response);
+    });
+    for await (const _ of await fetch.open(`${origin}/file`, { maxBytes: 64 * MIB }, never)) break;
+    await closed.promise;
+  });
+
+  test("never names an address or a token", async () => {
+    const { fetch, origin } = await setUp((response) => response.destroy());
+    const url = `${origin}/file?hm=signature`;
+    const request = { maxBytes: MIB, headers: { authorization: "Bearer xoxb-secret" } };
+    const error: unknown = await fetch.open(url, request, never).catch((error: unknown) => error);
+    expect(error).toMatchObject({ kind: "unavailable", message: "could not be fetched: the connection failed" });
+  });
+});

@@ -1,0 +1,223 @@
+/** What people, platforms and networks may do to a reference: each ends in one sentence, and nothing leaks. */
+import { DatabaseSync } from "node:sqlite";
+import { crc32, deflateSync } from "node:zlib";
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import type { AttachmentRef } from "../../src/adapter.ts";
+import { createLogger } from "../../src/log.ts";
+import { createGuardedFetch, type GuardedFetchOptions } from "../../src/media/fetch.ts";
+import { createReferences } from "../../src/media/reference.ts";
+import { createReadPicture } from "../../src/media/reference-picture.ts";
+import { createRelay } from "../../src/media/relay.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { type Answer, drip, type FileServer, sendEndlessly, serveAnswers } from "../support/file-server.ts";
+import { silent } from "../support/log.ts";
+
+const never = new AbortController().signal;
+const TOKEN = "xoxb-1234567890-secret";
+const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+  .png()
+  .toBuffer();
+
+/** A platform whose private files are fetched with a token, and the whole way from an attachment to a link. */
+function setUp(server: FileServer, options: Partial<GuardedFetchOptions> = {}) {
+  const lines: string[] = [];
+  const log = createLogger({ level: "trace", secrets: [], destination: { write: (line) => void lines.push(line) } });
+  const fetch = createGuardedFetch({
+    owner: "Slack",
+    hosts: ["files.example.com"],
+    origins: [server.origin],
+    ...options,
+  });
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const adapterOf = () => ({
+    openAttachment: ({ id }: AttachmentRef, signal: AbortSignal) =>
+      fetch.open(id, { headers, maxBytes: 20 * 1024 * 1024 }, signal),
+  });
+  const read = createReadPicture({ adapterOf });
+  const database = new DatabaseSync(":memory:");
+  const keyv = createStores({ redisUrl: undefined, database, log: silent }).open("relay");
+  const relay = createRelay({ keys: ["k".repeat(32)], keyv, read, log, now: Date.now });
+  const references = createReferences({
+    adapterOf,
+    relay,
+    relayUrl: () => "https://bot.example",
+    maxReferences: 8,
+    read,
+  });
+  const prepare = (id: string, name = "cat.png") =>
+    references.prepare([{ platform: "slack", id, name, sizeBytes: 100 }], never);
+  return { prepare, relay, lines };
+}
+
+/** The one sentence that an attack ends in, once it is sure that there is one and that it tells nothing. */
+async function sentenceFor(answer: Answer, id = "/cat.png", options = {}): Promise<string> {
+  const server = await serveAnswers({ "/cat.png": answer });
+  const { prepare, lines } = setUp(server, options);
+  const prepared = await prepare(id.startsWith("/") ? server.origin + id : id);
+  if (prepared.ok) throw new Error("It went through.");
+  const [sentence = "", ...others] = prepared.problems;
+  expect(others).toEqual([]);
+  expect(sentence).toMatch(/^`cat\.png` cannot be used as a reference: it [^\n]+\.$/);
+  expect(sentence + lines.join("")).not.toMatch(/xoxb|127\.0\.0\.1|169\.254|signin|hidden|https?:/);
+  return sentence;
+}
+
+function send(bytes: Uint8Array | string, contentType = "image/png"): Answer {
+  return (response) => response.writeHead(200, { "content-type": contentType }).end(bytes);
+}
+
+/** A PNG that says of itself how large it is. */
+function toClaimingPng(width: number, height: number): Buffer {
+  const chunk = (type: string, data: Buffer) => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const frame = Buffer.alloc(8);
+    frame.writeUInt32BE(data.length, 0);
+    frame.writeUInt32BE(crc32(body), 4);
+    return Buffer.concat([frame.subarray(0, 4), body, frame.subarray(4)]);
+  };
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width, 0);
+  head.writeUInt32BE(height, 4);
+  head.set([8, 2, 0, 0, 0], 8);
+  const rows = deflateSync(Buffer.alloc(4 * 1024 * 1024));
+  return Buffer.concat([
+    Buffer.from("\x89PNG\r\n\x1a\n", "latin1"),
+    chunk("IHDR", head),
+    chunk("IDAT", rows),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
+}
+
+describe("a platform that", () => {
+  test("answers with a page to log in at", async () => {
+    const page = "<!doctype html><title>Sign in | hidden</title>";
+    expect(await sentenceFor(send(page, "text/html; charset=utf-8"))).toContain("web page instead of its bytes");
+  });
+
+  test("calls that page a picture", async () => {
+    expect(await sentenceFor(send("<!doctype html><html><title>hidden</title>"))).toContain("is a web page");
+  });
+
+  test("sends on to a page to log in at", async () => {
+    const location = "https://slack.example/signin?redir=hidden";
+    expect(await sentenceFor((response) => response.writeHead(302, { location }).end())).toContain("another page");
+  });
+
+  test("sends on to the metadata of a cloud", async () => {
+    const location = "http://169.254.169.254/latest/meta-data/iam/security-credentials/";
+    expect(await sentenceFor((response) => response.writeHead(307, { location }).end())).toContain("another page");
+  });
+
+  test("sends two gigabytes and says so", async () => {
+    const answer: Answer = (response) => sendEndlessly(response, { "content-length": 2 * 1024 ** 3 });
+    expect(await sentenceFor(answer)).toContain("is larger than 20 MiB");
+  });
+
+  test("sends without an end and does not say so", async () => {
+    expect(await sentenceFor((response) => sendEndlessly(response))).toContain("is larger than 20 MiB");
+  });
+
+  test("sends a byte now and then", async () => {
+    expect(await sentenceFor(drip, "/cat.png", { totalTimeoutMs: 200 })).toContain("took too long to arrive");
+  });
+
+  test("hangs", async () => {
+    expect(await sentenceFor(() => {}, "/cat.png", { totalTimeoutMs: 100 })).toContain("took too long to arrive");
+  });
+
+  test("hangs up in the middle", async () => {
+    const answer: Answer = (response) => {
+      response.writeHead(200, { "content-length": png.length });
+      response.write(png.subarray(0, 20), () => response.destroy());
+    };
+    expect(await sentenceFor(answer)).toContain("could not be fetched");
+  });
+
+  test("packs a bomb", async () => {
+    const answer: Answer = (response) => response.writeHead(200, { "content-encoding": "gzip" }).end(deflateSync(png));
+    expect(await sentenceFor(answer)).toContain("was compressed");
+  });
+});
+
+describe("an attachment that", () => {
+  test.each([
+    "http://169.254.169.254/latest/meta-data",
+    "http://127.0.0.1:1/hidden",
+    "https://evil.example/hidden",
+    "file:///etc/passwd",
+    "not an address",
+  ])("is said to be kept at %s", async (id) => {
+    expect(await sentenceFor(send(png), id)).toContain("is not kept by Slack");
+  });
+
+  test("is kept at a name that leads into the private network", async () => {
+    const server = await serveAnswers({});
+    const { prepare } = setUp(server, {
+      resolve: (_, answer) => answer(null, [{ address: "169.254.169.254", family: 4 }]),
+    });
+    expect(await prepare("https://files.example.com/cat.png")).toEqual({
+      ok: false,
+      problems: [expect.stringMatching(/inside a private network/) as unknown],
+    });
+  });
+
+  test("has a name that lies about its kind", async () => {
+    expect(await sentenceFor(send("#!/bin/sh\nrm -rf hidden", "image/png"))).toContain("is text and no picture");
+    expect(await sentenceFor(send(Buffer.from("MZ\x90\0\x03\0\0\0\x04\0", "latin1")))).toContain("is no picture");
+  });
+
+  test("claims to have three billion pixels", async () => {
+    expect(await sentenceFor(send(toClaimingPng(60_000, 60_000)))).toContain("more than 50 million pixels");
+  });
+
+  test("claims to have more pixels than it holds", async () => {
+    expect(await sentenceFor(send(toClaimingPng(4_000, 9_000)))).toContain("is damaged or incomplete");
+  });
+
+  test("is a drawing that names files here and elsewhere, whose turn never comes", async () => {
+    const server = await serveAnswers({
+      "/cat.png": (response, request) => {
+        const links = [`http://${request.headers.host}/hidden.png`, "file:///etc/passwd"];
+        const images = links.map((link) => `<image href="${link}" xlink:href="${link}"/>`).join("");
+        response.end(
+          `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">${images}</svg>`,
+        );
+      },
+      "/hidden.png": send(png),
+    });
+    const { prepare } = setUp(server);
+    expect(await prepare(`${server.origin}/cat.png`)).toEqual({
+      ok: false,
+      problems: [expect.stringMatching(/is an SVG drawing/) as unknown],
+    });
+    expect(server.requests.map(({ url }) => url)).toEqual(["/cat.png"]);
+  });
+
+  test("is a page and a picture in one: the page first", async () => {
+    const both = Buffer.concat([Buffer.from("<html><script>hidden</script><!--"), png]);
+    expect(await sentenceFor(send(both))).toContain("is no picture");
+  });
+
+  test("is a picture and a page in one: it goes out as a picture and as nothing else", async () => {
+    const both = Buffer.concat([png, Buffer.from("<html><script>alert(1)</script>")]);
+    const server = await serveAnswers({ "/cat.html": send(both, "text/plain") });
+    const { prepare, relay } = setUp(server);
+    const prepared = await prepare(`${server.origin}/cat.html`, "cat.html");
+    if (!prepared.ok) throw new Error(prepared.problems.join());
+    const [{ fileUri, mimeType } = { fileUri: "", mimeType: "" }] = prepared.parts;
+    expect([mimeType, fileUri.endsWith("/picture.png")]).toEqual(["image/png", true]);
+    expect((await relay.open(new URL(fileUri).pathname, never))?.mimeType).toBe("image/png");
+  });
+});
+
+test("the token goes to the platform, and nobody finds it or an address in the link", async () => {
+  const server = await serveAnswers({ "/private.png": send(png) });
+  const { prepare, lines } = setUp(server);
+  const prepared = await prepare(`${server.origin}/private.png`);
+  if (!prepared.ok) throw new Error(prepared.problems.join());
+  expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${TOKEN}`]);
+  const [{ fileUri } = { fileUri: "" }] = prepared.parts;
+  expect(fileUri).toMatch(/^https:\/\/bot\.example\/relay\/v1\/[\w-]{72}\/picture\.png$/);
+  expect(lines).toEqual([]);
+});

@@ -1,0 +1,75 @@
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import type { AttachmentRef } from "../../src/adapter.ts";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { NO_PICTURE } from "../../src/gateway/image-answer.ts";
+import { describeReferenceFailure } from "../../src/media/reference-failure.ts";
+import { start } from "../sandbox/sandbox.ts";
+import { serveAnswers } from "../support/file-server.ts";
+import { connect } from "../support/gateway-client.ts";
+
+const never = new AbortController().signal;
+const toRef = (name: string): AttachmentRef => ({ platform: "slack", id: name, name, sizeBytes: 1 });
+const refs = ["first.png", "second.png"].map(toRef);
+const UNREACHABLE =
+  "`second.png` cannot be used as a reference: it could not be fetched by the gateway, which has to reach it from the internet.";
+const REFUSED =
+  "`second.png` cannot be used as a reference: it is of a kind or in a state that the gateway does not take; send it as PNG or JPEG.";
+
+/** What the sandbox says of a request whose first reference is a good one and whose second is this one. */
+async function failWith(second: (origin: string) => { fileUri: string; mimeType: string }): Promise<unknown> {
+  const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+    .png()
+    .toBuffer();
+  const { origin } = await serveAnswers({
+    "/good.png": (response) => response.end(png),
+    "/broken.png": (response) => response.end(png.subarray(0, 40)),
+  });
+  const sandbox = await start({ trustedFileOrigins: [origin] });
+  const gateway = connect(sandbox.url, { apiKey: "sk-sandbox-all" });
+  const references = [{ fileUri: `${origin}/good.png`, mimeType: "image/png" }, second(origin)];
+  return await gateway.generateImage({ model: "sandbox-image", prompt: "a cat", references }, never).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+describe("describeReferenceFailure", () => {
+  test.each([
+    ["is not there", (origin: string) => ({ fileUri: `${origin}/gone.png`, mimeType: "image/png" }), UNREACHABLE],
+    ["is private", () => ({ fileUri: "http://10.0.0.1/a.png?hm=mark", mimeType: "image/png" }), UNREACHABLE],
+    ["is of another type", (origin: string) => ({ fileUri: `${origin}/good.png`, mimeType: "image/webp" }), REFUSED],
+    ["is damaged", (origin: string) => ({ fileUri: `${origin}/broken.png`, mimeType: "image/png" }), REFUSED],
+  ])("names the picture that %s", async (_, second, sentence) => {
+    expect(describeReferenceFailure(await failWith(second), refs)).toBe(sentence);
+  });
+
+  test.each([
+    ["Unable to fetch file_uri https://a.example/x", UNREACHABLE],
+    ["fileData: unsupported MIME type: image/heic", REFUSED],
+  ])("understands other gateways, which name no part: %s", (words, sentence) => {
+    const error = new GatewayError("rejected", `The gateway refused the request (400). It said: ${words}`, {
+      status: 400,
+    });
+    expect(describeReferenceFailure(error, [toRef("second.png")])).toBe(sentence);
+    expect(describeReferenceFailure(error, refs)).toMatch(/^One of the 2 pictures cannot be used as a reference: it /);
+  });
+
+  test.each([
+    ["the prompt", new GatewayError("rejected", "It said: blocked by a filter", { status: 400 })],
+    ["another field of a part", new GatewayError("rejected", "empty", { param: "contents[0].parts[1].text" })],
+    [
+      "the model, in words about a picture",
+      new GatewayError("rejected", "I cannot fetch that reference image.", { type: NO_PICTURE }),
+    ],
+    ["the key", new GatewayError("unauthorized", "It said: no access to fileData", { status: 403 })],
+    ["the rate", new GatewayError("rate-limited", "It said: too many fileData", { status: 429 })],
+    ["something that is no gateway's", new Error("fileUri")],
+  ])("is silent when it was about %s", (_, error) => {
+    expect(describeReferenceFailure(error, refs)).toBeUndefined();
+  });
+
+  test("is silent about a request without references", () => {
+    expect(describeReferenceFailure(new GatewayError("rejected", "fileData is bad"), [])).toBeUndefined();
+  });
+});

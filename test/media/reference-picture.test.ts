@@ -1,0 +1,149 @@
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import type { AttachmentRef } from "../../src/adapter.ts";
+import { FileProblem } from "../../src/media/file-problem.ts";
+import { createReadPicture, type ReferenceLimits } from "../../src/media/reference-picture.ts";
+
+const never = new AbortController().signal;
+const ref: AttachmentRef = { platform: "slack", id: "F1", name: "a.png", sizeBytes: 1 };
+const red = (width = 8, height = 8) => sharp({ create: { width, height, channels: 3, background: "red" } });
+const noise = (width: number, height: number) =>
+  sharp({ create: { width, height, channels: 3, background: "red", noise: { type: "gaussian", sigma: 60 } } });
+const utf8 = (text: string) => new TextEncoder().encode(text);
+
+async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 10_000) yield bytes.subarray(at, at + 10_000);
+}
+
+function readBytes(bytes: Uint8Array, limits: Partial<ReferenceLimits> = {}) {
+  const read = createReadPicture({ adapterOf: () => ({ openAttachment: async () => inPieces(bytes) }), limits });
+  return read(ref, never);
+}
+
+function readFailing(error: unknown) {
+  const openAttachment = async () => {
+    throw error;
+  };
+  return createReadPicture({ adapterOf: () => ({ openAttachment }) })(ref, never);
+}
+
+describe("createReadPicture", () => {
+  test.each(["png", "jpeg", "webp", "gif"] as const)("passes a small still %s byte for byte", async (format) => {
+    const bytes = new Uint8Array(await red().toFormat(format).toBuffer());
+    const mimeType = `image/${format}`;
+    expect(await readBytes(bytes)).toEqual({ bytes, mimeType, originalType: mimeType, isChanged: false });
+  });
+
+  test("passes heic as it is, since only gateways can read it", async () => {
+    const heic = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from("ftypheic\0\0\0\0mif1heic")]);
+    expect(await readBytes(heic)).toMatchObject({ mimeType: "image/heic", isChanged: false });
+  });
+
+  test("converts avif, which not every gateway takes", async () => {
+    const picture = await readBytes(await red().avif().toBuffer());
+    expect(picture).toMatchObject({ mimeType: "image/jpeg", originalType: "image/avif", isChanged: true });
+  });
+
+  test("converts tiff without loss, and says that nobody takes it as it is", async () => {
+    const picture = await readBytes(await noise(64, 64).tiff().toBuffer());
+    expect(picture).toMatchObject({ mimeType: "image/png", originalType: undefined, isChanged: true });
+    if ("problem" in picture) throw new Error(picture.problem);
+    expect((await sharp(picture.bytes).metadata()).width).toBe(64);
+  });
+
+  test("takes the first frame of an animation", async () => {
+    const frames = Buffer.concat([
+      await red(4, 4).raw().toBuffer(),
+      await sharp({ create: { width: 4, height: 4, channels: 3, background: "blue" } })
+        .raw()
+        .toBuffer(),
+    ]);
+    const gif = await sharp(frames, { raw: { width: 4, height: 8, channels: 3, pageHeight: 4 } })
+      .gif()
+      .toBuffer();
+    const picture = await readBytes(gif);
+    if ("problem" in picture) throw new Error(picture.problem);
+    const { pages = 1, height } = await sharp(picture.bytes).metadata();
+    expect([pages, height, picture.isChanged, picture.originalType]).toEqual([1, 4, true, "image/gif"]);
+    const [dominant] = await sharp(picture.bytes).raw().toBuffer();
+    expect(dominant).toBeGreaterThan(200);
+  });
+
+  test("scales what is too long, and codes more coarsely what has too many bytes", async () => {
+    const long = await readBytes(await red(3_000, 20).png().toBuffer(), { maxSide: 300 });
+    if ("problem" in long) throw new Error(long.problem);
+    expect((await sharp(long.bytes).metadata()).width).toBe(300);
+    const heavy = await readBytes(await noise(400, 400).png().toBuffer(), { maxSentBytes: 60_000 });
+    expect(heavy).toMatchObject({ mimeType: "image/jpeg", isChanged: true });
+    if ("problem" in heavy) throw new Error(heavy.problem);
+    expect(heavy.bytes.byteLength).toBeLessThanOrEqual(60_000);
+  });
+
+  test("takes out where a photograph was made", async () => {
+    const jpeg = await red()
+      .withExif({ IFD0: { Copyright: "somebody" } })
+      .jpeg()
+      .toBuffer();
+    const picture = await readBytes(jpeg);
+    if ("problem" in picture) throw new Error(picture.problem);
+    expect([picture.isChanged, Buffer.from(picture.bytes).includes("somebody")]).toEqual([true, false]);
+  });
+
+  test.each([
+    ["nothing", new Uint8Array(), "is empty"],
+    ["svg", utf8('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>'), /^is an SVG drawing/],
+    ["html", utf8("<!DOCTYPE html><html><body>log in</body></html>"), /^is a web page/],
+    ["text", utf8("a cat, painted"), "is text and no picture"],
+    ["pdf", utf8("%PDF-1.7\n%%EOF"), /^is a PDF/],
+    ["bmp", Buffer.concat([Buffer.from("BM"), Buffer.alloc(60)]), /^is a BMP picture/],
+    ["zip", Buffer.from("PK\x03\x04\x14\0\0\0\0\0", "latin1"), "is no picture"],
+  ])("says by name that %s is not taken", async (_, bytes, problem) => {
+    expect(await readBytes(bytes)).toEqual({ problem: expect.stringMatching(problem) as unknown });
+  });
+
+  test("says that a picture is damaged", async () => {
+    const bytes = await noise(100, 100).jpeg().toBuffer();
+    expect(await readBytes(bytes.subarray(0, bytes.length / 2))).toEqual({
+      problem: "is damaged or incomplete; send it again, as PNG or JPEG",
+    });
+  });
+
+  test("does not unpack a small file into very many pixels", async () => {
+    const bytes = await red(2_000, 2_000).png().toBuffer();
+    expect(await readBytes(bytes, { maxPixels: 1_000_000 })).toEqual({
+      problem: "has more than 1 million pixels; send a smaller version",
+    });
+  });
+
+  test("reads no more than a file may have, and nothing of one that says that it is larger", async () => {
+    const problem = "is larger than 20 bytes; send a smaller version";
+    expect(await readBytes(new Uint8Array(21), { maxFileBytes: 20 })).toEqual({ problem });
+    const opened: AttachmentRef[] = [];
+    const openAttachment = async (ref: AttachmentRef) => {
+      opened.push(ref);
+      return inPieces(new Uint8Array());
+    };
+    const read = createReadPicture({ adapterOf: () => ({ openAttachment }), limits: { maxFileBytes: 20 } });
+    expect(await read({ ...ref, sizeBytes: 21 }, never)).toEqual({ problem });
+    expect(opened).toEqual([]);
+  });
+
+  test("repeats of a failure only what is meant for people", async () => {
+    const problem = new FileProblem("page", "came as a web page instead of its bytes");
+    expect(await readFailing(problem)).toEqual({ problem: problem.message });
+    expect(await readFailing(new Error("The file cannot be opened.", { cause: problem }))).toEqual({
+      problem: problem.message,
+    });
+    expect(await readFailing(new Error("https://files.example/?token=xoxb-1 answered 500"))).toEqual({
+      problem: "could not be fetched; attach it again",
+    });
+  });
+
+  test("does not wait for ever, and leaves with the caller", async () => {
+    const waiting = () => new Promise<never>(() => {});
+    const read = createReadPicture({ adapterOf: () => ({ openAttachment: waiting }), limits: { timeoutMs: 10 } });
+    expect(await read(ref, never)).toEqual({ problem: "took too long to arrive" });
+    const patient = createReadPicture({ adapterOf: () => ({ openAttachment: waiting }) });
+    await expect(patient(ref, AbortSignal.abort(new Error("I left.")))).rejects.toThrow("I left.");
+  });
+});

@@ -1,0 +1,46 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+
+export type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+
+export interface FileServer {
+  origin: string;
+  /** What was asked of it, in order. */
+  requests: IncomingMessage[];
+}
+
+/** A server of files on this machine that answers by path, with 404 for every other one. Gone after the test. */
+export async function serveAnswers(answers: Readonly<Record<string, Answer>>): Promise<FileServer> {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request);
+    const answer = answers[new URL(request.url ?? "/", "http://server").pathname];
+    if (answer === undefined) response.writeHead(404).end("nothing");
+    else answer(response, request);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+}
+
+/** Bytes without an end, as fast as they are read. */
+export function sendEndlessly(response: ServerResponse, headers: Record<string, string | number> = {}): void {
+  response.writeHead(200, { "content-type": "image/png", ...headers });
+  const chunk = Buffer.alloc(256 * 1024, 1);
+  const push = () => {
+    while (!response.destroyed && response.write(chunk));
+  };
+  response.on("drain", push).on("error", () => {});
+  push();
+}
+
+/** One byte at a time, for ever. */
+export function drip(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "image/png" });
+  const timer = setInterval(() => response.write("x"), 5);
+  response.on("close", () => clearInterval(timer));
+}
