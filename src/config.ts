@@ -19,10 +19,25 @@ interface GatewayModels {
 export type GatewayConfig = GatewayModels &
   ({ baseUrl: string; apiKey: string } | { baseUrl: undefined; apiKey: undefined });
 
-export type SlackConfig = { botToken: string; apiUrl: string | undefined } & (
-  | { mode: "socket"; appToken: string }
-  | { mode: "http"; signingSecret: string }
-);
+/** What it takes to be installed in several workspaces, at an address below `publicUrl`. */
+export interface SlackOauthConfig {
+  clientId: string;
+  clientSecret: string;
+  stateSecret: string;
+  /** 32 bytes: the tokens of the workspaces are encrypted with it. */
+  encryptionKey: Uint8Array;
+}
+
+interface SlackCommon {
+  apiUrl: string | undefined;
+  /** Bots that are answered: their own ids (B…), or those of their users (U…). */
+  allowedBots: string[];
+}
+
+/** One workspace, whose token is given, or all that install the app. */
+export type SlackConfig = SlackCommon &
+  ({ botToken: string; oauth: undefined } | { botToken: undefined; oauth: SlackOauthConfig }) &
+  ({ mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string });
 
 export interface DiscordConfig {
   token: string;
@@ -31,6 +46,8 @@ export interface DiscordConfig {
   threads: "auto" | "on" | "off";
   /** The commands are registered for this server alone, where they can be used at once. */
   guildId: string | undefined;
+  /** The shards of this process; undefined: all that Discord recommends. */
+  shards: { ids: number[]; count: number } | undefined;
 }
 
 export interface LocalChatConfig {
@@ -46,6 +63,8 @@ export interface LimitsConfig {
   historyMaxTokens: number;
   maxConcurrentTurns: number;
   shutdownGraceMs: number;
+  /** Pictures that one picture may start from. */
+  maxReferences: number;
 }
 
 export interface Config {
@@ -59,6 +78,8 @@ export interface Config {
   port: number;
   /** Without a slash at the end. */
   publicUrl: string | undefined;
+  /** Keys of the links under which the gateway fetches pictures: the first signs, all verify. Empty: one is made. */
+  relaySecrets: string[];
   botName: string;
   role: "all" | "ingress" | "worker";
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
@@ -117,20 +138,14 @@ function toConfig(values: Values, pageOn: boolean): Config {
   return {
     gateway: toGateway(values),
     slack: toSlack(values),
-    discord: values.DISCORD_TOKEN
-      ? {
-          token: values.DISCORD_TOKEN,
-          apiUrl: values.DISCORD_API_URL,
-          threads: values.DISCORD_THREADS,
-          guildId: values.DISCORD_GUILD_ID,
-        }
-      : undefined,
+    discord: toDiscord(values),
     localChat: { enabled: pageOn, password: values.LOCAL_PASSWORD, allowedHosts: toAllowedHosts(values) },
     redisUrl: values.REDIS_URL,
     dataDir: values.DATA_DIR,
     host: values.HOST,
     port: values.PORT,
     publicUrl: values.PUBLIC_URL,
+    relaySecrets: values.RELAY_SECRETS,
     botName: values.BOT_NAME,
     role: values.ROLE,
     logLevel: values.LOG_LEVEL,
@@ -140,6 +155,7 @@ function toConfig(values: Values, pageOn: boolean): Config {
       historyMaxTokens: values.HISTORY_MAX_TOKENS,
       maxConcurrentTurns: values.MAX_CONCURRENT_TURNS,
       shutdownGraceMs: values.SHUTDOWN_GRACE_SECONDS * 1000,
+      maxReferences: values.IMAGINE_MAX_REFERENCES,
     },
   };
 }
@@ -161,10 +177,30 @@ function toGateway(values: Values): GatewayConfig {
 
 function toSlack(values: Values): SlackConfig | undefined {
   const { SLACK_BOT_TOKEN: botToken, SLACK_APP_TOKEN: appToken, SLACK_SIGNING_SECRET: signingSecret } = values;
-  if (botToken === undefined) return undefined;
-  const common = { botToken, apiUrl: values.SLACK_API_URL };
-  if (appToken !== undefined) return { ...common, mode: "socket", appToken };
-  return signingSecret === undefined ? undefined : { ...common, mode: "http", signingSecret };
+  const oauth = toSlackOauth(values);
+  const common = { apiUrl: values.SLACK_API_URL, allowedBots: values.SLACK_ALLOWED_BOTS };
+  const access = botToken === undefined ? oauth && { botToken, oauth } : { botToken, oauth: undefined };
+  if (access === undefined) return undefined;
+  if (appToken !== undefined) return { ...common, ...access, mode: "socket", appToken };
+  return signingSecret === undefined ? undefined : { ...common, ...access, mode: "http", signingSecret };
+}
+
+function toSlackOauth(values: Values): SlackOauthConfig | undefined {
+  const { SLACK_CLIENT_ID: clientId, SLACK_CLIENT_SECRET: clientSecret } = values;
+  const { SLACK_STATE_SECRET: stateSecret, ENCRYPTION_KEY: encryptionKey } = values;
+  if (!clientId || !clientSecret || !stateSecret || !encryptionKey) return undefined;
+  return { clientId, clientSecret, stateSecret, encryptionKey };
+}
+
+function toDiscord(values: Values): DiscordConfig | undefined {
+  if (values.DISCORD_TOKEN === undefined) return undefined;
+  return {
+    token: values.DISCORD_TOKEN,
+    apiUrl: values.DISCORD_API_URL,
+    threads: values.DISCORD_THREADS,
+    guildId: values.DISCORD_GUILD_ID,
+    shards: values.SHARD_COUNT === undefined ? undefined : { ids: values.SHARDS, count: values.SHARD_COUNT },
+  };
 }
 
 function toAllowedHosts({ HOST, PUBLIC_URL }: Values): string[] {

@@ -42,7 +42,7 @@ describe("the sources", () => {
   test("have no effects where they must be pure", () =>
     expect(offenders(sources, (source) => findEffects(source, scripts))).toEqual([]));
 
-  test("read the environment in two places", () =>
+  test("read the environment where a process begins", () =>
     expect(sources.filter(readsEnvironment).map(({ path }) => path)).toEqual([]));
 
   test("fit on a few screens", () =>

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { variables } from "../src/config/variables.ts";
 import { CONFIG_VARIABLES, ConfigError, readConfig } from "../src/config.ts";
 
 const GATEWAY = { GATEWAY_BASE_URL: "https://gateway.example", GATEWAY_API_KEY: "key-1", CHAT_MODEL: "large" };
@@ -27,6 +28,7 @@ describe("readConfig", () => {
       host: "127.0.0.1",
       port: 3000,
       publicUrl: undefined,
+      relaySecrets: [],
       botName: "Palaver",
       role: "all",
       logLevel: "info",
@@ -37,6 +39,7 @@ describe("readConfig", () => {
       historyMaxTokens: 16_000,
       maxConcurrentTurns: 16,
       shutdownGraceMs: 25_000,
+      maxReferences: 8,
     });
     expect(config.gateway.systemPrompt).not.toBe("");
   });
@@ -56,15 +59,20 @@ describe("readConfig", () => {
       SLACK_BOT_TOKEN: "xoxb-1",
       SLACK_APP_TOKEN: "xapp-1",
       SLACK_API_URL: "http://127.0.0.1:9000/api/",
+      SLACK_ALLOWED_BOTS: "B0BUILD, U0DEPLOY,",
       DISCORD_TOKEN: "abc.def.ghi",
       DISCORD_API_URL: "http://127.0.0.1:9001/api/",
       DISCORD_THREADS: "off",
       DISCORD_GUILD_ID: "123456789012345678",
+      SHARDS: "0,2",
+      SHARD_COUNT: "4",
       REDIS_URL: "redis://:secret-word@127.0.0.1:6379/1",
       DATA_DIR: "/var/lib/palaver",
       HOST: "0.0.0.0",
       PORT: "0",
       PUBLIC_URL: "https://Bot.example/",
+      RELAY_SECRETS: `${"n".repeat(32)},${"o".repeat(40)}`,
+      IMAGINE_MAX_REFERENCES: "4",
       LOCAL_CHAT: "on",
       LOCAL_PASSWORD: "open sesame",
       BOT_NAME: "Ada",
@@ -85,12 +93,20 @@ describe("readConfig", () => {
         imageModel: "painter",
         systemPrompt: "Be brief.",
       },
-      slack: { mode: "socket", botToken: "xoxb-1", appToken: "xapp-1", apiUrl: "http://127.0.0.1:9000/api/" },
+      slack: {
+        mode: "socket",
+        botToken: "xoxb-1",
+        oauth: undefined,
+        appToken: "xapp-1",
+        apiUrl: "http://127.0.0.1:9000/api/",
+        allowedBots: ["B0BUILD", "U0DEPLOY"],
+      },
       discord: {
         token: "abc.def.ghi",
         apiUrl: "http://127.0.0.1:9001/api",
         threads: "off",
         guildId: "123456789012345678",
+        shards: { ids: [0, 2], count: 4 },
       },
       localChat: { enabled: true, password: "open sesame", allowedHosts: ["bot.example"] },
       redisUrl: "redis://:secret-word@127.0.0.1:6379/1",
@@ -98,6 +114,7 @@ describe("readConfig", () => {
       host: "0.0.0.0",
       port: 0,
       publicUrl: "https://Bot.example",
+      relaySecrets: ["n".repeat(32), "o".repeat(40)],
       botName: "Ada",
       role: "all",
       logLevel: "debug",
@@ -107,6 +124,7 @@ describe("readConfig", () => {
         historyMaxTokens: 1000,
         maxConcurrentTurns: 2,
         shutdownGraceMs: 0,
+        maxReferences: 4,
       },
     });
   });
@@ -115,11 +133,45 @@ describe("readConfig", () => {
     expect(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec" }).slack).toEqual({
       mode: "http",
       botToken: "xoxb-1",
+      oauth: undefined,
       signingSecret: "5ec",
       apiUrl: undefined,
+      allowedBots: [],
     });
     const both = readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec", SLACK_APP_TOKEN: "xapp-1" });
     expect(both.slack?.mode).toBe("socket");
+  });
+
+  test("lets workspaces install the Slack app themselves, over either transport", () => {
+    const oauth = {
+      SLACK_CLIENT_ID: "123.456",
+      SLACK_CLIENT_SECRET: "client-secret",
+      SLACK_STATE_SECRET: "a-long-state-secret",
+      ENCRYPTION_KEY: "0f".repeat(32),
+      PUBLIC_URL: "https://bot.example",
+    };
+    expect(readConfig({ ...oauth, SLACK_SIGNING_SECRET: "5ec" }).slack).toEqual({
+      mode: "http",
+      botToken: undefined,
+      oauth: {
+        clientId: "123.456",
+        clientSecret: "client-secret",
+        stateSecret: "a-long-state-secret",
+        encryptionKey: new Uint8Array(32).fill(15),
+      },
+      signingSecret: "5ec",
+      apiUrl: undefined,
+      allowedBots: [],
+    });
+    expect(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }).slack).toMatchObject({ mode: "socket" });
+    expect(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }).localChat.enabled).toBe(false);
+  });
+
+  test("takes the same encryption key in hex, in base64 and in base64 for addresses", () => {
+    const key = Buffer.alloc(32, 0xfb);
+    const given = (["hex", "base64", "base64url"] as const).map((encoding) => key.toString(encoding));
+    const keys = given.map((text) => variables.ENCRYPTION_KEY.parse(text));
+    expect(keys).toEqual([new Uint8Array(key), new Uint8Array(key), new Uint8Array(key)]);
   });
 
   test("switches the page on by itself only while no platform is configured", () => {
@@ -212,7 +264,6 @@ describe("misspelt variables", () => {
       GATEWAY_PORT: "tcp://10.0.0.2:8080",
       GATEWAY_PORT_8080_TCP: "tcp://10.0.0.2:8080",
       GATEWAY_PORT_8080_TCP_ADDR: "10.0.0.2",
-      SLACK_CLIENT_ID: "1.2",
       XDG_DATA_DIRS: "/usr/share",
     };
     for (const [name, value] of Object.entries(foreign)) expect(problemsOf({ [name]: value })).toEqual([]);

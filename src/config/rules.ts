@@ -5,13 +5,16 @@ export type GivenVariables = Readonly<Record<string, string>>;
 
 /** What is wrong with variables that are each right by themselves: one sentence per problem, saying the way out. */
 export function findConflicts(given: GivenVariables): string[] {
-  return [...gatewayConflicts(given), ...slackConflicts(given), ...pageConflicts(given), ...roleConflicts(given)];
+  return [gatewayConflicts, slackConflicts, shardConflicts, pageConflicts, roleConflicts].flatMap((find) =>
+    find(given),
+  );
 }
 
 /** Whether the local page is to be served: asked for, or left open while no platform is configured. */
 export function isPageOn(given: GivenVariables): boolean {
   const choice = given["LOCAL_CHAT"] ?? "auto";
-  return choice === "on" || (choice === "auto" && !given["SLACK_BOT_TOKEN"] && !given["DISCORD_TOKEN"]);
+  const platforms = ["SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "DISCORD_TOKEN"];
+  return choice === "on" || (choice === "auto" && platforms.every((name) => !given[name]));
 }
 
 function gatewayConflicts(given: GivenVariables): string[] {
@@ -29,8 +32,13 @@ function gatewayConflicts(given: GivenVariables): string[] {
   return problems;
 }
 
+/** Any of these means that the app is to be installed in several workspaces. */
+const SLACK_OAUTH = ["SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET", "SLACK_STATE_SECRET"];
+
 function slackConflicts(given: GivenVariables): string[] {
   const ways = ["SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"].filter((name) => given[name]);
+  const oauth = SLACK_OAUTH.filter((name) => given[name]);
+  if (oauth.length > 0) return oauthConflicts(given, ways, oauth);
   if (given["SLACK_BOT_TOKEN"] && ways.length === 0) {
     return [
       "SLACK_BOT_TOKEN is not enough: set SLACK_APP_TOKEN as well for Socket Mode, or SLACK_SIGNING_SECRET for HTTP.",
@@ -40,6 +48,36 @@ function slackConflicts(given: GivenVariables): string[] {
     return [`SLACK_BOT_TOKEN is missing: ${ways.join(" and ")} cannot work without it.`];
   }
   return [];
+}
+
+function oauthConflicts(given: GivenVariables, ways: readonly string[], oauth: readonly string[]): string[] {
+  if (given["SLACK_BOT_TOKEN"]) {
+    return [`SLACK_BOT_TOKEN is for one workspace and ${oauth.join(", ")} for several: take one of the two away.`];
+  }
+  const problems: string[] = [];
+  const missing = [...SLACK_OAUTH, "ENCRYPTION_KEY"].filter((name) => !given[name]);
+  if (missing.length > 0) {
+    const are = missing.length === 1 ? "is" : "are";
+    problems.push(`${missing.join(" and ")} ${are} missing: installing in several workspaces needs all four together.`);
+  }
+  if (ways.length === 0) {
+    problems.push("SLACK_APP_TOKEN is missing: set it for Socket Mode, or SLACK_SIGNING_SECRET for HTTP.");
+  }
+  if (!given["PUBLIC_URL"]) {
+    problems.push("PUBLIC_URL is missing: Slack leads people who install the app back to an address of this service.");
+  }
+  return problems;
+}
+
+function shardConflicts(given: GivenVariables): string[] {
+  const { SHARDS: shards, SHARD_COUNT: count } = given;
+  if (!shards !== !count) {
+    return [
+      `${shards ? "SHARD_COUNT" : "SHARDS"} is missing: set both, or neither to let Discord decide how many there are.`,
+    ];
+  }
+  const isTooHigh = (shards ?? "").split(",").some((id) => Number(id) >= Number(count));
+  return shards && isTooHigh ? ["SHARDS must be below SHARD_COUNT: with 4 shards they are 0, 1, 2 and 3."] : [];
 }
 
 function pageConflicts(given: GivenVariables): string[] {

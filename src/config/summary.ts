@@ -1,4 +1,5 @@
-import type { Config } from "../config.ts";
+import type { Config, SlackConfig } from "../config.ts";
+import { isLoopback } from "./variables.ts";
 
 /** What is on, what is off and what would switch it on: one line each for the log at the start, without secrets. */
 export function describeConfig(config: Config): string[] {
@@ -17,10 +18,23 @@ export function describeConfig(config: Config): string[] {
 /** Every value of the configuration that must never be shown: keys, tokens, passwords. */
 export function secretsOf(config: Config): string[] {
   const { gateway, slack, discord, localChat, redisUrl } = config;
-  const secrets = [gateway.apiKey, slack?.botToken, discord?.token, localChat.password];
-  if (slack !== undefined) secrets.push(slack.mode === "socket" ? slack.appToken : slack.signingSecret);
+  const secrets = [gateway.apiKey, discord?.token, localChat.password, ...config.relaySecrets];
+  if (slack !== undefined) secrets.push(...slackSecrets(slack));
   if (redisUrl !== undefined) secrets.push(...passwordsOf(redisUrl));
   return secrets.filter((secret) => secret !== undefined);
+}
+
+/** The key that encrypts installations is listed in every form in which it may have been given. */
+function slackSecrets(slack: SlackConfig): (string | undefined)[] {
+  const { botToken, oauth } = slack;
+  const key = oauth && Buffer.from(oauth.encryptionKey);
+  return [
+    botToken,
+    slack.mode === "socket" ? slack.appToken : slack.signingSecret,
+    oauth?.clientSecret,
+    oauth?.stateSecret,
+    ...(["hex", "base64", "base64url"] as const).map((encoding) => key?.toString(encoding)),
+  ];
 }
 
 /** The password inside an address as it stands there and as it is meant, and the address that holds it. */
@@ -43,20 +57,28 @@ function describeGateway({ gateway }: Config): string {
     : `Gateway: ${gateway.baseUrl}, model ${gateway.chatModel}`;
 }
 
-function describePictures({ gateway }: Config): string {
-  return gateway.imageModel === undefined
-    ? "Pictures: off"
-    : `Pictures: model ${gateway.imageModel} is set, but this version does not draw yet`;
+function describePictures({ gateway, publicUrl }: Config): string {
+  if (gateway.imageModel === undefined) return "Pictures: off (set IMAGE_MODEL to switch them on)";
+  const isFar = gateway.baseUrl !== undefined && !isLoopback(new URL(gateway.baseUrl).hostname);
+  const hint =
+    isFar && publicUrl === undefined
+      ? " (set PUBLIC_URL so that they can start from pictures of Slack and of the page)"
+      : "";
+  return `Pictures: on, model ${gateway.imageModel}${hint}`;
 }
 
-function describeSlack({ slack }: Config): string {
+function describeSlack({ slack, publicUrl }: Config): string {
   if (slack === undefined) return "Slack: off (set SLACK_BOT_TOKEN and SLACK_APP_TOKEN to switch it on)";
-  return "Slack: configured, but this version has no adapter for it yet, so nothing happens there";
+  const way = slack.mode === "socket" ? "Socket Mode" : `HTTP at POST ${publicUrl ?? ""}/slack/events`;
+  const where =
+    slack.oauth === undefined ? "one workspace" : `every workspace that installs it at ${publicUrl}/slack/install`;
+  return `Slack: on, ${way}, ${where}`;
 }
 
 function describeDiscord({ discord }: Config): string {
   if (discord === undefined) return "Discord: off (set DISCORD_TOKEN to switch it on)";
-  return `Discord: on, threads ${discord.threads}`;
+  const { shards, threads } = discord;
+  return `Discord: on, threads ${threads}${shards === undefined ? "" : `, shards ${shards.ids.join(", ")} of ${shards.count}`}`;
 }
 
 function describePage({ localChat, slack, discord }: Config): string {

@@ -4,6 +4,10 @@ import { z } from "zod";
 const DEFAULT_SYSTEM_PROMPT =
   "You are a helpful assistant in a team's chat. Answer in the language you are written to, briefly and plainly, in Markdown.";
 
+/** Of the key that installations are encrypted with, AES-256's. */
+const KEY_BYTES = 32;
+const MIN_STATE_SECRET_CHARS = 16;
+
 const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]", "::1"];
 
 /** Whether a host name or address, with or without an IPv6 address's brackets, is this machine only. */
@@ -40,6 +44,17 @@ export const variables = {
     .refine(isWebAddress, "must be an address that begins with https:// or http://, without a password or a query")
     .refine((url) => url.endsWith("/api/"), "must end in /api/, with the slash")
     .optional(),
+  SLACK_CLIENT_ID: z
+    .string()
+    .regex(/^\d+\.\d+$/, "must be the client id under Basic Information: two numbers with a point between them")
+    .optional(),
+  SLACK_CLIENT_SECRET: secret().optional(),
+  SLACK_STATE_SECRET: secret().min(MIN_STATE_SECRET_CHARS, needsChars(MIN_STATE_SECRET_CHARS)).optional(),
+  ENCRYPTION_KEY: secret()
+    .refine((text) => keyBytes(text)?.length === KEY_BYTES, `must be ${KEY_BYTES} bytes, written in base64 or in hex`)
+    .transform((text) => keyBytes(text) ?? new Uint8Array())
+    .optional(),
+  SLACK_ALLOWED_BOTS: list(/^[BUWA][A-Z0-9]+$/, "must be ids of bots (B…) or of their users (U…), with commas between"),
   DISCORD_TOKEN: secret()
     .refine((text) => !/^Bot\b/i.test(text), 'must be the token alone, without "Bot" before it')
     .refine((text) => !/^\d+$/.test(text), "must be the bot's token, but an application id was given")
@@ -54,6 +69,10 @@ export const variables = {
     .string()
     .regex(/^\d{17,20}$/, "must be a server's id: 17 to 20 digits")
     .optional(),
+  SHARDS: list(/^\d{1,5}$/, "must be numbers of shards with commas between, like 0,1").transform((ids) =>
+    ids.map(Number),
+  ),
+  SHARD_COUNT: wholeNumber(1, 99_999).optional(),
   REDIS_URL: z
     .string()
     .refine(
@@ -74,8 +93,10 @@ export const variables = {
       "must begin with https://, except on this machine itself",
     )
     .optional(),
+  RELAY_SECRETS: list(/^[\x21-\x7e]{32,}$/, "must be keys of at least 32 characters each, with commas between"),
+  IMAGINE_MAX_REFERENCES: wholeNumber(1, 16).default(8),
   LOCAL_CHAT: choice("auto", "on", "off").default("auto"),
-  LOCAL_PASSWORD: z.string().min(8, "must have at least 8 characters").optional(),
+  LOCAL_PASSWORD: z.string().min(8, needsChars(8)).optional(),
   BOT_NAME: z.string().max(80, "must have at most 80 characters").default("Palaver"),
   ROLE: choice("all", "ingress", "worker").default("all"),
   LOG_LEVEL: choice("trace", "debug", "info", "warn", "error", "fatal", "silent").default("info"),
@@ -111,6 +132,25 @@ function hostOf(url: string): string {
 
 function secret() {
   return z.string().regex(/^[\x21-\x7e]+$/, "must be the key alone: it holds a blank or a character that no key has");
+}
+
+/** Bytes from 64 hexadecimal digits, else from base64 in either alphabet; undefined when it is neither. */
+function keyBytes(text: string): Uint8Array | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Uint8Array.from(Buffer.from(text, "hex"));
+  return /^[\w+/-]+={0,2}$/.test(text) ? Uint8Array.from(Buffer.from(text, "base64")) : undefined;
+}
+
+/** Each entry once, in its order; empty when the variable is unset. */
+function list(entry: RegExp, message: string) {
+  return z
+    .string()
+    .default("")
+    .transform((text) => [...new Set(text.split(",").map((part) => part.trim()))].filter((part) => part !== ""))
+    .refine((entries) => entries.every((part) => entry.test(part)), message);
+}
+
+function needsChars(count: number): string {
+  return `must have at least ${count} characters`;
 }
 
 function slackToken(shape: RegExp, wanted: string) {

@@ -1,6 +1,6 @@
-import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createFolder } from "./folder.ts";
 
 /** What `user_version` of the file says; raised by whoever changes a table in a way that older code cannot read. */
 const SCHEMA_VERSION = 1;
@@ -27,7 +27,7 @@ export class DatabaseError extends Error {
  */
 export function openDatabase(path: string): DatabaseSync {
   if (path === ":memory:") return prepareDatabase(path);
-  createFolder(path);
+  createFolderOf(path);
   const lock = acquireLock(path);
   try {
     return closeTogether(prepareDatabase(path), lock);
@@ -63,10 +63,9 @@ export function emptyLog(database: DatabaseSync): void {
   }
 }
 
-function createFolder(path: string): void {
+function createFolderOf(path: string): void {
   try {
-    // What people write is for nobody else on the machine to read.
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    createFolder(dirname(path));
   } catch (cause) {
     throw new DatabaseError(
       `The folder ${dirname(path)} for the database cannot be created (${describeCause(cause)}). Set DATA_DIR to a folder that may be written to.`,

@@ -27,7 +27,7 @@ export interface RedisConnection {
 export function connectToRedis(url: string, log: Logger): RedisConnection {
   const where = describeAddress(url);
   const client = createRedisClient(url);
-  const { whenReady, reportOutage } = watchConnection(client, where, log);
+  const { whenReady, reportOutage, describeOutage } = watchConnection(client, where, log);
   let closed = false;
 
   function connect(): void {
@@ -42,7 +42,9 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
       client.destroy();
       connect();
     }
-    return new Error(`Redis at ${where} did not answer within ${OPERATION_TIMEOUT_MS} ms.`);
+    return new Error(
+      `Redis at ${where} did not answer within ${OPERATION_TIMEOUT_MS / 1_000} s${describeOutage()}. Check that it runs there and that REDIS_URL is right.`,
+    );
   }
 
   connect();
@@ -93,25 +95,31 @@ interface Watch {
   /** Resolves when the connection can be used. */
   whenReady: () => Promise<void>;
   reportOutage: (reason: string) => void;
+  /** The reason in brackets; empty while there is none. */
+  describeOutage: () => string;
 }
 
 /** Logs an outage once, and its end once. */
 function watchConnection(client: RedisClient, where: string, log: Logger): Watch {
   let ready = Promise.withResolvers<void>();
-  let isReported = false;
+  let reported: string | undefined;
   client.on("ready", () => {
     ready.resolve();
     ready = Promise.withResolvers();
-    if (isReported) log.info({ redis: where }, "Redis is reachable again");
-    isReported = false;
+    if (reported !== undefined) log.info({ redis: where }, "Redis is reachable again");
+    reported = undefined;
   });
   function reportOutage(reason: string): void {
-    if (isReported) return;
-    isReported = true;
+    if (reported !== undefined) return;
+    reported = reason;
     log.error({ redis: where, reason }, "Redis is not reachable: trying again until it is");
   }
   client.on("error", (error: Error) => reportOutage(error.message));
-  return { reportOutage, whenReady: () => (client.isReady ? Promise.resolve() : ready.promise) };
+  return {
+    whenReady: () => (client.isReady ? Promise.resolve() : ready.promise),
+    reportOutage,
+    describeOutage: () => (reported === undefined ? "" : ` (${reported})`),
+  };
 }
 
 function createRedisClient(url: string) {

@@ -25,6 +25,47 @@ describe("findConflicts", () => {
     expect(findConflicts({ SLACK_APP_TOKEN: "xapp-1", SLACK_SIGNING_SECRET: "s" })).toHaveLength(1);
   });
 
+  describe("for several Slack workspaces", () => {
+    const whole = {
+      SLACK_CLIENT_ID: "1.2",
+      SLACK_CLIENT_SECRET: "s",
+      SLACK_STATE_SECRET: "s",
+      ENCRYPTION_KEY: "k",
+      SLACK_APP_TOKEN: "xapp-1",
+      PUBLIC_URL: "https://bot.example",
+    };
+
+    test("is content when all of it is there", () => expect(findConflicts(whole)).toEqual([]));
+
+    test("names everything that is missing, one sentence for each way out", () => {
+      expect(findConflicts({ SLACK_CLIENT_SECRET: "s" })).toEqual([
+        expect.stringMatching(/^SLACK_CLIENT_ID and SLACK_STATE_SECRET and ENCRYPTION_KEY are missing/),
+        expect.stringMatching(/^SLACK_APP_TOKEN is missing.*SLACK_SIGNING_SECRET/),
+        expect.stringMatching(/^PUBLIC_URL is missing/),
+      ]);
+      expect(findConflicts({ ...whole, ENCRYPTION_KEY: "" })).toEqual([expect.stringMatching(/^ENCRYPTION_KEY is /)]);
+    });
+
+    test("refuses the token of one workspace beside it, in one sentence", () => {
+      expect(findConflicts({ SLACK_CLIENT_ID: "1.2", SLACK_BOT_TOKEN: "xoxb-1" })).toEqual([
+        "SLACK_BOT_TOKEN is for one workspace and SLACK_CLIENT_ID for several: take one of the two away.",
+      ]);
+    });
+
+    test("leaves somebody else's encryption key alone", () => {
+      expect(findConflicts({ ENCRYPTION_KEY: "k" })).toEqual([]);
+    });
+  });
+
+  test("asks for the other half of the shards, and for shards that exist", () => {
+    expect(findConflicts({ SHARDS: "0" })).toEqual([expect.stringMatching(/^SHARD_COUNT is missing/)]);
+    expect(findConflicts({ SHARD_COUNT: "2" })).toEqual([expect.stringMatching(/^SHARDS is missing/)]);
+    expect(findConflicts({ SHARDS: "0, 2", SHARD_COUNT: "2" })).toEqual([
+      expect.stringMatching(/^SHARDS must be below/),
+    ]);
+    expect(findConflicts({ SHARDS: "0, 1", SHARD_COUNT: "2" })).toEqual([]);
+  });
+
   test("refuses a page without a password where others can reach it, and says the ways out", () => {
     for (const HOST of ["0.0.0.0", "::", "192.168.1.5", "bot.internal"]) {
       expect(findConflicts({ HOST })).toEqual([

@@ -14,11 +14,20 @@ const FULL = {
   REDIS_URL: "redis://user:canary%40redis@redis.example:6379",
 };
 
+const INSTALLABLE = {
+  SLACK_CLIENT_ID: "123.456",
+  SLACK_CLIENT_SECRET: "canary-client",
+  SLACK_STATE_SECRET: "canary-state-secret",
+  ENCRYPTION_KEY: Buffer.alloc(32, 0xfb).toString("base64"),
+  SLACK_SIGNING_SECRET: "canary-signing",
+  PUBLIC_URL: "https://bot.example",
+};
+
 describe("describeConfig", () => {
   test("says what is off and what switches it on", () => {
     expect(describeConfig(readConfig({}))).toEqual([
       "Gateway: the embedded sandbox, model sandbox-chat (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real one)",
-      "Pictures: model sandbox-image is set, but this version does not draw yet",
+      "Pictures: on, model sandbox-image",
       "Slack: off (set SLACK_BOT_TOKEN and SLACK_APP_TOKEN to switch it on)",
       "Discord: off (set DISCORD_TOKEN to switch it on)",
       "Local page: on",
@@ -30,13 +39,34 @@ describe("describeConfig", () => {
     const lines = describeConfig(readConfig(FULL));
     expect(lines).toEqual([
       "Gateway: https://gateway.example, model large",
-      "Pictures: off",
-      "Slack: configured, but this version has no adapter for it yet, so nothing happens there",
+      "Pictures: off (set IMAGE_MODEL to switch them on)",
+      "Slack: on, Socket Mode, one workspace",
       "Discord: on, threads auto",
       "Local page: on, with a password",
       "Storage: histories in Redis, accepted messages in SQLite in ./data",
     ]);
     expect(lines.join("\n")).not.toContain("canary");
+  });
+
+  test("says how Slack reaches the bot and who may install it", () => {
+    expect(describeConfig(readConfig(INSTALLABLE))).toContain(
+      "Slack: on, HTTP at POST https://bot.example/slack/events, every workspace that installs it at https://bot.example/slack/install",
+    );
+  });
+
+  test("says what pictures of people's need when the gateway is elsewhere", () => {
+    const far = { ...FULL, IMAGE_MODEL: "painter" };
+    const withHint =
+      "Pictures: on, model painter (set PUBLIC_URL so that they can start from pictures of Slack and of the page)";
+    expect(describeConfig(readConfig(far))).toContain(withHint);
+    for (const change of [{ PUBLIC_URL: "https://bot.example" }, { GATEWAY_BASE_URL: "http://127.0.0.1:8787" }]) {
+      expect(describeConfig(readConfig({ ...far, ...change }))).toContain("Pictures: on, model painter");
+    }
+  });
+
+  test("says which shards are this process's", () => {
+    const config = readConfig({ DISCORD_TOKEN: "t", SHARDS: "0,1", SHARD_COUNT: "4" });
+    expect(describeConfig(config)).toContain("Discord: on, threads auto, shards 0, 1 of 4");
   });
 
   test("says when there is nowhere to talk to the bot", () => {
@@ -64,6 +94,14 @@ describe("secretsOf", () => {
 
   test("knows Slack's signing secret", () => {
     expect(secretsOf(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec" }))).toContain("5ec");
+  });
+
+  test("knows everything that installing needs, and the keys of the relay", () => {
+    const relayKeys = ["canary-relay-".padEnd(32, "1"), "canary-relay-".padEnd(32, "2")];
+    const secrets = secretsOf(readConfig({ ...INSTALLABLE, RELAY_SECRETS: relayKeys.join(",") }));
+    const { SLACK_CLIENT_ID: _id, PUBLIC_URL: _url, ...secret } = INSTALLABLE;
+    expect(secrets).toEqual(expect.arrayContaining([...Object.values(secret), ...relayKeys]));
+    expect(secrets).toContain("fb".repeat(32));
   });
 
   test("lists nothing when nothing is secret", () => {

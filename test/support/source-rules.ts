@@ -20,9 +20,11 @@ const PURE_PACKAGES = new Set(["remend", "marked", "tokenx"]);
 const EFFECTS =
   /\b(process|console|fetch|setTimeout|setInterval|setImmediate|queueMicrotask|localStorage|performance|Date\.now|Math\.random|crypto)\b(?=[.(])|\bnew Date\(\)|\bDate\.now\b|\bMath\.random\b/;
 
-const MAY_READ_ENVIRONMENT = new Set(["src/main.ts", "src/sandbox/main.ts"]);
+const MAY_READ_ENVIRONMENT = new Set(["src/main.ts", "src/doctor.ts", "src/sandbox/main.ts"]);
+/** Files of the core that know the adapters. */
+const MAY_NAME_ADAPTERS = new Set(["src/platforms.ts", "src/doctor/platforms.ts"]);
 /** What an adapter may know of the core. */
-const PORT = /^src\/(adapter\.ts|imagine-menu\.ts|errors\.ts|text\/.+|media\/.+)$/;
+const PORT = /^src\/(adapter\.ts|imagine-menu\.ts|finding\.ts|errors\.ts|text\/.+|media\/.+)$/;
 
 interface Import {
   /** A package, a `node:` module, or a file of the repository from its root. */
@@ -49,7 +51,7 @@ export function findForeignImports(source: Source): string[] {
   return names.filter((name) => {
     if (foreignSdks.some(([, sdk]) => sdk.test(name))) return true;
     if (name.startsWith("adapters/"))
-      return platform === undefined ? source.path !== "src/platforms.ts" : !name.startsWith(`adapters/${platform}/`);
+      return platform === undefined ? !MAY_NAME_ADAPTERS.has(source.path) : !name.startsWith(`adapters/${platform}/`);
     return platform !== undefined && name.startsWith("src/") && !PORT.test(name);
   });
 }

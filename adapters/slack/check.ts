@@ -1,0 +1,185 @@
+import {
+  type AuthTestResponse,
+  type WebAPICallResult,
+  WebAPIHTTPError,
+  WebAPIPlatformError,
+  WebAPIRateLimitedError,
+  WebAPIRequestError,
+  WebClient,
+} from "@slack/web-api";
+import type { Finding } from "../../src/finding.ts";
+import { SCOPES } from "./scopes.ts";
+
+/** Longest that one question may take. */
+const CALL_MS = 10_000;
+/** Slack's own is 32 hexadecimal digits. */
+const SIGNING_SECRET = /^[0-9a-f]{32}$/;
+/** What a workspace says where answers cannot grow as streams. */
+const NO_STREAMING = new Set(["unknown_method", "http_404", "feature_not_enabled", "method_deprecated"]);
+/** A channel and a code that are nobody's: the refusal tells whether the rest of the call is right. */
+const NO_CHANNEL = { channel: "C0000000000", ts: "1000000000.000000", markdown_text: "." };
+const NO_CODE = "0.0.0";
+
+const FIXES: Readonly<Record<string, string>> = {
+  invalid_auth: "Copy it again from the app's settings; it may be of another app, or cut short.",
+  not_authed: "Copy it again from the app's settings.",
+  token_revoked: "Install the app again under OAuth & Permissions and copy the token.",
+  token_expired: "Install the app again under OAuth & Permissions and copy the token.",
+  account_inactive: "Install the app again under OAuth & Permissions and copy the token.",
+  not_allowed_token_type: "It is a token of another kind: copy the one that the variable's explanation names.",
+  invalid_client_id: "Copy it again from Basic Information.",
+  bad_client_secret: "Copy it again from Basic Information.",
+  missing_scope: "Give the app-level token the scope connections:write, under Basic Information.",
+};
+
+export type SlackCheckOptions = {
+  /** Ends in `/api/`; Slack's own when undefined. */
+  apiUrl: string | undefined;
+} & (
+  | { botToken: string; oauth: undefined }
+  | { botToken: undefined; oauth: { clientId: string; clientSecret: string } }
+) &
+  ({ mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string });
+
+/** Tries what the adapter will need of Slack, without writing anything anywhere. Resolves whatever is wrong. */
+export async function checkSlack(options: SlackCheckOptions, signal: AbortSignal): Promise<Finding[]> {
+  const ask = createAsk(options.apiUrl, signal);
+  const { botToken, oauth } = options;
+  const access = botToken === undefined ? await checkClient(ask, oauth) : await checkBot(ask, botToken);
+  const way = options.mode === "socket" ? await checkSocket(ask, options.appToken) : checkSigningSecret(options);
+  return [...access, way];
+}
+
+/** What became of a call: the answer, or in one word why there is none. */
+type Outcome = { answer: WebAPICallResult } | { error: string; words: string };
+type Ask = (token: string | undefined, method: string, args?: Record<string, unknown>) => Promise<Outcome>;
+
+function createAsk(apiUrl: string | undefined, signal: AbortSignal): Ask {
+  return async (token, method, args) => {
+    const client = new WebClient(token, {
+      ...(apiUrl !== undefined && { slackApiUrl: apiUrl }),
+      retryConfig: { retries: 0 },
+      rejectRateLimitedCalls: true,
+      timeout: CALL_MS,
+      logger: SILENT,
+      fetch: (input, init) =>
+        fetch(input, { ...init, signal: AbortSignal.any([signal, ...(init?.signal ? [init.signal] : [])]) }),
+    });
+    try {
+      return { answer: await client.apiCall(method, args) };
+    } catch (error) {
+      signal.throwIfAborted();
+      return describe(error);
+    }
+  };
+}
+
+async function checkBot(ask: Ask, token: string): Promise<Finding[]> {
+  const outcome = await ask(token, "auth.test");
+  if ("error" in outcome) return [refusal("SLACK_BOT_TOKEN", outcome)];
+  const { team, user, response_metadata: metadata } = outcome.answer as AuthTestResponse;
+  const found: Finding = { ok: true, what: `The bot token is ${user}'s in the workspace ${team}.` };
+  return [found, checkScopes(metadata?.scopes), await checkStreaming(ask, token)];
+}
+
+function checkScopes(granted: readonly string[] | undefined): Finding {
+  if (granted === undefined) return { ok: true, what: "Slack does not say which scopes the bot token has." };
+  const missing = Object.entries(SCOPES).filter(([scope]) => !granted.includes(scope));
+  if (missing.length === 0) return { ok: true, what: "The bot token has all scopes of manifest.json." };
+  return {
+    ok: false,
+    what: `The bot token lacks ${missing.map(([scope, why]) => `${scope} (${why})`).join(", ")}.`,
+    fix: "Paste manifest.json into the app's settings under App Manifest, then install the app again.",
+  };
+}
+
+/** Continues a stream that nobody began, which Slack refuses with a reason of its own where streams exist. */
+async function checkStreaming(ask: Ask, token: string): Promise<Finding> {
+  const outcome = await ask(token, "chat.appendStream", NO_CHANNEL);
+  const error = "error" in outcome ? outcome.error : "";
+  if (NO_STREAMING.has(error)) {
+    return { ok: true, what: "Streaming is not available in this workspace: answers grow by edits, which is slower." };
+  }
+  const isTold = /^(channel_not_found|message_not_found|message_not_in_streaming_state)$/.test(error);
+  return { ok: true, what: isTold ? "Streaming is available." : "Whether streaming is available could not be told." };
+}
+
+/** An exchange of a code that does not exist: what is judged before the code is judged all the same. */
+async function checkClient(ask: Ask, { clientId, clientSecret }: { clientId: string; clientSecret: string }) {
+  const args = { client_id: clientId, client_secret: clientSecret, code: NO_CODE };
+  const outcome = await ask(undefined, "oauth.v2.access", args);
+  if ("error" in outcome && /^invalid_code|^code_already_used/.test(outcome.error)) {
+    return [
+      { ok: true, what: "Slack knows the client id and its secret. Scopes are checked when the app is installed." },
+    ];
+  }
+  if (!("error" in outcome)) return [{ ok: true, what: "Slack takes the client id and its secret." }];
+  const name = outcome.error === "invalid_client_id" ? "SLACK_CLIENT_ID" : "SLACK_CLIENT_SECRET";
+  return [refusal(name, outcome)];
+}
+
+/** Asks for the address of a socket and opens none: Slack would send it events that nobody answers. */
+async function checkSocket(ask: Ask, appToken: string): Promise<Finding> {
+  const outcome = await ask(appToken, "apps.connections.open");
+  if ("error" in outcome) return refusal("SLACK_APP_TOKEN", outcome);
+  return { ok: true, what: "The app-level token opens sockets (Socket Mode)." };
+}
+
+/** Looks at the secret alone: whether it is the right one shows with Slack's first request. */
+export function checkSigningSecret({
+  apiUrl,
+  signingSecret,
+}: {
+  apiUrl?: string | undefined;
+  signingSecret: string;
+}): Finding {
+  // Elsewhere than at Slack itself it may look as it likes.
+  if (apiUrl !== undefined || SIGNING_SECRET.test(signingSecret)) {
+    return { ok: true, what: "SLACK_SIGNING_SECRET looks as it should; only a request of Slack's can prove it." };
+  }
+  return {
+    ok: false,
+    what: "SLACK_SIGNING_SECRET does not look like one: it has 32 digits from 0 to 9 and a to f.",
+    fix: "Copy the Signing Secret, not the Client Secret, from Basic Information.",
+  };
+}
+
+function refusal(variable: string, { error, words }: { error: string; words: string }): Finding {
+  const fix = FIXES[error];
+  return { ok: false, what: `${variable}: ${words}`, ...(fix !== undefined && { fix }) };
+}
+
+function describe(error: unknown): { error: string; words: string } {
+  if (error instanceof WebAPIPlatformError) {
+    const code = error.data.error;
+    return { error: code, words: `Slack refuses it (${code}).` };
+  }
+  if (error instanceof WebAPIHTTPError) {
+    const { statusCode } = error;
+    return { error: `http_${statusCode}`, words: `Slack's address answers with status ${statusCode}.` };
+  }
+  if (error instanceof WebAPIRateLimitedError) {
+    return { error: "rate_limited", words: `Slack asks to wait ${error.retryAfter} s. Try again later.` };
+  }
+  // The library's own words may quote the address.
+  const cause = error instanceof WebAPIRequestError ? error.original : error;
+  return { error: "unreachable", words: `Slack cannot be reached${codeOf(cause)}.` };
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  if ("code" in error && typeof error.code === "string") return ` (${error.code})`;
+  const { cause, name } = error;
+  if (cause !== undefined) return codeOf(cause);
+  return name === "TimeoutError" || name === "AbortError" ? ` within ${CALL_MS / 1_000} s` : "";
+}
+
+const SILENT = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  setLevel() {},
+  getLevel: () => "error" as never,
+  setName() {},
+};

@@ -1,0 +1,15 @@
+/** What the bot token must be allowed to do, and what for. The same as in `manifest.json`. */
+export const SCOPES: Readonly<Record<string, string>> = {
+  "app_mentions:read": "to hear when the bot is mentioned",
+  "assistant:write": "to say that it is thinking, and to suggest what to ask",
+  "channels:history": "to follow a thread of a public channel that it is part of",
+  "channels:read": "to know channels that are mentioned by their names",
+  "chat:write": "to answer",
+  commands: "for its commands and shortcuts",
+  "files:read": "to see the pictures and files people attach",
+  "files:write": "to bring pictures and long answers",
+  "groups:history": "to follow a thread of a private channel that it is part of",
+  "im:history": "to hear direct messages",
+  "mpim:history": "to hear direct messages of several people",
+  "users:read": "to know people by their names, and who is an administrator",
+};

@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import type { GatewayConfig } from "../../src/config.ts";
+import { checkGateway } from "../../src/doctor/gateway.ts";
+import { start } from "../sandbox/sandbox.ts";
+import { startFaultServer } from "../support/fault-server.ts";
+
+const { signal } = new AbortController();
+
+function toConfig(baseUrl: string, more: Partial<GatewayConfig> = {}): GatewayConfig {
+  const models = { chatModel: "sandbox-chat", imageModel: "sandbox-image", imageKeyHeader: undefined };
+  const config: GatewayConfig = { baseUrl, apiKey: "sk-sandbox-all", ...models, systemPrompt: "" };
+  return Object.assign(config, more);
+}
+
+describe("checkGateway", () => {
+  test("says that the sandbox inside needs nothing", async () => {
+    const config = toConfig("", { baseUrl: undefined, apiKey: undefined });
+    expect(await checkGateway(config, { mayChat: true }, signal)).toEqual([
+      { ok: true, what: expect.stringContaining("embedded sandbox") },
+    ]);
+  });
+
+  test("tries address, key, both models and an answer", async () => {
+    const { url } = await start();
+    const found = await checkGateway(toConfig(url), { mayChat: true }, signal);
+    expect(found.map(({ ok }) => ok)).toEqual([true, true, true, true]);
+    expect(found[3]?.what).toMatch(/^sandbox-chat answers.*--no-chat/);
+  });
+
+  test("asks for one token, and for none when it may not chat", async () => {
+    const list = (response: { end(text: string): void }) => response.end('{"data":[{"id":"sandbox-chat"}]}');
+    const server = await startFaultServer(list, (response) => response.writeHead(404).end());
+    const config = toConfig(server.url, { imageModel: undefined });
+    await checkGateway(config, { mayChat: true }, signal);
+    expect(server.received[1]?.json).toMatchObject({ model: "sandbox-chat", max_tokens: 1 });
+    const quiet = await startFaultServer(list);
+    expect(
+      (await checkGateway({ ...config, baseUrl: quiet.url } as GatewayConfig, { mayChat: false }, signal))[2],
+    ).toEqual({
+      ok: true,
+      what: "No question was asked (--no-chat).",
+    });
+    expect(quiet.received).toHaveLength(1);
+  });
+
+  test("names the models that there are when a chosen one is not among them", async () => {
+    const { url } = await start();
+    const config = toConfig(url, { chatModel: "sandbox-chart", imageModel: "painter" });
+    const [, chat, image, answer] = await checkGateway(config, { mayChat: true }, signal);
+    expect(chat).toEqual({
+      ok: false,
+      what: expect.stringMatching(/^CHAT_MODEL sandbox-chart is not one.*Did you mean sandbox-chat\?/),
+      fix: expect.stringContaining("sandbox-text"),
+    });
+    expect(image).toMatchObject({ ok: false, what: expect.stringMatching(/^IMAGE_MODEL painter/) });
+    expect(answer).toMatchObject({ ok: false, what: expect.stringMatching(/^sandbox-chart does not answer/) });
+  });
+
+  test("stops at a key that is refused, and does not show it", async () => {
+    const { url } = await start();
+    const found = await checkGateway(toConfig(url, { apiKey: "canary-key" }), { mayChat: true }, signal);
+    expect(found).toEqual([
+      { ok: false, what: expect.stringContaining("refused the key"), fix: expect.stringContaining("GATEWAY_API_KEY") },
+    ]);
+    expect(JSON.stringify(found)).not.toContain("canary");
+  });
+
+  test("stops where nobody answers", async () => {
+    const found = await checkGateway(toConfig("http://127.0.0.1:1"), { mayChat: true }, signal);
+    expect(found).toEqual([
+      {
+        ok: false,
+        what: expect.stringContaining("cannot be reached"),
+        fix: expect.stringContaining("GATEWAY_BASE_URL"),
+      },
+    ]);
+  });
+
+  test("says that a web page is no gateway", async () => {
+    const server = await startFaultServer((response) => response.end("<html>Welcome</html>"));
+    const [found] = await checkGateway(toConfig(server.url), { mayChat: false }, signal);
+    expect(found).toMatchObject({ ok: false, fix: expect.stringContaining("up to but not including /v1") });
+  });
+});

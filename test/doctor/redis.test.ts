@@ -1,0 +1,73 @@
+import { createClient } from "@keyv/redis";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { checkRedis } from "../../src/doctor/redis.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+
+describe.skipIf(isRedisMissing)("checkRedis", () => {
+  let redis: RedisServer;
+  beforeAll(async () => void (redis = await startRedis()));
+  afterAll(() => redis.stop());
+
+  /** Sets what is given until the test ends. */
+  async function configure(settings: Record<string, string>, then: Record<string, string>): Promise<void> {
+    const client = createClient({ url: redis.url });
+    await client.connect();
+    await client.configSet(settings);
+    onTestFinished(async () => {
+      await client.configSet(then);
+      await client.close();
+    });
+  }
+
+  test("warns of a server that keeps nothing on a disk", async () => {
+    expect(await checkRedis(redis.url)).toEqual([
+      { ok: true, what: expect.stringContaining("can be written to") },
+      {
+        ok: false,
+        what: expect.stringContaining("keeps nothing on a disk"),
+        fix: expect.stringContaining("appendonly"),
+      },
+      { ok: true, what: expect.stringContaining("throws no keys away") },
+    ]);
+  });
+
+  test("is content with one that does, and leaves nothing behind", async () => {
+    await configure({ appendonly: "yes" }, { appendonly: "no" });
+    expect((await checkRedis(redis.url)).map(({ ok }) => ok)).toEqual([true, true, true]);
+    const client = createClient({ url: redis.url });
+    await client.connect();
+    expect(await client.dbSize()).toBe(0);
+    await client.close();
+  });
+
+  test("says that snapshots may lose the last minutes", async () => {
+    await configure({ save: "3600 1" }, { save: "" });
+    expect((await checkRedis(redis.url))[1]).toEqual({ ok: true, what: expect.stringContaining("last minutes") });
+  });
+
+  test("warns of a server that throws conversations away when it is full", async () => {
+    const policy = { "maxmemory-policy": "allkeys-lru", maxmemory: "100mb" };
+    await configure(policy, { "maxmemory-policy": "noeviction", maxmemory: "0" });
+    expect((await checkRedis(redis.url))[2]).toEqual({
+      ok: false,
+      what: expect.stringContaining("allkeys-lru"),
+      fix: expect.stringContaining("noeviction"),
+    });
+  });
+
+  test("says what the server says when it refuses", async () => {
+    await configure({ requirepass: "canary-word" }, { requirepass: "" });
+    const [found] = await checkRedis(redis.url);
+    expect(found).toMatchObject({ ok: false, what: expect.stringMatching(/NOAUTH/) });
+    const [wrong] = await checkRedis(redis.url.replace("redis://", "redis://:canary-wrong@"));
+    expect(wrong).toMatchObject({ ok: false, what: expect.stringMatching(/WRONGPASS.*Check/) });
+    expect(wrong?.what).not.toContain("canary");
+  });
+
+  test("says in one sentence that nobody is there", async () => {
+    const found = await checkRedis("redis://127.0.0.1:1");
+    expect(found).toEqual([
+      { ok: false, what: expect.stringMatching(/^Redis at 127\.0\.0\.1:1 did not answer.*ECONNREFUSED.*REDIS_URL/) },
+    ]);
+  });
+});

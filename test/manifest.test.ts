@@ -1,0 +1,140 @@
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { SCOPES } from "../adapters/slack/scopes.ts";
+import { DEFAULT_EVENTS } from "./simulators/slack/events.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const read = (path: string) => readFileSync(root + path, "utf8");
+
+interface Manifest {
+  display_information: { name: string; description: string };
+  features: {
+    bot_user: { display_name: string };
+    agent_view: { agent_description: string; suggested_prompts: { title: string; message: string }[] };
+    slash_commands: { command: string; description: string; usage_hint?: string; url?: string }[];
+    shortcuts: { type: string; name: string; callback_id: string; description: string }[];
+  };
+  oauth_config: { scopes: { bot: string[]; user?: string[] } };
+  settings: { event_subscriptions: { bot_events: string[] }; socket_mode_enabled: boolean };
+}
+
+const manifest = JSON.parse(read("manifest.json")) as Manifest;
+const { display_information: display, features, oauth_config: oauth, settings } = manifest;
+const commands = features.slash_commands.map(({ command }) => command.slice(1));
+const adapter = globSync("adapters/slack/**/*.ts", { cwd: root }).map(read).join("\n");
+
+/** Any one of these scopes lets a bot call the method; none where the list is empty. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  "agents.sessions.setStatus": ["chat:write", "assistant:write"],
+  "apps.connections.open": [],
+  "assistant.threads.setStatus": ["chat:write", "assistant:write"],
+  "assistant.threads.setSuggestedPrompts": ["assistant:write"],
+  "assistant.threads.setTitle": ["assistant:write"],
+  "auth.revoke": [],
+  "auth.test": [],
+  "chat.appendStream": ["chat:write"],
+  "chat.delete": ["chat:write"],
+  "chat.getPermalink": [],
+  "chat.postEphemeral": ["chat:write"],
+  "chat.postMessage": ["chat:write"],
+  "chat.startStream": ["chat:write"],
+  "chat.stopStream": ["chat:write"],
+  "chat.update": ["chat:write"],
+  "conversations.history": ["channels:history", "groups:history", "im:history", "mpim:history"],
+  "conversations.info": ["channels:read", "groups:read", "im:read", "mpim:read"],
+  "conversations.join": ["channels:join"],
+  "conversations.open": ["im:write", "mpim:write"],
+  "conversations.replies": ["channels:history", "groups:history", "im:history", "mpim:history"],
+  "files.completeUploadExternal": ["files:write"],
+  "files.delete": ["files:write"],
+  "files.getUploadURLExternal": ["files:write"],
+  "files.info": ["files:read"],
+  "oauth.v2.access": [],
+  "reactions.add": ["reactions:write"],
+  "reactions.remove": ["reactions:write"],
+  "team.info": ["team:read"],
+  "users.info": ["users:read"],
+  "views.open": [],
+  "views.publish": [],
+  "views.update": [],
+};
+
+const EVENT_SCOPES: Readonly<Record<string, readonly string[]>> = {
+  app_mention: ["app_mentions:read"],
+  agent_session_stopped: ["assistant:write", "chat:write"],
+  "message.channels": ["channels:history"],
+  "message.groups": ["groups:history"],
+  "message.im": ["im:history"],
+  "message.mpim": ["mpim:history"],
+};
+
+describe("manifest.json", () => {
+  test("asks for the scopes that the adapter names, and no others", () => {
+    expect(oauth.scopes).toEqual({ bot: Object.keys(SCOPES) });
+    expect(Object.keys(SCOPES)).toEqual(Object.keys(SCOPES).toSorted());
+  });
+
+  test("asks for a scope of every method that the adapter calls", () => {
+    const called = [...adapter.matchAll(/["'`]((?:[a-z]+\.){1,2}[a-z][A-Za-z]+)["'`]/g)].map(([, name = ""]) => name);
+    const methods = [...new Set(called)].filter(
+      (name) => name in METHODS || /^(chat|conversations|files|users|views)\.(?!slack)/.test(name),
+    );
+    expect(methods.length).toBeGreaterThan(3);
+    expect(methods.filter((name) => METHODS[name] === undefined)).toEqual([]);
+    const isAllowed = (name: string) => METHODS[name]?.length === 0 || METHODS[name]?.some((scope) => scope in SCOPES);
+    expect(methods.filter((name) => !isAllowed(name))).toEqual([]);
+  });
+
+  test("asks for the scope of every event, and for events that Slack's simulator sends", () => {
+    const events = settings.event_subscriptions.bot_events;
+    const needed = events.map((event) => EVENT_SCOPES[event]).filter((scopes) => scopes !== undefined);
+    expect(needed.filter((scopes) => !scopes.some((scope) => scope in SCOPES))).toEqual([]);
+    expect(events.filter((event) => !DEFAULT_EVENTS.includes(event))).toEqual([]);
+  });
+
+  test("offers the commands that the core has, and to ask", () => {
+    const files = globSync("src/commands/*.ts", { cwd: root }).map(read);
+    const known = files.flatMap((code) => /^\s+name: "([a-z]+)"/m.exec(code)?.[1] ?? []);
+    expect(known.length).toBeGreaterThan(5);
+    expect(commands.toSorted()).toEqual([...new Set([...known, "ask", "imagine"])].toSorted());
+  });
+
+  test("has only shortcuts that the adapter knows", () => {
+    const unknown = features.shortcuts.filter(({ callback_id: id }) => !adapter.includes(`"${id}"`));
+    expect(unknown.map(({ callback_id: id }) => id)).toEqual([]);
+  });
+
+  test("can be pasted as it is: Socket Mode, and no address that is somebody's", () => {
+    expect(settings.socket_mode_enabled).toBe(true);
+    expect(read("manifest.json")).not.toMatch(/https?:\/\//);
+  });
+
+  // https://docs.slack.dev/reference/app-manifest
+  test("keeps to the lengths that Slack allows", () => {
+    expect(display.name.length).toBeLessThanOrEqual(35);
+    expect(display.description.length).toBeLessThanOrEqual(140);
+    expect(features.bot_user.display_name).toMatch(/^[a-z0-9._-]{1,80}$/);
+    expect(features.agent_view.agent_description.length).toBeLessThanOrEqual(300);
+    expect(features.agent_view.suggested_prompts.length).toBeLessThanOrEqual(4);
+    expect(features.slash_commands.length).toBeLessThanOrEqual(50);
+    for (const { command, description, usage_hint: hint = "" } of features.slash_commands) {
+      expect(command).toMatch(/^\/[a-z]{1,31}$/);
+      expect(description.length).toBeLessThanOrEqual(2000);
+      expect(hint.length).toBeLessThanOrEqual(1000);
+    }
+    expect(features.shortcuts.length).toBeLessThanOrEqual(10);
+    for (const { callback_id: id, description, name } of features.shortcuts) {
+      expect(id.length).toBeLessThanOrEqual(255);
+      expect(description.length).toBeLessThanOrEqual(150);
+      expect(name.length).toBeLessThanOrEqual(24);
+    }
+    expect(settings.event_subscriptions.bot_events.length).toBeLessThanOrEqual(100);
+    expect(oauth.scopes.bot.length).toBeLessThanOrEqual(255);
+  });
+
+  test("is explained in the README, scope by scope", () => {
+    const readme = read("README.md");
+    expect(Object.keys(SCOPES).filter((scope) => !readme.includes(`\`${scope}\``))).toEqual([]);
+  });
+});

@@ -1,0 +1,25 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { makeDataDir, runService } from "../support/service.ts";
+
+/** What the last line of the log says when the start failed. */
+async function failToStart(env: Record<string, string>): Promise<string> {
+  const folder = await makeDataDir();
+  onTestFinished(folder.remove);
+  const { code, output } = await runService({ DATA_DIR: folder.path, ...env });
+  expect(code).toBe(1);
+  const { level, msg } = JSON.parse(output.trim().split("\n").at(-1) ?? "{}") as { level: string; msg: string };
+  expect(level).toBe("fatal");
+  return msg;
+}
+
+describe("a start that fails says in one sentence what to do", () => {
+  test("where the folder cannot be made, even where the system is of two minds about it", async () => {
+    expect(await failToStart({ DATA_DIR: "/proc/palaver" })).toMatch(/cannot be created.*Set DATA_DIR to a folder/);
+  });
+
+  test("where Redis is away", async () => {
+    const msg = await failToStart({ REDIS_URL: "redis://:canary@127.0.0.1:1" });
+    expect(msg).toMatch(/^Redis at 127\.0\.0\.1:1 did not answer.*ECONNREFUSED.*Check.*REDIS_URL is right\.$/);
+    expect(msg).not.toContain("canary");
+  });
+});
