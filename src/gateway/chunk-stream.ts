@@ -30,6 +30,7 @@ interface Failure {
 const MAX_UNREAD_CHUNKS = 1_000;
 
 type Result = IteratorResult<ChatCompletionChunk, void>;
+type Resolve = (result: Result | Promise<Result>) => void;
 
 const OVER: Result = Object.freeze({ done: true, value: undefined });
 
@@ -39,13 +40,19 @@ const OVER: Result = Object.freeze({ done: true, value: undefined });
  */
 export function createChunkStream(source: ChunkSource, signal: AbortSignal): ChunkStream {
   const unread: ChatCompletionChunk[] = [];
-  let waiting: PromiseWithResolvers<Result> | undefined;
+  let waiting: Promise<Result> | undefined;
+  let answer: Resolve | undefined;
   let waitingMs = 0;
   let isFull = false;
   let hasBegun = false;
   let hasEnded = false;
   let isClosed = false;
   let failure: Failure | undefined;
+
+  /** Made once: `Promise.withResolvers` would make an object more for each chunk. */
+  const keepAnswer = (resolve: Resolve): void => {
+    answer = resolve;
+  };
 
   /** From here on the consumer gets nothing; until here, what went wrong. */
   function close(): Promise<Result> {
@@ -57,7 +64,7 @@ export function createChunkStream(source: ChunkSource, signal: AbortSignal): Chu
   }
 
   function readNext(): Promise<Result> {
-    if (waiting !== undefined) return waiting.promise.then(readNext, readNext);
+    if (waiting !== undefined) return waiting.then(readNext, readNext);
     if (isClosed) return Promise.resolve(OVER);
     if (signal.aborted) {
       failure = { error: signal.reason };
@@ -66,10 +73,10 @@ export function createChunkStream(source: ChunkSource, signal: AbortSignal): Chu
     const chunk = unread.shift();
     if (chunk !== undefined) return Promise.resolve({ done: false, value: chunk });
     if (hasEnded) return close();
-    waiting = Promise.withResolvers();
+    const promise = new Promise<Result>(keepAnswer);
+    waiting = promise;
     // Whole milliseconds are kept in place; a fraction would be an object of its own for each chunk.
     waitingMs = Math.trunc(performance.now());
-    const { promise } = waiting;
     // Last, because the source may push before it returns.
     if (!hasBegun || isFull) ask();
     return promise;
@@ -82,9 +89,10 @@ export function createChunkStream(source: ChunkSource, signal: AbortSignal): Chu
     source.begin();
   }
 
-  /** Takes the promise that the consumer waits for, so that nothing here keeps what it is resolved with. */
-  function takeWaiting(): PromiseWithResolvers<Result> | undefined {
-    const taken = waiting;
+  /** Takes the answer that the consumer waits for, so that nothing here keeps what it is given. */
+  function takeAnswer(): Resolve | undefined {
+    const taken = answer;
+    answer = undefined;
     waiting = undefined;
     return taken;
   }
@@ -93,7 +101,7 @@ export function createChunkStream(source: ChunkSource, signal: AbortSignal): Chu
     if (isClosed) return;
     failure = undefined;
     void close();
-    takeWaiting()?.resolve(OVER);
+    takeAnswer()?.(OVER);
     if (hasBegun) source.leave();
   }
 
@@ -119,7 +127,7 @@ export function createChunkStream(source: ChunkSource, signal: AbortSignal): Chu
     push(pushed) {
       if (isClosed) return true;
       for (const chunk of pushed) {
-        if (waiting !== undefined) takeWaiting()?.resolve({ done: false, value: chunk });
+        if (waiting !== undefined) takeAnswer()?.({ done: false, value: chunk });
         else if (unread.push(chunk) > MAX_UNREAD_CHUNKS) isFull = true;
       }
       return !isFull;
@@ -128,8 +136,8 @@ export function createChunkStream(source: ChunkSource, signal: AbortSignal): Chu
       if (hasEnded) return;
       hasEnded = true;
       failure = isClosed ? undefined : given;
-      const taken = takeWaiting();
-      if (taken !== undefined) taken.resolve(close());
+      const taken = takeAnswer();
+      if (taken !== undefined) taken(close());
     },
   };
 }

@@ -3,12 +3,22 @@ import { GatewayError } from "./errors.ts";
 import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
 import type { SafeText } from "./safe-text.ts";
 
+/** The type of the error when the model declined; its message is then fit to be shown. */
+export const NO_PICTURE = "no_picture";
+
 export interface GeneratedImage {
   bytes: Uint8Array;
   /** As the bytes say, never as the gateway says. */
   mimeType: string;
   /** What the model said about it; often empty. */
   text: string;
+  /** What it cost, where the gateway tells. */
+  usage?: ImageUsage;
+}
+
+export interface ImageUsage {
+  promptTokens: number;
+  completionTokens: number;
 }
 
 /**
@@ -21,7 +31,7 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
   if (!isRecord(answer) && !Array.isArray(answer)) {
     throw new GatewayError("malformed", "The gateway's answer to an image request is not JSON.");
   }
-  const { base64, texts, reason } = search(answer);
+  const { base64, texts, reason, usage } = search(answer);
   const text = texts.join("\n").trim();
   if (base64 === undefined) throw toNoImageError(text, reason, safe);
   const bytes = Buffer.from(base64.replace(/^data:[^,]*,/, ""), "base64");
@@ -32,7 +42,7 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
   if (type === undefined || !type.mime.startsWith("image/")) {
     throw new GatewayError("malformed", "The gateway answered with bytes that are not a picture.");
   }
-  return { bytes, mimeType: type.mime, text };
+  return { bytes, mimeType: type.mime, text, ...(usage !== undefined && { usage }) };
 }
 
 interface Findings {
@@ -40,6 +50,7 @@ interface Findings {
   texts: string[];
   /** Why there may be no picture, in the gateway's own word. */
   reason: string | undefined;
+  usage: ImageUsage | undefined;
 }
 
 /**
@@ -47,7 +58,7 @@ interface Findings {
  * choice.
  */
 function search(answer: object): Findings {
-  const findings: Findings = { base64: undefined, texts: [], reason: undefined };
+  const findings: Findings = { base64: undefined, texts: [], reason: undefined, usage: undefined };
   const open = Object.entries(answer).toReversed();
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [key, value] = next as [string, unknown];
@@ -63,9 +74,23 @@ function note(key: string, value: unknown, findings: Findings): void {
   if ((key === "inlineData" || key === "inline_data") && isRecord(value) && typeof value.data === "string") {
     findings.base64 ??= value.data;
   }
+  if (key === "usageMetadata" || key === "usage_metadata" || key === "usage") findings.usage ??= readUsage(value);
   if (typeof value !== "string") return;
   if (key === "text") findings.texts.push(value);
   if (key === "blockReason" || (key === "finishReason" && value !== "STOP")) findings.reason ??= value;
+}
+
+/** The interface leaves the place and the names of the counts open; these are the ones in use. */
+function readUsage(value: unknown): ImageUsage | undefined {
+  if (!isRecord(value)) return undefined;
+  const countOf = (...names: string[]) =>
+    names
+      .map((name) => value[name])
+      .find((count): count is number => Number.isSafeInteger(count) && Number(count) >= 0);
+  const promptTokens = countOf("promptTokenCount", "prompt_tokens", "input_tokens");
+  const completionTokens = countOf("candidatesTokenCount", "completion_tokens", "output_tokens");
+  if (promptTokens === undefined && completionTokens === undefined) return undefined;
+  return { promptTokens: promptTokens ?? 0, completionTokens: completionTokens ?? 0 };
 }
 
 function toNoImageError(text: string, reason: string | undefined, safe: SafeText): GatewayError {
@@ -74,6 +99,6 @@ function toNoImageError(text: string, reason: string | undefined, safe: SafeText
   }
   const why = reason === undefined ? "" : ` (${safe.name(reason)})`;
   const words = text === "" ? "." : `. It said: ${safe.sentence(text)}`;
-  const options = reason === undefined ? {} : { code: safe.name(reason) };
-  return new GatewayError("rejected", `The model drew no picture${why}${words}`, options);
+  const code = reason === undefined ? {} : { code: safe.name(reason) };
+  return new GatewayError("rejected", `The model drew no picture${why}${words}`, { type: NO_PICTURE, ...code });
 }

@@ -6,6 +6,7 @@ import { hasError, parseJson, toStreamError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
 
+const LINE_FEED = 10;
 /** More broken events than this, and the stream is not worth believing. */
 const MAX_MALFORMED = 3;
 
@@ -50,19 +51,23 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText): Stre
   let batch: ChatCompletionChunk[] | undefined;
   let done = false;
   let failure: GatewayError | undefined;
+  /** Nothing of a line or of an event waits in the parser for what comes next. */
+  let isBetween = false;
+
+  function take(event: string | undefined, data: string): void {
+    if (done || failure !== undefined || data === "") return;
+    tally.events += 1;
+    done = data.startsWith("[DONE]");
+    if (done) return;
+    const read = readEvent(event, data);
+    if (read instanceof GatewayError) failure = read;
+    else if (read !== undefined && batch === undefined) batch = [read];
+    else if (read !== undefined) batch?.push(read);
+  }
 
   const parser = createParser({
     maxBufferSize: limits.maxEventBytes,
-    onEvent({ event, data }) {
-      if (done || failure !== undefined || data === "") return;
-      tally.events += 1;
-      done = data.startsWith("[DONE]");
-      if (done) return;
-      const read = readEvent(event, data);
-      if (read instanceof GatewayError) failure = read;
-      else if (read !== undefined && batch === undefined) batch = [read];
-      else if (read !== undefined) batch?.push(read);
-    },
+    onEvent: ({ event, data }) => take(event, data),
     onError({ type }) {
       if (type === "max-buffer-size-exceeded") failure ??= toGiantError(limits.maxEventBytes);
     },
@@ -70,7 +75,11 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText): Stre
 
   function feed(text: string): ChatCompletionChunk[] {
     if (done || failure !== undefined) return [];
-    parser.feed(text);
+    const rest = isBetween ? takePlainEvents(text, take) : text;
+    if (rest !== "") {
+      parser.feed(rest);
+      isBetween = rest.endsWith("\n\n");
+    }
     const fed = batch ?? [];
     // Kept no longer than it is filled: a list that ages with its stream makes V8 put all later ones among the
     // old objects, where each keeps its chunks until the whole heap is collected.
@@ -87,6 +96,25 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText): Stre
     isDone: () => done,
     failure: () => failure,
   };
+}
+
+const DATA = "data: ";
+
+/**
+ * Takes events of a single line of data from the beginning of a text, as gateways write almost all of them, and gives
+ * back what the parser has to read. Going through the parser would cost a tenth of what a chunk costs.
+ */
+function takePlainEvents(text: string, take: (event: undefined, data: string) => void): string {
+  // A carriage return ends a line as well, and is nothing that gateways write.
+  if (text.includes("\r")) return text;
+  let from = 0;
+  while (text.startsWith(DATA, from)) {
+    const to = text.indexOf("\n", from);
+    if (to === -1 || text.charCodeAt(to + 1) !== LINE_FEED) break;
+    take(undefined, text.slice(from + DATA.length, to));
+    from = to + 2;
+  }
+  return from === 0 ? text : text.slice(from);
 }
 
 /** Reads one event: a chunk, the error that ends the stream, or nothing when a broken one is dropped. */

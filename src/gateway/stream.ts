@@ -1,4 +1,3 @@
-import { StringDecoder } from "node:string_decoder";
 import type { AnswerBody } from "./answer-body.ts";
 import { createAnswerDecoder } from "./answer-decoder.ts";
 import type { AnswerReport } from "./answer-report.ts";
@@ -9,6 +8,7 @@ import { toConnectionError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
 import type { StreamDecoder, Tally } from "./stream-decoder.ts";
+import { createUtf8Decoder } from "./utf8.ts";
 import type { Watch } from "./watch.ts";
 
 /** Reads one answer to a streaming request. */
@@ -40,7 +40,7 @@ export function createAnswerReader(
 ): AnswerReader {
   const decoder = createAnswerDecoder(limits, safe);
   const { tally } = decoder;
-  const utf8 = new StringDecoder("utf8");
+  const decodeUtf8 = createUtf8Decoder();
   const end = Promise.withResolvers<void>();
   let isOver = false;
   let patienceMs = 0;
@@ -69,7 +69,7 @@ export function createAnswerReader(
   function onData(bytes: Buffer): void {
     if (isOver) return;
     const { events } = tally;
-    const chunks = decoder.feed(utf8.write(bytes));
+    const chunks = decoder.feed(decodeUtf8(bytes));
     if (chunks.length > 0) hand(chunks);
     if (decoder.isDone() || decoder.failure() !== undefined) return settle();
     const ms = readPatience(tally, limits);

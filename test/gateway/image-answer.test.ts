@@ -45,6 +45,16 @@ describe("the picture", () => {
     expect((await parse({ candidates: [{ content: { parts } }] })).text).toBe("Here\nit is.");
   });
 
+  test.each([
+    [{ usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 258 } }, { promptTokens: 7, completionTokens: 258 }],
+    [{ usage: { input_tokens: 7, output_tokens: 258 } }, { promptTokens: 7, completionTokens: 258 }],
+    [{ usage: { prompt_tokens: 7 } }, { promptTokens: 7, completionTokens: 0 }],
+    [{ usage: { total: "many" } }, undefined],
+    [{}, undefined],
+  ])("comes with what it cost, where the gateway tells: %j", async (told, usage) => {
+    expect((await parse({ inlineData: { data: red }, ...told })).usage).toEqual(usage);
+  });
+
   test("is found however deep it stands", async () => {
     const depth = 5_000;
     const text = `${'{"a":'.repeat(depth)}${JSON.stringify({ inlineData: { data: red } })}${"}".repeat(depth)}`;

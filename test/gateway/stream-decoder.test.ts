@@ -33,6 +33,15 @@ const TEXT = "Grüße, 日本 😀";
 // A JSON document may be spread over lines: they are joined with a line feed, which JSON takes for a space.
 const PRETTY = JSON.stringify(chunk({ delta: { content: TEXT } }), null, 1).replaceAll("\n", "\ndata: ");
 const MULTI_LINE = `: keepalive\n\nid: 1\nevent: message\nretry: 10\ndata: ${PRETTY}\n\n${DONE}`;
+const MIXED = [
+  ROLE,
+  ": keepalive\n\n",
+  words("Grüße, ").replaceAll("\n", "\r\n"),
+  `event: message\n${words("日本")}`,
+  words(" 😀").replaceAll("\n", "\r"),
+  FINISH,
+  DONE,
+].join("");
 
 const CORPUS: Record<string, string> = {
   "line feeds": PLAIN,
@@ -41,6 +50,7 @@ const CORPUS: Record<string, string> = {
   "a byte order mark": `\uFEFF${PLAIN}`,
   "no blank line at the end": PLAIN.trimEnd(),
   "no space behind the colon": PLAIN.replaceAll("data: ", "data:"),
+  "all of these beside each other": MIXED,
   "comments, other fields and data over several lines": MULTI_LINE,
 };
 
