@@ -158,6 +158,8 @@ export interface SinkLimits {
 
 /** What the platform said with a call it accepted. */
 export interface Receipt {
+  /** The message does not show the whole draft yet: it is to be written again. */
+  isPartial?: boolean;
   /** Its counter behind `ReplySink.budget`, where it tells: calls a window allows, calls left, until it is full again. */
   budget?: { limit: number; remaining: number; resetAfterMs: number };
 }
@@ -180,11 +182,24 @@ export interface EarlierMessage {
   at: number;
 }
 
+/**
+ * A second way of writing, with limits of its own, for when the first has no room for one more reply or is not
+ * offered there. A reply never goes back.
+ */
+export interface SpareWay {
+  readonly isTaken: boolean;
+  take(): void;
+}
+
 /** Writes one reply. One call in flight per message. A rate limit is a `SinkError`, never a sleep inside. */
 export interface ReplySink {
   readonly limits: SinkLimits;
   /** Names the rate-limit bucket that this reply's edits share with others. */
   readonly budget: string;
+  /** Names the place whose limit on posts this reply shares with others, where the platform has one; absent: it is alone. */
+  readonly room?: string;
+  /** Absent where there is one way of writing. Taken by the core before a post, and by the sink in any call. */
+  readonly spare?: SpareWay;
   /** People can judge an answer here: buttons for `good` and `bad` are shown under a complete one. */
   readonly takesFeedback?: boolean;
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
@@ -194,8 +209,8 @@ export interface ReplySink {
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
-  /** Shows what is being done before there is text; "" takes it away. Best effort. */
-  progress(text: string, signal: AbortSignal): Promise<void>;
+  /** Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort. */
+  progress(text: string, signal: AbortSignal, stop?: Button): Promise<void>;
 }
 
 export interface Adapter {

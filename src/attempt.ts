@@ -52,7 +52,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   return async (record, messages, controller, queueSignal) => {
     const signal = AbortSignal.any([controller.signal, queueSignal]);
     const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
-    const progress = createProgress(sink);
+    const progress = createProgress(sink, { action: "stop", turnId: record.id, label: "Stop" });
     progress.show("thinking");
     record.attempts += 1;
     const [own] = await Promise.all([

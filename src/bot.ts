@@ -6,6 +6,8 @@ import { runWithin } from "./bounds.ts";
 import { type Command, postNotice } from "./commands/command.ts";
 import type { Rate } from "./feedback.ts";
 import type { History } from "./history.ts";
+import { readPictureId } from "./imagine/picture-id.ts";
+import type { Imagine } from "./imagine.ts";
 import { isRefusal } from "./platform-call.ts";
 import type { Worker } from "./queue/queue.ts";
 
@@ -17,6 +19,7 @@ export interface BotDeps {
   history: History;
   commands: readonly Command[];
   rate: Rate;
+  imagine: Pick<Imagine, "press" | "notice" | "hold">;
   /** Takes over what the bot asks itself on behalf of a person. */
   accept: Accept;
   adapterOf(platform: string): Adapter;
@@ -24,33 +27,23 @@ export interface BotDeps {
 }
 
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
-export function createBot({ answers, history, commands, rate, accept, adapterOf, log }: BotDeps): Worker {
+export function createBot(deps: BotDeps): Worker {
+  const { answers, history, commands, rate, imagine, accept, adapterOf, log } = deps;
+
   async function onMessages(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const messages = foldBatch(events);
     if (messages[0]?.addressed === "other") {
       await history.setFollowed(messages[0].conversationId, false);
       return events;
     }
-    return answers.answer({ events, messages }, isForUs(messages), signal);
-  }
-
-  /** A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins that. */
-  async function isForUs(messages: MessageEvent[]): Promise<boolean> {
-    const conversationId = messages[0]?.conversationId;
-    if (conversationId === undefined) return true;
-    try {
-      if (messages.every(({ addressed }) => addressed !== "bot")) return await history.isFollowed(conversationId);
-      await history.setFollowed(conversationId, true);
-      return true;
-    } catch (error) {
-      log.warn({ err: error, conversationId }, "whether the bot follows this conversation is not known");
-      return messages.some(({ addressed }) => addressed === "bot");
-    }
+    return answers.answer({ events, messages }, isForUs(deps, messages), signal);
   }
 
   async function onCommand(event: CommandEvent, signal: AbortSignal): Promise<void> {
     const command = commands.find(({ name }) => name === event.name);
-    if (command !== undefined) return reply(event, signal, (sink, signal) => command.run(event, sink, signal));
+    if (command !== undefined) {
+      return reply(event, signal, (sink, signal) => command.run(event, sink, signal), command.boundsItself);
+    }
     const known = commands.map(({ name }) => `/${name}`).join(", ");
     await notify(event, `There is no command of that name. I know ${known}.`, signal);
   }
@@ -62,6 +55,11 @@ export function createBot({ answers, history, commands, rate, accept, adapterOf,
   ): Promise<readonly InboundEvent[]> {
     // A stop that comes here was too late: the answer it was meant for has ended.
     if (event.action === "stop") return batch;
+    if (readPictureId(event.turnId) !== undefined) {
+      const refusal = await imagine.press(event, signal);
+      if (refusal !== undefined) await notify(event, refusal, signal);
+      return batch;
+    }
     if (event.action === "good" || event.action === "bad") {
       await rate(event, event.action);
       return batch;
@@ -91,10 +89,12 @@ export function createBot({ answers, history, commands, rate, accept, adapterOf,
     event: CommandEvent | ActionEvent,
     signal: AbortSignal,
     deliver: (sink: ReplySink, signal: AbortSignal) => Promise<void>,
+    boundsItself = false,
   ): Promise<void> {
     const sink = adapterOf(event.reply.platform).sink({ ...event.reply, visibleTo: event.author.id });
     try {
-      await runWithin(COMMAND_TIMEOUT_MS, (signal) => deliver(sink, signal), signal);
+      if (boundsItself) await deliver(sink, signal);
+      else await runWithin(COMMAND_TIMEOUT_MS, (signal) => deliver(sink, signal), signal);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       log.warn({ err: error, key: event.key }, "an answer to a command or a button could not be delivered");
@@ -122,5 +122,27 @@ export function createBot({ answers, history, commands, rate, accept, adapterOf,
     return batch;
   }
 
-  return { take: takeBatch, work, notice: answers.interrupt };
+  return {
+    take: takeBatch,
+    work,
+    notice(event) {
+      answers.interrupt(event);
+      imagine.notice(event);
+    },
+    hold: imagine.hold,
+  };
+}
+
+/** A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins that. */
+async function isForUs({ history, log }: BotDeps, messages: MessageEvent[]): Promise<boolean> {
+  const conversationId = messages[0]?.conversationId;
+  if (conversationId === undefined) return true;
+  try {
+    if (messages.every(({ addressed }) => addressed !== "bot")) return await history.isFollowed(conversationId);
+    await history.setFollowed(conversationId, true);
+    return true;
+  } catch (error) {
+    log.warn({ err: error, conversationId }, "whether the bot follows this conversation is not known");
+    return messages.some(({ addressed }) => addressed === "bot");
+  }
 }

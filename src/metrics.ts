@@ -16,6 +16,8 @@ export interface Metrics {
   tokens(direction: "prompt" | "completion", count: number, estimated: boolean): void;
   /** Somebody judged an answer. */
   feedback(platform: string, feedback: "good" | "bad"): void;
+  /** A picture that was asked for is there, or is not. */
+  pictureEnded(outcome: "drawn" | "failed"): void;
   platformCall(platform: string, call: "post" | "edit" | "upload" | "remove"): void;
   /** A 429 received. */
   rateLimited(side: "gateway" | "platform"): void;
@@ -59,6 +61,7 @@ export function createMetrics(): Metrics {
       if (Number.isFinite(count) && count > 0) counters.tokens.inc({ direction, estimated: String(estimated) }, count);
     },
     feedback: (platform, feedback) => counters.feedback.inc({ platform, feedback }),
+    pictureEnded: (outcome) => counters.pictures.inc({ outcome }),
     platformCall: (platform, call) => counters.platformCalls.inc({ platform, call }),
     rateLimited: (side) => counters.rateLimits.inc({ side }),
     streamOpened: () => streams.inc(),
@@ -83,6 +86,7 @@ function createCounters(registry: Registry) {
       "platform",
       "feedback",
     ]),
+    pictures: counter("pictures_total", "Pictures asked for, by what became of them.", ["outcome"]),
     platformCalls: counter("platform_calls_total", "Messages written to a platform, by call.", ["platform", "call"]),
     rateLimits: counter("rate_limits_total", "429 answers received, by who gave them.", ["side"]),
   };

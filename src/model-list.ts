@@ -12,25 +12,45 @@ const MAX_ID_CHARS = 100;
 const MAX_NEAR = 3;
 const MAX_SLIPS = 3;
 /** The list tells no more of a model than its name, which for these says that it holds no conversations. */
+const DRAWS =
+  /(^|[^a-z])(images?|imagen|imagine|dall-e|flux|banana|seedream|sdxl|stable-diffusion|midjourney|ideogram|recraft)([^a-z]|$)/i;
 const NO_CHAT =
-  /(^|[^a-z])(images?|imagen|dall-e|videos?|embed|embeddings?|rerank|reranker|whisper|transcribe|tts|speech|moderation)([^a-z]|$)/i;
+  /(^|[^a-z])(videos?|embed|embeddings?|rerank|reranker|whisper|transcribe|tts|speech|moderation)([^a-z]|$)/i;
 
-/** Names of the models for conversations that the gateway offers, in its order. Rejects when they cannot be told. */
+/** Names of models that the gateway offers for one purpose, in its order. Rejects when they cannot be told. */
 export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
 
-export interface ModelListOptions {
+export interface ModelLists {
+  /** For conversations. */
+  chat: ListModels;
+  /** For pictures; empty when no image model is configured. */
+  images: ListModels;
+}
+
+export interface ModelListsOptions {
   gateway: Pick<Gateway, "listModels">;
-  /** The configured one: offered also where the gateway does not list it. */
-  model: string;
+  /** The configured ones: offered first, also where the gateway does not list them. */
+  chatModel: string;
+  imageModel: string | undefined;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
 }
 
 /**
- * Asks the gateway at most once in a few minutes, however many ask at a time. A list that cannot be renewed is used on.
+ * Asks the gateway at most once in a few minutes, however many ask at a time and for whatever purpose. A list that
+ * cannot be renewed is used on.
  */
-export function createModelList({ gateway, model, log, now }: ModelListOptions): ListModels {
+export function createModelLists({ gateway, chatModel, imageModel, log, now }: ModelListsOptions): ModelLists {
+  const listIds = createIdList(gateway, log, now);
+  return {
+    chat: async (signal) => [...new Set([chatModel, ...(await listIds(signal)).filter(isForChat)])],
+    images: async (signal) =>
+      imageModel === undefined ? [] : [...new Set([imageModel, ...(await listIds(signal)).filter(isForImages)])],
+  };
+}
+
+function createIdList(gateway: Pick<Gateway, "listModels">, log: Logger, now: () => number): ListModels {
   let kept: { models: readonly string[]; until: number } | undefined;
   let asking: Promise<readonly string[]> | undefined;
 
@@ -38,7 +58,7 @@ export function createModelList({ gateway, model, log, now }: ModelListOptions):
     try {
       const signal = AbortSignal.timeout(LIST_MS);
       const ids = await untilAborted(gateway.listModels(signal), signal);
-      const models = [...new Set([model, ...ids.filter(isForChat)])];
+      const models = ids.filter((id) => id.length <= MAX_ID_CHARS);
       kept = { models, until: now() + KEPT_MS };
       return models;
     } catch (err) {
@@ -59,7 +79,11 @@ export function createModelList({ gateway, model, log, now }: ModelListOptions):
 }
 
 function isForChat(id: string): boolean {
-  return id.length <= MAX_ID_CHARS && !NO_CHAT.test(id);
+  return !NO_CHAT.test(id) && !DRAWS.test(id);
+}
+
+function isForImages(id: string): boolean {
+  return !NO_CHAT.test(id) && DRAWS.test(id);
 }
 
 /** The model that was meant: by its name, in capitals or not. Pure. */

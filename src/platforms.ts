@@ -4,8 +4,10 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { createDiscordAdapter } from "../adapters/discord/index.ts";
 import { createLocalAdapter, EXAMPLES } from "../adapters/local/index.ts";
+import { createSlackAdapter } from "../adapters/slack/index.ts";
+import { createSeveralWorkspaces, type SeveralWorkspaces } from "../adapters/slack/several-workspaces.ts";
 import type { Adapter } from "./adapter.ts";
-import type { Config } from "./config.ts";
+import type { Config, SlackConfig } from "./config.ts";
 import type { Engine } from "./engine.ts";
 import type { Stores } from "./store/keyv.ts";
 
@@ -14,7 +16,7 @@ const FAILURE_EXAMPLE = { label: "See a failure", prompt: "sandbox fault: cut" }
 
 export interface PlatformsOptions {
   config: Config;
-  engine: Pick<Engine, "commands" | "listModels">;
+  engine: Pick<Engine, "commands" | "listModels" | "imagineMenu" | "readAbout" | "eraseConversations">;
   database: DatabaseSync;
   stores: Pick<Stores, "open">;
   log: Logger;
@@ -33,35 +35,78 @@ export interface Platforms {
 export function createPlatforms(options: PlatformsOptions): Platforms {
   const { localChat } = options.config;
   const local = createLocal(options);
-  const adapters = [localChat.enabled ? local : undefined, createDiscord(options)].filter(
+  const slack = createSlack(options);
+  const adapters = [localChat.enabled ? local : undefined, createDiscord(options), slack?.adapter].filter(
     (adapter) => adapter !== undefined,
   );
   return {
     adapters: new Map(adapters.map((adapter) => [adapter.platform, adapter])),
-    mounts: localChat.enabled ? [local.app] : [],
+    mounts: [...(slack?.mounts ?? []), ...(localChat.enabled ? [local.app] : [])],
   };
 }
 
 function createLocal({ config, engine, database, log }: PlatformsOptions) {
   const { localChat, botName, gateway } = config;
   const examples = gateway.baseUrl === undefined ? [...EXAMPLES, FAILURE_EXAMPLE] : EXAMPLES;
-  return createLocalAdapter({ ...localChat, database, botName, log, commands: engine.commands, examples });
+  const canDraw = gateway.imageModel !== undefined;
+  const imagine = canDraw ? { imagine: engine.imagineMenu } : {};
+  return createLocalAdapter({ ...localChat, ...imagine, database, botName, log, commands: engine.commands, examples });
 }
 
 function createDiscord({ config, engine, stores, log, onFatal }: PlatformsOptions): Adapter | undefined {
   if (config.discord === undefined) return undefined;
-  const { token, threads, apiUrl, guildId } = config.discord;
+  const { token, threads, apiUrl, guildId, shards } = config.discord;
   return createDiscordAdapter({
     token,
     threads,
     ...(apiUrl !== undefined && { apiUrl }),
     ...(guildId !== undefined && { guildId }),
+    ...(shards !== undefined && { shards }),
     commands: engine.commands,
     listModels: engine.listModels,
+    imagine: engine.imagineMenu,
     directs: toDirects(stores.open("discord")),
     log,
     now: Date.now,
     onFatal,
+  });
+}
+
+function createSlack(options: PlatformsOptions): { adapter: Adapter; mounts: Hono[] } | undefined {
+  const { config, engine, log, onFatal } = options;
+  const { slack } = config;
+  if (slack === undefined) return undefined;
+  const { apiUrl, allowedBots } = slack;
+  const several = slack.oauth && createSlackWorkspaces(slack.oauth, options);
+  const adapter = createSlackAdapter({
+    transport: slack,
+    installed: several?.installed ?? { botToken: slack.botToken ?? "" },
+    ...(several && { onUninstalled: several.onUninstalled }),
+    ...(apiUrl !== undefined && { apiUrl }),
+    allowedBots,
+    commands: engine.commands,
+    listModels: engine.listModels,
+    imagine: engine.imagineMenu,
+    readAbout: engine.readAbout,
+    log,
+    now: Date.now,
+    onFatal,
+  });
+  return { adapter, mounts: [adapter.app, several?.app].filter((app) => app !== undefined) };
+}
+
+function createSlackWorkspaces(
+  oauth: NonNullable<SlackConfig["oauth"]>,
+  { config, engine, stores, log }: PlatformsOptions,
+): SeveralWorkspaces {
+  return createSeveralWorkspaces({
+    ...oauth,
+    publicUrl: config.publicUrl ?? "",
+    apiUrl: config.slack?.apiUrl,
+    open: stores.open,
+    eraseWorkspace: async (teamId) => void (await engine.eraseConversations(`slack:${teamId}:`)),
+    log,
+    now: Date.now,
   });
 }
 

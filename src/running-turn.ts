@@ -82,7 +82,7 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
   };
 }
 
-export function mayPress(author: Author, record: TurnRecord): boolean {
+export function mayPress(author: Author, record: Pick<TurnRecord, "author">): boolean {
   return author.id === record.author.id || author.isModerator === true;
 }
 

@@ -6,7 +6,7 @@ import type { Gateway, RetryNotice } from "./gateway/client.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Tool } from "./tools/tool.ts";
 import { runTurn, type TurnDeps, type TurnEvent } from "./turn.ts";
-import type { TurnRecord } from "./turn-record.ts";
+import { type TurnRecord, toTurnId } from "./turn-record.ts";
 
 /** A turn that was begun this often without an end is given up: something about it ends the process each time. */
 const MAX_ATTEMPTS = 50;
@@ -40,6 +40,8 @@ export interface ObservedTurn {
   acceptedAt: number;
   /** Set once it is read. */
   context: Asked;
+  /** Ids of what the attempt made for people to see, besides the answer. */
+  pieces: string[];
 }
 
 /** The events of the turn, beginning with what it asks; what is measured of them is taken on the way. */
@@ -63,7 +65,7 @@ export async function* runObserved(observed: ObservedTurn): AsyncGenerator<TurnE
   }
 }
 
-function toTurn({ deps, record, model, show, context }: ObservedTurn): TurnDeps {
+function toTurn({ deps, record, model, show, context, pieces }: ObservedTurn): TurnDeps {
   const { gateway, tools, metrics, log } = deps;
   return {
     gateway,
@@ -73,6 +75,18 @@ function toTurn({ deps, record, model, show, context }: ObservedTurn): TurnDeps 
     toolContext: {
       conversationId: record.conversationId,
       ...(context.oldestShownId !== undefined && { oldestShownId: context.oldestShownId }),
+      turn: {
+        author: record.author,
+        reply: record.reply,
+        nextPiece() {
+          const index = pieces.length;
+          const id = toTurnId(`${record.id}:made:${(record.made ?? 0) + index}`);
+          const after = pieces.at(-1) ?? record.messageIds.at(-1);
+          pieces.push(id);
+          return { index, id, after };
+        },
+      },
+      onProgress: show,
       onFailure: (tool: string, err: unknown) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
     },
     user: deps.pseudonym(record.reply.platform, record.author.id),

@@ -494,7 +494,7 @@ describe("a command", () => {
     await accept(message("my secret", { conversationId: "test:b" }));
     await until(() => channel.length === 2);
     await accept(message("another secret", { conversationId: "test:b" }));
-    await accept(command("forget"));
+    await accept(command("forget", "me"));
     await idle();
     expect(texts()).toEqual(["To Ben", expect.stringContaining("Erased")]);
     expect(openStreams()).toBe(0);
@@ -507,7 +507,7 @@ describe("a command", () => {
   test("/forget that a process did not live to finish is carried out by the next one", async () => {
     const database = new DatabaseSync(":memory:");
     const first = startEngine({ database });
-    const asked = command("forget");
+    const asked = command("forget", "me");
     first.history.forgetAuthor = () => new Promise(() => {});
     await first.accept(message("my secret"));
     await first.idle();

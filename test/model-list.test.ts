@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createModelList, findModel, nearModels } from "../src/model-list.ts";
+import { createModelLists, findModel, nearModels } from "../src/model-list.ts";
 import { silent } from "./support/log.ts";
 
 const open = new AbortController().signal;
@@ -14,8 +14,9 @@ function listOver(...answers: Array<Promise<string[]> | string[] | Error>) {
     if (answer instanceof Error) throw answer;
     return answer ?? [];
   };
-  const list = createModelList({ gateway: { listModels }, model: "usual", log: silent, now: () => clock.nowMs });
-  return { list, clock, calls };
+  const models = { chatModel: "usual", imageModel: "painter" };
+  const lists = createModelLists({ gateway: { listModels }, ...models, log: silent, now: () => clock.nowMs });
+  return { list: lists.chat, images: lists.images, clock, calls };
 }
 
 describe("the list of models", () => {
@@ -54,6 +55,22 @@ describe("the list of models", () => {
     const chat = ["imaginary", "usual", "embedded-ai", "qwen-vl"];
     const { list } = listOver([...other, ...chat, "x".repeat(200)]);
     expect(await list(open)).toEqual(["usual", "imaginary", "embedded-ai", "qwen-vl"]);
+  });
+});
+
+describe("the list of models that draw", () => {
+  test("begins with the configured one, and is asked for together with the other", async () => {
+    const { list, images, calls } = listOver(["one", "flash-image", "imaginary", "dall-e-3", "video-image"]);
+    expect(await images(open)).toEqual(["painter", "flash-image", "dall-e-3"]);
+    expect(await list(open)).toEqual(["usual", "one", "imaginary"]);
+    expect(calls).toHaveLength(1);
+  });
+
+  test("is empty without a configured one", async () => {
+    const listModels = async () => ["flash-image"];
+    const models = { chatModel: "usual", imageModel: undefined };
+    const { images } = createModelLists({ gateway: { listModels }, ...models, log: silent, now: () => 0 });
+    expect(await images(open)).toEqual([]);
   });
 });
 

@@ -5,6 +5,7 @@ import type { InboundEvent } from "../adapter.ts";
 import { openEventTable } from "./event-table.ts";
 import { createLaneWork } from "./lane-work.ts";
 import { createLanes, type Lane } from "./lanes.ts";
+import { createAdmission, isDrawing, isPictureWork } from "./picture-lanes.ts";
 import type { Queue, Worker } from "./queue.ts";
 
 const SWEEP_INTERVAL_MS = 3_600_000;
@@ -13,7 +14,7 @@ const CUT_MS = 10_000;
 
 export interface EmbeddedQueueOptions {
   database: DatabaseSync;
-  /** Conversations worked on side by side. */
+  /** Conversations worked on side by side; pictures have bounds of their own. */
   maxActive: number;
   log: Logger;
   /** Pause before failed work is tried again: doubles from the first to the second. */
@@ -52,8 +53,13 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
   }
 
   function dispatch(): void {
-    if (worker === undefined || closing || running.size >= maxActive) return;
-    const lane = lanes.next();
+    if (worker === undefined || closing) return;
+    const lane = lanes.next(
+      createAdmission(
+        [...running].map((work) => work.lane),
+        maxActive,
+      ),
+    );
     if (lane === undefined) return;
     const work: Running = { lane, controller: new AbortController(), ended: Promise.resolve() };
     running.add(work);
@@ -72,6 +78,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       lanes.add(event);
       worker?.notice(event);
       dispatch();
+      if (isDrawing(event) && ![...running].some(({ lane }) => lane.waiting.includes(event))) worker?.hold?.(event);
       return true;
     },
     start(newWorker) {
@@ -87,7 +94,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       lanes.drop(isTheirs);
       // A command of theirs stores nothing of them, and may itself be waiting here.
       const theirs = [...running].filter(({ lane }) =>
-        lane.taken.some((event) => event.kind !== "command" && isTheirs(event)),
+        lane.taken.some((event) => (event.kind !== "command" || isPictureWork(event)) && isTheirs(event)),
       );
       for (const { controller } of theirs) controller.abort("forgotten");
       await Promise.all(theirs.map(({ ended }) => ended));

@@ -1,7 +1,9 @@
 import type { InboundEvent } from "../adapter.ts";
+import { toLaneId } from "./picture-lanes.ts";
 
-/** What waits in one conversation. */
+/** What is worked on one after another: what waits in one conversation, or what a picture needs. */
 export interface Lane {
+  readonly id: string;
   readonly conversationId: string;
   /** Oldest first; what is being worked on stays until it is done. */
   waiting: InboundEvent[];
@@ -17,8 +19,8 @@ export interface Lane {
 /** Which conversation comes next: each has one place in the line, however much waits in it. Kept in memory. */
 export interface Lanes {
   add(event: InboundEvent): void;
-  /** Takes the lane that has waited longest and marks it active; undefined when none is ready. */
-  next(): Lane | undefined;
+  /** Takes, of those that may begin, the lane that has waited longest and marks it active; undefined when there is none. */
+  next(mayBegin?: (lane: Lane) => boolean): Lane | undefined;
   /** These events are done; the lane goes to the end of the line while more waits in it. */
   finish(lane: Lane, done: readonly InboundEvent[]): void;
   /** Puts a lane back into the line. */
@@ -41,18 +43,26 @@ export function createLanes(): Lanes {
 
   return {
     add(event) {
-      const { conversationId } = event;
-      const lane = lanes.get(conversationId) ?? createLane(conversationId);
-      lanes.set(conversationId, lane);
+      const id = toLaneId(event);
+      const lane = lanes.get(id) ?? createLane(id, event.conversationId);
+      lanes.set(id, lane);
       lane.waiting.push(event);
       if (lane.state === "idle") resume(lane);
     },
-    next() {
-      for (let lane = ready.shift(); lane !== undefined; lane = ready.shift()) {
+    next(mayBegin = () => true) {
+      for (let index = 0; index < ready.length; ) {
+        const lane = ready[index];
+        if (lane === undefined) break;
+        const isEmpty = lane.waiting.length === 0;
+        if (!isEmpty && !mayBegin(lane)) {
+          index += 1;
+          continue;
+        }
+        ready.splice(index, 1);
         lane.state = "active";
-        if (lane.waiting.length > 0) return lane;
+        if (!isEmpty) return lane;
         // Everything that waited here was dropped.
-        lanes.delete(lane.conversationId);
+        lanes.delete(lane.id);
       }
       return undefined;
     },
@@ -63,7 +73,7 @@ export function createLanes(): Lanes {
       lane.done = [];
       lane.failures = 0;
       if (lane.waiting.length > 0) resume(lane);
-      else lanes.delete(lane.conversationId);
+      else lanes.delete(lane.id);
     },
     resume,
     drop(isDropped) {
@@ -83,6 +93,6 @@ export function createLanes(): Lanes {
   };
 }
 
-function createLane(conversationId: string): Lane {
-  return { conversationId, waiting: [], state: "idle", taken: [], done: [], failures: 0 };
+function createLane(id: string, conversationId: string): Lane {
+  return { id, conversationId, waiting: [], state: "idle", taken: [], done: [], failures: 0 };
 }

@@ -16,6 +16,8 @@ export interface Worker {
   work(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Told of every accepted event at once, before its turn in the conversation comes: what interrupts running work. */
   notice(event: InboundEvent): void;
+  /** Told of an accepted event that asks for pictures and has to wait for others to be drawn. */
+  hold?(event: InboundEvent): void;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Author, ReplyAddress } from "../adapter.ts";
 import { mapBounded, runWithin } from "../bounds.ts";
 import type { ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
 
@@ -12,8 +13,31 @@ export interface ToolContext {
   conversationId: string;
   /** The oldest entry of the history that the model sees in this turn; absent when it sees all of it. */
   oldestShownId?: string;
+  /** The turn that the tool works for; absent outside of one. */
+  turn?: ToolTurn;
+  /** Shows people what is being waited for, in place of what `describeCall` says. */
+  onProgress?(text: string): void;
   /** Told of failures that are not the model's doing, for the log. */
   onFailure?(toolName: string, error: unknown): void;
+}
+
+/** What a tool that writes to the place of a turn itself needs to know of it. */
+export interface ToolTurn {
+  author: Author;
+  reply: ReplyAddress;
+  /**
+   * One more thing that the turn makes for people to see. A turn that is taken up after a crash comes to the same ids
+   * again, one that is asked anew to others.
+   */
+  nextPiece(): TurnPiece;
+}
+
+export interface TurnPiece {
+  /** Its place among those of this attempt, from 0 on. */
+  index: number;
+  id: string;
+  /** What it follows in the history: the piece before it, or the question. */
+  after: string | undefined;
 }
 
 /** Something the model may call. Made by `defineTool`, which ties the arguments to the schema. */

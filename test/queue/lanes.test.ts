@@ -35,6 +35,16 @@ describe("lanes", () => {
     expect(lanes.next()).toBeUndefined();
   });
 
+  test("pass over one that may not begin, which keeps its place", () => {
+    const lanes = createLanes();
+    for (const id of ["a", "b", "c"]) lanes.add(message(id, { conversationId: id }));
+    const isAllowed = { a: false };
+    const next = () => lanes.next(({ id }) => id !== "a" || isAllowed.a)?.conversationId;
+    expect(next()).toBe("b");
+    isAllowed.a = true;
+    expect([next(), next(), next()]).toEqual(["a", "c", undefined]);
+  });
+
   test("forget what is dropped, and skip a conversation that has nothing left", () => {
     const lanes = createLanes();
     lanes.add(message("mine", { conversationId: "a" }));

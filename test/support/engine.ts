@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Adapter } from "../../src/adapter.ts";
 import { createEngine } from "../../src/engine.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
+import type { References } from "../../src/media/reference.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
@@ -18,12 +19,16 @@ export interface EngineOptions {
   /** Instead of the scripts. */
   gateway?: Gateway;
   model?: string;
+  /** Without it nothing is drawn. */
+  imageModel?: string;
   database?: DatabaseSync;
   platform?: ReturnType<typeof fakePlatform>;
   /** Instead of the platform's. */
   adapterOf?: (platform: string) => Adapter;
   maxEntries?: number;
   tools?: Tool[];
+  /** Makes pictures reachable for the gateway; without it none is. */
+  references?: References;
   log?: Logger;
 }
 
@@ -42,17 +47,20 @@ export function startEngine({
   const engine = createEngine({
     botName: "Palaver",
     model,
+    imageModel: options.imageModel,
     systemPrompt: "Be kind.",
     limits: {
       historyTtlMs: 86_400_000,
       historyMaxMessages: maxEntries,
       historyMaxTokens: 16_000,
       maxConcurrentTurns: 16,
+      maxReferences: 8,
     },
     database,
     stores: createStores({ redisUrl: undefined, database, log }),
     gateway: options.gateway ?? gateway,
     toTools: () => tools,
+    references: options.references ?? { prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }) },
     scheduler: createScheduler({
       pacerFor: () => createEvenPacer({ gap: 0.001 }),
       now: () => performance.now() / 1_000,
@@ -63,10 +71,10 @@ export function startEngine({
     log,
     retryMs: [1, 4],
   });
-  const { accept, history, records, queue } = engine;
+  const { accept, history, records, queue, imagineMenu } = engine;
   /** Resolves when nothing waits and nothing runs. */
   const idle = watchIdle(queue, engine.worker);
-  return { ...platform, requests, openStreams: open, accept, history, records, queue, idle };
+  return { ...platform, requests, openStreams: open, accept, history, records, queue, imagineMenu, idle };
 }
 
 /** Starts the queue. The function it gives resolves when nothing waits and nothing runs. */

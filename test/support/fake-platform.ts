@@ -47,12 +47,26 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity } = {})
 
   function postOnce(nonce: string, draft: Draft, files: OutboundFile[]): Posted {
     const known = made.get(nonce);
-    if (known !== undefined) return { id: known };
+    if (known !== undefined) return { id: known, ...attachmentsOf(known, files) };
     if (draft.markdown.length > maxLength) violations.push(`a message of ${draft.markdown.length} characters`);
     const id = `test:reply${made.size + 1}`;
     made.set(nonce, id);
     channel.push({ id, nonce, draft, files });
-    return { id };
+    return { id, ...attachmentsOf(id, files) };
+  }
+
+  function attachmentsOf(id: string, files: OutboundFile[]): Pick<Posted, "attachments"> {
+    if (files.length === 0) return {};
+    const attachments = files.map(({ name, bytes }, index) => {
+      return { platform: "test", id: `${id}/${index}`, name, sizeBytes: bytes.length };
+    });
+    return { attachments };
+  }
+
+  /** A file of a message in the channel, by the id of its attachment. */
+  function findFile(attachmentId: string): OutboundFile | undefined {
+    const [, id, index] = /^(.*)\/(\d+)$/.exec(attachmentId) ?? [];
+    return channel.find((shown) => shown.id === id)?.files[Number(index)];
   }
 
   const sink: ReplySink = {
@@ -81,7 +95,11 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity } = {})
     platform: "test",
     listen: async () => {},
     sink: () => sink,
-    openAttachment: () => Promise.reject(new Error("there are no files here")),
+    async openAttachment({ id }) {
+      const file = findFile(id);
+      if (file === undefined) throw new Error("there is no such file here");
+      return ReadableStream.from([file.bytes]);
+    },
     isConnected: () => true,
     pause: async () => {},
     close: async () => {},
@@ -94,6 +112,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity } = {})
     calls,
     progress,
     violations,
+    findFile,
     texts: () => channel.map(({ draft }) => draft.markdown),
     setTrouble: (next: typeof trouble) => void (trouble = next),
     /** Resolves once `holds` is true; it is asked after every call. */

@@ -1,0 +1,143 @@
+import type { ActionEvent, AttachmentRef, Author, CommandEvent, InboundEvent, ReplyAddress } from "./adapter.ts";
+import type { History } from "./history.ts";
+import { createJobRuns, type JobRunDeps } from "./imagine/job-run.ts";
+import type { JobStore } from "./imagine/job-store.ts";
+import { createRemember } from "./imagine/memory.ts";
+import { type Order, readCommand, TOO_OLD, toJob, toNextJob } from "./imagine/orders.ts";
+import { readPictureId } from "./imagine/picture-id.ts";
+import type { PictureJob } from "./imagine/picture-job.ts";
+import { createPresses, type WhileRunning } from "./imagine/presses.ts";
+import { createWaitingRoom } from "./imagine/waiting.ts";
+import type { Wish } from "./imagine/wish.ts";
+import type { ListModels } from "./model-list.ts";
+import { toTurnId } from "./turn-record.ts";
+
+const NOT_SET_UP =
+  "I cannot draw here: no model for pictures is configured. The operator can set `IMAGE_MODEL` to one that the gateway offers.";
+const NOT_HERE = "I may not write here, so nothing was drawn. Let me into this channel, then ask once more.";
+
+/**
+ * Pictures: from what is asked to what is shown. What is asked for by an event is done once, however often the event
+ * is worked on: a run that was cut is gone on with. A method rejects when its event has to be worked on again.
+ */
+export interface Imagine {
+  /** Draws what a command asks for. Resolves to a sentence for the person when nothing can be drawn. */
+  order(event: CommandEvent, signal: AbortSignal): Promise<string | undefined>;
+  /** Does what a button of a picture, or of a job, asks for. Resolves to a sentence for the person when it does not. */
+  press(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
+  /** Draws inside a turn, in its place, and resolves to the job with the end of each part. */
+  draw(order: TurnOrder, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureJob>;
+  /** To be told of every event when it is accepted: a button pressed twice is known by that. */
+  notice(event: InboundEvent): void;
+  /** To be told of an event that has to wait until other pictures are drawn. */
+  hold(event: InboundEvent): void;
+  /** Erases what a person asked for; nothing of it is drawn at this time. */
+  forget(platform: string, authorId: string): Promise<void>;
+}
+
+/** What a turn asks for. The same id is the same order. */
+export interface TurnOrder {
+  id: string;
+  conversationId: string;
+  /** What it follows in the history. */
+  after: string | undefined;
+  reply: ReplyAddress;
+  author: Author;
+  wish: Wish;
+  references: AttachmentRef[];
+}
+
+export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember"> {
+  jobs: JobStore;
+  history: Pick<History, "append" | "remove">;
+  listModels: ListModels;
+  /** The usual one; undefined: nothing is drawn. */
+  model: string | undefined;
+  maxReferences: number;
+}
+
+export function createImagine(deps: ImagineDeps): Imagine {
+  const { jobs, model, maxReferences, adapterOf, log } = deps;
+  const waiting = createWaitingRoom(adapterOf, log);
+  /** What a button changes meanwhile is changed in the job that runs. */
+  const running = new Map<string, PictureJob>();
+  const whileRunning: WhileRunning = async (job, work) => {
+    running.set(job.id, job);
+    try {
+      return await work();
+    } finally {
+      running.delete(job.id);
+    }
+  };
+  const find = async (id: string) => running.get(id) ?? (await jobs.load(id));
+  const remember = createRemember(deps.history, log);
+  const runs = createJobRuns({ ...deps, remember });
+  const presses = createPresses({ jobs, find, whileRunning, runs, remember, adapterOf, log });
+
+  /** Goes on with what an earlier run has made of the job of an event, or begins it. */
+  async function proceed(
+    { key }: InboundEvent,
+    begin: () => Promise<Order>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const id = toTurnId(key);
+    const known = await tryLoad(id);
+    if (known?.isOver === true) return undefined;
+    const order = known === undefined ? await begin() : { job: known };
+    if ("refusal" in order) {
+      await waiting.dismiss(id);
+      return order.refusal;
+    }
+    const { job } = order;
+    job.statusId ??= await waiting.find(id);
+    const isShown = await whileRunning(job, () => runs.run(job, signal));
+    waiting.leave(id);
+    return isShown ? undefined : NOT_HERE;
+  }
+
+  /** A store that is out of reach must not keep a picture back: what was shown is found again on the platform. */
+  async function tryLoad(id: string): Promise<PictureJob | undefined> {
+    try {
+      return await jobs.load(id);
+    } catch (err) {
+      log.error({ err, jobId: id }, "the record of a picture could not be read");
+      return undefined;
+    }
+  }
+
+  async function readNext(event: ActionEvent): Promise<Order> {
+    const id = readPictureId(event.turnId);
+    const job = id && (await jobs.load(id.jobId));
+    if (id === undefined || job === undefined) return { refusal: TOO_OLD };
+    return toNextJob(event, job, id.part, maxReferences);
+  }
+
+  return {
+    async order(event, signal) {
+      if (model === undefined) return NOT_SET_UP;
+      return proceed(event, () => readCommand({ ...deps, model }, event, signal), signal);
+    },
+    async press(event, signal) {
+      if (event.action === "delete") return presses.remove(event);
+      if (model === undefined) return NOT_SET_UP;
+      return event.action === "retry" ? presses.retry(event, signal) : proceed(event, () => readNext(event), signal);
+    },
+    async draw({ id, wish, references, ...place }, onNotice, signal) {
+      if (model === undefined) throw new Error("No model for pictures is configured.");
+      const known = await tryLoad(id);
+      const job = known ?? toJob({ ...place, id, isRemembered: true, wish, model, references });
+      if (!job.isOver) await whileRunning(job, () => runs.runWithin(job, onNotice, signal));
+      return job;
+    },
+    hold(event) {
+      // A Retry has its message already.
+      const draws = event.kind === "command" || (event.kind === "action" && event.action !== "retry");
+      if (model !== undefined && draws) waiting.announce(event);
+    },
+    async forget(platform, authorId) {
+      await waiting.forget(platform, authorId);
+      await jobs.forget(platform, authorId);
+    },
+    notice: presses.notice,
+  };
+}

@@ -1,0 +1,200 @@
+import type { AttachmentRef, OutboundFile, Posted, ReplySink } from "../adapter.ts";
+import { mapBounded, runWithin } from "../bounds.ts";
+import type { Gateway, RetryNotice } from "../gateway/client.ts";
+import type { GeneratedImage } from "../gateway/image-answer.ts";
+import type { ImageReference, ImageRequest } from "../gateway/image-request.ts";
+import { fitPicture } from "../media/picture.ts";
+import type { References } from "../media/reference.ts";
+import { describeReferenceFailure } from "../media/reference-failure.ts";
+import type { ImageMimeType } from "../media/sniff.ts";
+import { callPlatform } from "../platform-call.ts";
+import { describePictureFailure, PictureError } from "./failure.ts";
+import type { PictureJob, PicturePart } from "./picture-job.ts";
+import { insist } from "./status.ts";
+import { toAltText, toCaption, toFileName } from "./wording.ts";
+
+/** Requests of one job side by side. */
+const MAX_PARALLEL = 2;
+/** Longest for one picture, what the gateway's refusals cost included. */
+const PART_TIMEOUT_MS = 300_000;
+/** Longest for a whole job: twice two parts, one after the other. */
+const JOB_TIMEOUT_MS = 900_000;
+/** Longest that the platform may take for one picture. */
+const UPLOAD_TIMEOUT_MS = 60_000;
+/** Links to references are good for longer than one request takes, and are made anew after this. */
+const LINKS_KEPT_MS = 180_000;
+/** Beyond the largest size that any model draws. */
+const MAX_PIXELS = 100_000_000;
+const MAX_SIDE = 16_384;
+
+const NOT_TAKEN = "It was drawn, but the channel did not take the picture. Press Retry to draw it again.";
+
+export interface DrawingDeps {
+  gateway: Pick<Gateway, "generateImage">;
+  references: References;
+  /** Told of every part that has its end; the next step waits for it. */
+  onEnd(job: PictureJob, number: number, error: unknown): Promise<void>;
+  onUsage(promptTokens: number, completionTokens: number): void;
+}
+
+/** One run of a job. */
+export interface Drawing {
+  job: PictureJob;
+  sink: ReplySink;
+  /** Told in words what a picture waits for, "" when it waits no longer. */
+  onNotice(text: string): void;
+}
+
+/**
+ * Draws and shows every part that is pending, each as its own message as soon as it is there. What goes wrong becomes
+ * the end of its part. Rejects only with the signal's reason: then the parts that are pending can be drawn later, and
+ * a part that was shown already is found again rather than shown twice.
+ */
+export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: AbortSignal): Promise<void> {
+  const { job } = drawing;
+  const links = createLinks(deps.references, job.references);
+  const deadlineMs = Date.now() + JOB_TIMEOUT_MS;
+  const numbers = job.parts.flatMap(({ state }, index) => (state === "pending" ? [index + 1] : []));
+  await mapBounded(numbers, MAX_PARALLEL, async (number) => {
+    // A rejection would leave the parts beside it to themselves.
+    if (signal.aborted) return;
+    const timeoutMs = Math.max(1, Math.min(PART_TIMEOUT_MS, deadlineMs - Date.now()));
+    let failure: unknown;
+    let end: PicturePart;
+    try {
+      end = await drawPart(deps, drawing, { number, links, timeoutMs }, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      failure = error;
+      end = toFailed(job, error);
+    }
+    job.parts[number - 1] = end;
+    await deps.onEnd(job, number, failure);
+  });
+  signal.throwIfAborted();
+}
+
+function toFailed(job: PictureJob, error: unknown): PicturePart {
+  const reason = describeReferenceFailure(error, job.references);
+  if (reason !== undefined) return { state: "failed", reason, canRetry: true };
+  return { state: "failed", ...describePictureFailure(error, job.model, Date.now()) };
+}
+
+interface Step {
+  number: number;
+  links: Links;
+  timeoutMs: number;
+}
+
+async function drawPart(
+  { gateway, onUsage }: DrawingDeps,
+  { job, sink, onNotice }: Drawing,
+  { number, links, timeoutMs }: Step,
+  signal: AbortSignal,
+): Promise<PicturePart> {
+  const onRetry = ({ waitMs }: RetryNotice) => {
+    onNotice(`The gateway is busy, asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s.`);
+  };
+  const draw = async (signal: AbortSignal) =>
+    gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry });
+  const image = await runWithin(timeoutMs, draw, signal);
+  onNotice("");
+  if (image.usage !== undefined) onUsage(image.usage.promptTokens, image.usage.completionTokens);
+  const tokens = image.usage && image.usage.promptTokens + image.usage.completionTokens;
+  const file = await toFile(job, number, image, sink.limits.maxFileBytes);
+  const caption = toCaption(job, number, image.text, tokens, sink.limits);
+  const upload = (signal: AbortSignal) => sink.upload([file], caption, `${job.id}:${number}`, signal);
+  const posted = await show(sink, upload, signal);
+  return { state: "done", messageId: posted.id, attachment: posted.attachments?.[0], text: image.text, tokens };
+}
+
+/** Rejects with a `PictureError` when the platform does not take it. */
+async function show(
+  sink: ReplySink,
+  upload: (signal: AbortSignal) => Promise<Posted>,
+  signal: AbortSignal,
+): Promise<Posted> {
+  let latest: Promise<Posted> | undefined;
+  const call = (signal: AbortSignal) => (latest = upload(signal));
+  try {
+    const posted = await insist(() => runWithin(UPLOAD_TIMEOUT_MS, call, signal), signal);
+    signal.throwIfAborted();
+    return posted;
+  } catch (cause) {
+    if (signal.reason === "forgotten" && latest !== undefined) await takeBack(sink, latest);
+    signal.throwIfAborted();
+    throw new PictureError(NOT_TAKEN, { cause });
+  }
+}
+
+/** Removes what may still be on its way. Best effort. */
+async function takeBack(sink: ReplySink, uploading: Promise<Posted>): Promise<void> {
+  try {
+    const { id } = await callPlatform(() => uploading);
+    await callPlatform((signal) => sink.remove(id, signal));
+  } catch {
+    // It was never there, or the platform does not say.
+  }
+}
+
+function toRequest({ model, ratio, size, ...job }: PictureJob, references: ImageReference[]): ImageRequest {
+  return {
+    model,
+    prompt: toInstruction(job),
+    ...(references.length > 0 && { references }),
+    ...(ratio !== undefined && { aspectRatio: ratio }),
+    ...(size !== undefined && { imageSize: size }),
+  };
+}
+
+function toInstruction({ prompt, change }: Pick<PictureJob, "prompt" | "change">): string {
+  if (change === "vary") {
+    return `${prompt}\n\nThe first picture was drawn from these words. Draw a variation of it: the same subject and style, another composition.`;
+  }
+  if (change === "upscale") {
+    return `${prompt}\n\nThe first picture was drawn from these words. Draw it once more exactly as it is, only larger and with finer detail.`;
+  }
+  return prompt;
+}
+
+async function toFile(job: PictureJob, number: number, image: GeneratedImage, maxBytes: number): Promise<OutboundFile> {
+  const fitting = await fit(image, maxBytes);
+  return {
+    name: toFileName(job, number, fitting.mimeType),
+    contentType: fitting.mimeType,
+    bytes: fitting.bytes,
+    altText: toAltText(job),
+    isSpoiler: job.isSpoiler,
+  };
+}
+
+/** A picture passes as it is where the platform takes a file of its size, and is encoded anew where not. */
+async function fit(image: GeneratedImage, maxBytes: number): Promise<{ bytes: Uint8Array; mimeType: string }> {
+  if (image.bytes.length <= maxBytes) return image;
+  const limits = { maxPixels: MAX_PIXELS, maxSide: MAX_SIDE, maxSentBytes: maxBytes };
+  const fitted = await fitPicture(image.bytes, image.mimeType as ImageMimeType, limits);
+  if ("bytes" in fitted && fitted.bytes.length <= maxBytes) return fitted;
+  throw new PictureError("It was drawn, but is larger than a file may be here. Ask for a smaller size.");
+}
+
+type Links = (signal: AbortSignal) => Promise<ImageReference[]>;
+
+/** Parts that are drawn side by side share the links. */
+function createLinks({ prepare }: References, refs: readonly AttachmentRef[]): Links {
+  let kept: { links: Promise<ImageReference[]>; until: number } | undefined;
+
+  async function make(signal: AbortSignal): Promise<ImageReference[]> {
+    const prepared = await prepare(refs, signal);
+    if (prepared.ok) return prepared.parts;
+    throw new PictureError(prepared.problems.join(" "));
+  }
+
+  return async (signal) => {
+    if (refs.length === 0) return [];
+    if (kept === undefined || kept.until < Date.now()) {
+      kept = { links: make(signal), until: Date.now() + LINKS_KEPT_MS };
+      kept.links.catch(() => (kept = undefined));
+    }
+    return kept.links;
+  };
+}

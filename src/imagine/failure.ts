@@ -1,0 +1,55 @@
+import { describeEnding } from "../endings.ts";
+import { GatewayError } from "../gateway/errors.ts";
+import { NO_PICTURE } from "../gateway/image-answer.ts";
+
+/** Why a picture is not there, as a sentence of Markdown, and whether asking again may help. */
+export interface PictureFailure {
+  reason: string;
+  canRetry: boolean;
+}
+
+/** The sentence says in plain words what its reader can do. */
+export class PictureError extends Error {
+  override readonly name = "PictureError";
+}
+
+const AGAIN = "Press Retry to draw it again.";
+
+/**
+ * Says in plain words why nothing was drawn. Quotes nothing but what the model itself said, never a body, an address
+ * or a key. `model` is the one that was asked, `now` Unix milliseconds.
+ */
+export function describePictureFailure(error: unknown, model: string, now: number): PictureFailure {
+  if (error instanceof PictureError) return { reason: error.message, canRetry: true };
+  if (error instanceof DOMException && error.name === "TimeoutError") {
+    return { reason: `Interrupted: drawing took longer than is allowed. ${AGAIN}`, canRetry: true };
+  }
+  if (error instanceof GatewayError) {
+    const own = describeOwn(error);
+    if (own !== undefined) return own;
+  }
+  const { note, retry } = describeEnding({ error }, { model, now });
+  return { reason: note.replace(/^_|_$/g, "").replace("Press Retry to ask again.", AGAIN), canRetry: retry };
+}
+
+/** What is said otherwise of a picture than of an answer. */
+function describeOwn({ kind, type, code = "", status, message }: GatewayError): PictureFailure | undefined {
+  if (type === NO_PICTURE) return { reason: `${message} Put it in other words, or press Retry.`, canRetry: true };
+  if (/content_(filter|policy)|safety/i.test(`${type} ${code}`)) {
+    return { reason: "Withheld: a content filter refused this picture. Put it in other words.", canRetry: true };
+  }
+  if (status === 413) {
+    return { reason: "Too large: the model does not take so much. Use fewer or smaller pictures.", canRetry: false };
+  }
+  if (kind === "malformed") {
+    return { reason: `Interrupted: there is no picture in what the gateway sent. ${AGAIN}`, canRetry: true };
+  }
+  if (kind === "unauthorized" && status === 401) {
+    const check = "The operator should check `GATEWAY_API_KEY` and `GATEWAY_IMAGE_KEY_HEADER`.";
+    return { reason: `Refused: the gateway does not accept this bot's key for pictures. ${check}`, canRetry: false };
+  }
+  if (kind === "stalled" || kind === "interrupted") {
+    return { reason: `Interrupted: the gateway broke off while it drew. ${AGAIN}`, canRetry: true };
+  }
+  return undefined;
+}

@@ -1,0 +1,117 @@
+import type { ActionEvent, AttachmentRef, CommandEvent } from "../adapter.ts";
+import { quoteName } from "../commands/command.ts";
+import { findModel, type ListModels, nearModels } from "../model-list.ts";
+import { toTurnId } from "../turn-record.ts";
+import type { JobStore } from "./job-store.ts";
+import { readPictureId } from "./picture-id.ts";
+import { attachmentOf, type PictureJob } from "./picture-job.ts";
+import { describeProblems, describeTooMany, readWish, toNextSize, type Wish } from "./wish.ts";
+
+/** Answers where a picture is not kept any more, or cannot be opened again. */
+export const TOO_OLD = "This picture is too old: how it was asked for is not kept any more. Please ask once more.";
+const NOT_OPEN = "This picture cannot be opened again here, so nothing can be drawn from it.";
+const LARGEST = "This picture has the largest size already.";
+
+export interface OrderDeps {
+  jobs: Pick<JobStore, "load">;
+  listModels: ListModels;
+  /** The usual one. */
+  model: string;
+  maxReferences: number;
+}
+
+/** What an order came to: a job that nothing was done for yet, or why there is none. */
+export type Order = { job: PictureJob } | { refusal: string };
+
+/** A command as a job. All its problems are found before anything is done. Rejects only with the signal's reason. */
+export async function readCommand(deps: OrderDeps, event: CommandEvent, signal: AbortSignal): Promise<Order> {
+  const { wish, problems } = readWish(event.text, event.options ?? {});
+  const basis = wish.basis === undefined ? [] : await readBasis(deps, wish.basis, problems);
+  const references = [...basis, ...(event.attachments ?? [])];
+  const model = await readModel(deps, wish.model, problems, signal);
+  if (references.length > deps.maxReferences) problems.push(describeTooMany(references, deps.maxReferences));
+  if (problems.length > 0) return { refusal: describeProblems(problems) };
+  const { conversationId, reply, author } = event;
+  // What only one person sees is no matter of the conversation.
+  const isRemembered = reply.visibleTo === undefined;
+  const place = { conversationId, reply, author, isRemembered, after: wish.basis && readPictureId(wish.basis)?.jobId };
+  return { job: toJob({ ...place, id: toTurnId(event.key), wish, model, references }) };
+}
+
+async function readBasis({ jobs }: OrderDeps, basis: string, problems: string[]): Promise<AttachmentRef[]> {
+  const id = readPictureId(basis);
+  const job = id && (await jobs.load(id.jobId).catch(() => undefined));
+  const attachment = id && job && attachmentOf(job, id.part);
+  if (attachment !== undefined) return [attachment];
+  problems.push("the picture it is to start from is not kept any more");
+  return [];
+}
+
+async function readModel(
+  { listModels, model }: OrderDeps,
+  wanted: string | undefined,
+  problems: string[],
+  signal: AbortSignal,
+): Promise<string> {
+  if (wanted === undefined || wanted === model) return model;
+  let models: readonly string[];
+  try {
+    models = await listModels(signal);
+  } catch {
+    signal.throwIfAborted();
+    problems.push("the gateway does not tell me its models at the moment, so only the usual one can be used");
+    return model;
+  }
+  const found = findModel(wanted, models);
+  if (found !== undefined) return found;
+  const near = nearModels(wanted, models);
+  const meant = (near.length > 0 ? near : models.slice(0, 5)).map(quoteName).join(", ");
+  problems.push(`the gateway offers no model ${quoteName(wanted)} for pictures, but ${meant}`);
+  return model;
+}
+
+export interface JobSource
+  extends Pick<PictureJob, "id" | "conversationId" | "after" | "reply" | "author" | "isRemembered"> {
+  wish: Wish;
+  model: string;
+  references: AttachmentRef[];
+}
+
+export function toJob({ wish, ...source }: JobSource): PictureJob {
+  const { prompt, ratio, size, count, isSpoiler } = wish;
+  const parts = Array.from({ length: count }, () => ({ state: "pending" as const }));
+  return { v: 1, at: Date.now(), ...source, prompt, ratio, size, isSpoiler, parts, attempts: 0, isOver: false };
+}
+
+/**
+ * What a button under a picture asks for as a job of its own: the same once more, a variation, or the next size.
+ */
+export function toNextJob(event: ActionEvent, source: PictureJob, number: number, maxReferences: number): Order {
+  const { action, author, reply: place, key } = event;
+  const { visibleTo } = source.reply;
+  // What only one person saw stays between the bot and whoever pressed the button.
+  const reply = visibleTo === undefined || place.visibleTo !== undefined ? place : { ...place, visibleTo: author.id };
+  const count = action === "again" ? source.parts.length : 1;
+  const parts = Array.from({ length: count }, () => ({ state: "pending" as const }));
+  const fresh = {
+    id: toTurnId(key),
+    after: source.id,
+    at: Date.now(),
+    author,
+    reply,
+    parts,
+    statusId: undefined,
+    attempts: 0,
+    isOver: false,
+  };
+  if (action === "again") return { job: { ...source, ...fresh } };
+  const picture = attachmentOf(source, number);
+  if (picture === undefined) return { refusal: source.parts[number - 1]?.state === "done" ? NOT_OPEN : TOO_OLD };
+  if (action === "vary") {
+    const references = [picture, ...source.references.filter(({ id }) => id !== picture.id)].slice(0, maxReferences);
+    return { job: { ...source, ...fresh, change: "vary", references } };
+  }
+  const size = toNextSize(source.size);
+  if (size === undefined) return { refusal: LARGEST };
+  return { job: { ...source, ...fresh, change: "upscale", size, references: [picture] } };
+}

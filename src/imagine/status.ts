@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Draft, ReplySink } from "../adapter.ts";
+import { SinkError } from "../errors.ts";
+import { callPlatform, isRefusal } from "../platform-call.ts";
+
+/** Pauses before a call that must succeed is made again; a rate limit says itself how long. */
+const PAUSES_MS = [500, 2_000, 5_000, 10_000] as const;
+/** A platform that asks for more is asked again after this. */
+const MAX_WAIT_MS = 30_000;
+
+/** The message that says how far a job is. */
+export interface Status {
+  /** Shows this as soon as no other call is under way, the newest text only. Best effort. */
+  show(draft: Draft): void;
+  /** Leaves this as the last word, or takes the message away. Rejects when the platform does not answer. */
+  close(draft: Draft | undefined, signal: AbortSignal): Promise<void>;
+}
+
+/** `shown` is what the message says already, where that is known. */
+export function createStatus(sink: ReplySink, id: string, shown?: Draft): Status {
+  let newest: Draft | undefined;
+  /** What it says, or will say once the newest call has ended. */
+  let latest = shown?.markdown;
+  let showing: Promise<void> | undefined;
+  let isClosed = false;
+
+  async function catchUp(): Promise<void> {
+    while (newest !== undefined) {
+      const draft = newest;
+      newest = undefined;
+      await callPlatform((signal) => sink.edit(id, draft, signal)).catch(() => {});
+    }
+    showing = undefined;
+  }
+
+  return {
+    show(draft) {
+      if (isClosed || draft.markdown === latest) return;
+      latest = draft.markdown;
+      newest = draft;
+      showing ??= catchUp();
+    },
+    async close(draft, signal) {
+      isClosed = true;
+      newest = undefined;
+      await showing;
+      try {
+        await insist(async () => {
+          if (draft === undefined) await callPlatform((signal) => sink.remove(id, signal));
+          else await callPlatform((signal) => sink.edit(id, draft, signal));
+        }, signal);
+      } catch (error) {
+        // Whoever took the message away, or the bot out of the channel, wants none of it.
+        if (!isRefusal(error)) throw error;
+      }
+    },
+  };
+}
+
+/**
+ * Makes a call again after a pause when the platform did not answer, or asked for time. Rejects with what it refuses
+ * for good, with the last failure, or with the signal's reason.
+ */
+export async function insist<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (const pauseMs of PAUSES_MS) {
+    try {
+      return await call();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isRefusal(error)) throw error;
+      const askedMs = error instanceof SinkError ? error.retryAfterMs : undefined;
+      await pause(Math.min(askedMs ?? pauseMs, MAX_WAIT_MS), signal);
+    }
+  }
+  return call();
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {});
+  signal.throwIfAborted();
+}

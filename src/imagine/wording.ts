@@ -1,0 +1,111 @@
+import type { Button, Draft, SinkLimits } from "../adapter.ts";
+import { quoteName } from "../commands/command.ts";
+import { healMarkdown } from "../text/heal.ts";
+import { neutralize } from "../text/neutralize.ts";
+import { toPictureId } from "./picture-id.ts";
+import type { PictureJob, PicturePart } from "./picture-job.ts";
+import { toNextSize } from "./wish.ts";
+
+/** Of what the model says about its picture. */
+const MAX_TEXT_CHARS = 1_000;
+/** Discord allows 1,024, Slack 2,000. */
+const MAX_ALT_CHARS = 1_000;
+const MAX_NAME_CHARS = 60;
+
+/** What stands under a picture, with the buttons that belong to it. */
+export function toCaption(
+  job: PictureJob,
+  number: number,
+  text: string,
+  tokens: number | undefined,
+  limits: SinkLimits,
+): Draft {
+  const line = toLine(job, tokens);
+  const words = healMarkdown(cut(neutralize(text).trim(), MAX_TEXT_CHARS));
+  const whole = [words, line].filter(Boolean).join("\n\n");
+  const markdown = limits.lengthOf(whole) <= limits.maxLength ? whole : line;
+  return { markdown, buttons: toButtons(job, number), streaming: false };
+}
+
+function toLine({ prompt, change, ratio, size, model, author }: PictureJob, tokens: number | undefined): string {
+  const kind = change === "vary" ? "variation" : change === "upscale" ? "enlarged" : undefined;
+  const cost = tokens === undefined ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
+  const facts = [quoteName(prompt), kind, ratio, size, quoteName(model), cost, `for ${quoteName(author.name)}`];
+  return facts.filter((fact) => fact !== undefined).join(" · ");
+}
+
+function toButtons({ id, size }: PictureJob, number: number): Button[] {
+  const turnId = toPictureId(id, number);
+  const next = toNextSize(size);
+  return [
+    { action: "again", turnId, label: "Again" },
+    { action: "vary", turnId, label: "Vary" },
+    { action: "edit", turnId, label: "Edit…" },
+    ...(next === undefined ? [] : [{ action: "upscale" as const, turnId, label: `Upscale to ${next}` }]),
+    { action: "delete", turnId, label: "Delete" },
+  ];
+}
+
+/** How far a job has come. `notice` says what it waits for. */
+export function toProgress({ prompt, parts }: PictureJob, notice: string): Draft {
+  const ended = parts.filter(({ state }) => state !== "pending").length;
+  const count = parts.length === 1 ? "" : ` ${Math.min(ended + 1, parts.length)} of ${parts.length}`;
+  const note = notice === "" ? "" : `\n\n_${notice}_`;
+  return { markdown: `Drawing ${quoteName(prompt)} …${count}${note}`, buttons: [], streaming: false };
+}
+
+/** What is left to say when a job is over; undefined when every picture is there. */
+export function toSummary(job: PictureJob): Draft | undefined {
+  const failures = job.parts.flatMap((part, index) =>
+    part.state === "failed" ? [{ ...part, number: index + 1 }] : [],
+  );
+  const [first] = failures;
+  if (first === undefined) return undefined;
+  const retry: Button = { action: "retry", turnId: toPictureId(job.id, 0), label: "Retry" };
+  const buttons = failures.some(({ canRetry }) => canRetry) ? [retry] : [];
+  return { markdown: `${toHeadline(job, failures.length)}\n\n${toReasons(failures)}`, buttons, streaming: false };
+}
+
+function toHeadline({ prompt, parts }: PictureJob, failed: number): string {
+  if (parts.length === 1) return `${quoteName(prompt)} was not drawn.`;
+  return `${failed} of ${parts.length} pictures of ${quoteName(prompt)} ${failed === 1 ? "was" : "were"} not drawn.`;
+}
+
+function toReasons(failures: ReadonlyArray<{ reason: string; number: number }>): string {
+  const reasons = new Set(failures.map(({ reason }) => reason));
+  if (reasons.size === 1) return [...reasons].join("");
+  return failures.map(({ reason, number }) => `- Picture ${number}: ${reason}`).join("\n");
+}
+
+/** A file's name that says what is in it: "a-red-fox-2.png". */
+export function toFileName({ prompt, parts }: PictureJob, number: number, mimeType: string): string {
+  const words =
+    prompt
+      .normalize("NFC")
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  const stem = cut(words.join("-"), MAX_NAME_CHARS, "").replace(/-$/, "") || "picture";
+  const extension = mimeType === "image/jpeg" ? "jpg" : mimeType.replace(/^image\//, "");
+  return `${stem}${parts.length > 1 ? `-${number}` : ""}.${extension}`;
+}
+
+export function toAltText({ prompt }: Pick<PictureJob, "prompt">): string {
+  return cut(neutralize(prompt).replace(/\s+/g, " ").trim(), MAX_ALT_CHARS);
+}
+
+/** What the history says of pictures, in the place of a person's words: their bytes come with it as attachments. */
+export function toMemory({ prompt, parts, author }: PictureJob): string {
+  const count = parts.filter(isDone).length;
+  const pictures = count === 1 ? "A picture was" : `${count} pictures were`;
+  return `(${pictures} drawn and shown here for ${JSON.stringify(author.name)}, from the words: ${JSON.stringify(prompt)})`;
+}
+
+export function isDone(part: PicturePart): part is Extract<PicturePart, { state: "done" }> {
+  return part.state === "done";
+}
+
+function cut(text: string, maxChars: number, mark = "…"): string {
+  return text.length <= maxChars
+    ? text
+    : `${text.slice(0, maxChars - mark.length).replace(/[\uD800-\uDBFF]$/, "")}${mark}`;
+}

@@ -1,0 +1,127 @@
+import sharp from "sharp";
+import { describe, expect, test } from "vitest";
+import type { GeneratedImage } from "../../src/gateway/image-answer.ts";
+import type { ImageRequest } from "../../src/gateway/image-request.ts";
+import { type DrawingDeps, drawParts } from "../../src/imagine/drawing.ts";
+import type { PictureJob } from "../../src/imagine/picture-job.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { pictureJob } from "../support/picture-job.ts";
+
+const { signal: never } = new AbortController();
+const png = async (side = 8) => {
+  const noise = { type: "gaussian", mean: 128, sigma: 60 } as const;
+  return sharp({ create: { width: side, height: side, channels: 3, background: "red", noise } })
+    .png()
+    .toBuffer();
+};
+
+async function start(job: PictureJob, given: Partial<DrawingDeps> & { bytes?: Uint8Array } = {}) {
+  const { bytes = await png(), ...rest } = given;
+  const platform = fakePlatform();
+  const requests: ImageRequest[] = [];
+  const ends: unknown[] = [];
+  const image: GeneratedImage = { bytes, mimeType: "image/png", text: "" };
+  const deps: DrawingDeps = {
+    gateway: {
+      async generateImage(request) {
+        requests.push(request);
+        return image;
+      },
+    },
+    references: { prepare: async () => ({ ok: true, parts: [] }) },
+    onEnd: async (_job, number, error) => void ends.push([number, error]),
+    onUsage: () => {},
+    ...rest,
+  };
+  const draw = (signal = never) => drawParts(deps, { job, sink: platform.sink, onNotice: () => {} }, signal);
+  return { ...platform, draw, requests, ends };
+}
+
+describe("drawing", () => {
+  test("draws what is pending, and nothing else", async () => {
+    const done = { state: "done", messageId: "test:1", text: "" } as const;
+    const job = pictureJob({ parts: [done, { state: "pending" }, { state: "deleted" }] });
+    const { draw, channel, requests } = await start(job);
+    await draw();
+    expect(requests).toEqual([{ model: "painter", prompt: "a fox" }]);
+    expect(channel.map(({ nonce }) => nonce)).toEqual(["job:2"]);
+    expect(job.parts.map(({ state }) => state)).toEqual(["done", "done", "deleted"]);
+  });
+
+  test("makes links to references once for parts that are drawn together", async () => {
+    const refs = [{ platform: "test", id: "x", name: "x.png", sizeBytes: 1 }];
+    const parts = [{ mimeType: "image/png", fileUri: "https://files.example/x" }];
+    let prepared = 0;
+    const references: DrawingDeps["references"] = {
+      async prepare() {
+        prepared += 1;
+        return { ok: true, parts };
+      },
+    };
+    const pending = { state: "pending" } as const;
+    const { draw, requests } = await start(pictureJob({ references: refs, parts: [pending, pending] }), { references });
+    await draw();
+    expect(prepared).toBe(1);
+    expect(requests.map((request) => request.references)).toEqual([parts, parts]);
+  });
+
+  test("says of every reference that cannot be used why", async () => {
+    const refs = [{ platform: "test", id: "x", name: "x.png", sizeBytes: 1 }];
+    const references = {
+      prepare: async () => ({ ok: false as const, problems: ["`x.png` is gone.", "`y.png` too."] }),
+    };
+    const job = pictureJob({ references: refs });
+    const { draw, requests } = await start(job, { references });
+    await draw();
+    expect(requests).toEqual([]);
+    expect(job.parts).toEqual([{ state: "failed", reason: "`x.png` is gone. `y.png` too.", canRetry: true }]);
+  });
+
+  test("makes a picture smaller that is too large for the platform", async () => {
+    const bytes = await png(700);
+    expect(bytes.length).toBeGreaterThan(1_000_000);
+    const { draw, channel } = await start(pictureJob(), { bytes });
+    await draw();
+    const [file] = channel[0]?.files ?? [];
+    expect(file).toMatchObject({ name: "a-fox.jpg", contentType: "image/jpeg" });
+    expect(file?.bytes.length).toBeLessThanOrEqual(1_000_000);
+  });
+
+  test("says so when the platform does not take the picture", async () => {
+    const job = pictureJob();
+    const { draw, setTrouble } = await start(job);
+    setTrouble(() => ({ kind: "rejected" }));
+    await draw();
+    expect(job.parts).toMatchObject([{ state: "failed", reason: expect.stringContaining("the channel did not take") }]);
+  });
+
+  test("leaves what is cut pending, and begins nothing after that", async () => {
+    const controller = new AbortController();
+    const pending = { state: "pending" } as const;
+    const job = pictureJob({ parts: [pending, pending, pending] });
+    const generateImage = (_: ImageRequest, signal: AbortSignal) => {
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal.addEventListener("abort", () => reject(signal.reason));
+      controller.abort("shutdown");
+      return promise;
+    };
+    const { draw, ends } = await start(job, { gateway: { generateImage } });
+    await expect(draw(controller.signal)).rejects.toBe("shutdown");
+    expect(job.parts).toEqual([pending, pending, pending]);
+    expect(ends).toEqual([]);
+  });
+
+  test("takes a picture back that came for somebody who is being forgotten", async () => {
+    const controller = new AbortController();
+    const job = pictureJob();
+    const { draw, channel, setTrouble, calls } = await start(job);
+    setTrouble((call) => {
+      if (call === "upload") queueMicrotask(() => controller.abort("forgotten"));
+      return undefined;
+    });
+    await expect(draw(controller.signal)).rejects.toBe("forgotten");
+    expect(job.parts).toEqual([{ state: "pending" }]);
+    expect(calls).toEqual(["upload", "remove"]);
+    expect(channel).toEqual([]);
+  });
+});

@@ -1,0 +1,80 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { createHistory } from "../../src/history.ts";
+import { createJobRuns } from "../../src/imagine/job-run.ts";
+import { createJobStore } from "../../src/imagine/job-store.ts";
+import { createRemember } from "../../src/imagine/memory.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { silent } from "../support/log.ts";
+import { pictureJob } from "../support/picture-job.ts";
+
+const { signal } = new AbortController();
+const PNG = Buffer.from("iVBORw0KGgo=", "base64");
+
+function start() {
+  const platform = fakePlatform();
+  const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  const common = { open, ttlMs: 60_000, log: silent };
+  const [jobs, history] = [createJobStore(common), createHistory({ ...common, now: Date.now })];
+  const metrics = createMetrics();
+  const image = { bytes: PNG, mimeType: "image/png", text: "", usage: { promptTokens: 7, completionTokens: 258 } };
+  const runs = createJobRuns({
+    gateway: { generateImage: async () => image },
+    references: { prepare: async () => ({ ok: true, parts: [] }) },
+    jobs,
+    remember: createRemember(history, silent),
+    adapterOf: () => platform.adapter,
+    metrics,
+    log: silent,
+  });
+  return { ...platform, jobs, history, runs, metrics };
+}
+
+describe("the run of a job", () => {
+  test("keeps what became of it, and counts", async () => {
+    const { runs, jobs, history, metrics, calls } = start();
+    const job = pictureJob();
+    expect(await runs.run(job, signal)).toBe(true);
+    expect(calls).toEqual(["post", "upload", "remove"]);
+    expect(await jobs.load("job")).toMatchObject({
+      isOver: true,
+      attempts: 0,
+      parts: [{ state: "done", tokens: 265 }],
+    });
+    expect((await jobs.load("job"))?.statusId).toBeUndefined();
+    expect(await history.find("test:reply2")).toEqual({ conversationId: "test:a", entryId: "job" });
+    const { body } = await metrics.render();
+    expect(body).toContain('palaver_pictures_total{outcome="drawn"} 1');
+    expect(body).toContain('palaver_tokens_total{direction="completion",estimated="false"} 258');
+  });
+
+  test("draws nothing where nothing can be written", async () => {
+    const { runs, jobs, setTrouble, calls } = start();
+    setTrouble(() => ({ kind: "forbidden" }));
+    expect(await runs.run(pictureJob(), signal)).toBe(false);
+    expect(calls).toEqual(["post"]);
+    expect(await jobs.load("job")).toMatchObject({ isOver: true, parts: [{ state: "pending" }] });
+  });
+
+  test("gives up what was begun again and again, and says so", async () => {
+    const { runs, texts, calls } = start();
+    await runs.run(pictureJob({ attempts: 20 }), signal);
+    expect(calls).not.toContain("upload");
+    expect(texts()).toEqual([expect.stringContaining("Given up: it was begun again and again")]);
+  });
+
+  test("of a private job leaves nothing in the conversation", async () => {
+    const { runs, history } = start();
+    await runs.run(pictureJob({ isRemembered: false }), signal);
+    expect(await history.isNew("test:a")).toBe(true);
+  });
+
+  test("inside a turn writes no status message", async () => {
+    const { runs, channel, calls } = start();
+    await runs.runWithin(pictureJob(), () => {}, signal);
+    expect(calls).toEqual(["upload"]);
+    expect(channel).toHaveLength(1);
+  });
+});

@@ -1,0 +1,31 @@
+import { describe, expect, test } from "vitest";
+import { createImagineMenu } from "../../src/imagine/menu.ts";
+import { pictureJob } from "../support/picture-job.ts";
+
+const { signal } = new AbortController();
+const done = { state: "done", messageId: "test:1", text: "" } as const;
+
+function start(job = pictureJob()) {
+  const load = async (id: string) => (id === job.id ? job : undefined);
+  return createImagineMenu({ jobs: { load }, listModels: async () => ["painter"], maxReferences: 8 });
+}
+
+describe("the menu", () => {
+  test("offers what the interface takes", async () => {
+    const menu = start();
+    expect(menu.ratios.slice(0, 5)).toEqual(["1:1", "16:9", "9:16", "4:3", "3:4"]);
+    expect([menu.sizes, menu.maxCount, menu.maxReferences]).toEqual([["1K", "2K", "4K"], 4, 8]);
+    expect(await menu.listModels(signal)).toEqual(["painter"]);
+  });
+
+  test("describes a picture that is there, by what it was asked for with", async () => {
+    const menu = start(pictureJob({ parts: [done, { state: "deleted" }], size: "2K" }));
+    expect(await menu.describe("job.1", signal)).toEqual({
+      prompt: "a fox",
+      options: { size: "2K", model: "painter", basis: "job.1" },
+    });
+    for (const id of ["job.2", "job.3", "job.0", "gone.1", "turn"]) {
+      expect(await menu.describe(id, signal)).toBeUndefined();
+    }
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import type { ActionEvent } from "../../src/adapter.ts";
+import type { PictureJob, PicturePart } from "../../src/imagine/picture-job.ts";
+import { createPresses } from "../../src/imagine/presses.ts";
+import { action, ada, ben } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { silent } from "../support/log.ts";
+import { pictureJob } from "../support/picture-job.ts";
+
+const { signal } = new AbortController();
+const failed: PicturePart = { state: "failed", reason: "No.", canRetry: true };
+const done = (messageId: string): PicturePart => ({ state: "done", messageId, text: "" });
+
+function start(given: Partial<PictureJob> = {}) {
+  const platform = fakePlatform();
+  const job = pictureJob({ isOver: true, ...given });
+  const saved: PictureJob[] = [];
+  const runs: string[][] = [];
+  const hold = Promise.withResolvers<void>();
+  const presses = createPresses({
+    jobs: { save: async (job) => void saved.push(structuredClone(job)) },
+    find: async (id) => (id === job.id ? job : undefined),
+    whileRunning: (_, work) => work(),
+    runs: {
+      async run({ parts }) {
+        runs.push(parts.map(({ state }) => state));
+        await hold.promise;
+        return true;
+      },
+    },
+    remember: async () => {},
+    adapterOf: () => platform.adapter,
+    log: silent,
+  });
+  const press = (name: ActionEvent["action"], id: string, author = ada) => {
+    const event = action(name, id, { author });
+    presses.notice(event);
+    return name === "retry" ? presses.retry(event, signal) : presses.remove(event);
+  };
+  return { ...platform, press, job, saved, runs, hold };
+}
+
+describe("Retry", () => {
+  test("draws the failed parts alone, once for presses that come together", async () => {
+    const { press, runs, hold } = start({ parts: [done("test:1"), failed, { state: "deleted" }] });
+    const pressed = [press("retry", "job.0"), press("retry", "job.0")];
+    hold.resolve();
+    expect(await Promise.all(pressed)).toEqual([undefined, undefined]);
+    expect(runs).toEqual([["done", "pending", "deleted"]]);
+  });
+
+  test("does nothing where nothing failed, and goes on where a crash cut it", async () => {
+    const { press, runs, hold, job } = start({ parts: [done("test:1")] });
+    hold.resolve();
+    await press("retry", "job.0");
+    expect(runs).toEqual([]);
+    Object.assign(job, { isOver: false, parts: [{ state: "pending" }] });
+    await press("retry", "job.0");
+    expect(runs).toEqual([["pending"]]);
+  });
+});
+
+describe("Delete", () => {
+  test("takes the picture away, and only that", async () => {
+    const { press, sink, channel, saved, job } = start();
+    for (const nonce of ["1", "2"]) {
+      const { id } = await sink.post({ markdown: nonce, buttons: [], streaming: false }, nonce, signal);
+      job.parts[Number(nonce) - 1] = done(id);
+    }
+    await press("delete", "job.1");
+    await press("delete", "job.1");
+    expect(channel.map(({ nonce }) => nonce)).toEqual(["2"]);
+    expect(saved).toHaveLength(1);
+  });
+
+  test("forgets a picture that is gone already, and tries again where the platform does not answer", async () => {
+    const { press, saved, setTrouble } = start({ parts: [done("test:gone"), done("test:other")] });
+    setTrouble(() => ({ kind: "unavailable" }));
+    await expect(press("delete", "job.1")).rejects.toThrow("refused");
+    expect(saved).toEqual([]);
+    setTrouble(() => ({ kind: "gone" }));
+    await press("delete", "job.1");
+    expect(saved.map(({ parts }) => parts.map(({ state }) => state))).toEqual([["deleted", "done"]]);
+  });
+});
+
+test("both are for the one who asked and for moderators, as long as the picture is kept", async () => {
+  const { press, runs, saved, hold } = start({ parts: [failed, done("test:1")] });
+  hold.resolve();
+  for (const name of ["retry", "delete"] as const) {
+    expect(await press(name, "job.2", ben)).toContain("Only the person who asked");
+    expect(await press(name, "gone.1")).toContain("too old");
+  }
+  expect([runs, saved]).toEqual([[], []]);
+  expect(await press("delete", "job.2", { ...ben, isModerator: true })).toBeUndefined();
+  expect(saved).toHaveLength(1);
+});

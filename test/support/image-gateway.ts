@@ -1,0 +1,99 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+import type { OutboundFile } from "../../src/adapter.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../../src/gateway/client.ts";
+import type { References } from "../../src/media/reference.ts";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { silent } from "./log.ts";
+
+/** One request for a picture, as it was on the wire. */
+export interface ImageCall {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: { contents: Array<{ parts: Array<{ text?: string; fileData?: { mimeType: string; fileUri: string } }> }> };
+}
+
+/** Holds a request back, or answers it instead of the sandbox. */
+export type Meet = (call: ImageCall, index: number) => Promise<{ status: number; body: unknown } | undefined | void>;
+
+/**
+ * The sandbox gateway behind a door that writes down what is asked, and a server under which it finds the files of a
+ * channel. Everything ends with the test.
+ */
+export async function startImageGateway(
+  findFile: (id: string) => OutboundFile | undefined = () => undefined,
+  options: Partial<GatewayOptions> & { meet?: Meet } = {},
+) {
+  const { meet = async () => {}, ...given } = options;
+  const files = await listen(async (url) => {
+    const file = findFile(decodeURIComponent(url.slice(1)));
+    return file === undefined ? { status: 404, body: "" } : { status: 200, body: file.bytes };
+  });
+  const trustedFileOrigins = [files];
+  const speed = { tokensPerSecond: Infinity, requestsPerMinute: Infinity };
+  const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, trustedFileOrigins, ...speed });
+  onTestFinished(() => sandbox.close());
+
+  const calls: ImageCall[] = [];
+  const url = await listen(async (path, method, headers, text) => {
+    if (path.startsWith("/v1beta/")) {
+      const call: ImageCall = { path, headers, body: JSON.parse(text) as ImageCall["body"] };
+      const met = await meet(call, calls.push(call) - 1);
+      if (met) return { status: met.status, body: JSON.stringify(met.body) };
+    }
+    const { host: _, connection: __, "content-length": ___, "transfer-encoding": ____, ...passed } = headers;
+    const init = { method, headers: passed as Record<string, string>, ...(text !== "" && { body: text }) };
+    const answer = await fetch(sandbox.url + path, init);
+    const body = new Uint8Array(await answer.arrayBuffer());
+    return { status: answer.status, body, headers: pickHeaders(answer.headers) };
+  });
+  const gateway: Gateway = createGateway({
+    baseUrl: url,
+    apiKey: "sk-sandbox-all",
+    log: silent,
+    limits: { attempts: 1 },
+    ...given,
+  });
+  onTestFinished(() => gateway.close());
+
+  const references: References = {
+    prepare: async (refs) => ({
+      ok: true,
+      parts: refs.map(({ id }) => ({ mimeType: "image/png", fileUri: `${files}/${encodeURIComponent(id)}` })),
+    }),
+  };
+  return { gateway, references, calls, origin: files };
+}
+
+function pickHeaders(headers: Headers): Record<string, string> {
+  const names = ["content-type", "retry-after"];
+  return Object.fromEntries(names.flatMap((name) => (headers.has(name) ? [[name, headers.get(name) ?? ""]] : [])));
+}
+
+type Answer = { status: number; body: string | Uint8Array; headers?: Record<string, string> };
+
+async function listen(
+  handle: (url: string, method: string, headers: IncomingHttpHeaders, text: string) => Promise<Answer>,
+): Promise<string> {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks = await Array.fromAsync(request as AsyncIterable<Uint8Array>);
+    const text = Buffer.concat(chunks).toString("utf8");
+    try {
+      const { status, body, headers } = await handle(request.url ?? "", request.method ?? "", request.headers, text);
+      response.writeHead(status, headers ?? { "content-type": "application/json" }).end(body);
+    } catch {
+      // What breaks behind the door breaks before it.
+      response.destroy();
+    }
+  };
+  const server = createServer((request, response) => void answer(request, response));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

@@ -1,0 +1,23 @@
+import type { PictureJob } from "../../src/imagine/picture-job.ts";
+import { ada } from "./events.ts";
+
+/** A job of one picture that nothing was done for yet; everything not given is sensible. */
+export function pictureJob(given: Partial<PictureJob> = {}): PictureJob {
+  return {
+    v: 1,
+    id: "job",
+    at: 1_700_000_000_000,
+    conversationId: "test:a",
+    isRemembered: true,
+    reply: { platform: "test", channelId: "general" },
+    author: ada,
+    prompt: "a fox",
+    model: "painter",
+    isSpoiler: false,
+    references: [],
+    parts: [{ state: "pending" }],
+    attempts: 0,
+    isOver: false,
+    ...given,
+  };
+}
