@@ -3,12 +3,12 @@ import type { Logger } from "pino";
 import type { AttachmentRef } from "./adapter.ts";
 import type { ChatMessage } from "./gateway/chunks.ts";
 import { append, begin, emptyHead, readHead } from "./history/appends.ts";
-import { type AuthorExport, createAuthorRecords } from "./history/authors.ts";
+import { type AuthorCount, type AuthorExport, createAuthorRecords } from "./history/authors.ts";
 import { readChain } from "./history/chain.ts";
 import { eraseConversation, toErasure } from "./history/erasures.ts";
 import { createKeyedTurns, type KeyedTurns } from "./history/keyed-turns.ts";
 import { createHistoryKeys, type HistoryKeys } from "./history/keys.ts";
-import { type Position, toEntryKey, toHeadKey, toIndexKey } from "./history/record.ts";
+import { type Position, readKeyPart, toEntryKey, toHeadKey, toIndexKey } from "./history/record.ts";
 
 /** What was said at one time: a person's message, or an answer with everything that belongs to it. */
 export interface HistoryEntry {
@@ -66,6 +66,8 @@ export interface History {
   setFollowed(conversationId: string, followed: boolean): Promise<void>;
   /** Everything that is kept about a person: their messages and the answers to them. */
   exportAuthor(platform: string, authorId: string): Promise<AuthorExport>;
+  /** Costs as much as the person has entries, without reading them. */
+  countAuthor(platform: string, authorId: string): Promise<AuthorCount>;
   /** Erases a person's messages, the answers to them and every index of both. Resolves to the number of entries. */
   forgetAuthor(platform: string, authorId: string): Promise<number>;
   /**
@@ -73,6 +75,8 @@ export interface History {
    * said there. Resolves to the ids of the entries that were erased.
    */
   forgetConversation(conversationId: string, person?: { platform: string; id: string }): Promise<string[]>;
+  /** Ids of all conversations that begin like this. Costs as much as there are conversations. */
+  conversations(prefix: string): AsyncIterable<string>;
 }
 
 export interface ReadOptions {
@@ -139,6 +143,12 @@ export function createHistory({ open, ttlMs, log, now }: HistoryOptions): Histor
       }),
     forgetConversation: (conversationId, person) =>
       inTurn(conversationId, () => eraseConversation(keys, conversationId, person)),
+    async *conversations(prefix) {
+      for await (const [part] of keys.walk("h")) {
+        const conversationId = readKeyPart(part);
+        if (conversationId?.startsWith(prefix)) yield conversationId;
+      }
+    },
     ...createAuthorRecords(keys, inTurn, now),
   };
 }

@@ -55,6 +55,8 @@ export interface TurnRecords {
   readFeedback(platform: string, authorId: string): Promise<Judgement[]>;
   /** Erases records, those of them that there are. */
   erase(ids: readonly string[]): Promise<void>;
+  /** Erases the records of all conversations whose ids begin like this. Resolves to where their replies stand. */
+  eraseConversations(prefix: string): Promise<ReplyAddress[]>;
   /** Erases the records of one person's turns, and what that person thinks of the answers to others. */
   forget(platform: string, authorId: string): Promise<void>;
 }
@@ -135,6 +137,17 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
         if (record === undefined) continue;
         await keyv.deleteMany([id, `${toOwner(record.reply.platform, record.author.id)}:${id}`]);
       }
+    },
+    async eraseConversations(prefix) {
+      if (keyv.iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
+      const places: ReplyAddress[] = [];
+      for await (const [, record] of keyv.iterator(undefined) as AsyncIterable<[string, unknown]>) {
+        if (!isTurnRecord(record) || !record.conversationId.startsWith(prefix)) continue;
+        const { id, reply, author } = record;
+        await keyv.deleteMany([id, `${toOwner(reply.platform, author.id)}:${id}`]);
+        places.push(reply);
+      }
+      return places;
     },
     async forget(platform, authorId) {
       const [owner, rater] = [toOwner(platform, authorId), toRater(platform, authorId)];

@@ -16,6 +16,14 @@ export interface AuthorExport {
 export interface AuthorRecords {
   exportAuthor(platform: string, authorId: string): Promise<AuthorExport>;
   forgetAuthor(platform: string, authorId: string): Promise<number>;
+  countAuthor(platform: string, authorId: string): Promise<AuthorCount>;
+}
+
+/** How much the history keeps about one person. */
+export interface AuthorCount {
+  /** Their messages and the answers to them. */
+  entries: number;
+  conversations: number;
 }
 
 /** One entry as the namespace of a person names it. */
@@ -55,6 +63,17 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: 
         if (await inTurn(conversationId, () => forgetEntry(keys, found))) erased++;
       }
       return erased;
+    },
+
+    async countAuthor(platform, authorId) {
+      const conversationIds = new Set<string>();
+      let entries = 0;
+      for await (const { position } of findEntries(keys, toAuthorNamespace({ platform, id: authorId }))) {
+        if (position === undefined) continue;
+        entries++;
+        conversationIds.add(position.conversationId);
+      }
+      return { entries, conversations: conversationIds.size };
     },
   };
 }

@@ -74,7 +74,16 @@ const storedEntrySchema = z.object({
     author: person.extend({ name: z.string() }).optional(),
     askedBy: person.optional(),
     messages: z.array(messageSchema),
-    attachments: z.array(z.object({ ...person.shape, name: z.string(), sizeBytes: z.number() })).optional(),
+    attachments: z
+      .array(
+        z.object({
+          ...person.shape,
+          name: z.string(),
+          sizeBytes: z.number(),
+          isFleeting: z.literal(true).optional(),
+        }),
+      )
+      .optional(),
     partial: z.boolean().optional(),
     isRefused: z.boolean().optional(),
     isEarlier: z.boolean().optional(),
@@ -151,4 +160,9 @@ export function toKeyPart(id: string): string {
     if (part.length <= MAX_KEY_PART_CHARS) return part;
   }
   return `#${createHash("sha256").update(id, "utf16le").digest("hex")}`;
+}
+
+/** The id that a part of a key was made of; undefined for one that was hashed. */
+export function readKeyPart(part: string): string | undefined {
+  return part.startsWith("#") ? undefined : decodeURIComponent(part);
 }

@@ -2,11 +2,13 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   createReaders,
+  readKeyPart,
   toAuthorKeys,
   toAuthorNamespace,
   toEntryKey,
   toHeadKey,
   toIndexKey,
+  toKeyPart,
 } from "../../src/history/record.ts";
 import { answered, said } from "../support/history-contract.ts";
 
@@ -26,6 +28,15 @@ describe("keys", () => {
         expect(toAuthorNamespace({ platform: left, id: right })).toMatch(/^a:[^:]*:[^:]*$/);
       }),
     );
+  });
+
+  test("give back the ids they were made of, or nothing", () => {
+    fc.assert(
+      fc.property(anyId, (id) => {
+        expect([id, undefined]).toContain(readKeyPart(toKeyPart(id)));
+      }),
+    );
+    expect(readKeyPart(toKeyPart("slack:T1:C1:17.2"))).toBe("slack:T1:C1:17.2");
   });
 
   test("stay readable where ids are short", () => {

@@ -1,0 +1,25 @@
+import type { ReplyAddress } from "../../src/adapter.ts";
+
+/** `extra` of a Slack address. */
+export interface SlackExtra {
+  /** The workspace whose token writes there. */
+  team: string;
+  /** Whom the reply is for: streams in channels want to know it. */
+  user?: string;
+  /** The workspace that person is of; another one in channels that are shared between organisations. */
+  recipientTeam?: string;
+  /** Where an answer to a command or a button is posted, five times within half an hour. */
+  responseUrl?: string;
+}
+
+/** The extra fields of an address, read back. Throws when it is none of Slack's. */
+export function readExtra({ extra = {}, platform }: ReplyAddress): SlackExtra {
+  const { team, user, recipientTeam, responseUrl } = extra;
+  if (team === undefined) throw new TypeError(`An address on ${platform} names no workspace.`);
+  return {
+    team,
+    ...(user !== undefined && { user }),
+    ...(recipientTeam !== undefined && { recipientTeam }),
+    ...(responseUrl !== undefined && { responseUrl }),
+  };
+}

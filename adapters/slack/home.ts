@@ -1,0 +1,74 @@
+import { z } from "zod";
+import type { CommandEvent } from "../../src/adapter.ts";
+import { type About, HOME, HOME_ACTIONS, toHomeView } from "./home-view.ts";
+import { PLATFORM } from "./ids.ts";
+import { type Asking, toEventBase } from "./interactions/asking.ts";
+import type { SurfaceDeps } from "./interactions/deps.ts";
+import type { ImagineForms } from "./interactions/imagine.ts";
+import type { PressPayload } from "./interactions/payloads.ts";
+import type { Reaction } from "./surfaces.ts";
+import type { Workspace } from "./workspaces.ts";
+
+const PUBLISH_MS = 10_000;
+const READ_MS = 3_000;
+const NOTHING: Reaction = { events: [] };
+
+/** Reads what the home says of a person, for their direct conversation with the bot. */
+export type ReadAbout = (who: { platform: string; authorId: string; channelId: string }) => Promise<About>;
+
+export interface HomeDeps extends SurfaceDeps {
+  forms: ImagineForms | undefined;
+  readAbout: ReadAbout | undefined;
+}
+
+const metadata = z.object({ channelId: z.string() });
+
+/** The page that everybody has for themselves: what the bot is, what it may be asked, one's own settings and data. */
+export interface Home {
+  /** Rejects when Slack does not take the page. */
+  show(workspace: Workspace, userId: string, channelId: string): Promise<void>;
+  /** Undefined for what is not on the page. */
+  onPress(payload: PressPayload, workspace: Workspace): Promise<Reaction | undefined>;
+}
+
+export function createHome(deps: HomeDeps): Home {
+  const { commands, listModels, forms, readAbout } = deps;
+
+  async function show(workspace: Workspace, userId: string, channelId: string): Promise<void> {
+    const signal = AbortSignal.timeout(READ_MS);
+    const [models, about] = await Promise.all([
+      listModels(signal).catch(() => []),
+      readAbout?.({ platform: PLATFORM, authorId: userId, channelId }).catch(() => undefined),
+    ]);
+    const view = toHomeView({ commands, models, about, draws: forms !== undefined, channelId });
+    await deps.api.call(workspace.teamId, "views.publish", { user_id: userId, view }, AbortSignal.timeout(PUBLISH_MS));
+  }
+
+  return {
+    show,
+    async onPress(payload, workspace) {
+      const { view, user, trigger_id: trigger } = payload;
+      const [element] = payload.actions;
+      if (view?.callback_id !== HOME || element === undefined) return undefined;
+      const { channelId } = metadata.parse(JSON.parse(view.private_metadata));
+      if (element.action_id === HOME_ACTIONS.draw) {
+        if (forms === undefined) return NOTHING;
+        return { events: [], afterwards: () => forms.open(workspace, trigger, { channelId, references: [] }) };
+      }
+      const said = toCommand(element.action_id, element.selected_option?.value);
+      if (said === undefined) return NOTHING;
+      const asking: Asking = { workspace, person: user, channelId, name: `home:${trigger}` };
+      const base = await toEventBase(asking, { isPrivate: true }, deps);
+      const event: CommandEvent = { kind: "command", ...base, ...said };
+      return { events: [event] };
+    },
+  };
+}
+
+/** What is chosen on the page is a command given in the direct conversation. */
+function toCommand(actionId: string, value: string | undefined): Pick<CommandEvent, "name" | "text"> | undefined {
+  if (actionId === HOME_ACTIONS.model && value !== undefined) return { name: "model", text: value };
+  if (actionId === HOME_ACTIONS.export) return { name: "export", text: "" };
+  if (actionId === HOME_ACTIONS.forget) return { name: "forget", text: "everything" };
+  return undefined;
+}

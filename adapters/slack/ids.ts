@@ -1,0 +1,39 @@
+import { createHash } from "node:crypto";
+
+export const PLATFORM = "slack";
+
+/** Where a message stands. */
+export interface MessagePlace {
+  teamId: string;
+  channelId: string;
+  ts: string;
+}
+
+/** A message's id as the core knows it: writing to a message needs its workspace and its channel too. */
+export function toMessageId({ teamId, channelId, ts }: MessagePlace): string {
+  return `${PLATFORM}:${teamId}:${channelId}:${ts}`;
+}
+
+/** Undefined for what is not the id of a message on Slack. */
+export function readMessageId(id: string): MessagePlace | undefined {
+  const [, teamId, channelId, ts] = /^slack:(\w+):(\w+):(\d+\.\d+)$/.exec(id) ?? [];
+  return teamId === undefined || channelId === undefined || ts === undefined ? undefined : { teamId, channelId, ts };
+}
+
+/** When a message was written, Unix milliseconds. */
+export function timeOf(ts: string): number {
+  return Number(ts) * 1_000;
+}
+
+/**
+ * Names what only one person sees: Slack gives it no id that leads back to it. The same for the same nonce in every
+ * run.
+ */
+export function toWhisperId(teamId: string, channelId: string, nonce: string): string {
+  return `${PLATFORM}:${teamId}:${channelId}:only-${toMark(nonce)}`;
+}
+
+/** What a message carries to be found again; the same for the same nonce in every run. */
+export function toMark(nonce: string): string {
+  return createHash("sha256").update(nonce).digest("base64url").slice(0, 22);
+}

@@ -1,0 +1,82 @@
+import { setImmediate } from "node:timers/promises";
+import type { Hono } from "hono";
+import type { Accept, Adapter } from "../../src/adapter.ts";
+import type { SlackApi } from "./api.ts";
+import { toAttachments } from "./attachments.ts";
+import { createConnection } from "./connection.ts";
+import { createDelivery, type Delivery } from "./delivery.ts";
+import { createReadEarlier } from "./earlier.ts";
+import { createIntake } from "./intake.ts";
+import { createRespond } from "./interactions/response-urls.ts";
+import { createInteractions } from "./interactions.ts";
+import { createListener } from "./listener.ts";
+import type { SlackAdapterOptions } from "./options.ts";
+import { createOtherBots } from "./other-bots.ts";
+import { createPeople } from "./people.ts";
+import type { Running } from "./running.ts";
+import type { SingleWorkspace } from "./single-workspace.ts";
+import type { Workspaces } from "./workspaces.ts";
+
+/** Everything that Slack tells the bot. */
+export interface Incoming extends Required<Pick<Adapter, "listen" | "pause" | "isConnected" | "readEarlier">> {
+  /** To be served on our HTTP server; undefined with sockets. */
+  app: Hono | undefined;
+}
+
+export interface IncomingParts {
+  api: SlackApi;
+  running: Running;
+  /** Where the bot is installed, and with one token whose that is. */
+  workspaces: Workspaces & Partial<Pick<SingleWorkspace, "open">>;
+}
+
+export function createIncoming(options: SlackAdapterOptions, { api, running, workspaces }: IncomingParts): Incoming {
+  const { log, now, apiUrl, allowedBots = [] } = options;
+  const closing = new AbortController();
+  let delivery: Delivery | undefined;
+  const people = createPeople({ api, log, now });
+  const inbound = { people, toAttachments };
+  const queue: Pick<Delivery, "enqueue"> = {
+    async enqueue(...job) {
+      if (delivery === undefined) throw new Error("This process takes no more events.");
+      return delivery.enqueue(...job);
+    },
+  };
+  const listener = createListener({ ...inbound, otherBots: createOtherBots(allowedBots, now), delivery: queue, now });
+  const surfaces = createInteractions({
+    ...options,
+    ...inbound,
+    api,
+    respond: createRespond(apiUrl),
+    running,
+    async onUninstalled(teamId, atMs, how) {
+      if (options.onUninstalled !== undefined) await options.onUninstalled(teamId, atMs, how);
+      else if (workspaces.sole?.()?.teamId === teamId) options.onFatal(REMOVED);
+    },
+  });
+  const intake = createIntake({ workspaces, delivery: () => delivery, listener, surfaces, log });
+  const connection = createConnection({ ...options, workspaceOf: intake.workspaceOf, hearing: intake });
+
+  return {
+    app: connection.app,
+    async listen(accept: Accept) {
+      await workspaces.open?.(closing.signal);
+      delivery = createDelivery(accept);
+      await connection.open();
+    },
+    isConnected: () => delivery !== undefined && connection.isReady(),
+    readEarlier: createReadEarlier({ ...inbound, api, workspaces, now }),
+    async pause() {
+      closing.abort(new Error("The adapter takes no more events."));
+      const stopping = delivery;
+      delivery = undefined;
+      // What was being stored is still acknowledged.
+      await stopping?.stop();
+      await setImmediate();
+      await connection.close();
+    },
+  };
+}
+
+const REMOVED =
+  "The bot was removed from its Slack workspace, or its token was revoked. Install it again, put the token it has then into SLACK_BOT_TOKEN, and start again.";

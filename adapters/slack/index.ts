@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Hono } from "hono";
+import type { Adapter } from "../../src/adapter.ts";
+import { createSlackApi } from "./api.ts";
+import { PLATFORM } from "./ids.ts";
+import { createIncoming } from "./incoming.ts";
+import type { SlackAdapterOptions } from "./options.ts";
+import { createOutbound } from "./outbound.ts";
+import { createRunning } from "./running.ts";
+import { createSingleWorkspace } from "./single-workspace.ts";
+
+/** Longest that calls under way hold up the end. */
+const SETTLE_MS = 10_000;
+
+/** The adapter, and what it serves on the one HTTP server. */
+export interface SlackAdapter extends Adapter {
+  /** Undefined with sockets. */
+  app: Hono | undefined;
+}
+
+/** Slack: mentions, threads, direct messages, commands and buttons, on Bolt. */
+export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
+  const { installed, apiUrl, log } = options;
+  const onFatal = createFatal(options.onFatal);
+  const running = createRunning();
+  const api = createSlackApi({
+    apiUrl,
+    log,
+    async tokenOf(teamId, signal) {
+      if ("botToken" in installed) return installed.botToken;
+      return (await installed.workspaces.find(teamId, signal))?.token;
+    },
+  });
+  const workspaces =
+    "botToken" in installed ? createSingleWorkspace(installed.botToken, api, log) : installed.workspaces;
+  const outbound = createOutbound({ api, apiUrl, running, now: options.now });
+  const incoming = createIncoming({ ...options, onFatal }, { api, running, workspaces });
+
+  return {
+    platform: PLATFORM,
+    ...incoming,
+    ...outbound,
+    async close() {
+      await incoming.pause();
+      // Edits that are under way reach Slack before the process goes.
+      await Promise.race([api.settled(), sleep(SETTLE_MS, undefined, { ref: false })]);
+    },
+  };
+}
+
+function createFatal(onFatal: (reason: string) => void): (reason: string) => void {
+  let isTold = false;
+  return (reason) => {
+    if (isTold) return;
+    isTold = true;
+    onFatal(reason);
+  };
+}

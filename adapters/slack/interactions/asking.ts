@@ -1,0 +1,65 @@
+import type { Author, ReplyAddress } from "../../../src/adapter.ts";
+import type { SlackExtra } from "../address.ts";
+import { PLATFORM } from "../ids.ts";
+import type { Workspace } from "../workspaces.ts";
+import type { SurfaceDeps } from "./deps.ts";
+import type { Person } from "./payloads.ts";
+
+/** Somebody who did something, and where. */
+export interface Asking {
+  workspace: Workspace;
+  person: Pick<Person, "id" | "name" | "username" | "team_id">;
+  channelId: string;
+  threadTs?: string | undefined;
+  responseUrl?: string | undefined;
+  /** What the event of it is known by; unique in the workspace. */
+  name: string;
+}
+
+/** The fields that all events of interactions have. */
+export interface EventBase {
+  key: string;
+  conversationId: string;
+  author: Author;
+  reply: ReplyAddress;
+  at: number;
+}
+
+/** What is asked at the top level of a channel is about the channel. */
+export async function toEventBase(
+  asking: Asking,
+  { isPrivate }: { isPrivate: boolean },
+  { people, now }: Pick<SurfaceDeps, "people" | "now">,
+): Promise<EventBase> {
+  const { workspace, channelId, threadTs, name } = asking;
+  const conversation = [PLATFORM, workspace.teamId, channelId, ...(threadTs === undefined ? [] : [threadTs])];
+  return {
+    key: `${PLATFORM}:${workspace.teamId}:${name}`,
+    conversationId: conversation.join(":"),
+    author: await authorOf(asking, people),
+    reply: toReply(asking, isPrivate),
+    at: now(),
+  };
+}
+
+/** Quick, and never rejects: what Slack does not say in time is left out. */
+export function authorOf({ workspace, person, channelId }: Asking, people: SurfaceDeps["people"]): Promise<Author> {
+  const name = person.name ?? person.username;
+  return people.toAuthor(workspace, person.id, { name, channelId });
+}
+
+function toReply({ workspace, person, channelId, threadTs, responseUrl }: Asking, isPrivate: boolean): ReplyAddress {
+  const extra: SlackExtra = {
+    team: workspace.teamId,
+    user: person.id,
+    recipientTeam: person.team_id ?? workspace.teamId,
+    ...(responseUrl !== undefined && { responseUrl }),
+  };
+  return {
+    platform: PLATFORM,
+    channelId,
+    ...(threadTs !== undefined && { threadId: threadTs }),
+    ...(isPrivate && { visibleTo: person.id }),
+    extra: { ...extra },
+  };
+}

@@ -1,0 +1,90 @@
+import type { CommandEvent } from "../../../src/adapter.ts";
+import type { ImagineMenu } from "../../../src/imagine-menu.ts";
+import { IMAGINE } from "../commands.ts";
+import { type FormContext, PROMPT, readContext, readImagineForm, toImagineForm, WHERE } from "../imagine-form.ts";
+import type { Reaction } from "../surfaces.ts";
+import type { Workspace } from "../workspaces.ts";
+import { type Asking, toEventBase } from "./asking.ts";
+import type { SurfaceDeps } from "./deps.ts";
+import { isMember, NOT_HERE } from "./membership.ts";
+import type { SubmissionPayload } from "./payloads.ts";
+import { toWhisper } from "./response-urls.ts";
+
+/** A trigger opens a form within three seconds: what fills it in has to be there before that. */
+const FILL_MS = 800;
+const OPEN_MS = 2_000;
+const MAX_KEPT_MODELS = 100;
+
+const NOT_OPENED =
+  "Slack did not let me open the form. Try again, or write what I should draw behind the command: `/imagine a lighthouse in the fog`";
+
+/** The form for pictures: opened, filled in, taken. */
+export interface ImagineForms {
+  /** Tells the person when it does not open. Never rejects. */
+  open(workspace: Workspace, triggerId: string, context: FormContext): Promise<void>;
+  onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<Reaction>;
+}
+
+export function createImagineForms(menu: ImagineMenu, deps: SurfaceDeps): ImagineForms {
+  async function fill({ basis }: FormContext) {
+    const signal = AbortSignal.timeout(FILL_MS);
+    const [described, models] = await Promise.all([
+      inTime(async () => (basis === undefined ? undefined : menu.describe(basis, signal)), signal),
+      inTime(() => menu.listModels(signal), signal),
+    ]);
+    return { prompt: described?.prompt ?? "", options: described?.options ?? {}, models: models ?? [] };
+  }
+
+  async function open(workspace: Workspace, triggerId: string, context: FormContext): Promise<void> {
+    try {
+      const filled = await fill(context);
+      const view = toImagineForm(menu, context, { ...filled, models: filled.models.slice(0, MAX_KEPT_MODELS) });
+      await deps.api.call(
+        workspace.teamId,
+        "views.open",
+        { trigger_id: triggerId, view },
+        AbortSignal.timeout(OPEN_MS),
+      );
+    } catch (error) {
+      deps.log.warn({ err: error }, "The form for a picture could not be opened.");
+      const telling = deps.respond(context.responseUrl, toWhisper(NOT_OPENED));
+      await telling.catch((err: unknown) => deps.log.warn({ err }, "Nobody could be told that a form did not open."));
+    }
+  }
+
+  async function onSubmit({ user, view }: SubmissionPayload, workspace: Workspace): Promise<Reaction> {
+    const context = readContext(view.private_metadata);
+    const { prompt, options, files, channelId = context.channelId } = readImagineForm(view.state.values);
+    if (prompt === "") return wrong(PROMPT, "Say in a few words what I should draw.");
+    if (channelId === undefined) return wrong(WHERE, "Choose where the picture should go.");
+    if (!(await isMember(workspace, channelId, deps))) {
+      return wrong(context.channelId === undefined ? WHERE : PROMPT, NOT_HERE.replaceAll("`", ""));
+    }
+    const { threadTs, responseUrl, basis, references } = context;
+    const name = `form:${view.id}:${view.hash}`;
+    const asking: Asking = { workspace, person: user, channelId, threadTs, responseUrl, name };
+    const event: CommandEvent = {
+      kind: "command",
+      ...(await toEventBase(asking, { isPrivate: false }, deps)),
+      name: IMAGINE,
+      text: prompt,
+      attachments: [...references, ...deps.toAttachments(workspace, files)],
+      options: { ...options, ...(basis !== undefined && { basis }) },
+    };
+    return { events: [event] };
+  }
+
+  return { open, onSubmit };
+}
+
+function wrong(name: string, sentence: string): Reaction {
+  return { events: [], response: { response_action: "errors", errors: { [name]: sentence } } };
+}
+
+/** Undefined for what is not there in time. */
+async function inTime<T>(find: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const late = new Promise<undefined>((resolve) => {
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+  return Promise.race([find().catch(() => undefined), late]);
+}

@@ -1,0 +1,35 @@
+import { codeOf } from "../api/error.ts";
+import type { Workspace } from "../workspaces.ts";
+import type { SurfaceDeps } from "./deps.ts";
+
+/** Slack waits three seconds for the acknowledgement of what needs the answer. */
+const LOOK_MS = 1_000;
+/** Long before Slack, so that nothing anybody wrote is read. */
+const LONG_AGO = "1.000000";
+const ABSENT = new Set(["not_in_channel", "channel_not_found"]);
+
+export const NOT_HERE =
+  "I am not in this channel, so I cannot write here. Add me with `/invite` and my name, or write to me directly.";
+
+/** Whether Slack refused something because the bot is not there. */
+export function isAbsence(error: unknown): boolean {
+  return ABSENT.has(codeOf(error));
+}
+
+/**
+ * Whether the bot may write in a channel, as far as that can be told in time: what is not known counts as yes. Asks by
+ * reading, which needs no scope besides those for conversations.
+ */
+export async function isMember(
+  { teamId }: Workspace,
+  channelId: string,
+  { api }: Pick<SurfaceDeps, "api">,
+): Promise<boolean> {
+  const nothing = { channel: channelId, latest: LONG_AGO, limit: 1 };
+  try {
+    await api.call(teamId, "conversations.history", nothing, AbortSignal.timeout(LOOK_MS));
+    return true;
+  } catch (error) {
+    return !isAbsence(error);
+  }
+}

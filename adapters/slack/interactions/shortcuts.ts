@@ -1,0 +1,104 @@
+import type { MessageEvent } from "../../../src/adapter.ts";
+import { toQuestion } from "../commands.ts";
+import type { Body, Reaction } from "../surfaces.ts";
+import { note } from "../views.ts";
+import { readWords } from "../wording.ts";
+import type { Workspace } from "../workspaces.ts";
+import type { Asking } from "./asking.ts";
+import type { SurfaceDeps } from "./deps.ts";
+import type { ImagineForms } from "./imagine.ts";
+import { isMember, NOT_HERE } from "./membership.ts";
+import type { MessageShortcutPayload, shortcutPayload } from "./payloads.ts";
+import { toWhisper } from "./response-urls.ts";
+
+/** In the menu of a message: "Ask about this". */
+export const ASK_ABOUT = "ask_about";
+/** In the menu of a message: "Use as reference". */
+export const USE_AS_REFERENCE = "imagine_from_message";
+/** Without a message: "Draw a picture". */
+export const DRAW = "imagine_global";
+
+/** A trigger opens a view within three seconds. */
+const OPEN_MS = 2_500;
+const NO_PICTURES = "That message has no pictures that I could use. Choose one with a picture in it.";
+const NO_DRAWING = "I cannot draw here: pictures are not switched on.";
+const PICTURE = /^image\//;
+
+export interface ShortcutsDeps extends SurfaceDeps {
+  forms: ImagineForms | undefined;
+}
+
+/** What is chosen from the menu of a message, or from the list of shortcuts. */
+export interface Shortcuts {
+  onMessage(payload: MessageShortcutPayload, workspace: Workspace): Promise<Reaction>;
+  onGlobal(payload: ReturnType<(typeof shortcutPayload)["parse"]>, workspace: Workspace): Reaction;
+}
+
+export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
+  const { forms, imagine } = deps;
+
+  function tell({ response_url }: MessageShortcutPayload, text: string): Reaction {
+    return { events: [], afterwards: () => deps.respond(response_url, toWhisper(text)) };
+  }
+
+  async function askAbout(payload: MessageShortcutPayload, workspace: Workspace): Promise<Reaction> {
+    const { message, channel, user, response_url: responseUrl, trigger_id: trigger } = payload;
+    if (!(await isMember(workspace, channel.id, deps))) return tell(payload, NOT_HERE);
+    const threadTs = message.thread_ts ?? message.ts;
+    const asking: Asking = {
+      workspace,
+      person: user,
+      channelId: channel.id,
+      threadTs,
+      responseUrl,
+      name: `shortcut:${trigger}`,
+    };
+    const words = await readWords(message.text, workspace, deps.people);
+    const quoted = words.replace(/^/gm, "> ");
+    const from = message.user === undefined ? "" : ` of ${(await deps.people.toAuthor(workspace, message.user)).name}`;
+    const text = `Explain or answer this message${from}:\n${quoted}`;
+    // Asked after everything that stands in the thread, which makes all of it what was said before.
+    const question = await toQuestion(text, asking, payload.action_ts ?? message.ts, deps);
+    const attachments = deps.toAttachments(workspace, message.files);
+    const event: MessageEvent = { ...question, attachments };
+    return { events: [event] };
+  }
+
+  function useAsReference(payload: MessageShortcutPayload, workspace: Workspace): Reaction {
+    const { message, channel, response_url: responseUrl, trigger_id: trigger } = payload;
+    if (forms === undefined || imagine === undefined) return tell(payload, NO_DRAWING);
+    const pictures = picturesOf(message);
+    if (pictures.length === 0) return tell(payload, NO_PICTURES);
+    const references = deps.toAttachments(workspace, pictures).slice(0, imagine.maxReferences);
+    const context = { channelId: channel.id, threadTs: message.thread_ts ?? message.ts, responseUrl, references };
+    return { events: [], afterwards: () => forms.open(workspace, trigger, context) };
+  }
+
+  return {
+    async onMessage(payload, workspace) {
+      if (payload.callback_id === ASK_ABOUT) return askAbout(payload, workspace);
+      if (payload.callback_id === USE_AS_REFERENCE) return useAsReference(payload, workspace);
+      return { events: [] };
+    },
+    onGlobal({ callback_id, trigger_id }, workspace) {
+      if (callback_id !== DRAW) return { events: [] };
+      if (forms !== undefined) {
+        return { events: [], afterwards: () => forms.open(workspace, trigger_id, { references: [] }) };
+      }
+      const view = note("Draw a picture", NO_DRAWING);
+      const call = { trigger_id, view };
+      const tell = () => deps.api.call(workspace.teamId, "views.open", call, AbortSignal.timeout(OPEN_MS));
+      return { events: [], afterwards: async () => void (await tell()) };
+    },
+  };
+}
+
+/** What was attached, and what stands in the message itself, as pictures of ours do. */
+function picturesOf({ files, blocks }: MessageShortcutPayload["message"]): Body[] {
+  // Of files from other organisations nothing is told but that they are there.
+  const attached = files.filter(({ mimetype, mode }) => mode === "file_access" || PICTURE.test(String(mimetype)));
+  const shown = blocks.flatMap(({ type, slack_file: file, alt_text: name }) => {
+    return type === "image" && typeof file === "object" && file !== null ? [{ name, ...file }] : [];
+  });
+  return [...attached, ...shown];
+}

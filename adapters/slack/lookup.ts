@@ -1,0 +1,135 @@
+import { SinkError } from "../../src/errors.ts";
+import { SlackApiError } from "./api/error.ts";
+import type { SlackAnswer, SlackApi, SlackArguments } from "./api.ts";
+import { readMark } from "./blocks.ts";
+import { toMark } from "./ids.ts";
+import { createReadingGate } from "./reading-gate.ts";
+
+/** Apps sold outside the marketplace get no more than this at once. */
+const PAGE = 15;
+/** A thread in which more than this was said since the question is not searched to its end. */
+const MAX_PAGES = 4;
+
+type SlackMessage = Readonly<Record<string, unknown>>;
+
+/** Where a reply stands: its thread, or the top level of its channel. */
+export interface ReplyPlace {
+  teamId: string;
+  channelId: string;
+  threadTs: string | undefined;
+  /** The question: answers stand behind it. */
+  questionTs: string | undefined;
+}
+
+/** A message of ours that was found. */
+export interface Found {
+  ts: string;
+  /** It was begun as a stream and never finished by us: what it was made for is only guessed. */
+  isUnfinished: boolean;
+  files: readonly SlackMessage[];
+}
+
+export interface Lookup {
+  /**
+   * The message that was posted with a nonce. A stream carries its nonce only when it is over, so one that nobody
+   * finished is taken for it: a conversation has one answer at a time.
+   */
+  findPost(
+    place: ReplyPlace,
+    nonce: string,
+    signal: AbortSignal,
+    options?: { isFinished: boolean },
+  ): Promise<Found | undefined>;
+  /** The message that brought files with these names and sizes. */
+  findFiles(
+    place: ReplyPlace,
+    files: ReadonlyArray<{ name: string; sizeBytes: number }>,
+    signal: AbortSignal,
+  ): Promise<Found | undefined>;
+}
+
+export interface LookupDeps {
+  api: SlackApi;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+export function createLookup({ api, now }: LookupDeps): Lookup {
+  const gate = createReadingGate(now);
+
+  async function read(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer> {
+    gate.enter(teamId);
+    try {
+      return await api.call(teamId, method, args, signal);
+    } catch (error) {
+      if (!(error instanceof SlackApiError) || error.retryAfterMs === undefined) throw error;
+      gate.close(teamId, error.retryAfterMs);
+      throw new SinkError("unavailable", error.message, { cause: error });
+    }
+  }
+
+  /** Messages of apps behind the question, in pages. */
+  async function* readBehind(place: ReplyPlace, signal: AbortSignal): AsyncGenerator<readonly SlackMessage[]> {
+    const { teamId, channelId, threadTs, questionTs } = place;
+    let cursor = "";
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const answer = await read(
+        teamId,
+        threadTs === undefined ? "conversations.history" : "conversations.replies",
+        {
+          channel: channelId,
+          limit: PAGE,
+          include_all_metadata: true,
+          ...(threadTs !== undefined && { ts: threadTs }),
+          ...(questionTs !== undefined && { oldest: questionTs }),
+          ...(cursor !== "" && { cursor }),
+        },
+        signal,
+      );
+      const messages = (answer["messages"] ?? []) as SlackMessage[];
+      yield messages.filter(({ bot_id, ts }) => bot_id !== undefined && Number(ts) > Number(questionTs ?? 0));
+      cursor = (answer["response_metadata"] as { next_cursor?: string } | undefined)?.next_cursor ?? "";
+      if (cursor === "") return;
+    }
+  }
+
+  return {
+    async findPost(place, nonce, signal, { isFinished = false } = { isFinished: false }) {
+      const mark = toMark(nonce);
+      let unfinished: Found | undefined;
+      for await (const messages of readBehind(place, signal)) {
+        const found = messages.find((message) => readMark(message) === mark);
+        if (found !== undefined) return toFound(found, false);
+        const stream = isFinished ? undefined : messages.findLast((message) => isUnfinished(message));
+        if (stream !== undefined) unfinished = toFound(stream, true);
+      }
+      return unfinished;
+    },
+    async findFiles(place, files, signal) {
+      const wanted = files.map(({ name, sizeBytes }) => `${sizeBytes} ${name}`).join("\n");
+      for await (const messages of readBehind(place, signal)) {
+        const found = messages.find((message) => describeFiles(message) === wanted);
+        if (found !== undefined) return toFound(found, false);
+      }
+      return undefined;
+    },
+  };
+}
+
+function isUnfinished(message: SlackMessage): boolean {
+  return message["streaming_state"] !== undefined && readMark(message) === undefined;
+}
+
+function describeFiles(message: SlackMessage): string {
+  return filesOf(message)
+    .map(({ name, size }) => `${String(size)} ${String(name)}`)
+    .join("\n");
+}
+
+function filesOf(message: SlackMessage): readonly SlackMessage[] {
+  return Array.isArray(message["files"]) ? (message["files"] as SlackMessage[]) : [];
+}
+
+function toFound(message: SlackMessage, isUnfinished: boolean): Found {
+  return { ts: String(message["ts"]), isUnfinished, files: filesOf(message) };
+}

@@ -1,0 +1,53 @@
+/**
+ * What notifies people or is rewritten by Slack wherever it stands, in code too: people, groups, channels, dates.
+ * https://docs.slack.dev/messaging/formatting-message-text
+ */
+const CONTROL = /<(?=!(?:channel|here|everyone|subteam|date)|[@#][A-Z0-9])/g;
+/** The beginning of something of that kind, which only what follows will tell. */
+const UNDECIDED = /<(?:!(?:[a-z]{0,7})?|[@#])?$/;
+/**
+ * Longest message, in bytes of UTF-8: streamed messages of more than about 10,600 have been refused for good.
+ * What is posted whole has more room, but how a message is written is not known when its text is split.
+ */
+export const MAX_LENGTH = 9_500;
+const NEARLY_FULL = 0.75 * MAX_LENGTH;
+/** Not seen, and keeps what follows from being read as a part of it. */
+const GAP = "\u200B";
+/** Longest text that is shown in notifications, and where the message itself cannot be. */
+const FALLBACK_CHARS = 3_000;
+
+/** Markdown as models write it, in which nothing notifies anybody. Grows with its text: a longer one begins with it. */
+export function toSlackMarkdown(markdown: string): string {
+  return markdown.replace(CONTROL, `<${GAP}`);
+}
+
+/**
+ * As much of a text that still grows as is certain to stay in its message as it is: no beginning of a mention, and
+ * once the message is nearly full only whole paragraphs, because between those it will end.
+ */
+export function toSettledMarkdown(source: string): string {
+  const settled = toSlackMarkdown(source.slice(0, UNDECIDED.exec(source)?.index));
+  if (Buffer.byteLength(settled) <= NEARLY_FULL) return settled;
+  const sure = Buffer.from(settled)
+    .subarray(0, NEARLY_FULL)
+    .toString()
+    .replace(/\uFFFD+$/, "").length;
+  return settled.slice(0, Math.max(sure, settled.lastIndexOf("\n\n")));
+}
+
+export function isNearlyFull(source: string): boolean {
+  return Buffer.byteLength(source) > NEARLY_FULL;
+}
+
+/** Length of a text as it counts against a streamed message: bytes of UTF-8. */
+export function lengthOfMarkdown(markdown: string): number {
+  return Buffer.byteLength(toSlackMarkdown(markdown));
+}
+
+/** Plain words for notifications and screen readers. */
+export function toFallback(markdown: string): string {
+  const escaped = markdown.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  if (escaped.length <= FALLBACK_CHARS) return escaped;
+  // Neither half a character nor half an entity.
+  return `${escaped.slice(0, FALLBACK_CHARS - 1).replace(/(?:&[a-z]{0,3}|[\uD800-\uDBFF])$/, "")}…`;
+}

@@ -1,0 +1,45 @@
+import type { Logger } from "pino";
+import type { ImagineMenu } from "../../src/imagine-menu.ts";
+import type { ReadAbout } from "./home.ts";
+import type { Workspaces } from "./workspaces.ts";
+
+/** A word that people give the bot, as its help shows it. */
+export interface CommandHelp {
+  name: string;
+  /** One sentence. */
+  description: string;
+}
+
+export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
+
+/** How Slack reaches the bot: over sockets that the bot opens, or by signed requests to its own server. */
+export type SlackTransport = { mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string };
+
+export interface SlackAdapterOptions {
+  transport: SlackTransport;
+  /** Where the bot is installed: one workspace by its token, or those that installed it themselves. */
+  installed: { botToken: string } | { workspaces: Workspaces };
+  /** Web API base that ends in `/api/`; Slack's own when absent. */
+  apiUrl?: string;
+  /** Bots whose messages are heard as people's are, by user id or bot id. Nobody else's are. */
+  allowedBots?: readonly string[];
+  /** Understood besides `/ask`. */
+  commands: readonly CommandHelp[];
+  listModels: ListModels;
+  /** Absent: the home says nothing about who looks at it. */
+  readAbout?: ReadAbout;
+  /** Absent: pictures are off. */
+  imagine?: ImagineMenu;
+  log: Logger;
+  /** Slack will not take this bot back: in plain words why. Called at most once, never before `listen` has resolved. */
+  onFatal(reason: string): void;
+  /** Unix milliseconds. */
+  now(): number;
+  /**
+   * The bot is in a workspace no more, since `atMs`. Absent with one token, whose end is fatal. What was rejected is
+   * told again.
+   */
+  onUninstalled?(teamId: string, atMs: number, how: "uninstalled" | "revoked"): Promise<void>;
+  /** Sockets held at the same time, so that a refresh of one drops nothing; two when absent. */
+  connections?: number;
+}

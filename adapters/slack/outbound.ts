@@ -1,0 +1,42 @@
+import type { Adapter, ReplyAddress, ReplySink } from "../../src/adapter.ts";
+import type { SlackApi } from "./api.ts";
+import { createFiles } from "./files.ts";
+import { createLookup } from "./lookup.ts";
+import { createMemory } from "./memory.ts";
+import type { Running } from "./running.ts";
+import { createSink } from "./sink.ts";
+import { createUploader } from "./upload.ts";
+import { createWholeWriter } from "./whole.ts";
+
+export interface OutboundDeps {
+  api: SlackApi;
+  /** Web API base that ends in `/api/`; Slack's own when absent. */
+  apiUrl: string | undefined;
+  running: Pick<Running, "note">;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+/** The half of the adapter that writes, and reads files. What its replies have to know of each other is kept here. */
+export interface Outbound extends Pick<Adapter, "openAttachment"> {
+  sink(address: ReplyAddress): ReplySink;
+}
+
+export function createOutbound({ api, apiUrl, running, now }: OutboundDeps): Outbound {
+  const whole = createWholeWriter(api);
+  const uploader = createUploader({ api, apiUrl, whole });
+  const deps = {
+    api,
+    apiUrl,
+    whole,
+    uploader,
+    lookup: createLookup({ api, now }),
+    memory: createMemory(now),
+    running,
+    now,
+  };
+  return {
+    sink: (address) => createSink(address, deps),
+    openAttachment: createFiles({ api, apiUrl }).open,
+  };
+}

@@ -1,0 +1,84 @@
+import { parse } from "node:querystring";
+import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { type Logger as BoltLogger, HTTPReceiver, type Receiver } from "@slack/bolt";
+import { Hono } from "hono";
+import type { Logger } from "pino";
+import { readBounded } from "../../../src/media/read-bounded.ts";
+import { createReplays, findHeaderProblem } from "./signature.ts";
+
+const PATH = "/slack/events";
+/** Bolt's own limit. */
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const READ_MS = 10_000;
+
+export interface RequestsOptions {
+  signingSecret: string;
+  boltLog: BoltLogger;
+  log: Logger;
+  /** False: Slack is told to come again later. */
+  isTaking(): boolean;
+  now(): number;
+}
+
+/** Bolt's receiver behind our own HTTP server. */
+export interface Requests {
+  receiver: Receiver;
+  app: Hono;
+}
+
+/**
+ * Takes signed requests at `/slack/events`. What Bolt would let through and Slack never sends is refused before: times
+ * in the future, headers twice, a request that was taken already, a body that is no object and would be the end of
+ * the process.
+ */
+export function createRequests({ signingSecret, boltLog, log, isTaking, now }: RequestsOptions): Requests {
+  const receiver = new HTTPReceiver({
+    signingSecret,
+    endpoints: [PATH],
+    logger: boltLog,
+    // Not acknowledged, whatever it was: what could not be taken over comes again.
+    processEventErrorHandler: async ({ response }) => {
+      if (!response.headersSent) response.writeHead(503).end();
+      return false;
+    },
+  });
+  const replays = createReplays(now);
+  const app = new Hono<{ Bindings: HttpBindings }>();
+
+  app.post(PATH, async (context) => {
+    if (!isTaking()) return context.body(null, 503);
+    const { incoming, outgoing } = context.env;
+    const signature = incoming.headersDistinct["x-slack-signature"]?.[0] ?? "";
+    const wasTaken = replays.has(signature);
+    // Slack did not hear that it was taken, and repeats it within the second: it is told so, and nothing else happens.
+    if (wasTaken && incoming.headers["x-slack-retry-num"] !== undefined) return context.body(null, 200);
+    const problem = wasTaken ? "it was taken before" : findHeaderProblem(incoming.headersDistinct, now());
+    if (problem !== undefined) {
+      log.warn(`A request to ${PATH} was refused: ${problem}.`);
+      return context.body(null, 401);
+    }
+    const body = await readBounded(bytesOf(context.req.raw), MAX_BODY_BYTES, AbortSignal.timeout(READ_MS));
+    if (body === undefined) return context.body(null, 413);
+    // The body was read by who guards its size; Bolt takes it from there.
+    const rawBody = Buffer.from(body);
+    if (!mayHoldObject(incoming.headers["content-type"], rawBody)) return context.body(null, 400);
+    outgoing.once("finish", () => {
+      if (signature !== "" && outgoing.statusCode < 300) replays.add(signature);
+    });
+    receiver.requestListener(Object.assign(incoming, { rawBody }), outgoing);
+    return RESPONSE_ALREADY_SENT;
+  });
+  return { receiver, app: app as unknown as Hono };
+}
+
+async function* bytesOf({ body }: Request): AsyncGenerator<Uint8Array> {
+  if (body !== null) yield* body;
+}
+
+/** False for JSON of any other kind. What is no JSON at all is refused by Bolt. */
+function mayHoldObject(contentType: string | undefined, rawBody: Buffer): boolean {
+  const text = rawBody.toString();
+  const payload = contentType === "application/x-www-form-urlencoded" ? parse(text)["payload"] : text;
+  return typeof payload !== "string" || /^\s*[{[]/.test(payload);
+}

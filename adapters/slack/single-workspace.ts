@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { SlackApi } from "./api.ts";
+import { describeAuthError, isHopeless } from "./auth-errors.ts";
+import { readText } from "./wire.ts";
+import type { Workspace, Workspaces } from "./workspaces.ts";
+
+/** Until then a start that cannot reach Slack goes on trying. */
+const START_MS = 90_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 15_000;
+const CALL_MS = 10_000;
+
+/** The one workspace that a bot token belongs to. */
+export interface SingleWorkspace extends Workspaces {
+  /** Asks Slack whose token it is. Rejects in plain words when it is not taken, or Slack stays out of reach. */
+  open(signal: AbortSignal): Promise<Workspace>;
+}
+
+export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "call">, log: Logger): SingleWorkspace {
+  let known: Workspace | undefined;
+
+  async function ask(signal: AbortSignal): Promise<Workspace> {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
+    // Which workspace it is comes with the answer.
+    const found = await api.call("", "auth.test", {}, bounded);
+    const [teamId, botUserId, botId] = [found["team_id"], found["user_id"], found["bot_id"]].map(readText);
+    if (teamId === undefined || botUserId === undefined || botId === undefined) {
+      throw new Error(
+        "Slack says that this token belongs to no bot. SLACK_BOT_TOKEN is the one that begins with xoxb-.",
+      );
+    }
+    return { teamId, botUserId, botId, token: botToken };
+  }
+
+  return {
+    async open(signal) {
+      const deadline = performance.now() + START_MS;
+      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+        try {
+          return (known = await ask(signal));
+        } catch (error) {
+          if (isHopeless(error)) throw new Error(describeAuthError(error, "bot"), { cause: error });
+          if (performance.now() + pauseMs > deadline || signal.aborted) throw toUnreachable(error);
+          log.warn({ err: error }, "Slack could not be reached; trying again.");
+          await sleep(pauseMs, undefined, { signal });
+        }
+      }
+    },
+    find: async (teamId) => (known?.teamId === teamId ? known : undefined),
+    sole: () => known,
+  };
+}
+
+function toUnreachable(error: unknown): Error {
+  return new Error(`Slack cannot be reached: ${error instanceof Error ? error.message : String(error)}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,17 @@
+/** The bot in one workspace. */
+export interface Workspace {
+  teamId: string;
+  /** `U…`: how people mention the bot, and the author of what it writes. */
+  botUserId: string;
+  /** `B…` */
+  botId: string;
+  token: string;
+}
+
+/** Where the bot is installed. */
+export interface Workspaces {
+  /** Undefined where the bot is not installed. Rejects when that cannot be told at the moment. */
+  find(teamId: string, signal: AbortSignal): Promise<Workspace | undefined>;
+  /** The only one there can be; absent where the bot is installed in any number of them. */
+  sole?(): Workspace | undefined;
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { readMark, toButtonBlocks, toMessageBody, toMetadata } from "../../../adapters/slack/blocks.ts";
+import { toMark } from "../../../adapters/slack/ids.ts";
+import { MAX_LENGTH } from "../../../adapters/slack/markdown.ts";
+import { readButtonValue } from "../../../adapters/slack/presses.ts";
+import { checkBlocks } from "../../simulators/slack/content-rules.ts";
+import { growing, RETRY, STOP, whole } from "./writing.ts";
+
+describe("a message on Slack", () => {
+  test("shows its text as Markdown, then its buttons, and says the text again for notifications", () => {
+    expect(toMessageBody(whole("**Hi** <!here>", [RETRY]))).toEqual({
+      blocks: [
+        { type: "markdown", text: "**Hi** <\u200B!here>" },
+        {
+          type: "actions",
+          elements: [
+            {
+              type: "button",
+              text: { type: "plain_text", text: "Retry" },
+              action_id: "retry",
+              value: "retry:turn-1",
+            },
+          ],
+        },
+      ],
+      text: "**Hi** &lt;!here&gt;",
+    });
+  });
+
+  test("has buttons that tell what they do", () => {
+    const [block] = toButtonBlocks([STOP, RETRY]);
+    const elements = block?.["elements"] as Array<{ value: string }>;
+    expect(elements.map(({ value }) => readButtonValue(value))).toEqual([
+      { action: "stop", turnId: "turn-1" },
+      { action: "retry", turnId: "turn-1" },
+    ]);
+  });
+
+  test("of the greatest length is within Slack's limits, and a longer one is refused", () => {
+    const { blocks, text } = toMessageBody(whole("&".repeat(MAX_LENGTH), [RETRY]));
+    checkBlocks(blocks);
+    expect(text.length).toBeLessThanOrEqual(4_000);
+    expect(() => toMessageBody(whole("x".repeat(MAX_LENGTH + 1)))).toThrow(/9500 fit/);
+    expect(() => toMessageBody(whole("漢".repeat(MAX_LENGTH / 3 + 1)))).toThrow(/9500 fit/);
+  });
+
+  test("without words has none but for notifications", () => {
+    const { blocks, text } = toMessageBody(whole("", [RETRY]));
+    expect(blocks).toHaveLength(1);
+    expect(text).not.toBe("");
+  });
+
+  test("that grows shows what is healed, until it is nearly full", () => {
+    const [first] = toMessageBody(growing("**thr", { markdown: "**thr**" })).blocks;
+    expect(first).toMatchObject({ text: "**thr**" });
+    const source = `${"x".repeat(8_000)}\n\n**thr`;
+    const [second] = toMessageBody(growing(source, { markdown: `${source}**` })).blocks;
+    expect(second).toMatchObject({ text: "x".repeat(8_000) });
+  });
+});
+
+describe("metadata", () => {
+  test("says what a message was posted for", () => {
+    expect(readMark({ metadata: toMetadata("turn:0") })).toBe(toMark("turn:0"));
+  });
+
+  test("of another kind says nothing", () => {
+    for (const metadata of [undefined, {}, { event_payload: {} }, { event_payload: { mark: 1 } }]) {
+      expect(readMark({ metadata })).toBeUndefined();
+    }
+  });
+});

@@ -1,0 +1,184 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createEngine } from "../../../src/engine.ts";
+import { createMetrics } from "../../../src/metrics.ts";
+import { createPacers } from "../../../src/pacers.ts";
+import { createScheduler } from "../../../src/pacing/scheduler.ts";
+import { createStores } from "../../../src/store/keyv.ts";
+import type { TransportName } from "../../simulators/slack/bolt-app.ts";
+import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
+import type { Channel, Message } from "../../simulators/slack/world.ts";
+import { watchIdle } from "../../support/engine.ts";
+import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
+import { silent } from "../../support/log.ts";
+import { startAdapter, TRANSPORTS } from "./stage.ts";
+
+interface BotOptions {
+  slack?: Slack;
+  database?: DatabaseSync;
+  transport?: TransportName;
+  scripts: Step[][];
+}
+
+/** The whole bot on Slack, with a scripted model. */
+async function startBot({ database = new DatabaseSync(":memory:"), transport, scripts, ...options }: BotOptions) {
+  const slack = options.slack ?? (await startSlack());
+  const ada = slack.user({ name: "Ada" });
+  const bob = slack.user({ name: "Bob" });
+  const general = slack.channel({ name: "general", members: [ada, bob] });
+  const { gateway, requests } = fakeGateway(...scripts);
+  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
+  const stores = createStores({ redisUrl: undefined, database, log: silent });
+  const engine = createEngine({
+    botName: "Palaver",
+    model: "fake",
+    imageModel: undefined,
+    systemPrompt: "Be kind.",
+    limits: {
+      historyTtlMs: 86_400_000,
+      historyMaxMessages: 60,
+      historyMaxTokens: 16_000,
+      maxConcurrentTurns: 16,
+      maxReferences: 8,
+    },
+    database,
+    stores,
+    gateway,
+    toTools: () => [],
+    references: { prepare: async () => ({ ok: true, parts: [] }) },
+    scheduler,
+    adapterOf: () => started.adapter,
+    pseudonym: (_, userId) => userId,
+    metrics: createMetrics(),
+    log: silent,
+    retryMs: [1, 4],
+  });
+  const idle = watchIdle(engine.queue, engine.worker);
+  const started = await startAdapter(slack, {
+    ...(transport && { transport }),
+    accept: engine.accept,
+    commands: engine.commands,
+  });
+  onTestFinished(async () => {
+    await engine.queue.close(0);
+    scheduler.close();
+  });
+  /** What the bot shows in a thread when it has said so much there and has finished. */
+  async function finished(channel: Channel, thread: Message, count = 1): Promise<string[]> {
+    await slack.until(() => slack.texts(channel, thread).length >= count, `${count} answers`);
+    await slack.acknowledged();
+    await idle();
+    return slack.texts(channel, thread);
+  }
+  return { slack, ada, bob, general, requests, idle, finished, ...started };
+}
+
+const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
+
+describe.each(TRANSPORTS)("the bot on Slack over %s", (transport) => {
+  const start = (options: BotOptions) => startBot({ transport, ...options });
+
+  test("answers a mention in its thread with the model's own words, and pings nobody", async () => {
+    const { slack, ada, general, finished } = await start({ scripts: [WORDS] });
+    const asked = ada.mention(general, "tell me");
+    expect(await finished(general, asked)).toEqual([WORDS.join("").trim()]);
+    expect(slack.texts(general)).toHaveLength(1);
+    expect(slack.pings).toEqual([]);
+  });
+
+  test("goes on in a thread without being mentioned, until somebody else is addressed", async () => {
+    const { ada, bob, general, requests, finished, heard, idle } = await start({
+      scripts: [["One."], ["Two."], ["Three."]],
+    });
+    const root = ada.mention(general, "first");
+    await finished(general, root);
+    bob.say(general, "second", { thread: root });
+    expect(await finished(general, root, 2)).toEqual(["One.", "Two."]);
+    ada.say(general, `<@${bob.id}> what do you say?`, { thread: root });
+    await heard();
+    bob.say(general, "nothing", { thread: root });
+    await heard();
+    await idle();
+    expect(requests).toHaveLength(2);
+    ada.mention(general, "third", { thread: root });
+    expect(await finished(general, root, 3)).toEqual(["One.", "Two.", "Three."]);
+  });
+
+  test("an edit begins the answer anew in its place, and a deletion takes it away", async () => {
+    const gate = Promise.withResolvers<void>();
+    const bot = await start({
+      scripts: [
+        ["Old", gate.promise],
+        ["New answer", gate.promise],
+      ],
+    });
+    const { slack, ada, general } = bot;
+    const asked = ada.mention(general, "old");
+    await slack.until(() => slack.texts(general, asked)[0]?.startsWith("Old"), "the first words");
+    ada.edit(asked, `<@${slack.workspace.bot.id}> new`);
+    await slack.until(() => slack.texts(general, asked)[0]?.startsWith("New answer"), "the new words");
+    ada.delete(asked);
+    await slack.until(() => slack.answers(general).length === 0, "nothing");
+    gate.resolve();
+    await bot.idle();
+  });
+
+  test("knows what people said in the thread before it was asked", async () => {
+    const { ada, bob, general, requests, finished, heard } = await start({ scripts: [["Soup."]] });
+    const root = ada.say(general, "Soup or salad?");
+    bob.say(general, "I like soup.", { thread: root });
+    await heard();
+    ada.mention(general, "decide", { thread: root });
+    expect(await finished(general, root)).toEqual(["Soup."]);
+    const shown = JSON.stringify(requests[0]?.messages);
+    expect(shown).toMatch(/Soup or salad\?.*I like soup\..*decide/s);
+  });
+
+  test("answers one question once, however often Slack tells of it", async () => {
+    const { slack, ada, general, requests, finished, idle } = await start({ scripts: [["Once."]] });
+    const asked = ada.mention(general, "hello");
+    await finished(general, asked);
+    await slack.redeliver(asked);
+    await slack.redeliver(asked);
+    await idle();
+    expect(slack.texts(general, asked)).toEqual(["Once."]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("takes a word with an exclamation mark in a thread as a command, which Slack has none of there", async () => {
+    const { slack, ada, requests, finished } = await start({ scripts: [["Hello."]] });
+    const root = ada.dm("hi");
+    await finished(ada.direct(), root);
+    ada.dm("!help", { thread: root });
+    const [answer] = await slack.until(() => {
+      const found = slack.ephemerals(ada.direct(), ada.id);
+      return found.length > 0 && found;
+    }, "the help");
+    expect(answer).toMatchObject({ threadTs: root.ts, shown: expect.stringContaining("I am Palaver") });
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe("the bot on Slack", () => {
+  test("answers five questions at once, each with its own words and without meeting a limit", async () => {
+    const bot = await startBot({ scripts: [WORDS] });
+    const asked = Array.from({ length: 5 }, (_, index) => bot.ada.mention(bot.general, `question ${index}`));
+    for (const question of asked) expect(await bot.finished(bot.general, question)).toEqual([WORDS.join("").trim()]);
+    expect(bot.requests).toHaveLength(5);
+  });
+
+  test("two processes at once answer each message once, also while their sockets are refreshed", async () => {
+    const database = new DatabaseSync(":memory:");
+    const first = await startBot({ database, scripts: [["Hello."]] });
+    await startBot({ slack: first.slack, database, scripts: [["Hello."]] });
+    const { slack, ada, general } = first;
+    const asked = [ada.mention(general, "one"), ada.mention(general, "two")];
+    slack.disconnect("refresh_requested", { isOne: true });
+    asked.push(ada.mention(general, "three"));
+    for (const question of asked) {
+      await slack.until(() => slack.texts(general, question).length > 0, "the answer");
+    }
+    await slack.acknowledged();
+    expect(asked.map((question) => slack.texts(general, question).length)).toEqual([1, 1, 1]);
+  });
+});

@@ -1,0 +1,28 @@
+import { describe, expect, test } from "vitest";
+import { readMessageId, timeOf, toMark, toMessageId, toWhisperId } from "../../../adapters/slack/ids.ts";
+
+describe("ids on Slack", () => {
+  test("of a message name its workspace, its channel and itself", () => {
+    const place = { teamId: "T01", channelId: "C02", ts: "1700000000.000100" };
+    expect(toMessageId(place)).toBe("slack:T01:C02:1700000000.000100");
+    expect(readMessageId(toMessageId(place))).toEqual(place);
+  });
+
+  test.each(["", "slack:T01:C02", "discord:1:2", "slack:T01:C02:x", "slack:T01:C02:1.2:3"])(
+    "are not read: %s",
+    (id) => {
+      expect(readMessageId(id)).toBeUndefined();
+    },
+  );
+
+  test("of what one person sees lead to no message, and are the same for the same nonce", () => {
+    const id = toWhisperId("T01", "C02", "turn:0");
+    expect(readMessageId(id)).toBeUndefined();
+    expect(toWhisperId("T01", "C02", "turn:0")).toBe(id);
+    expect(toWhisperId("T01", "C02", "turn:1")).not.toBe(id);
+  });
+
+  test("tell when a message was written", () => expect(timeOf("1700000000.500000")).toBe(1_700_000_000_500));
+
+  test("say nothing of the nonce they stand for", () => expect(toMark("turn:0")).toMatch(/^[\w-]{22}$/));
+});

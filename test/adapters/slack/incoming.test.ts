@@ -1,0 +1,265 @@
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { startSlack } from "../../simulators/slack/slack.ts";
+import { createWebClient, postMessage } from "../../simulators/slack/web-api.ts";
+import { type StageOptions, startStage, TRANSPORTS } from "./stage.ts";
+
+describe.each(TRANSPORTS)("what Slack tells over %s", (transport) => {
+  const start = (options: StageOptions = {}) => startStage({ transport, ...options });
+
+  test("a mention is one message, although Slack tells of it twice", async () => {
+    const { slack, general, ada, events, message, heard } = await start();
+    const { ts } = ada.mention(general, "hello there");
+    const event = await message(0);
+    await heard();
+    const id = `slack:${slack.workspace.id}:${general.id}:${ts}`;
+    const extra = { team: slack.workspace.id, user: ada.id, recipientTeam: slack.workspace.id };
+    expect(event).toMatchObject({
+      kind: "message",
+      key: id,
+      messageId: id,
+      conversationId: id,
+      text: "hello there",
+      addressed: "bot",
+      attachments: [],
+      author: { id: ada.id, name: "Ada", mayConfigure: false },
+      reply: { platform: "slack", channelId: general.id, threadId: ts, replyToId: id, extra },
+    });
+    expect(events.map((one) => JSON.stringify({ ...one }))).toEqual(events.map(() => JSON.stringify(event)));
+  });
+
+  test("a direct message is for the bot, and its thread is its conversation", async () => {
+    const { ada, message } = await start();
+    const root = ada.dm("first");
+    const first = await message(0);
+    ada.dm("second", { thread: root });
+    const second = await message(1);
+    ada.dm("elsewhere");
+    const other = await message(2);
+    expect([first, second, other].map(({ addressed }) => addressed)).toEqual(["bot", "bot", "bot"]);
+    expect(second.conversationId).toBe(first.conversationId);
+    expect(other.conversationId).not.toBe(first.conversationId);
+    expect(second.reply.threadId).toBe(root.ts);
+    // Nobody else is there who could be asked.
+    expect(first.author.mayConfigure).toBeUndefined();
+  });
+
+  test("in a channel only those who mention the bot are heard, in a thread everybody", async () => {
+    const { slack, general, ada, bob, events, heard } = await start();
+    const root = ada.say(general, "lunch?");
+    bob.say(general, "soon", { thread: root });
+    bob.say(general, `<@${ada.id}> now?`, { thread: root });
+    ada.say(general, `or later, <@${slack.workspace.bot.id}>?`, { thread: root });
+    await heard();
+    const heardAs = events.map((event) =>
+      event.kind === "message" ? `${event.addressed}: ${event.text}` : event.kind,
+    );
+    expect(new Set(heardAs)).toEqual(new Set(["open: soon", "other: @Ada now?", "bot: or later, @Palaver?"]));
+  });
+
+  test("in a conversation of several people it waits to be mentioned", async () => {
+    const { slack, ada, bob, events, heard } = await start();
+    const group = slack.channel({ name: "three", kind: "mpim", members: [ada, bob] });
+    ada.say(group, "hi bob");
+    ada.mention(group, "hi bot");
+    await heard();
+    expect(new Set(events.map((event) => event.kind === "message" && event.text))).toEqual(new Set(["hi bot"]));
+  });
+
+  test("files come with the message, also where no mention is told", async () => {
+    const { slack, general, ada, message } = await start();
+    ada.upload(general, [{ name: "cat.png", bytes: Buffer.from("cat") }], `<@${slack.workspace.bot.id}> what is it?`);
+    const event = await message(0);
+    expect(event).toMatchObject({ text: "what is it?", addressed: "bot" });
+    expect(event.attachments).toMatchObject([{ platform: "slack", name: "cat.png", sizeBytes: 3 }]);
+  });
+
+  test("a channel that is shared with other organisations is heard too", async () => {
+    const { slack, ada, message } = await start();
+    const shared = slack.channel({ name: "shared", members: [ada], isShared: true });
+    ada.upload(shared, [{ name: "cat.png", bytes: Buffer.from("cat") }], `<@${slack.workspace.bot.id}> look`);
+    expect(await message(0)).toMatchObject({ text: "look", attachments: [{ platform: "slack" }] });
+  });
+
+  test("an edit comes whole, and what only looks like one does not", async () => {
+    const { general, ada, bob, message, event, events, heard } = await start();
+    const asked = ada.mention(general, "frist");
+    await message(0);
+    await heard();
+    const before = events.length;
+    ada.unfurl(asked);
+    bob.react(asked, "eyes");
+    bob.say(general, "a reply", { thread: asked });
+    ada.edit(asked, "first");
+    await heard();
+    const after = events.slice(before).filter(({ key }) => key !== events[before]?.key || key.includes(":edit:"));
+    const edited = await event(events.findIndex(({ kind }) => kind === "edited"));
+    expect(edited).toMatchObject({
+      text: "first",
+      messageId: events[0]?.key,
+      conversationId: events[0]?.conversationId,
+    });
+    expect(events.filter(({ kind }) => kind === "edited")).toHaveLength(1);
+    expect(after.length).toBeGreaterThan(0);
+  });
+
+  test("a message that mentions the bot only after an edit is answered then", async () => {
+    const { slack, general, ada, message, events, heard } = await start();
+    const said = ada.say(general, "anybody?");
+    await heard();
+    expect(events).toEqual([]);
+    ada.edit(said, `<@${slack.workspace.bot.id}> anybody?`);
+    expect(await message(0)).toMatchObject({ text: "anybody?", addressed: "bot" });
+    await heard();
+    expect(events.map(({ kind }) => kind)).toEqual(["message"]);
+  });
+
+  test("a deletion is told, also where a thread keeps its place", async () => {
+    const { general, ada, bob, events, heard } = await start();
+    const lone = ada.mention(general, "lone");
+    const root = ada.mention(general, "root");
+    bob.say(general, "reply", { thread: root });
+    await heard();
+    ada.delete(lone);
+    ada.delete(root);
+    await heard();
+    const deleted = events.filter(({ kind }) => kind === "deleted");
+    expect(deleted).toMatchObject([lone, root].map(({ ts }) => ({ conversationId: expect.stringContaining(ts) })));
+    expect(deleted.map(({ key }) => key)).toEqual(
+      [lone, root].map(({ ts }) => expect.stringContaining(`${ts}:deleted`)),
+    );
+  });
+
+  test("the bot hears nothing of what it writes, changes and deletes itself", async () => {
+    const { slack, general, ada, message, events, heard } = await start();
+    const { ts } = ada.mention(general, "hello");
+    await message(0);
+    await heard();
+    const before = events.length;
+    const client = createWebClient(slack);
+    slack.allow("ping");
+    const text = `<@${slack.workspace.bot.id}> me`;
+    const place = { channel: general.id, ts: await postMessage(client, { channel: general.id, thread_ts: ts, text }) };
+    await client.chat.update({ ...place, text: `<@${slack.workspace.bot.id}> me again` });
+    await client.chat.delete(place);
+    await heard();
+    expect(events.slice(before)).toEqual([]);
+  });
+
+  test("other bots are not heard, and nor is who joins", async () => {
+    const { slack, general, ada, events, heard } = await start();
+    const alarm = slack.user({ name: "Alarm", isBot: true });
+    alarm.mention(general, "fire");
+    alarm.say(general, "more", { thread: ada.say(general, "hm") });
+    ada.join(general);
+    await heard();
+    expect(events).toEqual([]);
+  });
+
+  test("a bot on the list is heard where it mentions this one, and never for ever", async () => {
+    const slack = await startSlack();
+    const alarm = slack.user({ name: "Alarm", isBot: true });
+    const { general, ada, events, heard } = await start({ slack, allowedBots: [alarm.id] });
+    const root = ada.say(general, "hm");
+    alarm.say(general, "not for the bot", { thread: root });
+    for (let count = 1; count <= 5; count++) {
+      alarm.mention(general, `question ${count}`, { thread: root });
+      await heard();
+    }
+    const texts = () => [...new Set(events.map((event) => (event.kind === "message" ? event.text : event.kind)))];
+    expect(texts()).toEqual(["question 1", "question 2", "question 3"]);
+    ada.say(general, "go on", { thread: root });
+    await heard();
+    alarm.mention(general, "question 6", { thread: root });
+    await heard();
+    expect(texts().slice(3)).toEqual(["go on", "question 6"]);
+  });
+
+  test("what is delivered again has the key it had", async () => {
+    const { slack, general, ada, events, heard } = await start();
+    const said = ada.mention(general, "once");
+    await heard();
+    const attempts = await slack.redeliver(said);
+    expect(attempts.map(({ isAcknowledged }) => isAcknowledged)).toEqual([true, true]);
+    expect(new Set(events.map(({ key }) => key)).size).toBe(1);
+  });
+
+  test("an event that could not be stored is not acknowledged, and comes again", async () => {
+    let failures = 1;
+    const { slack, ada, message, events } = await start({
+      simulator: { limits: { ackMs: 500 } },
+      async accept() {
+        failures -= 1;
+        if (failures >= 0) throw new Error("the disk is full");
+      },
+    });
+    slack.allow("late-ack");
+    ada.dm("hello");
+    expect(await message(0)).toMatchObject({ text: "hello" });
+    await slack.acknowledged();
+    expect(slack.deliveries[0]?.attempts.map(({ isAcknowledged }) => isAcknowledged)).toEqual([false, true]);
+    expect(events).toHaveLength(1);
+  });
+
+  test("nothing is acknowledged before it was stored", async () => {
+    const stored = Promise.withResolvers<void>();
+    const { slack, ada, events } = await start({ accept: () => stored.promise });
+    ada.dm("hello");
+    const delivery = await slack.until(() => slack.deliveries[0], "the delivery");
+    ada.dm("and more");
+    expect(delivery.isSettled).toBe(false);
+    expect(events).toEqual([]);
+    stored.resolve();
+    await slack.acknowledged();
+    expect(events).toHaveLength(2);
+  });
+
+  test("what is being stored when the end comes is acknowledged, and nothing after it", async () => {
+    const stored = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const { slack, ada, adapter, events } = await start({
+      accept() {
+        begun.resolve();
+        return stored.promise;
+      },
+    });
+    ada.dm("hello");
+    await begun.promise;
+    const pausing = adapter.pause();
+    // Turns enough for an end that does not wait.
+    for (let turn = 0; turn < 20; turn++) await setImmediate();
+    stored.resolve();
+    await pausing;
+    const delivery = await slack.until(() => slack.deliveries[0], "the delivery");
+    await delivery.outcome;
+    expect(delivery.attempts).toMatchObject([{ isAcknowledged: true }]);
+    expect(events).toHaveLength(1);
+  });
+
+  test("an edit or a deletion that comes before its message still counts", async () => {
+    const { slack, ada, events, heard } = await start();
+    const letGo = slack.hold();
+    const edited = ada.dm("frist");
+    ada.edit(edited, "first");
+    ada.delete(ada.dm("never mind"));
+    letGo("reversed");
+    await heard();
+    const messages = events.filter(({ kind }) => kind === "message");
+    expect(messages).toMatchObject([{ text: "first" }]);
+  });
+
+  test("the names that a message holds are those that people see", async () => {
+    const { slack, general, ada, bob, message } = await start();
+    ada.mention(general, `ask <@${bob.id}> in <#${general.id}> &lt;b&gt; &amp; <https://example.org/a|here>`);
+    expect((await message(0)).text).toBe("ask @Bob in #general <b> & [here](https://example.org/a)");
+    expect(slack.violations).toEqual([]);
+  });
+
+  test("a name that Slack does not tell holds nothing up", async () => {
+    const { slack, ada, message } = await start();
+    slack.failNext("users.info", { error: "ratelimited", retryAfterS: 30 });
+    slack.allow("rate-limited");
+    ada.dm("hello");
+    expect((await message(0)).author).toEqual({ id: ada.id, name: ada.id });
+  });
+});

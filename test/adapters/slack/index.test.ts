@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import type { Accept } from "../../../src/adapter.ts";
+import type { TransportName } from "../../simulators/slack/bolt-app.ts";
+import { shownText } from "../../simulators/slack/shown-text.ts";
+import type { Message } from "../../simulators/slack/world.ts";
+import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
+import { recordingLog } from "../../support/log.ts";
+import { draft, signal, startStage, TRANSPORTS } from "./stage.ts";
+
+for (const transport of TRANSPORTS) {
+  adapterContract(`Slack (${transport})`, (accept) => startUnderTest(accept, transport));
+}
+
+/** Each conversation is the thread of a direct message. */
+async function startUnderTest(accept: Accept, transport: TransportName): Promise<AdapterUnderTest> {
+  const { slack, adapter, ada } = await startStage({ accept, transport, simulator: { limits: { ackMs: 1_000 } } });
+  let root: Message | undefined;
+  let newest: Message | undefined;
+
+  /** Resolves when Slack has its acknowledgement, and rejects when it got none at first. */
+  async function delivered(act: () => void): Promise<void> {
+    const before = slack.deliveries.length;
+    act();
+    // What comes while nothing is taken comes again when something is.
+    if (!adapter.isConnected()) return slack.allow("late-ack");
+    for (const delivery of slack.deliveries.slice(before)) {
+      const first = await slack.until(() => delivery.attempts[0], "the first attempt");
+      if (first.isAcknowledged) continue;
+      slack.allow("late-ack");
+      throw new Error(`It was not acknowledged: ${first.detail}.`);
+    }
+  }
+
+  const there = () => newest ?? fail();
+  return {
+    adapter,
+    begin: (text, file) =>
+      delivered(() => {
+        root = newest = file === undefined ? ada.dm(text) : ada.upload(ada.direct(), [file], text);
+      }),
+    goOn: (text) => delivered(() => (newest = ada.dm(text, { thread: root ?? fail() }))),
+    redeliver: async () => void (await slack.redeliver(there())),
+    editNewest: (text) => delivered(() => ada.edit(there(), text)),
+    deleteNewest: () => delivered(() => ada.delete(there())),
+    press: (id, label) =>
+      delivered(() => {
+        const message = slack.answers(ada.direct(), root).find(({ ts }) => id.endsWith(ts)) ?? fail();
+        const button = buttonsOf(message).find((one) => one.label === label) ?? fail();
+        void ada.press(message, button.actionId);
+      }),
+    async seen() {
+      return slack.answers(ada.direct(), root).map((message) => ({
+        text: shownText(message.content),
+        fileNames: message.content.files.map(({ name }) => name),
+        buttons: buttonsOf(message).map(({ label }) => label),
+      }));
+    },
+    // The stage ends it.
+    close: async () => {},
+  };
+}
+
+function buttonsOf({ content }: Message): Array<{ label: string; actionId: string }> {
+  const elements = content.blocks.flatMap(({ elements }) => (Array.isArray(elements) ? elements : []));
+  return elements.flatMap(({ type, text, action_id }) =>
+    type === "button" ? [{ label: String(text?.text), actionId: String(action_id) }] : [],
+  );
+}
+
+function fail(): never {
+  throw new Error("There is none yet.");
+}
+
+describe.each(TRANSPORTS)("the Slack adapter over %s", (transport) => {
+  test("says nothing of what people write or ask in any line of its log", async () => {
+    const { log, lines } = recordingLog();
+    const { slack, adapter, ada, general, message, heard } = await startStage({ log, transport });
+    ada.mention(general, "SECRET-WORD one");
+    const event = await message(0);
+    slack.failNext("chat.postMessage", { status: 500 });
+    await adapter
+      .sink(event.reply)
+      .post(draft("SECRET-WORD two"), "n", signal)
+      .catch(() => {});
+    await ada.command("/ask", "SECRET-WORD three", general);
+    slack.dropConnections();
+    ada.dm("SECRET-WORD four");
+    await heard();
+    for (const secret of ["SECRET-WORD", slack.botToken, slack.appToken, slack.signingSecret]) {
+      expect(JSON.stringify(lines)).not.toContain(secret);
+    }
+  });
+});

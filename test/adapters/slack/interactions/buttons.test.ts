@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { toButtonValue } from "../../../../adapters/slack/presses.ts";
+import type { PressedAction } from "../../../../src/adapter.ts";
+import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
+import { startSurfaces } from "../surface-stage.ts";
+
+function toButton(actionId: string, value: string) {
+  return { type: "button", action_id: actionId, value, text: { type: "plain_text", text: actionId } };
+}
+
+async function startAnswer(values: Readonly<Record<string, string>>, transport?: TransportName) {
+  const stage = await startSurfaces({ ...(transport && { transport }) });
+  const { slack, ada, general, call } = stage;
+  const question = ada.say(general, "hi");
+  const elements = Object.entries(values).map(([actionId, value]) => toButton(actionId, value));
+  const answer = {
+    channel: general.id,
+    thread_ts: question.ts,
+    text: "hello",
+    blocks: [
+      { type: "section", text: { type: "mrkdwn", text: "hello" } },
+      { type: "actions", elements },
+    ],
+  };
+  await call("chat.postMessage", answer);
+  const [message] = slack.answers(general, question);
+  if (message === undefined) throw new Error("There is no answer.");
+  return { ...stage, question, message };
+}
+
+describe.each<TransportName>(["Socket Mode", "HTTP"])("buttons over %s", (transport) => {
+  test("tell the turn, the place and who pressed", async () => {
+    const { bob, general, question, message, events, workspace } = await startAnswer(
+      { stop: "stop:turn:1" },
+      transport,
+    );
+    expect(await bob.press(message, "stop")).toMatchObject({ isAcknowledged: true });
+    const [event] = events;
+    expect(event).toMatchObject({
+      kind: "action",
+      action: "stop",
+      turnId: "turn:1",
+      author: { id: bob.id, isModerator: true },
+      conversationId: `slack:${workspace.teamId}:${general.id}:${question.ts}`,
+      reply: { channelId: general.id, threadId: question.ts },
+    });
+    expect(event?.reply.visibleTo).toBeUndefined();
+    expect(JSON.parse(JSON.stringify(event))).toEqual(event);
+  });
+});
+
+const PRESSED: PressedAction[] = ["stop", "retry", "continue", "good", "bad", "again", "vary", "upscale", "delete"];
+
+test.each(PRESSED)("%s is understood", async (action) => {
+  const { ada, message, events } = await startAnswer({ [action]: toButtonValue({ action, turnId: "t" }) });
+  await ada.press(message, action);
+  expect(events).toMatchObject([{ action, turnId: "t" }]);
+});
+
+test("two presses are two events", async () => {
+  const { ada, message, events } = await startAnswer({ again: "again:t" });
+  await ada.press(message, "again");
+  await ada.press(message, "again");
+  expect(new Set(events.map(({ key }) => key)).size).toBe(2);
+});
+
+test("a button that is not understood says so to who pressed it", async () => {
+  const { slack, ada, general, message, events } = await startAnswer({ old: "gone:t" });
+  expect(await ada.press(message, "old")).toMatchObject({ isAcknowledged: true });
+  const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
+  expect(told.shown).toMatch(/does not do anything any more/);
+  expect(events).toEqual([]);
+  expect(slack.texts(general)).toEqual(["hello"]);
+});
+
+test("what comes of a button at the top level of a channel stands in the thread of its message", async () => {
+  const { slack, ada, general, call, events, workspace } = await startSurfaces();
+  const blocks = [{ type: "actions", elements: [toButton("again", "again:job.1")] }];
+  await call("chat.postMessage", { channel: general.id, text: "a picture", blocks });
+  const [picture] = slack.answers(general);
+  if (picture === undefined) throw new Error("There is no picture.");
+  await ada.press(picture, "again");
+  const conversationId = `slack:${workspace.teamId}:${general.id}:${picture.ts}`;
+  expect(events).toMatchObject([{ conversationId, reply: { threadId: picture.ts } }]);
+});
+
+test("a button of what only one person sees is understood", async () => {
+  const { slack, ada, general, call, events } = await startSurfaces();
+  const blocks = [{ type: "actions", elements: [toButton("retry", "retry:t")] }];
+  const whisper = { channel: general.id, user: ada.id, text: "psst", blocks };
+  await call("chat.postEphemeral", whisper);
+  const [shown] = slack.ephemerals(general, ada.id);
+  if (shown === undefined) throw new Error("Nothing is shown.");
+  await ada.press(shown, "retry");
+  expect(events).toMatchObject([{ action: "retry", turnId: "t", reply: { channelId: general.id, visibleTo: ada.id } }]);
+  expect(events[0]?.reply.threadId).toBeUndefined();
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import type { ImagineMenu } from "../../../../src/imagine-menu.ts";
+import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
+import type { Json } from "../../../simulators/slack/world.ts";
+import { blocksOf, MENU, startSurfaces } from "../surface-stage.ts";
+
+const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
+const prompt = (value: string | null) => ({ prompt: { value: { type: "plain_text_input", value } } });
+const chosen = (name: string, value: string) => ({ [name]: { value: { selected_option: { value } } } });
+const never = () => new Promise<never>(() => {});
+
+async function openForm(stage: Awaited<ReturnType<typeof startSurfaces>>) {
+  await stage.ada.command("/imagine", "", stage.general);
+  return stage.slack.until(() => stage.slack.view(stage.ada), "the form");
+}
+
+describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures over %s", (transport) => {
+  test("becomes the command it stands for", async () => {
+    const stage = await startSurfaces({ transport });
+    const { ada, general, events, slack, workspace } = stage;
+    const view = await openForm(stage);
+    const files = ada.attach([PNG]);
+    const values = {
+      ...prompt(" a cat "),
+      references: { value: { type: "file_input", files } },
+      ...chosen("ratio", "16:9"),
+      ...chosen("count", "3"),
+      size: { value: { selected_option: null } },
+    };
+    expect(await ada.submitView(view, values)).toMatchObject({ isAcknowledged: true });
+    expect(slack.view(ada)).toBeUndefined();
+    expect(events).toMatchObject([
+      {
+        kind: "command",
+        name: "imagine",
+        text: "a cat",
+        options: { ratio: "16:9", count: "3" },
+        attachments: [{ platform: "slack", name: "cat.png", sizeBytes: PNG.bytes.length }],
+        conversationId: `slack:${workspace.teamId}:${general.id}`,
+        author: { id: ada.id },
+        reply: { channelId: general.id, extra: { responseUrl: expect.stringContaining("/response/") } },
+      },
+    ]);
+    expect(events[0]).toHaveProperty("options", { ratio: "16:9", count: "3" });
+    expect(events[0]?.reply.visibleTo).toBeUndefined();
+  });
+
+  test("without words is given back", async () => {
+    const stage = await startSurfaces({ transport });
+    const view = await openForm(stage);
+    for (const empty of [null, "   "]) {
+      const { response } = await stage.ada.submitView(view, prompt(empty));
+      expect(response).toMatchObject({
+        response_action: "errors",
+        errors: { prompt: expect.stringContaining("draw") },
+      });
+    }
+    expect(view.isOpen).toBe(true);
+    expect(stage.events).toEqual([]);
+  });
+});
+
+describe("the form for pictures", () => {
+  test("offers what the menu has", async () => {
+    const stage = await startSurfaces();
+    const view = await openForm(stage);
+    const blocks = blocksOf(view.body);
+    expect(blocks.map(({ block_id }) => block_id)).toEqual(["prompt", "references", "ratio", "size", "count", "model"]);
+    const offered = (name: string) => {
+      const { element } = blocks.find(({ block_id }) => block_id === name) as { element: { options: Json[] } };
+      return element.options.map(({ value }) => value);
+    };
+    expect(["ratio", "size", "count", "model"].map(offered)).toEqual([
+      ["1:1", "16:9"],
+      ["1K", "2K"],
+      ["1", "2", "3", "4"],
+      ["sandbox-image"],
+    ]);
+    expect(blocks[1]).toMatchObject({ optional: true, element: { type: "file_input", max_files: 3 } });
+  });
+
+  test("opens without the models when they are late", async () => {
+    const stage = await startSurfaces({ imagine: { ...MENU, listModels: never } });
+    const view = await openForm(stage);
+    expect(blocksOf(view.body).map(({ block_id }) => block_id)).not.toContain("model");
+  });
+
+  test("that does not open says so, and what else one can do", async () => {
+    const { slack, ada, general } = await startSurfaces();
+    slack.failNext("views.open", { error: "internal_error" });
+    await ada.command("/imagine", "", general);
+    const [told] = await slack.until(() => slack.ephemerals(general, ada.id).length > 0 && slack.ephemerals(general));
+    expect(told?.shown).toMatch(/did not let me open the form.*\/imagine/);
+  });
+
+  test("is given back where the bot is not in the channel", async () => {
+    const { slack, ada, elsewhere, events } = await startSurfaces();
+    await ada.command("/imagine", "", elsewhere);
+    const view = await slack.until(() => slack.view(ada), "the form");
+    const { response } = await ada.submitView(view, prompt("a cat"));
+    expect(response).toMatchObject({ errors: { prompt: expect.stringMatching(/not in this channel.*\/invite/) } });
+    expect(events).toEqual([]);
+  });
+
+  test("from the list of shortcuts asks where the picture goes", async () => {
+    const { slack, ada, general, elsewhere, events } = await startSurfaces();
+    await ada.shortcut("imagine_global");
+    const view = await slack.until(() => slack.view(ada), "the form");
+    const where = (id: string) => ({ where: { value: { selected_conversation: id } } });
+    expect((await ada.submitView(view, prompt("a cat"))).response).toMatchObject({ errors: { where: /./ } });
+    expect((await ada.submitView(view, { ...prompt("a cat"), ...where(elsewhere.id) })).response).toMatchObject({
+      errors: { where: expect.stringContaining("/invite") },
+    });
+    await ada.submitView(view, { ...prompt("a cat"), ...where(general.id) });
+    expect(events).toMatchObject([{ name: "imagine", reply: { channelId: general.id } }]);
+  });
+
+  test("sent twice is one command", async () => {
+    const stage = await startSurfaces();
+    const view = await openForm(stage);
+    await stage.ada.submitView(view, prompt("a cat"));
+    const [delivery] = stage.slack.deliveries.filter(({ name }) => name === "view_submission");
+    if (delivery !== undefined) await stage.slack.redeliver(delivery);
+    expect(stage.events).toHaveLength(2);
+    expect(new Set(stage.events.map(({ key }) => key)).size).toBe(1);
+  });
+});
+
+describe("the form of a picture's Edit", () => {
+  const described: ImagineMenu["describe"] = async (id) =>
+    id === "job.1" ? { prompt: "a cat", options: { ratio: "16:9", size: "2K", model: "gone-model" } } : undefined;
+
+  async function pressEdit(imagine: ImagineMenu) {
+    const stage = await startSurfaces({ imagine });
+    const { slack, ada, general, call } = stage;
+    const root = ada.say(general, "draw a cat");
+    const elements = [
+      { type: "button", action_id: "edit", value: "edit:job.1", text: { type: "plain_text", text: "Edit…" } },
+    ];
+    const blocks = [{ type: "actions", elements }];
+    const picture = { channel: general.id, thread_ts: root.ts, text: "a cat", blocks };
+    await call("chat.postMessage", picture);
+    const [message] = slack.answers(general, root);
+    if (message === undefined) throw new Error("There is no picture.");
+    await ada.press(message, "edit");
+    const view = await slack.until(() => slack.view(ada), "the form");
+    return { ...stage, root, view };
+  }
+
+  test("says how the picture was asked for, and becomes a command with the picture", async () => {
+    const { ada, events, view, root } = await pressEdit({ ...MENU, describe: described });
+    const element = (name: string) => blocksOf(view.body).find(({ block_id }) => block_id === name)?.["element"];
+    expect(element("prompt")).toMatchObject({ initial_value: "a cat" });
+    expect(element("ratio")).toMatchObject({ initial_option: { value: "16:9" } });
+    expect(element("model")).not.toHaveProperty("initial_option");
+    await ada.submitView(view, prompt("a cat at night"));
+    expect(events).toMatchObject([
+      { kind: "command", text: "a cat at night", options: { basis: "job.1" }, reply: { threadId: root.ts } },
+    ]);
+  });
+
+  test("opens empty when nothing is known in time", async () => {
+    const { view } = await pressEdit({ ...MENU, describe: never });
+    const [first] = blocksOf(view.body);
+    expect(first?.["element"]).not.toHaveProperty("initial_value");
+  });
+});

@@ -1,0 +1,111 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { ASK_ABOUT, DRAW, USE_AS_REFERENCE } from "../../../../adapters/slack/interactions/shortcuts.ts";
+import { startSurfaces } from "../surface-stage.ts";
+
+const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
+const TEXT = { name: "notes.txt", bytes: Buffer.from("words") };
+
+describe("Ask about this", () => {
+  test("asks in the thread of the message, with its files", async () => {
+    const { ada, bob, general, events, workspace } = await startSurfaces();
+    const root = bob.say(general, "hello");
+    const message = bob.upload(general, [TEXT], "look\nat this", { thread: root });
+    await ada.shortcut("ask_about", message);
+    expect(events).toMatchObject([
+      {
+        kind: "message",
+        addressed: "bot",
+        author: { id: ada.id },
+        text: "Explain or answer this message of Bob:\n> look\n> at this",
+        attachments: [{ name: "notes.txt" }],
+        conversationId: `slack:${workspace.teamId}:${general.id}:${root.ts}`,
+        reply: { threadId: root.ts },
+      },
+    ]);
+    const [event] = events;
+    const asked = event?.kind === "message" ? event.messageId : "";
+    expect(asked.startsWith(`slack:${workspace.teamId}:${general.id}:`)).toBe(true);
+    expect(asked.endsWith(message.ts)).toBe(false);
+  });
+
+  test("of a message outside of a thread begins one", async () => {
+    const { ada, bob, general, events } = await startSurfaces();
+    const message = bob.say(general, "hello");
+    await ada.shortcut("ask_about", message);
+    expect(events).toMatchObject([{ reply: { threadId: message.ts } }]);
+  });
+
+  test("says how to invite the bot where it is not", async () => {
+    const { slack, ada, elsewhere, events } = await startSurfaces();
+    await ada.shortcut("ask_about", ada.say(elsewhere, "hello"));
+    const told = await slack.until(() => slack.ephemerals(elsewhere, ada.id)[0], "the answer");
+    expect(told.shown).toMatch(/\/invite/);
+    expect(events).toEqual([]);
+  });
+});
+
+describe("Use as reference", () => {
+  test("opens the form with the pictures of the message, for its thread", async () => {
+    const { slack, ada, bob, general, events } = await startSurfaces();
+    const message = bob.upload(general, [PNG, TEXT], "my cat");
+    await ada.shortcut("imagine_from_message", message);
+    const view = await slack.until(() => slack.view(ada), "the form");
+    expect(JSON.stringify(view.body)).toContain("I look at cat.png for it.");
+    expect(JSON.stringify(view.body)).toContain('"max_files":2');
+    const files = ada.attach([{ ...PNG, name: "dog.png" }]);
+    await ada.submitView(view, { prompt: { value: { value: "both" } }, references: { value: { files } } });
+    expect(events).toMatchObject([
+      { attachments: [{ name: "cat.png" }, { name: "dog.png" }], reply: { threadId: message.ts } },
+    ]);
+  });
+
+  test("finds the pictures that the bot itself has drawn", async () => {
+    const { slack, ada, general, call, events } = await startSurfaces();
+    const [file] = ada.attach([PNG]);
+    const blocks = [{ type: "image", slack_file: { id: file?.["id"] }, alt_text: "a cat" }];
+    await call("chat.postMessage", { channel: general.id, text: "a cat", blocks });
+    const [picture] = slack.answers(general);
+    if (picture === undefined) throw new Error("There is no picture.");
+    await ada.shortcut("imagine_from_message", picture);
+    const view = await slack.until(() => slack.view(ada), "the form");
+    await ada.submitView(view, { prompt: { value: { value: "at night" } } });
+    expect(events).toMatchObject([
+      { attachments: [{ platform: "slack", id: expect.stringContaining(String(file?.["id"])) }] },
+    ]);
+  });
+
+  test("of a message without pictures says so", async () => {
+    const { slack, ada, general } = await startSurfaces();
+    await ada.shortcut("imagine_from_message", ada.upload(general, [TEXT]));
+    const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
+    expect(told.shown).toMatch(/no pictures/);
+  });
+
+  test("says so where pictures are off", async () => {
+    const { slack, ada, general } = await startSurfaces({ imagine: undefined });
+    await ada.shortcut("imagine_from_message", ada.upload(general, [PNG]));
+    const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
+    expect(told.shown).toMatch(/not switched on/);
+  });
+});
+
+test("Draw a picture says so where pictures are off", async () => {
+  const { slack, ada } = await startSurfaces({ imagine: undefined });
+  await ada.shortcut("imagine_global");
+  const view = await slack.until(() => slack.view(ada), "the answer");
+  expect(JSON.stringify(view.body)).toContain("not switched on");
+});
+
+test("a shortcut that is not ours is acknowledged and does nothing", async () => {
+  const { ada, general, events } = await startSurfaces();
+  const pressed = await ada.shortcut("foreign", ada.say(general, "hello"));
+  expect([pressed.isAcknowledged, events]).toEqual([true, []]);
+});
+
+test("the manifest asks for the shortcuts that are understood", () => {
+  const text = readFileSync(new URL("../../../../manifest.json", import.meta.url), "utf8");
+  const { features } = JSON.parse(text) as { features: { shortcuts: { type: string; callback_id: string }[] } };
+  const asked = features.shortcuts.map(({ type, callback_id }) => `${type} ${callback_id}`);
+  expect(new Set(asked)).toEqual(new Set([`message ${ASK_ABOUT}`, `message ${USE_AS_REFERENCE}`, `global ${DRAW}`]));
+});

@@ -1,0 +1,138 @@
+import { request } from "node:http";
+import { describe, expect, test } from "vitest";
+import { signatureHeaders } from "../../../simulators/slack/http-delivery.ts";
+import { draft, type Stage, signal, startStage } from "../stage.ts";
+
+type Headers = Record<string, string | string[]>;
+
+/** Status of a request as it stands on the wire, doubled headers and all. */
+function send(url: string, path: string, body: string, headers: Headers, method = "POST"): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sending = request(url + path, { method, headers, path }, (response) => {
+      response.resume();
+      response.on("end", () => resolve(response.statusCode ?? 0));
+    });
+    sending.on("error", reject);
+    sending.end(body);
+  });
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+const nowS = () => Math.floor(Date.now() / 1_000);
+
+function toEvent({ slack, general, ada }: Stage, text: string): string {
+  const { id: team_id, bot } = slack.workspace;
+  const event = {
+    type: "message",
+    channel: general.id,
+    channel_type: "channel",
+    user: ada.id,
+    ts: `${nowS()}.000100`,
+    text: `<@${bot.id}> ${text}`,
+  };
+  return JSON.stringify({ type: "event_callback", team_id, event, event_id: "Ev1", authorizations: [{ team_id }] });
+}
+
+async function startHttp() {
+  const stage = await startStage({ transport: "HTTP" });
+  const { signingSecret } = stage.slack;
+  const sign = (body: string, atS?: number) => ({ ...JSON_TYPE, ...signatureHeaders(signingSecret, body, atS) });
+  const post = (body: string, headers: Headers, path = "/slack/events") => send(stage.url, path, body, headers);
+  return { ...stage, sign, post, body: toEvent(stage, "hello") };
+}
+
+describe("requests from Slack", () => {
+  test("signed ones are taken, also in chunks, as a proxy may pass them on", async () => {
+    const { post, sign, body, events } = await startHttp();
+    expect(await post(body, { ...sign(body), "transfer-encoding": "chunked" })).toBe(200);
+    expect(events).toHaveLength(1);
+  });
+
+  test("forged, stale and future ones are refused, and nothing comes of them", async () => {
+    const { post, sign, body, events } = await startHttp();
+    const forged = { ...sign(body), "x-slack-signature": `v0=${"0".repeat(64)}` };
+    expect(await post(body, forged)).toBe(401);
+    expect(await post(body.replace("hello", "other"), sign(body))).toBe(401);
+    expect(await post(body, sign(body, nowS() - 6 * 60))).toBe(401);
+    expect(await post(body, sign(body, nowS() + 6 * 60))).toBe(401);
+    expect(await post(body, { ...sign(body), "x-slack-request-timestamp": "soon" })).toBe(401);
+    expect(events).toEqual([]);
+  });
+
+  test("missing and doubled headers are refused", async () => {
+    const { post, sign, body, events } = await startHttp();
+    for (const name of ["x-slack-signature", "x-slack-request-timestamp"]) {
+      const headers: Headers = sign(body);
+      const value = String(headers[name]);
+      expect(await post(body, { ...headers, [name]: [value, value] })).toBe(401);
+      delete headers[name];
+      expect(await post(body, headers)).toBe(401);
+    }
+    expect(await post(body, JSON_TYPE)).toBe(401);
+    expect(events).toEqual([]);
+  });
+
+  test("one that was taken is refused when it comes again, unless Slack itself says that it repeats it", async () => {
+    const { post, sign, body, events } = await startHttp();
+    const headers = sign(body);
+    expect(await post(body, headers)).toBe(200);
+    expect(await post(body, headers)).toBe(401);
+    expect(await post(body, { ...headers, "x-slack-retry-num": "1" })).toBe(200);
+    expect(events).toHaveLength(1);
+  });
+
+  test("what cannot be read is refused, and the server goes on", async () => {
+    const { post, sign, body, url, events } = await startHttp();
+    expect(await post("{", sign("{"))).toBe(400);
+    for (const odd of ["null", "1", '"text"']) expect(await post(odd, sign(odd))).toBe(400);
+    const form = "payload=null";
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    expect(await post(form, { ...sign(form), ...type })).toBe(400);
+    const large = "x".repeat(4 * 1024 * 1024 + 1);
+    expect(await post(large, sign(large))).toBe(413);
+    expect(await send(url, "//", "", {}, "GET")).toBe(404);
+    expect(await send(url, "/slack/events", "", {}, "GET")).toBe(404);
+    expect(await post(body, sign(body), "//slack/events")).toBe(404);
+    expect(await post(body, sign(body))).toBe(200);
+    expect(events).toHaveLength(1);
+  });
+
+  test("Slack's own questions are answered", async () => {
+    const { url, sign, post } = await startHttp();
+    const asked = JSON.stringify({ type: "url_verification", challenge: "abc", token: "t" });
+    const answer = await fetch(`${url}/slack/events`, { method: "POST", headers: sign(asked), body: asked });
+    expect(await answer.json()).toEqual({ challenge: "abc" });
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    expect(await post("ssl_check=1&token=t", form)).toBe(200);
+  });
+
+  test("what tells of no event is acknowledged", async () => {
+    const { slack } = await startHttp();
+    expect(await slack.reachEventLimit().outcome).toMatchObject({ isAcknowledged: true });
+  });
+
+  test("nothing is taken before the adapter listens, nor after a pause", async () => {
+    const stage = await startStage({ transport: "HTTP", listens: false });
+    const [body, again] = [toEvent(stage, "hello"), toEvent(stage, "again")];
+    const sign = (text: string) => ({ ...JSON_TYPE, ...signatureHeaders(stage.slack.signingSecret, text) });
+    expect(stage.adapter.isConnected()).toBe(false);
+    expect(await send(stage.url, "/slack/events", body, sign(body))).toBe(503);
+    await stage.adapter.listen(async () => {});
+    expect(stage.adapter.isConnected()).toBe(true);
+    expect(await send(stage.url, "/slack/events", body, sign(body))).toBe(200);
+    await stage.adapter.pause();
+    expect(stage.adapter.isConnected()).toBe(false);
+    expect(await send(stage.url, "/slack/events", again, sign(again))).toBe(503);
+  });
+
+  test("what the bot writes after a pause is acknowledged, since nobody would miss it", async () => {
+    const { slack, adapter, general, ada, message } = await startStage({ transport: "HTTP" });
+    ada.mention(general, "hello");
+    const { reply } = await message(0);
+    await slack.acknowledged();
+    await adapter.pause();
+    await adapter.sink(reply).post(draft("good night"), "n", signal);
+    await slack.acknowledged();
+    expect(slack.deliveries.at(-1)?.attempts).toMatchObject([{ isAcknowledged: true }]);
+  });
+});

@@ -1,0 +1,124 @@
+import { onTestFinished } from "vitest";
+import { createSlackAdapter, type SlackAdapter } from "../../../adapters/slack/index.ts";
+import type { SlackAdapterOptions } from "../../../adapters/slack/options.ts";
+import type { Accept, Draft, InboundEvent, MessageEvent } from "../../../src/adapter.ts";
+import { startHttpServer } from "../../../src/http/server.ts";
+import type { TransportName } from "../../simulators/slack/bolt-app.ts";
+import type { Person } from "../../simulators/slack/people.ts";
+import type { SimulatorOptions } from "../../simulators/slack/simulator.ts";
+import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
+import type { Channel } from "../../simulators/slack/world.ts";
+import { silent } from "../../support/log.ts";
+
+export const TRANSPORTS: readonly TransportName[] = ["Socket Mode", "HTTP"];
+
+export interface StageOptions extends Partial<Omit<SlackAdapterOptions, "transport">> {
+  slack?: Slack;
+  simulator?: SimulatorOptions;
+  transport?: TransportName;
+  accept?: Accept;
+  /** False: the adapter writes and never listens. */
+  listens?: boolean;
+}
+
+export interface Stage {
+  slack: Slack;
+  adapter: SlackAdapter;
+  general: Channel;
+  ada: Person;
+  bob: Person;
+  /** Taken over, in this order. */
+  events: InboundEvent[];
+  reasons: string[];
+  /** The address of the HTTP server, where there is one. */
+  url: string;
+  /** Resolves to the event of this index, once it was taken over. */
+  event(index: number): Promise<InboundEvent>;
+  message(index: number): Promise<MessageEvent>;
+  /** Resolves when everything that happened so far was heard. */
+  heard(): Promise<void>;
+}
+
+/** A workspace with two people and a channel, and the adapter in it, which ends with the test. */
+export async function startStage(options: StageOptions = {}): Promise<Stage> {
+  const { slack = await startSlack(options.simulator), ...rest } = options;
+  const ada = slack.user({ name: "Ada" });
+  const bob = slack.user({ name: "Bob" });
+  const general = slack.channel({ name: "general", members: [ada, bob] });
+  const started = await startAdapter(slack, rest);
+  return { slack, general, ada, bob, ...started };
+}
+
+/** One process of the bot, connected to Slack when this resolves. */
+export async function startAdapter(
+  slack: Slack,
+  { accept = async () => {}, listens = true, transport = "Socket Mode", ...options }: StageOptions = {},
+): Promise<Omit<Stage, "slack" | "general" | "ada" | "bob">> {
+  const events: InboundEvent[] = [];
+  const reasons: string[] = [];
+  const { botToken, appToken, signingSecret } = slack;
+  const adapter = createSlackAdapter({
+    transport: transport === "HTTP" ? { mode: "http", signingSecret } : { mode: "socket", appToken },
+    installed: { botToken },
+    apiUrl: slack.apiUrl,
+    commands: [{ name: "help", description: "Says what I can do." }],
+    listModels: async () => ["sandbox-chat"],
+    log: silent,
+    onFatal: (reason) => reasons.push(reason),
+    now: slack.now,
+    ...options,
+  });
+  onTestFinished(async () => {
+    // What the bot wrote last is told to it as well, and an end in the middle of that would look like a refusal.
+    const isTold = () => slack.deliveries.every(({ attempts }) => attempts.length > 0);
+    if (adapter.isConnected()) await slack.until(isTold, "the last deliveries", 3_000).catch(() => {});
+    await adapter.close();
+  });
+  const url = adapter.app === undefined ? "" : await serve(slack, adapter.app);
+  if (listens) {
+    await adapter.listen(async (event) => {
+      await accept(event);
+      events.push(event);
+    });
+  }
+  if (listens && adapter.app === undefined) {
+    const { connections = 2 } = options;
+    await slack.until(() => slack.connections() >= connections, "the adapter's sockets");
+  }
+
+  const event = (index: number) => slack.until(() => events[index], `event ${index}`);
+  return {
+    adapter,
+    events,
+    reasons,
+    url,
+    event,
+    async message(index) {
+      const found = await event(index);
+      if (found.kind !== "message") throw new Error(`Event ${index} is no message but ${found.kind}.`);
+      return found;
+    },
+    heard: () => slack.acknowledged(),
+  };
+}
+
+async function serve(slack: Slack, app: NonNullable<SlackAdapter["app"]>): Promise<string> {
+  const server = await startHttpServer({
+    host: "127.0.0.1",
+    port: 0,
+    log: silent,
+    health: {},
+    metrics: { render: async () => ({ contentType: "text/plain", body: "" }) },
+    mounts: [app],
+    closeTimeoutMs: 500,
+  });
+  onTestFinished(() => server.close());
+  slack.deliverTo(`${server.url}/slack/events`);
+  return server.url;
+}
+
+export function draft(markdown: string, more: Partial<Draft> = {}): Draft {
+  return { markdown, buttons: [], streaming: false, ...more };
+}
+
+export const signal = new AbortController().signal;

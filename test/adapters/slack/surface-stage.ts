@@ -1,0 +1,90 @@
+import { createSlackApi } from "../../../adapters/slack/api.ts";
+import { createRespond } from "../../../adapters/slack/interactions/response-urls.ts";
+import { createInteractions, type InteractionsDeps } from "../../../adapters/slack/interactions.ts";
+import { createPeople } from "../../../adapters/slack/people.ts";
+import { createRunning } from "../../../adapters/slack/running.ts";
+import type { Body } from "../../../adapters/slack/surfaces.ts";
+import type { Workspace } from "../../../adapters/slack/workspaces.ts";
+import type { AttachmentRef, InboundEvent } from "../../../src/adapter.ts";
+import type { ImagineMenu } from "../../../src/imagine-menu.ts";
+import { startBolt, type TransportName } from "../../simulators/slack/bolt-app.ts";
+import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
+import { silent } from "../../support/log.ts";
+
+export const COMMANDS = [
+  { name: "help", description: "Says what I can do." },
+  { name: "model", description: "Chooses the model." },
+  { name: "forget", description: "Forgets." },
+];
+
+export const MENU: ImagineMenu = {
+  ratios: ["1:1", "16:9"],
+  sizes: ["1K", "2K"],
+  maxCount: 4,
+  maxReferences: 3,
+  listModels: async () => ["sandbox-image"],
+  describe: async () => undefined,
+};
+
+export interface SurfaceStageOptions extends Partial<InteractionsDeps> {
+  slack?: Slack;
+  transport?: TransportName;
+}
+
+/** Slack, an unmodified Bolt, and the surfaces between them; all that is taken over is kept. */
+export async function startSurfaces({ slack: given, transport, ...deps }: SurfaceStageOptions = {}) {
+  const slack = given ?? (await startSlack());
+  const ada = slack.user({ name: "Ada" });
+  const bob = slack.user({ name: "Bob", isAdmin: true });
+  const general = slack.channel({ name: "general", members: [ada, bob] });
+  const elsewhere = slack.channel({ name: "elsewhere", members: [ada], hasApp: false });
+  const { id, bot, botToken } = slack.workspace;
+  const workspace: Workspace = { teamId: id, botUserId: bot.id, botId: bot.botId ?? "", token: botToken };
+  const events: InboundEvent[] = [];
+  const running = createRunning();
+  const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => slack.workspace.botToken, log: silent });
+  const surfaces = createInteractions({
+    api,
+    people: createPeople({ api, log: silent, now: slack.now }),
+    respond: createRespond(slack.apiUrl),
+    toAttachments: (_, files) => files.map(toRef),
+    commands: COMMANDS,
+    listModels: async () => ["sandbox-chat", "sandbox-text"],
+    imagine: MENU,
+    running,
+    log: silent,
+    now: slack.now,
+    ...deps,
+  });
+
+  await startBolt(
+    slack,
+    (app) => {
+      app.processEvent = async ({ body, ack }) => {
+        const isEvent = "event" in body;
+        const {
+          events: taken,
+          response,
+          afterwards,
+        } = isEvent
+          ? await surfaces.onEvent(body["event"] as Body, body, workspace)
+          : await surfaces.onInteraction(body, workspace);
+        events.push(...taken);
+        await ack(response);
+        await afterwards?.();
+      };
+    },
+    { ...(transport && { transport }) },
+  );
+  const call = (method: string, args: Body) => api.call(id, method, args, AbortSignal.timeout(5_000));
+  return { slack, ada, bob, general, elsewhere, workspace, events, running, surfaces, call };
+}
+
+function toRef({ id, name, size }: Body): AttachmentRef {
+  return { platform: "slack", id: String(id), name: String(name), sizeBytes: Number(size) };
+}
+
+/** What is told about a form in plain words. */
+export function blocksOf(body: Readonly<Record<string, unknown>> | undefined): Record<string, unknown>[] {
+  return (body?.["blocks"] ?? []) as Record<string, unknown>[];
+}

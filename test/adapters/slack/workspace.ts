@@ -1,0 +1,16 @@
+import type { Person } from "../../../adapters/slack/people.ts";
+import type { Workspace } from "../../../adapters/slack/workspaces.ts";
+
+export const ACME: Workspace = { teamId: "T1", botUserId: "UBOT", botId: "B1", token: "xoxb-1" };
+
+/** People and channels whose names are given; nobody else is known. */
+export function fakeNames(names: Readonly<Record<string, string>>) {
+  return {
+    async person(_: Workspace, id: string): Promise<Person | undefined> {
+      const name = names[id];
+      return name === undefined ? undefined : { name, isAdmin: false, isGuest: false };
+    },
+    channelName: async (_: Workspace, id: string) => names[id],
+    toAuthor: async (_: Workspace, id: string) => ({ id, name: names[id] ?? id }),
+  };
+}

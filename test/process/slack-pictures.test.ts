@@ -1,0 +1,97 @@
+import { expect, onTestFinished, test } from "vitest";
+import { type Slack, startSlack } from "../simulators/slack/slack.ts";
+import type { Channel, Json, Message } from "../simulators/slack/world.ts";
+import { makeDataDir, startService } from "../support/service.ts";
+
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
+
+/** A picture as people see it. */
+interface Picture {
+  message: Message;
+  text: string;
+  altText: unknown;
+  bytes: Uint8Array;
+  buttons: unknown[];
+}
+
+/** The service as a process of its own in a workspace, which may be started again on the same data. */
+async function startDrawing() {
+  // Status and picture follow each other more quickly than Slack likes posts; that is not what is tested here.
+  const slack = await startSlack({ limits: { postBurst: 20 } });
+  const ada = slack.user({ name: "Ada" });
+  const general = slack.channel({ name: "general", members: [ada] });
+  const { path, remove } = await makeDataDir();
+  onTestFinished(remove);
+  async function open() {
+    const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl };
+    const service = await startService(path, env);
+    onTestFinished(async () => void (await service.end("SIGKILL")));
+    await slack.until(() => slack.connections() >= 2, "the service to connect", 20_000);
+    return service;
+  }
+  return { slack, ada, general, open, service: await open() };
+}
+
+/** The pictures that stand in a channel, once there are so many. */
+function pictures(slack: Slack, channel: Channel, count: number): Promise<Picture[]> {
+  const found = () => slack.answers(channel).flatMap((message) => toPicture(slack, message));
+  return slack.until(() => (found().length >= count ? found() : undefined), `${count} pictures`, 30_000);
+}
+
+function toPicture(slack: Slack, message: Message): Picture[] {
+  const { blocks } = message.content;
+  const image = blocks.find(({ type }) => type === "image");
+  const file = slack.workspace.files.get(String((image?.["slack_file"] as Json | undefined)?.["id"]));
+  if (image === undefined || file === undefined) return [];
+  const elements = blocks.flatMap((block) => (block["elements"] ?? []) as Json[]);
+  const buttons = elements.map((element) => element["action_id"]);
+  const text = message.states.at(-1)?.shown ?? "";
+  return [{ message, text, altText: image["alt_text"], bytes: file.bytes, buttons }];
+}
+
+async function onlyPicture(slack: Slack, channel: Channel): Promise<Picture> {
+  const [picture] = await pictures(slack, channel, 1);
+  if (picture === undefined) throw new Error("There is no picture.");
+  return picture;
+}
+
+test("/imagine draws, and the buttons of the picture work after a restart, in its thread", async () => {
+  const { slack, ada, general, service, open } = await startDrawing();
+  await ada.command("/imagine", "a lighthouse in the fog --ar 16:9", general);
+  const first = await onlyPicture(slack, general);
+  expect(Buffer.from(first.bytes.slice(0, 4))).toEqual(PNG);
+  expect(first.altText).toContain("a lighthouse in the fog");
+  expect(first.text).toContain("1360 × 765");
+  expect(first.buttons).toEqual(["again", "vary", "edit", "upscale", "delete"]);
+  expect(await service.end("SIGTERM")).toBe(0);
+
+  await open();
+  await ada.press(first.message, "again");
+  const [, second] = await pictures(slack, general, 2);
+  expect(second?.message.threadTs).toBe(first.message.ts);
+  expect(second?.text).toContain("1360 × 765");
+
+  await ada.press(first.message, "edit");
+  const form = await slack.until(() => slack.view(ada), "the form");
+  const ratio = { value: { selected_option: { value: "1:1" } } };
+  await ada.submitView(form, { prompt: { value: { value: "the lighthouse at night" } }, ratio });
+  const [, , third] = await pictures(slack, general, 3);
+  expect(third?.text).toMatch(/1024 × 1024.*1 reference picture/s);
+  expect(third?.message.threadTs).toBe(first.message.ts);
+});
+
+test("the form draws from the pictures of a message and from those that were put into it", async () => {
+  const { slack, ada, general } = await startDrawing();
+  await ada.command("/imagine", "a cat", general);
+  const { message, bytes } = await onlyPicture(slack, general);
+  await ada.shortcut("imagine_from_message", message);
+  const form = await slack.until(() => slack.view(ada), "the form");
+  const files = ada.attach([{ name: "dog.png", bytes }]);
+  await ada.submitView(form, {
+    prompt: { value: { value: "both together" } },
+    references: { value: { type: "file_input", files } },
+  });
+  const [, drawn] = await pictures(slack, general, 2);
+  expect(drawn?.text).toContain("2 reference pictures");
+  expect(drawn?.message.threadTs).toBe(message.ts);
+});

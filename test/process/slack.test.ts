@@ -1,0 +1,142 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { TransportName } from "../simulators/slack/bolt-app.ts";
+import { type Slack, startSlack } from "../simulators/slack/slack.ts";
+import type { Channel, Message } from "../simulators/slack/world.ts";
+import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+
+interface Opened {
+  service: RunningService;
+  dataDir: string;
+}
+
+/** The service as a process of its own, connected to this Slack. */
+async function open(slack: Slack, transport: TransportName, dataDir?: string): Promise<Opened> {
+  const path = dataDir ?? (await makeFolder());
+  const proof: Record<string, string> =
+    transport === "HTTP" ? { SLACK_SIGNING_SECRET: slack.signingSecret } : { SLACK_APP_TOKEN: slack.appToken };
+  const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...proof };
+  const service = await startService(path, env);
+  onTestFinished(async () => void (await service.end("SIGKILL")));
+  if (transport === "HTTP") slack.deliverTo(`${service.url}/slack/events`);
+  return { service, dataDir: path };
+}
+
+async function makeFolder(): Promise<string> {
+  const { path, remove } = await makeDataDir();
+  onTestFinished(remove);
+  return path;
+}
+
+/** What the bot shows in a thread, once it has so many messages there and none of them grows. */
+async function answersIn(slack: Slack, channel: Channel, thread: Message, count = 1): Promise<string[]> {
+  const isDone = () => {
+    const answers = slack.answers(channel, thread);
+    return answers.length >= count && answers.every(isFinished) && slack.status(channel, thread) === "";
+  };
+  await slack.until(isDone, `${count} finished answers`, 20_000);
+  return slack.texts(channel, thread);
+}
+
+function isFinished({ stream, content }: Message): boolean {
+  const text = JSON.stringify(content.blocks);
+  return stream?.state !== "in_progress" && !text.includes('"stop:');
+}
+
+async function start(transport: TransportName) {
+  const slack = await startSlack();
+  const ada = slack.user({ name: "Ada" });
+  const general = slack.channel({ name: "general", members: [ada] });
+  return { slack, ada, general, ...(await open(slack, transport)) };
+}
+
+describe.each<TransportName>(["Socket Mode", "HTTP"])("the service on Slack over %s", (transport) => {
+  test("answers a mention in its thread, goes on without one, and remembers over a restart", async () => {
+    const { slack, ada, general, service, dataDir } = await start(transport);
+    const ready = await fetch(`${service.url}/readyz`);
+    expect(await ready.json()).toMatchObject({ status: "ready", checks: { slack: "ok" } });
+    const root = ada.mention(general, "My name is Ada.");
+    const [first] = await answersIn(slack, general, root);
+    expect(first).not.toBe("");
+    expect(await service.end("SIGTERM")).toBe(0);
+    await open(slack, transport, dataDir);
+    ada.say(general, "What is my name?", { thread: root });
+    const answers = await answersIn(slack, general, root, 2);
+    expect(answers[1]).toContain("Ada");
+  });
+
+  test("killed between acceptance and answer, answers once, although the question is delivered again", async () => {
+    const { slack, ada, general, service, dataDir } = await start(transport);
+    const asked = ada.mention(general, "At 1 tokens per second, say: once");
+    await slack.acknowledged();
+    await service.end("SIGKILL");
+    await open(slack, transport, dataDir);
+    await slack.redeliver(asked);
+    expect(await answersIn(slack, general, asked)).toEqual(["once"]);
+    const last = ada.mention(general, "Say: goodbye");
+    expect(await answersIn(slack, general, last)).toHaveLength(1);
+    expect(slack.texts(general, asked)).toEqual(["once"]);
+  });
+});
+
+describe("the service on Slack", () => {
+  test.each(["on", "unknown_method"] as const)(
+    "killed in the middle of an answer with streaming %s, completes it in one message",
+    async (streaming) => {
+      const { slack, ada, general, service, dataDir } = await start("Socket Mode");
+      slack.setStreaming(streaming);
+      const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
+      const asked = ada.mention(general, `At 60 tokens per second, say: ${numbers}`);
+      const hasBegun = () => slack.answers(general, asked).some(({ states }) => states.length >= 2);
+      await slack.until(hasBegun, "the beginning of the answer", 20_000);
+      await service.end("SIGKILL");
+      await open(slack, "Socket Mode", dataDir);
+      expect(await answersIn(slack, general, asked)).toEqual([numbers]);
+    },
+  );
+
+  test("answers in every workspace that installed it, and in one that removed it no more", async () => {
+    const slack = await startSlack();
+    const other = slack.addWorkspace("Other");
+    const service = await startService(await makeFolder(), {
+      SLACK_CLIENT_ID: slack.clientId,
+      SLACK_CLIENT_SECRET: slack.clientSecret,
+      SLACK_STATE_SECRET: "a-secret-for-the-links",
+      ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
+      SLACK_SIGNING_SECRET: slack.signingSecret,
+      SLACK_API_URL: slack.apiUrl,
+      PUBLIC_URL: "http://127.0.0.1:9",
+    });
+    onTestFinished(async () => void (await service.end("SIGKILL")));
+    slack.deliverTo(`${service.url}/slack/events`);
+    for (const workspace of [slack.workspace, other]) {
+      slack.oauth.installInto(workspace);
+      expect(await install(service.url)).toBe(200);
+    }
+    const people = [slack.user({ name: "Ada" }), slack.user({ name: "Eve", workspace: other })];
+    for (const person of people) {
+      const asked = person.dm("Say: hello");
+      expect(await answersIn(slack, person.direct(), asked)).toHaveLength(1);
+    }
+    slack.revoke("account_inactive", { isTold: true, workspace: other });
+    await slack.acknowledged();
+    const [ada, eve] = people;
+    const before = slack.requests.length;
+    const unheard = eve?.dm("Say: anybody?");
+    await slack.acknowledged();
+    expect(unheard && slack.answers(unheard.channel, unheard)).toEqual([]);
+    expect(slack.requests.slice(before)).toEqual([]);
+    const asked = ada?.dm("Say: still here");
+    expect(asked && (await answersIn(slack, asked.channel, asked))).toHaveLength(1);
+  });
+});
+
+/** Goes through the pages that install the bot. Resolves to the status of the last one. */
+async function install(serviceUrl: string): Promise<number> {
+  const page = await fetch(`${serviceUrl}/slack/install`);
+  const link = /href="([^"]+authorize[^"]+)"/.exec(await page.text())?.[1]?.replaceAll("&amp;", "&") ?? "";
+  const agreed = await fetch(link, { redirect: "manual" });
+  const back = new URL(agreed.headers.get("location") ?? "");
+  const cookie = page.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  const done = await fetch(`${serviceUrl}${back.pathname}${back.search}`, { headers: { cookie } });
+  return done.status;
+}
