@@ -21,6 +21,8 @@ export interface ReplyAddress {
   platform: string;
   channelId: string;
   threadId?: string;
+  /** The workspace, or server, that the channel is in; absent where there is none. */
+  workspaceId?: string;
   /** The message the reply answers, where the platform shows that. */
   replyToId?: string;
   /** Only this person sees the reply, where the platform can do that. */
@@ -37,6 +39,8 @@ export interface AttachmentRef {
   /** Untrusted text. */
   name: string;
   sizeBytes: number;
+  /** The platform keeps it for a while only, and for no time that anybody may rely on. */
+  isFleeting?: true;
 }
 
 interface EventBase {
@@ -182,10 +186,7 @@ export interface EarlierMessage {
   at: number;
 }
 
-/**
- * A second way of writing, with limits of its own, for when the first has no room for one more reply or is not
- * offered there. A reply never goes back.
- */
+/** A second way of writing with limits of its own, for when the first has no room or is not offered. Never left again. */
 export interface SpareWay {
   readonly isTaken: boolean;
   take(): void;
@@ -204,6 +205,8 @@ export interface ReplySink {
   readonly takesFeedback?: boolean;
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
+  /** The same for a nonce that no earlier run can have posted with; absent where that makes no difference. */
+  postAnew?(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
   /** Posts files as one message, under a caption where one is given. The same nonce never makes a second message. */
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;

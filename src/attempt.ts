@@ -11,6 +11,7 @@ import type { Settings } from "./settings.ts";
 import { neutralize } from "./text/neutralize.ts";
 import { type Asked, type ObservedTurn, runObserved, secondsSince, type TurnEventDeps } from "./turn-events.ts";
 import type { TurnRecord, TurnRecords } from "./turn-record.ts";
+import type { Usage } from "./usage.ts";
 
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
 
@@ -45,6 +46,7 @@ export interface AttemptDeps extends TurnEventDeps {
   history: History;
   records: TurnRecords;
   scheduler: Scheduler;
+  usage: Pick<Usage, "note">;
   adapterOf(platform: string): Adapter;
 }
 
@@ -72,14 +74,18 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       model: own.model ?? deps.model,
       systemPrompt: own.persona ?? deps.systemPrompt,
       context: NONE,
+      used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
       pieces: [],
     };
     try {
       const { text, ending } = await write(run);
       // What was cut by a crash is gone on with; what has ended is not made again under the same number.
       if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
-      if (ending === undefined) return signal.reason === "forgotten" ? "forgotten" : "superseded";
-      await keep(run, ending);
+      // Of a person who is being erased nothing is stored any more.
+      if (ending === undefined && signal.reason === "forgotten") return "forgotten";
+      if (ending !== undefined) await keep(run, ending);
+      await note(run, ending !== undefined && text !== "");
+      if (ending === undefined) return "superseded";
       report(run, text, ending);
       return "ended";
     } finally {
@@ -184,6 +190,11 @@ async function keep({ deps, record, context, pieces }: Run, ending: Ending): Pro
   );
   Object.assign(record, { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) });
   await records.save(record);
+}
+
+/** Tokens count also where nothing came of them. */
+async function note({ deps, record, used }: Run, isAnswer: boolean): Promise<void> {
+  await deps.usage.note(record.author, record.reply, { ...used, answers: isAnswer ? 1 : 0 });
 }
 
 function logFailure({ deps, record, signal }: Run, error: unknown): void {

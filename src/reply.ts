@@ -1,4 +1,4 @@
-import type { ReplySink } from "./adapter.ts";
+import type { Button, ReplySink } from "./adapter.ts";
 import type { Scheduler } from "./pacing/scheduler.ts";
 import { callPlatform } from "./platform-call.ts";
 import type { Closing } from "./reply-drafts.ts";
@@ -36,7 +36,8 @@ export async function writeReply(events: AsyncIterable<TurnEvent>, options: Repl
     options.onVisible();
   };
   const view = createReplyView({ ...options, onCall });
-  const pace = options.scheduler.join(options.sink.budget, view);
+  const { budget, room, spare } = options.sink;
+  const pace = options.scheduler.join(budget, { write: view.write, room, spare });
   try {
     const cause = await read(events, (text) => {
       view.append(text);
@@ -75,8 +76,8 @@ export interface Progress {
   clear(): Promise<void>;
 }
 
-/** Progress in a conversation: best effort, the newest text only, and a late "thinking" never outlives `clear`. */
-export function createProgress(sink: ReplySink, timeoutMs = PROGRESS_TIMEOUT_MS): Progress {
+/** Progress in a conversation, and `stop` with it: best effort, the newest text only, and a late "thinking" never outlives `clear`. */
+export function createProgress(sink: ReplySink, stop?: Button, timeoutMs = PROGRESS_TIMEOUT_MS): Progress {
   let newest = "";
   let shown = "";
   let showing: Promise<void> | undefined;
@@ -84,7 +85,7 @@ export function createProgress(sink: ReplySink, timeoutMs = PROGRESS_TIMEOUT_MS)
   async function catchUp(): Promise<void> {
     while (shown !== newest) {
       shown = newest;
-      await callPlatform((signal) => sink.progress(shown, signal), timeoutMs).catch(() => {});
+      await callPlatform((signal) => sink.progress(shown, signal, stop), timeoutMs).catch(() => {});
     }
     showing = undefined;
   }

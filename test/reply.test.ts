@@ -1,6 +1,6 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { Draft } from "../src/adapter.ts";
+import type { Button, Draft } from "../src/adapter.ts";
 import { SinkError } from "../src/errors.ts";
 import { createEvenPacer } from "../src/pacing/even.ts";
 import { createScheduler } from "../src/pacing/scheduler.ts";
@@ -117,6 +117,38 @@ describe("writeReply", () => {
     const free = { ...options.sink, post: options.sink.post };
     await writeReply(events("Hello"), { ...options, sink: free, callTimeoutMs: 20 });
     expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Hello"]);
+  });
+
+  test("writes again what the platform has shown in part only", async () => {
+    const { options, texts, calls } = setUp();
+    let parts = 2;
+    const edit: typeof options.sink.edit = async (...call) => {
+      if (parts-- <= 0) return options.sink.edit(...call);
+      return { isPartial: true };
+    };
+    await writeReply(events("Hel", soon(), "lo"), { ...options, sink: { ...options.sink, edit } });
+    expect(texts()).toEqual(["Hello"]);
+    expect(calls.filter((call) => call === "edit")).toHaveLength(1);
+  });
+
+  test("takes the spare way for a message that is whole before it is posted", async () => {
+    const { options, texts } = setUp();
+    const spare = { isTaken: false, take: () => void (spare.isTaken = true) };
+    const taken: boolean[] = [];
+    const post: typeof options.sink.post = (...call) => {
+      taken.push(spare.isTaken);
+      return options.sink.post(...call);
+    };
+    const scheduler = createScheduler({
+      pacerFor: () => createEvenPacer({ gap: 0.05 }),
+      now: () => performance.now() / 1_000,
+    });
+    // Something else has just used the budget: the text is whole when its turn comes.
+    await writeReply(events("First"), { ...options, scheduler });
+    const record = { ...options.record, id: "another", posted: [] };
+    await writeReply(events("Hello"), { ...options, scheduler, record, sink: { ...options.sink, post, spare } });
+    expect(texts()).toEqual(["First", "Hello"]);
+    expect(taken).toEqual([true]);
   });
 
   test("shows the newest text after a refusal for the rate, not the one that was refused", async () => {
@@ -335,6 +367,17 @@ describe("writeReply", () => {
 });
 
 describe("createProgress", () => {
+  test("hands over the button that ends what it shows", async () => {
+    const stops: unknown[] = [];
+    const { sink } = fakePlatform();
+    const seeing = { ...sink, progress: async (_: string, __: AbortSignal, stop?: Button) => void stops.push(stop) };
+    const stop: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
+    const shown = createProgress(seeing, stop);
+    shown.show("thinking");
+    await shown.clear();
+    expect(stops).toContainEqual(stop);
+  });
+
   test("leaves nothing behind, however slow the platform was to show it", async () => {
     const { sink, progress } = fakePlatform();
     const slow = Promise.withResolvers<void>();
@@ -351,7 +394,7 @@ describe("createProgress", () => {
 
   test("does not hold up anybody while the platform hangs", async () => {
     const { sink } = fakePlatform();
-    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) }, 5);
+    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) }, undefined, 5);
     shown.show("thinking");
     await expect(shown.clear()).resolves.toBeUndefined();
   });

@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import type { Author } from "../../src/adapter.ts";
+import { RequestError } from "./errors.ts";
 import type { ChannelKind, ChannelRow, PersonRow } from "./page/wire.ts";
 import type { Tables } from "./tables.ts";
 
@@ -12,13 +14,18 @@ export interface Directory {
   person(id: string): PersonRow | undefined;
   /** Undefined when somebody already has that name. */
   addPerson(name: string): PersonRow | undefined;
+  /** Undefined also for what was deleted. */
   channel(id: string): ChannelRow | undefined;
   /** Undefined when a channel of that name exists. */
   addChannel(title: string, at: number): ChannelRow | undefined;
-  /** Makes a chat if it is not there yet. Call it inside a transaction. */
+  /** Makes a chat if it was never there. Call it inside a transaction. */
   ensureChat(id: string, firstText: string, at: number): void;
   /** Takes away a title that quotes what was said. Call it inside a transaction. */
   clearTitle(id: string): void;
+  /** Call it inside a transaction. */
+  rename(id: string, title: string): void;
+  /** Leaves a row without a title, so that every page learns of it. Call it inside a transaction. */
+  removeChannel(id: string): void;
   peopleSince(seq: number, limit: number): PersonRow[];
   channelsSince(seq: number, limit: number): ChannelRow[];
 }
@@ -56,19 +63,20 @@ function createPeople({ database, nextSeq, inTransaction }: Tables): People {
 type Channels = Omit<Directory, keyof People>;
 
 function createChannels({ database, nextSeq, inTransaction }: Tables): Channels {
-  const columns = "id, seq, kind, title, created_at";
+  const columns = "id, seq, kind, title, created_at, is_deleted";
   const one = database.prepare(`SELECT ${columns} FROM local_channels WHERE id = ?`);
   const titled = database.prepare("SELECT 1 FROM local_channels WHERE kind = 'channel' AND title = ?");
   const insert = database.prepare(
     "INSERT OR IGNORE INTO local_channels (id, seq, kind, title, created_at) VALUES (?, ?, ?, ?, ?)",
   );
-  const clear = database.prepare("UPDATE local_channels SET seq = ?, title = ? WHERE id = ?");
+  const rename = database.prepare("UPDATE local_channels SET seq = ?, title = ? WHERE id = ?");
+  const remove = database.prepare("UPDATE local_channels SET seq = ?, title = '', is_deleted = 1 WHERE id = ?");
   const since = database.prepare(`SELECT ${columns} FROM local_channels WHERE seq > ? ORDER BY seq LIMIT ?`);
 
   return {
     channel(id) {
       const row = one.get(id);
-      return row === undefined ? undefined : toChannel(row);
+      return row === undefined || row["is_deleted"] === 1 ? undefined : toChannel(row);
     },
     addChannel: (title, at) =>
       inTransaction(() => {
@@ -80,9 +88,18 @@ function createChannels({ database, nextSeq, inTransaction }: Tables): Channels 
     ensureChat(id, firstText, at) {
       if (one.get(id) === undefined) insert.run(id, nextSeq(), "chat", toTitle(firstText), at);
     },
-    clearTitle: (id) => void clear.run(nextSeq(), UNTITLED, id),
+    clearTitle: (id) => void rename.run(nextSeq(), UNTITLED, id),
+    rename: (id, title) => void rename.run(nextSeq(), title, id),
+    removeChannel: (id) => void remove.run(nextSeq(), id),
     channelsSince: (seq, limit) => since.all(seq, limit).map(toChannel),
   };
+}
+
+/** Whoever acts at the page. Throws with what the person is told. */
+export function findAuthor({ person }: Pick<Directory, "person">, id: string): Author {
+  const found = person(id);
+  if (found === undefined) throw new RequestError(400, "That person does not exist; choose whom you speak as.");
+  return { id: found.id, name: found.name };
 }
 
 /** First line of a text, without Markdown's marks, cut at a word. */
@@ -113,5 +130,6 @@ function toChannel(row: SqlRow): ChannelRow {
     kind: row["kind"] as ChannelKind,
     title: String(row["title"]),
     createdAt: Number(row["created_at"]),
+    isDeleted: row["is_deleted"] === 1,
   };
 }

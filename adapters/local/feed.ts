@@ -17,6 +17,8 @@ export interface Feed {
   changed: () => void;
   /** Shows what the bot is doing at a place; "" takes it away. Kept in memory only. */
   setProgress(progress: Progress): void;
+  /** What is shown as being done for a turn. */
+  findProgress(turnId: string): Progress | undefined;
   /** Server-sent events from after the change `since`. */
   open(since: number): ReadableStream<Uint8Array>;
   /** Ends every stream; those opened later end at once. */
@@ -46,12 +48,14 @@ export function createFeed(tables: Tables, directory: Directory, messages: Messa
     changed: wakeAll,
     setProgress(update) {
       const key = `${update.channelId}/${update.threadId ?? ""}`;
-      if (update.text === (doing.places.get(key)?.text ?? "")) return;
+      const shown = doing.places.get(key);
+      if (update.text === (shown?.text ?? "") && update.turnId === (shown?.turnId ?? null)) return;
       if (update.text === "") doing.places.delete(key);
       else doing.places.set(key, update);
       doing.version++;
       wakeAll();
     },
+    findProgress: (turnId) => doing.places.values().find((each) => each.turnId === turnId),
     open(since) {
       const knownSince = since === 0 ? tables.lastSeq() : 0;
       const rowsAfter = (seq: number): Row[] => readRows(directory, messages, seq, knownSince);

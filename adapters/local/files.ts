@@ -14,6 +14,10 @@ const ORPHAN_AGE_MS = 24 * 60 * 60_000;
 /** Picture types that every browser draws and none runs. */
 const SHOWN_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]);
 
+export function isShownType(contentType: string): boolean {
+  return SHOWN_TYPES.has(contentType);
+}
+
 export interface StoredFile {
   name: string;
   contentType: string;
@@ -27,6 +31,8 @@ export interface PreparedFile {
   contentType: string;
   width: number | null;
   height: number | null;
+  altText: string | null;
+  isSpoiler: boolean;
   bytes: Uint8Array;
 }
 
@@ -45,7 +51,8 @@ export interface Files {
 
 export function createFiles({ database, inTransaction }: Tables): Files {
   const insert = database.prepare(`INSERT INTO local_files
-    (id, message_id, position, name, content_type, width, height, created_at, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    (id, message_id, position, name, content_type, width, height, alt_text, is_spoiler, created_at, bytes)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const free = database.prepare("SELECT 1 FROM local_files WHERE id = ? AND message_id IS NULL");
   const attach = database.prepare("UPDATE local_files SET message_id = ?, position = ? WHERE id = ?");
   const read = database.prepare("SELECT name, content_type, bytes FROM local_files WHERE id = ?");
@@ -53,16 +60,16 @@ export function createFiles({ database, inTransaction }: Tables): Files {
 
   function store(file: PreparedFile, messageId: number | null, position: number, at: number): string {
     const id = randomUUID();
-    const { name, contentType, width, height, bytes } = file;
-    insert.run(id, messageId, position, name, contentType, width, height, at, bytes);
+    const { name, contentType, width, height, altText, isSpoiler, bytes } = file;
+    insert.run(id, messageId, position, name, contentType, width, height, altText, Number(isSpoiler), at, bytes);
     return id;
   }
 
   return {
     add(file, at) {
       const id = inTransaction(() => store(file, null, 0, at));
-      const { name, contentType, width, height, bytes } = file;
-      return { id, name, contentType, width, height, sizeBytes: bytes.length, isImage: SHOWN_TYPES.has(contentType) };
+      const { bytes, ...rest } = file;
+      return { id, ...rest, sizeBytes: bytes.length, isImage: isShownType(file.contentType) };
     },
     areFree: (ids) => ids.every((id) => free.get(id) !== undefined),
     attach: (ids, messageId) => ids.forEach((id, position) => void attach.run(messageId, position, id)),
@@ -72,18 +79,28 @@ export function createFiles({ database, inTransaction }: Tables): Files {
       if (row === undefined) return undefined;
       const contentType = String(row["content_type"]);
       const bytes = row["bytes"] as Uint8Array<ArrayBuffer>;
-      return { name: String(row["name"]), contentType, isImage: SHOWN_TYPES.has(contentType), bytes };
+      return { name: String(row["name"]), contentType, isImage: isShownType(contentType), bytes };
     },
     dropOrphans: (now) => void drop.run(now - ORPHAN_AGE_MS),
   };
 }
 
+type NewFile = Omit<OutboundFile, "contentType">;
+
 /** Finds out from the bytes what a file is; what the sender calls it decides nothing but its name. */
-export async function prepareFile({ name, bytes }: Pick<OutboundFile, "name" | "bytes">): Promise<PreparedFile> {
+export async function prepareFile({ name, bytes, altText = "", isSpoiler = false }: NewFile): Promise<PreparedFile> {
   const found = (await sniffType(bytes))?.mimeType;
-  const isShown = found !== undefined && SHOWN_TYPES.has(found);
+  const isShown = found !== undefined && isShownType(found);
   const { width, height } = isShown ? await readSize(bytes) : { width: null, height: null };
-  return { name: toFileName(name), contentType: found ?? "application/octet-stream", width, height, bytes };
+  return {
+    name: toFileName(name),
+    contentType: found ?? "application/octet-stream",
+    width,
+    height,
+    altText: altText === "" ? null : altText,
+    isSpoiler,
+    bytes,
+  };
 }
 
 /** Bytes of an attachment, in slices. Rejects when the message that carried it is gone. */

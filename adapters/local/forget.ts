@@ -3,7 +3,7 @@ import type { SinkDeps } from "./sink.ts";
 
 /**
  * Makes the function that erases what one person wrote anywhere, the bot's answers in their direct chats, and the
- * files of both. The chats themselves stay, without their titles, because the answer that says so goes there; the
+ * files of both, and what they thought of answers. The chats themselves stay, without their titles, because the answer that says so goes there; the
  * person can still be chosen at the page.
  */
 export function createForget(deps: SinkDeps & { outbox: Outbox }): (authorId: string) => Promise<void> {
@@ -13,6 +13,7 @@ export function createForget(deps: SinkDeps & { outbox: Outbox }): (authorId: st
     tables.inTransaction(() => {
       const chats = messages.chatsOf(authorId);
       outbox.forget(authorId);
+      messages.unjudge(authorId);
       for (const id of messages.ownedBy(authorId)) messages.erase(id);
       for (const id of chats) directory.clearTitle(id);
     });

@@ -1,4 +1,6 @@
 import type {
+  ActionEvent,
+  AttachmentRef,
   Author,
   CommandEvent,
   InboundEvent,
@@ -7,7 +9,7 @@ import type {
   ReplyAddress,
 } from "../../src/adapter.ts";
 import { findMentions } from "./page/mentions.ts";
-import type { ChannelKind, MessageRow } from "./page/wire.ts";
+import type { ChannelKind, ImagineOptions, MessageRow } from "./page/wire.ts";
 
 export const PLATFORM = "local";
 
@@ -20,6 +22,8 @@ export interface Deed {
   author: Author;
   at: number;
 }
+
+type Place = Pick<MessageRow, "channelId" | "threadId">;
 
 /** Who can be mentioned. */
 export interface Names {
@@ -42,7 +46,7 @@ export function toMessageEvent(deed: Deed, text: string, names: Names): MessageE
     ...toBase(deed),
     messageId: toMessageId(deed.message.id),
     text: withoutBot(text, names.botName),
-    attachments: toAttachments(deed.message),
+    attachments: toAttachments(deed.message.files),
     addressed,
   };
 }
@@ -58,7 +62,7 @@ export function toEditEvent(deed: Deed, before: string, after: string, names: Na
     ...toBase(deed),
     messageId: toMessageId(deed.message.id),
     text: withoutBot(after, names.botName),
-    attachments: toAttachments(deed.message),
+    attachments: toAttachments(deed.message.files),
   };
 }
 
@@ -67,16 +71,43 @@ export function toDeletedEvent(deed: Deed): InboundEvent {
 }
 
 /** A command given in a channel belongs to the channel, and its answer stands there too. */
-export function toCommandEvent(deed: Deed, name: string, text: string): CommandEvent {
+export function toCommandEvent(deed: Deed, name: string, text: string, options: ImagineOptions = {}): CommandEvent {
   const base = toBase(deed);
-  const { channelId, threadId } = deed.message;
-  if (deed.channelKind === "chat" || threadId !== null) return { kind: "command", ...base, name, text };
+  const { channelId, threadId, files } = deed.message;
+  const said = {
+    name,
+    text,
+    ...(files.length > 0 && { attachments: toAttachments(files) }),
+    ...(Object.keys(options).length > 0 && { options: { ...options } }),
+  };
+  if (deed.channelKind === "chat" || threadId !== null) return { kind: "command", ...base, ...said };
   const { threadId: _, ...reply } = base.reply;
-  return { kind: "command", ...base, conversationId: `local:${channelId}`, reply, name, text };
+  return { kind: "command", ...base, conversationId: `local:${channelId}`, reply, ...said };
 }
 
 export function toActionEvent(deed: Deed, action: PressedAction, turnId: string): InboundEvent {
   return { kind: "action", ...toBase(deed), action, turnId };
+}
+
+/** A stop of what has no message yet. */
+export function toStopEvent(place: Place, turnId: string, by: Pick<Deed, "nonce" | "author" | "at">): ActionEvent {
+  const { channelId, threadId } = place;
+  const thread = threadId === null ? "" : `:${threadId}`;
+  return {
+    kind: "action",
+    key: `local:${by.nonce}`,
+    conversationId: `local:${channelId}${thread}`,
+    author: by.author,
+    reply: {
+      platform: PLATFORM,
+      channelId,
+      ...(threadId !== null && { threadId: String(threadId) }),
+      extra: { askedBy: by.author.id },
+    },
+    at: by.at,
+    action: "stop",
+    turnId,
+  };
 }
 
 function toBase(deed: Deed): Pick<InboundEvent, "key" | "conversationId" | "author" | "reply" | "at"> {
@@ -118,7 +149,7 @@ function withoutBot(text: string, botName: string): string {
   return result.trim();
 }
 
-function toAttachments({ files }: Pick<MessageRow, "files">): MessageEvent["attachments"] {
+export function toAttachments(files: MessageRow["files"]): AttachmentRef[] {
   return files.map(({ id, name, sizeBytes }) => ({ platform: PLATFORM, id, name, sizeBytes }));
 }
 

@@ -3,8 +3,10 @@ import { Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { Logger } from "pino";
 import type { Accept, Adapter } from "../../src/adapter.ts";
+import type { ImagineMenu } from "../../src/imagine-menu.ts";
 import { checkHost, checkOrigin, checkPassword, hardenHeaders } from "./access.ts";
 import { createAssets } from "./assets.ts";
+import { createChats } from "./chats.ts";
 import { createDirectory } from "./directory.ts";
 import { AwayError, RequestError } from "./errors.ts";
 import { createFeed } from "./feed.ts";
@@ -15,6 +17,7 @@ import { createIntake } from "./intake.ts";
 import { createMessages } from "./messages.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
 import type { CommandHelp, Example } from "./page/wire.ts";
+import { createPictureRoutes } from "./picture-routes.ts";
 import { createRoutes, MAX_TEXT_LENGTH } from "./routes.ts";
 import { createSink } from "./sink.ts";
 import { openTables } from "./tables.ts";
@@ -30,6 +33,8 @@ export interface LocalAdapterOptions {
   allowedHosts: readonly string[];
   /** Completed after a slash. With none, every word after a slash is taken for a command. */
   commands: readonly CommandHelp[];
+  /** What the form for pictures offers; absent: there is none, and `/imagine` is a command like any other. */
+  imagine?: ImagineMenu;
   /** Offered in an empty chat. */
   examples?: readonly Example[];
 }
@@ -45,6 +50,7 @@ const ACCEPT_NOTED_MS = 30_000;
 export const EXAMPLES: readonly Example[] = [
   { label: "Code and a table", prompt: "Write 200 words about sorting, with code in Python and a table" },
   { label: "What time is it?", prompt: "What time is it in Tokyo right now?" },
+  { label: "Draw a picture", prompt: "/imagine a lighthouse at dusk, in watercolour --ar 16:9" },
   { label: "日本語で話す", prompt: "こんにちは。何ができますか？" },
 ];
 
@@ -56,23 +62,27 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const { database, botName, log, commands } = options;
   const tables = openTables(database, Date.now);
   const [directory, messages, files] = [createDirectory(tables), createMessages(tables), createFiles(tables)];
+  const canDraw = options.imagine !== undefined;
   const feed = createFeed(tables, directory, messages, {
     epoch: tables.epoch,
     botName,
     commands: [...commands],
-    examples: [...(options.examples ?? EXAMPLES)],
+    examples: (options.examples ?? EXAMPLES).filter(({ prompt }) => canDraw || !prompt.startsWith("/imagine")),
     maxFileBytes: MAX_FILE_BYTES,
     maxFiles: MAX_FILES,
     maxTextLength: MAX_TEXT_LENGTH,
+    canDraw,
   });
-  const outbox = createOutbox(tables, messages, feed.changed);
+  const outbox = createOutbox({ tables, directory, messages, changed: feed.changed });
   let accept: Accept | undefined;
   const stores = { tables, directory, messages, files, outbox, feed, now: Date.now };
-  const intake = createIntake({ ...stores, botName, commands, changed: feed.changed, accept: () => accept });
+  const doing = { ...stores, botName, commands, changed: feed.changed, accept: () => accept };
+  const [intake, chats] = [createIntake(doing), createChats(doing)];
   const checkOpen = () => {
     if (accept === undefined) throw new AwayError();
   };
-  const routes = createRoutes({ ...stores, intake, botName, checkOpen });
+  const routes = createRoutes({ ...stores, intake, chats, botName, checkOpen });
+  if (options.imagine !== undefined) routes.route("/pictures", createPictureRoutes(options.imagine));
 
   return {
     platform: PLATFORM,

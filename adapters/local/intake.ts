@@ -1,7 +1,9 @@
-import type { Accept, Author, InboundEvent } from "../../src/adapter.ts";
+import type { Author } from "../../src/adapter.ts";
 import { readCommand } from "./commands.ts";
-import type { Directory } from "./directory.ts";
-import { AwayError, RequestError } from "./errors.ts";
+import { type DeliveryDeps, deliver, offer } from "./delivery.ts";
+import { type Directory, findAuthor } from "./directory.ts";
+import { RequestError } from "./errors.ts";
+import type { Feed } from "./feed.ts";
 import type { Files } from "./files.ts";
 import {
   type Deed,
@@ -11,27 +13,30 @@ import {
   toDeletedEvent,
   toEditEvent,
   toMessageEvent,
+  toStopEvent,
 } from "./inbound.ts";
 import type { Messages } from "./messages.ts";
-import type { Change, Outbox } from "./outbox.ts";
-import type { ActionBody, ChannelRow, CommandHelp, DeleteBody, EditBody, MessageRow, SendBody } from "./page/wire.ts";
-import type { Tables } from "./tables.ts";
+import type { Change } from "./outbox.ts";
+import type {
+  ActionBody,
+  ChannelRow,
+  CommandHelp,
+  DeleteBody,
+  EditBody,
+  MessageRow,
+  SendBody,
+  StopBody,
+} from "./page/wire.ts";
 
-/** How long the queue may take to store an event before the person is told to try again. */
-const ACCEPT_MS = 10_000;
-
-export interface IntakeDeps {
-  tables: Tables;
+export interface IntakeDeps extends DeliveryDeps {
   directory: Directory;
   messages: Messages;
   files: Files;
-  outbox: Outbox;
+  feed: Pick<Feed, "findProgress">;
   botName: string;
   commands: readonly CommandHelp[];
   now: () => number;
   changed: () => void;
-  /** Undefined while nothing is taken. */
-  accept: () => Accept | undefined;
 }
 
 /** Takes what people do at the page. Everything resolves only when the queue has the event, or when there is none. */
@@ -40,17 +45,19 @@ export interface Intake {
   edit(id: number, body: EditBody): Promise<void>;
   erase(id: number, body: DeleteBody): Promise<void>;
   act(id: number, body: ActionBody): Promise<void>;
+  /** Stops what is being done before there is a message with a button. */
+  stop(body: StopBody): Promise<void>;
   /** Takes back a message that was never accepted. */
   withdraw(nonce: string): void;
 }
 
 export function createIntake(deps: IntakeDeps): Intake {
-  const { tables, messages, outbox } = deps;
+  const { tables, directory, messages, outbox, feed } = deps;
   const { inTransaction } = tables;
 
   return {
     async send(body) {
-      const author = findAuthor(deps, body.authorId);
+      const author = findAuthor(directory, body.authorId);
       const id = inTransaction(() => store(deps, body, author));
       deps.changed();
       await deliver(deps, `local:${body.nonce}`);
@@ -76,12 +83,19 @@ export function createIntake(deps: IntakeDeps): Intake {
       deps.changed();
     },
     async act(id, body) {
-      const author = findAuthor(deps, body.authorId);
+      const author = findAuthor(directory, body.authorId);
       const { message, channel } = findMessage(deps, id);
       const isThere = message.buttons.some((each) => each.action === body.action && each.turnId === body.turnId);
       if (!isThere) throw new RequestError(409, "That button is no longer there; the answer has gone on.");
       const deed = { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() };
-      await offer(deps, toActionEvent(deed, body.action, body.turnId), { kind: "none" });
+      await offer(deps, toActionEvent(deed, body.action, body.turnId), toChange(id, body));
+    },
+    async stop({ nonce, authorId, turnId }) {
+      const author = findAuthor(directory, authorId);
+      const place = feed.findProgress(turnId);
+      // What it was to stop is written or has ended meanwhile: its message says how.
+      if (place === undefined) throw new RequestError(409, "There is nothing to stop any more.");
+      await offer(deps, toStopEvent(place, turnId, { nonce, author, at: deps.now() }), { kind: "none" });
     },
     withdraw(nonce) {
       inTransaction(() => {
@@ -95,6 +109,11 @@ export function createIntake(deps: IntakeDeps): Intake {
   };
 }
 
+function toChange(messageId: number, { action, authorId }: ActionBody): Change {
+  if (action !== "good" && action !== "bad") return { kind: "none" };
+  return { kind: "judge", messageId, authorId, judgement: action };
+}
+
 /** Stores a message once. It stays hidden until the queue has its event; without an event it is shown at once. */
 function store(deps: IntakeDeps, body: SendBody, author: Author): number {
   const { messages, files, directory } = deps;
@@ -104,20 +123,24 @@ function store(deps: IntakeDeps, body: SendBody, author: Author): number {
 
   const typed = readCommand(body.text, deps.commands);
   if (typed.kind === "unknown") throw new RequestError(400, typed.message);
-  if (body.isNewChat) directory.ensureChat(body.channelId, body.text, deps.now());
+  const isPrompt = typed.kind === "command" && typed.name === "imagine" && typed.text !== "";
+  if (body.isNewChat) directory.ensureChat(body.channelId, isPrompt ? typed.text : body.text, deps.now());
   const channel = findPlace(deps, body);
 
   const isCommand = typed.kind === "command";
   const { nonce, channelId, threadId, text } = body;
   const by = { authorId: author.id, askedBy: null, visibleTo: null };
-  const rest = { isCommand, buttons: [], isStreaming: false, isHidden: true, at: deps.now() };
+  const options = isCommand && typed.name === "imagine" ? (body.options ?? {}) : {};
+  const rest = { isCommand, options, buttons: [], isStreaming: false, isHidden: true, at: deps.now() };
   const { id } = messages.insert({ nonce, channelId, threadId, text, ...by, ...rest });
   files.attach(body.fileIds, id);
 
   const message = messages.find(id);
   if (message === undefined) throw new Error(`Message ${id} was not stored.`);
   const deed: Deed = { nonce, message, channelKind: channel.kind, author, at: message.createdAt };
-  const event = isCommand ? toCommandEvent(deed, typed.name, typed.text) : toMessageEvent(deed, text, toNames(deps));
+  const event = isCommand
+    ? toCommandEvent(deed, typed.name, typed.text, options)
+    : toMessageEvent(deed, text, toNames(deps));
   if (event === undefined) messages.show(id);
   else deps.outbox.note(event, { kind: "show", messageId: id });
   return id;
@@ -133,34 +156,6 @@ function findPlace(deps: IntakeDeps, { channelId, threadId }: SendBody): Channel
   return channel;
 }
 
-/** Notes an event that only changes what is there already, and hands it over; a failure leaves no trace. */
-async function offer(deps: IntakeDeps, event: InboundEvent, change: Change): Promise<void> {
-  deps.tables.inTransaction(() => deps.outbox.note(event, change));
-  try {
-    await deliver(deps, event.key);
-  } catch (error) {
-    deps.outbox.withdraw(event.key);
-    throw error;
-  }
-}
-
-async function deliver(deps: IntakeDeps, key: string): Promise<void> {
-  if (!deps.outbox.has(key)) return;
-  const accept = deps.accept();
-  if (accept === undefined) throw new AwayError();
-  try {
-    await deps.outbox.deliver(key, accept, ACCEPT_MS);
-  } catch (cause) {
-    throw new RequestError(503, "The server could not store this. Try again in a moment.", { cause });
-  }
-}
-
-function findAuthor({ directory }: IntakeDeps, id: string): Author {
-  const person = directory.person(id);
-  if (person === undefined) throw new RequestError(400, "That person does not exist; choose whom you speak as.");
-  return { id: person.id, name: person.name };
-}
-
 function findMessage({ messages, directory }: IntakeDeps, id: number): { message: MessageRow; channel: ChannelRow } {
   const message = messages.find(id);
   const channel = message === undefined ? undefined : directory.channel(message.channelId);
@@ -171,7 +166,7 @@ function findMessage({ messages, directory }: IntakeDeps, id: number): { message
 }
 
 function findOwn(deps: IntakeDeps, id: number, body: DeleteBody): { message: MessageRow; deed: Deed } {
-  const author = findAuthor(deps, body.authorId);
+  const author = findAuthor(deps.directory, body.authorId);
   const { message, channel } = findMessage(deps, id);
   if (message.authorId !== author.id) throw new RequestError(403, "Only whoever wrote a message can change it.");
   return { message, deed: { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() } };

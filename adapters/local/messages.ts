@@ -1,4 +1,5 @@
-import type { ButtonRow, FileRow, MessageRow } from "./page/wire.ts";
+import { isShownType } from "./files.ts";
+import type { ButtonRow, FileRow, ImagineOptions, Judgement, MessageRow } from "./page/wire.ts";
 import type { Tables } from "./tables.ts";
 
 export interface MessageInput {
@@ -13,6 +14,7 @@ export interface MessageInput {
   visibleTo: string | null;
   text: string;
   isCommand: boolean;
+  options: ImagineOptions;
   buttons: ButtonRow[];
   isStreaming: boolean;
   /** Stored, but not yet shown to anybody. */
@@ -37,8 +39,16 @@ export interface Messages {
   edit(id: number, text: string, editedAt: number): void;
   /** Replaces what the bot shows, without marking it as edited. */
   redraw(id: number, text: string, buttons: ButtonRow[], isStreaming: boolean): void;
+  /** Lets a message stand behind everything that was written in its place since. */
+  moveToEnd(id: number): void;
+  /** Notes what somebody thinks of an answer; their last word counts. */
+  judge(id: number, authorId: string, judgement: Judgement): void;
+  /** Takes back everything one person said of answers. */
+  unjudge(authorId: string): void;
   /** Leaves a row without content, so that every page learns of it. */
   erase(id: number): void;
+  /** Ids of what stands in one channel. */
+  inChannel(channelId: string): number[];
   /** Ids of what one person wrote, and of the bot's answers in their direct chats. */
   ownedBy(authorId: string): number[];
   /** Ids of the direct chats one person has written in. */
@@ -51,16 +61,18 @@ export interface Messages {
 }
 
 const COLUMNS = `m.id, m.seq, m.nonce, m.channel_id, m.thread_id, m.author_id, m.visible_to, m.text, m.is_command,
-  m.buttons, m.is_streaming, m.created_at, m.edited_at, m.is_deleted,
+  m.options, m.buttons, m.is_streaming, m.created_at, m.edited_at, m.moved_behind, m.is_deleted,
   (SELECT json_group_array(json_object('id', f.id, 'name', f.name, 'contentType', f.content_type,
-    'sizeBytes', length(f.bytes), 'width', f.width, 'height', f.height) ORDER BY f.position)
-   FROM local_files f WHERE f.message_id = m.id) AS files`;
+    'sizeBytes', length(f.bytes), 'width', f.width, 'height', f.height,
+    'altText', f.alt_text, 'isSpoiler', f.is_spoiler) ORDER BY f.position)
+   FROM local_files f WHERE f.message_id = m.id) AS files,
+  (SELECT json_group_object(j.author_id, j.judgement) FROM local_judgements j WHERE j.message_id = m.id) AS judgements`;
 
 export function createMessages(tables: Tables): Messages {
   return { ...createReading(tables), ...createWriting(tables) };
 }
 
-type Reading = Pick<Messages, "find" | "findByNonce" | "isHidden" | "since" | "ownedBy" | "chatsOf">;
+type Reading = Pick<Messages, "find" | "findByNonce" | "isHidden" | "since" | "inChannel" | "ownedBy" | "chatsOf">;
 
 function createReading({ database }: Tables): Reading {
   const byId = database.prepare(`SELECT ${COLUMNS} FROM local_messages m WHERE m.id = ?`);
@@ -70,6 +82,7 @@ function createReading({ database }: Tables): Reading {
     WHERE m.seq > $seq AND m.is_hidden = 0 AND (m.is_deleted = 0 OR m.seq > $known
       OR EXISTS (SELECT 1 FROM local_messages r WHERE r.thread_id = m.id AND r.is_deleted = 0))
     ORDER BY m.seq LIMIT $limit`);
+  const inChannel = database.prepare("SELECT id FROM local_messages WHERE channel_id = ? AND is_deleted = 0");
   const owned = database.prepare(`SELECT m.id FROM local_messages m JOIN local_channels c ON c.id = m.channel_id
     WHERE m.is_deleted = 0 AND (m.author_id = $author
       OR (m.author_id IS NULL AND m.asked_by = $author AND c.kind = 'chat'))`);
@@ -81,6 +94,7 @@ function createReading({ database }: Tables): Reading {
     findByNonce: (nonce) => toMessageOrNone(byNonce.get(nonce)),
     isHidden: (id) => hidden.get(id)?.["is_hidden"] === 1,
     since: (seq, limit, known) => since.all({ $seq: seq, $limit: limit, $known: known }).map(toMessage),
+    inChannel: (channelId) => inChannel.all(channelId).map((row) => Number(row["id"])),
     ownedBy: (author) => owned.all({ $author: author }).map((row) => Number(row["id"])),
     chatsOf: (author) => chats.all(author).map((row) => String(row["id"])),
   };
@@ -88,21 +102,27 @@ function createReading({ database }: Tables): Reading {
 
 type Writing = Omit<Messages, keyof Reading>;
 
-function createWriting({ database, nextSeq }: Tables): Writing {
+function createWriting(tables: Tables): Writing {
+  const { database, nextSeq } = tables;
   const idOf = database.prepare("SELECT id FROM local_messages WHERE nonce = ?");
   const insert = database.prepare(`INSERT INTO local_messages (seq, nonce, channel_id, thread_id, author_id, asked_by,
-    visible_to, text, is_command, buttons, is_streaming, is_hidden, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    visible_to, text, is_command, options, buttons, is_streaming, is_hidden, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const show = database.prepare("UPDATE local_messages SET seq = ?, is_hidden = 0 WHERE id = ? AND is_hidden = 1");
   const edit = database.prepare("UPDATE local_messages SET seq = ?, text = ?, edited_at = ? WHERE id = ?");
   const redraw = database.prepare(
     "UPDATE local_messages SET seq = ?, text = ?, buttons = ?, is_streaming = ? WHERE id = ? AND is_deleted = 0",
   );
-  const erase = database.prepare(`UPDATE local_messages SET seq = ?, text = '', buttons = '[]', is_streaming = 0,
-    is_hidden = 0, is_deleted = 1, author_id = NULL, asked_by = NULL WHERE id = ? AND is_deleted = 0`);
+  const move = database.prepare(`UPDATE local_messages AS m SET seq = $seq, moved_behind = (SELECT max(o.id)
+    FROM local_messages o WHERE o.channel_id = m.channel_id AND o.thread_id IS m.thread_id AND o.is_deleted = 0)
+    WHERE m.id = $id`);
+  const erase = database.prepare(`UPDATE local_messages SET seq = ?, text = '', options = '{}', buttons = '[]',
+    is_streaming = 0, is_hidden = 0, is_deleted = 1, author_id = NULL, asked_by = NULL WHERE id = ? AND is_deleted = 0`);
   const eraseFiles = database.prepare("DELETE FROM local_files WHERE message_id = ?");
+  const eraseJudgements = database.prepare("DELETE FROM local_judgements WHERE message_id = ?");
 
   return {
+    ...createJudging(tables),
     insert(input) {
       const there = idOf.get(input.nonce);
       if (there !== undefined) return { id: Number(there["id"]), isFresh: false };
@@ -113,17 +133,38 @@ function createWriting({ database, nextSeq }: Tables): Writing {
     edit: (id, text, editedAt) => void edit.run(nextSeq(), text, editedAt, id),
     redraw: (id, text, buttons, isStreaming) =>
       void redraw.run(nextSeq(), text, JSON.stringify(buttons), Number(isStreaming), id),
+    moveToEnd: (id) => void move.run({ $seq: nextSeq(), $id: id }),
     erase(id) {
       erase.run(nextSeq(), id);
       eraseFiles.run(id);
+      eraseJudgements.run(id);
+    },
+  };
+}
+
+function createJudging({ database, nextSeq }: Tables): Pick<Messages, "judge" | "unjudge"> {
+  const put = database.prepare(
+    "INSERT OR REPLACE INTO local_judgements (message_id, author_id, judgement) VALUES (?, ?, ?)",
+  );
+  const drop = database.prepare("DELETE FROM local_judgements WHERE author_id = ? RETURNING message_id");
+  const touch = database.prepare("UPDATE local_messages SET seq = ? WHERE id = ?");
+
+  return {
+    judge(id, authorId, judgement) {
+      put.run(id, authorId, judgement);
+      touch.run(nextSeq(), id);
+    },
+    unjudge(authorId) {
+      for (const row of drop.all(authorId)) touch.run(nextSeq(), Number(row["message_id"]));
     },
   };
 }
 
 function toColumns(input: MessageInput): (string | number | null)[] {
   const { nonce, channelId, threadId, authorId, askedBy, visibleTo, text } = input;
-  const flags = [Number(input.isCommand), JSON.stringify(input.buttons), Number(input.isStreaming)];
-  return [nonce, channelId, threadId, authorId, askedBy, visibleTo, text, ...flags, Number(input.isHidden), input.at];
+  const told = [nonce, channelId, threadId, authorId, askedBy, visibleTo, text];
+  const look = [Number(input.isCommand), JSON.stringify(input.options), JSON.stringify(input.buttons)];
+  return [...told, ...look, Number(input.isStreaming), Number(input.isHidden), input.at];
 }
 
 type SqlRow = Record<string, unknown>;
@@ -133,7 +174,7 @@ function toMessageOrNone(row: SqlRow | undefined): MessageRow | undefined {
 }
 
 function toMessage(row: SqlRow): MessageRow {
-  const files = JSON.parse(String(row["files"])) as Omit<FileRow, "isImage">[];
+  const files = JSON.parse(String(row["files"])) as (Omit<FileRow, "isImage" | "isSpoiler"> & { isSpoiler: number })[];
   const nonce = String(row["nonce"]);
   return {
     type: "message",
@@ -145,12 +186,19 @@ function toMessage(row: SqlRow): MessageRow {
     nonce: nonce.startsWith("bot:") ? null : nonce,
     text: String(row["text"]),
     isCommand: row["is_command"] === 1,
+    options: JSON.parse(String(row["options"])) as ImagineOptions,
     visibleTo: toText(row["visible_to"]),
     buttons: JSON.parse(String(row["buttons"])) as ButtonRow[],
+    judgements: JSON.parse(String(row["judgements"])) as Record<string, Judgement>,
     isStreaming: row["is_streaming"] === 1,
-    files: files.map((file) => ({ ...file, isImage: file.contentType.startsWith("image/") })),
+    files: files.map((file) => ({
+      ...file,
+      isImage: isShownType(file.contentType),
+      isSpoiler: file.isSpoiler === 1,
+    })),
     createdAt: Number(row["created_at"]),
     editedAt: toNumber(row["edited_at"]),
+    movedBehind: toNumber(row["moved_behind"]),
     isDeleted: row["is_deleted"] === 1,
   };
 }

@@ -1,5 +1,7 @@
 import type { Accept, InboundEvent } from "../../src/adapter.ts";
+import type { Directory } from "./directory.ts";
 import type { Messages } from "./messages.ts";
+import type { Judgement } from "./page/wire.ts";
 import type { Tables } from "./tables.ts";
 
 /** What is done to the tables once the event belongs to the queue. */
@@ -7,6 +9,8 @@ export type Change =
   | { kind: "show"; messageId: number }
   | { kind: "edit"; messageId: number; text: string; at: number }
   | { kind: "erase"; messageId: number }
+  | { kind: "judge"; messageId: number; authorId: string; judgement: Judgement }
+  | { kind: "eraseChat"; channelId: string }
   | { kind: "none" };
 
 /**
@@ -27,7 +31,14 @@ export interface Outbox {
   forget(authorId: string): void;
 }
 
-export function createOutbox(tables: Tables, messages: Messages, changed: () => void): Outbox {
+export interface OutboxDeps {
+  tables: Tables;
+  directory: Pick<Directory, "removeChannel">;
+  messages: Messages;
+  changed: () => void;
+}
+
+export function createOutbox({ tables, directory, messages, changed }: OutboxDeps): Outbox {
   const { database, inTransaction } = tables;
   const insert = database.prepare(
     "INSERT OR IGNORE INTO local_outbox (key, author_id, event, change) VALUES (?, ?, ?, ?)",
@@ -44,6 +55,11 @@ export function createOutbox(tables: Tables, messages: Messages, changed: () => 
       if (change.kind === "show") messages.show(change.messageId);
       if (change.kind === "edit") messages.edit(change.messageId, change.text, change.at);
       if (change.kind === "erase") messages.erase(change.messageId);
+      if (change.kind === "judge") messages.judge(change.messageId, change.authorId, change.judgement);
+      if (change.kind === "eraseChat") {
+        for (const id of messages.inChannel(change.channelId)) messages.erase(id);
+        directory.removeChannel(change.channelId);
+      }
     });
     changed();
   }

@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { limitBody } from "./access.ts";
+import type { Chats } from "./chats.ts";
 import type { Directory } from "./directory.ts";
 import { RequestError } from "./errors.ts";
 import type { Feed } from "./feed.ts";
@@ -27,6 +28,7 @@ const name = z
   .max(40, "A name has at most 40 characters.")
   .regex(/^[^\p{Cc}\p{Cf}\p{Cs}@/]+$/u, "A name has no @, no / and no control characters.");
 
+const OPTION_NAMES = ["ratio", "size", "count", "model", "spoiler", "basis"] as const;
 const SEND = z
   .object({
     nonce,
@@ -35,6 +37,7 @@ const SEND = z
     threadId: z.int().positive().nullable(),
     text,
     fileIds: z.array(id).max(MAX_FILES, `At most ${MAX_FILES} files fit in one message.`),
+    options: z.partialRecord(z.enum(OPTION_NAMES), z.string().max(200)).optional(),
     isNewChat: z.boolean(),
   })
   .refine(({ text, fileIds }) => text.trim() !== "" || fileIds.length > 0, "The message is empty.");
@@ -50,6 +53,15 @@ const ACTION = z.object({
   action: z.enum(["stop", "retry", "continue", "good", "bad", "again", "vary", "upscale", "delete"]),
   turnId: z.string().min(1).max(200),
 });
+const STOP = z.object({ nonce, authorId: id, turnId: z.string().min(1).max(200) });
+const RENAME = z.object({
+  title: z
+    .string()
+    .trim()
+    .min(1, "A title is needed.")
+    .max(80, "A title has at most 80 characters.")
+    .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]+$/u, "A title has no control characters."),
+});
 const WITHDRAW = z.object({ nonce });
 const NAMED = z.object({ name });
 
@@ -58,6 +70,7 @@ export interface RouteDeps {
   files: Files;
   feed: Feed;
   intake: Intake;
+  chats: Chats;
   botName: string;
   now: () => number;
   /** Throws while nothing is taken. */
@@ -66,7 +79,7 @@ export interface RouteDeps {
 
 /** What the page asks of the server, under `/local`. */
 export function createRoutes(deps: RouteDeps): Hono {
-  const { intake } = deps;
+  const { intake, chats } = deps;
   const routes = new Hono();
   routes.get("/events", (c) => openEvents(c, deps));
   routes.get("/files/:id", (c) => serveFile(c, deps));
@@ -91,6 +104,18 @@ export function createRoutes(deps: RouteDeps): Hono {
   });
   routes.post("/messages/:id/action", async (c) => {
     await intake.act(idOf(c), await readBody(c, ACTION));
+    return c.json({});
+  });
+  routes.post("/stop", async (c) => {
+    await intake.stop(await readBody(c, STOP));
+    return c.json({});
+  });
+  routes.post("/chats/:id/rename", async (c) => {
+    chats.rename(c.req.param("id"), (await readBody(c, RENAME)).title);
+    return c.json({});
+  });
+  routes.post("/chats/:id/delete", async (c) => {
+    await chats.erase(c.req.param("id"), await readBody(c, DELETE));
     return c.json({});
   });
   routes.post("/people", async (c) => c.json(addPerson((await readBody(c, NAMED)).name, deps)));

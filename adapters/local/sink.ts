@@ -3,8 +3,10 @@ import { SinkError } from "../../src/errors.ts";
 import type { Directory } from "./directory.ts";
 import type { Feed } from "./feed.ts";
 import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "./files.ts";
-import { PLATFORM, toMessageId } from "./inbound.ts";
+import { PLATFORM, toAttachments, toMessageId } from "./inbound.ts";
 import type { Inserted, MessageInput, Messages } from "./messages.ts";
+import type { MessageRow } from "./page/wire.ts";
+import { isWorking } from "./page/working.ts";
 import type { Tables } from "./tables.ts";
 
 /** Lengths are counted as a browser's text field counts them: in UTF-16 units. */
@@ -43,17 +45,18 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   return {
     limits: LIMITS,
     budget: PLATFORM,
+    takesFeedback: true,
     async post(draft, nonce, signal) {
       signal.throwIfAborted();
       checkLength(draft.markdown);
       const { id } = write(() => insert(draft, nonce));
-      feed.setProgress({ ...place, text: "" });
+      feed.setProgress({ ...place, text: "", turnId: null });
       return { id: toMessageId(id) };
     },
     async edit(id, draft, signal) {
       signal.throwIfAborted();
       checkLength(draft.markdown);
-      write(() => messages.redraw(getOwn(messages, id), draft.markdown, draft.buttons, draft.streaming));
+      write(() => redraw(messages, getOwn(messages, id), draft));
       return {};
     },
     async upload(outbound, caption, nonce, signal) {
@@ -66,18 +69,18 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
         if (message.isFresh) files.addTo(message.id, prepared, deps.now());
         return message;
       });
-      return { id: toMessageId(id) };
+      return { id: toMessageId(id), attachments: toAttachments(messages.find(id)?.files ?? []) };
     },
     async remove(id, signal) {
       signal.throwIfAborted();
       write(() => {
         const found = findOwn(messages, id);
-        if (found !== undefined) messages.erase(found);
+        if (found !== undefined) messages.erase(found.id);
       });
     },
-    async progress(text, signal) {
+    async progress(text, signal, stop) {
       signal.throwIfAborted();
-      feed.setProgress({ ...place, text });
+      feed.setProgress({ ...place, text, turnId: stop?.turnId ?? null });
     },
   };
 }
@@ -90,21 +93,28 @@ function insertDraft(address: ReplyAddress, place: Place, draft: Draft, nonce: s
   }
   const { markdown: text, buttons, streaming: isStreaming } = draft;
   const by = { authorId: null, askedBy: address.extra?.["askedBy"] ?? null, visibleTo: address.visibleTo ?? null };
-  const rest = { isCommand: false, isHidden: false, at: deps.now() };
+  const rest = { isCommand: false, options: {}, isHidden: false, at: deps.now() };
   return deps.messages.insert({ nonce: `bot:${nonce}`, ...place, ...by, text, buttons, isStreaming, ...rest });
 }
 
-function getOwn(messages: Messages, id: string): number {
+/** Pictures appear while their status message stands above them: its last word belongs where people look. */
+function redraw(messages: Messages, before: MessageRow, { markdown, buttons, streaming }: Draft): void {
+  messages.redraw(before.id, markdown, buttons, streaming);
+  const isOver = isWorking(before) && !isWorking({ buttons, isStreaming: streaming });
+  if (isOver) messages.moveToEnd(before.id);
+}
+
+function getOwn(messages: Messages, id: string): MessageRow {
   const found = findOwn(messages, id);
   if (found === undefined) throw new SinkError("gone", `The message ${id} no longer exists.`);
   return found;
 }
 
-function findOwn(messages: Messages, id: string): number | undefined {
+function findOwn(messages: Messages, id: string): MessageRow | undefined {
   const message = messages.find(Number(id.replace(/^local:/, "")));
   if (message === undefined || message.isDeleted) return undefined;
   if (message.authorId !== null) throw new SinkError("forbidden", `The message ${id} is not the bot's own.`);
-  return message.id;
+  return message;
 }
 
 function toThreadId(threadId: string | undefined): number | null {

@@ -17,7 +17,8 @@ const SCHEMA = `
     seq INTEGER NOT NULL,
     kind TEXT NOT NULL,
     title TEXT NOT NULL,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    is_deleted INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   CREATE TABLE IF NOT EXISTS local_messages (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -30,10 +31,12 @@ const SCHEMA = `
     visible_to TEXT,
     text TEXT NOT NULL,
     is_command INTEGER NOT NULL DEFAULT 0,
+    options TEXT NOT NULL DEFAULT '{}',
     buttons TEXT NOT NULL DEFAULT '[]',
     is_streaming INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
     edited_at INTEGER,
+    moved_behind INTEGER,
     is_hidden INTEGER NOT NULL DEFAULT 0,
     is_deleted INTEGER NOT NULL DEFAULT 0
   ) STRICT;
@@ -49,10 +52,19 @@ const SCHEMA = `
     content_type TEXT NOT NULL,
     width INTEGER,
     height INTEGER,
+    alt_text TEXT,
+    is_spoiler INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
     bytes BLOB NOT NULL
   ) STRICT;
   CREATE INDEX IF NOT EXISTS local_files_message ON local_files (message_id);
+  CREATE TABLE IF NOT EXISTS local_judgements (
+    message_id INTEGER NOT NULL,
+    author_id TEXT NOT NULL,
+    judgement TEXT NOT NULL,
+    PRIMARY KEY (message_id, author_id)
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS local_judgements_author ON local_judgements (author_id);
   CREATE TABLE IF NOT EXISTS local_outbox (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     key TEXT NOT NULL UNIQUE,
@@ -61,6 +73,14 @@ const SCHEMA = `
     change TEXT NOT NULL
   ) STRICT;
 `;
+/** Columns that tables of an earlier version lack. */
+const ADDED_COLUMNS = [
+  { table: "local_channels", column: "is_deleted", type: "INTEGER NOT NULL DEFAULT 0" },
+  { table: "local_messages", column: "options", type: "TEXT NOT NULL DEFAULT '{}'" },
+  { table: "local_messages", column: "moved_behind", type: "INTEGER" },
+  { table: "local_files", column: "alt_text", type: "TEXT" },
+  { table: "local_files", column: "is_spoiler", type: "INTEGER NOT NULL DEFAULT 0" },
+];
 
 const PEOPLE = [
   { id: "ada", name: "Ada" },
@@ -84,6 +104,7 @@ export interface Tables {
 /** Opens the page's own tables in the process's database, with a few people and channels in new ones. */
 export function openTables(database: DatabaseSync, now: () => number): Tables {
   database.exec(SCHEMA);
+  addColumns(database);
   database.prepare("INSERT OR IGNORE INTO local_state (id, seq, epoch) VALUES (1, 0, ?)").run(randomUUID());
   const state = database.prepare("SELECT seq, epoch FROM local_state").get();
   const current = database.prepare("SELECT seq FROM local_state");
@@ -109,6 +130,13 @@ export function openTables(database: DatabaseSync, now: () => number): Tables {
   };
   if (state?.["seq"] === 0) tables.inTransaction(() => seed(tables, now()));
   return tables;
+}
+
+function addColumns(database: DatabaseSync): void {
+  const find = database.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = ?");
+  for (const { table, column, type } of ADDED_COLUMNS) {
+    if (find.get(table, column) === undefined) database.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
+  }
 }
 
 function seed({ database, nextSeq }: Tables, at: number): void {

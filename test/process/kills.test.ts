@@ -77,7 +77,9 @@ function checkAnswers(messages: MessageRow[], asked: Question[]): void {
     // What a cut closed and opened again, and the heads of tables, are not the model's: the text has no such cut.
     for (const { names, text } of answers) expect(squeeze(text)).toBe(wholeOf(names));
   }
-  expect(messages.filter(isBot).every(({ isStreaming, buttons }) => !isStreaming && buttons.length === 0)).toBe(true);
+  const offered = messages.filter(isBot).flatMap(({ buttons }) => buttons.map(({ action }) => action));
+  expect(new Set(offered)).toEqual(new Set(["good", "bad"]));
+  expect(messages.filter(isBot).every(isFinal)).toBe(true);
 }
 
 async function checkHistory(dataDir: string, asked: Question[]): Promise<void> {

@@ -24,7 +24,7 @@ describe("the service as a process", () => {
     const messages = await client.until((all) => all.some(isFinal));
     const answer = messages.find(isFinal);
     expect(answer?.text).toBe("one two three four five six seven eight nine ten eleven twelve");
-    expect(answer?.buttons).toEqual([]);
+    expect(answer?.buttons.map(({ action }) => action)).toEqual(["good", "bad"]);
   });
 
   test("remembers the conversation after a restart", async () => {

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type { Adapter, Draft, OutboundFile, Posted, ReplySink } from "../../src/adapter.ts";
 import { SinkError, type SinkErrorKind } from "../../src/errors.ts";
 
@@ -98,7 +99,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity } = {})
     async openAttachment({ id }) {
       const file = findFile(id);
       if (file === undefined) throw new Error("there is no such file here");
-      return ReadableStream.from([file.bytes]);
+      return Readable.from([file.bytes]);
     },
     isConnected: () => true,
     pause: async () => {},

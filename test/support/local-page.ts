@@ -5,8 +5,9 @@ import { createAdaptorServer, type ServerType } from "@hono/node-server";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { pino } from "pino";
 import { createLocalAdapter, type LocalAdapter, type LocalAdapterOptions } from "../../adapters/local/index.ts";
-import type { FileRow, Row, SendBody } from "../../adapters/local/page/wire.ts";
+import type { FileRow, PictureWish, Row, SendBody } from "../../adapters/local/page/wire.ts";
 import type { Accept, InboundEvent } from "../../src/adapter.ts";
+import type { ImagineMenu } from "../../src/imagine-menu.ts";
 
 export interface LocalPage {
   url: string;
@@ -31,6 +32,18 @@ export interface LocalPageOptions extends Partial<LocalAdapterOptions> {
   port?: number;
 }
 
+/** A form for pictures that knows one of them. */
+export function fakeMenu(known: Record<string, PictureWish> = {}): ImagineMenu {
+  return {
+    ratios: ["1:1", "16:9", "9:16"],
+    sizes: ["1K", "2K"],
+    maxCount: 4,
+    maxReferences: 3,
+    listModels: async () => ["usual-image", "other-image"],
+    describe: async (id) => known[id],
+  };
+}
+
 /** The local adapter on a port of its own, as the service mounts it. */
 export async function startLocalPage(options: LocalPageOptions = {}): Promise<LocalPage> {
   const { accept, isSilent = false, port = 0, database = new DatabaseSync(":memory:"), ...rest } = options;
@@ -42,6 +55,7 @@ export async function startLocalPage(options: LocalPageOptions = {}): Promise<Lo
     allowedHosts: [],
     commands: [
       { name: "help", description: "What I can do" },
+      { name: "imagine", description: "Draws a picture" },
       { name: "forget", description: "Forget what I know about you" },
     ],
     ...rest,

@@ -1,24 +1,18 @@
+import { askWhatToForget } from "./dialog.ts";
+import { toUpload } from "./drafts.ts";
+import { createPictureActions, type PictureActions } from "./picture-actions.ts";
+import { readPrompt } from "./picture-form.ts";
+import { createPlaceActions, type PlaceActions } from "./places.ts";
 import { createNonce, describeProblem, postJson } from "./requests.ts";
 import type { Sending } from "./sending.ts";
-import {
-  isUploading,
-  type Place,
-  placeKey,
-  type State,
-  type Store,
-  stoppableAt,
-  type Writing,
-  writingAt,
-} from "./state.ts";
-import type { ButtonRow, FileRow, MessageRow } from "./wire.ts";
+import { isUploading, type Place, placeKey, type Store, stoppableAt, type Writing, writingAt } from "./state.ts";
+import type { ButtonRow, MessageRow } from "./wire.ts";
 
 const NOTICE_MS = 7000;
 
 /** Everything a person can do at the page. The views call these and hold no state of their own. */
-export interface Actions {
+export interface Actions extends PlaceActions, PictureActions {
   change: Store["change"];
-  go: (place: Place) => void;
-  newChat: () => void;
   write: (place: Place, writing: Partial<Writing>) => void;
   send: (place: Place) => void;
   sendText: (place: Place, text: string) => void;
@@ -33,10 +27,6 @@ export interface Actions {
   edit: (message: MessageRow, text: string) => Promise<boolean>;
   cancelEdit: () => Promise<boolean>;
   erase: (message: MessageRow) => void;
-  speakAs: (personId: string) => void;
-  /** Resolves to what went wrong, or to "". */
-  addPerson: (name: string) => Promise<string>;
-  addChannel: (name: string) => Promise<string>;
   notice: (text: string) => void;
 }
 
@@ -44,43 +34,61 @@ export function createActions(store: Store, sending: Sending): Actions {
   const { state, change } = store;
   const notice = createNotice(store);
   const requests = createRequests(store, notice);
+  const pictures = createPictureActions(store, notice);
+
+  function askForForgetting(place: Place): void {
+    change(() => undefined);
+    askWhatToForget((what) => {
+      change(() => void state.writing.delete(placeKey(place)));
+      sending.send(place, `/forget ${what}`, []);
+    });
+  }
 
   return {
     change,
     notice,
-    go,
     ...requests,
-    newChat: () => go({ channelId: `chat-${createNonce()}`, threadId: null }),
+    ...pictures,
+    ...createPlaceActions(store),
     write: (place, writing) =>
       change(() => void state.writing.set(placeKey(place), { ...writingAt(state, place), ...writing })),
     send(place) {
-      const { text, uploads } = writingAt(state, place);
+      const writing = writingAt(state, place);
+      const { text, uploads, picture } = writing;
       const files = uploads.flatMap(({ file }) => (file === undefined ? [] : [file]));
-      if (uploads.some(isUploading)) {
-        return change(() => void state.writing.set(placeKey(place), { text, uploads, isWaiting: true }));
+      if (state.hello?.canDraw === true && picture === undefined && readPrompt(text)?.trim() === "") {
+        return pictures.openPicture(place);
       }
-      if (text.trim() === "" && files.length === 0) return;
+      if (uploads.some(isUploading)) {
+        return change(() => void state.writing.set(placeKey(place), { ...writing, isWaiting: true }));
+      }
+      if (text.trim() === "/forget") return askForForgetting(place);
+      if (text.trim() === "" && (files.length === 0 || picture !== undefined)) return;
       // A blank in front keeps a slash from being read as a command.
-      sending.send(place, text.trimEnd(), files);
-      change(() => void state.writing.delete(placeKey(place)));
+      sending.send(place, text.trimEnd(), files, picture);
+      if (picture !== undefined) state.lastPicture = { ...picture, basis: undefined, isSpoiler: false };
+      change(() => begin(place, writing.aside, store));
     },
     sendText: (place, text) => sending.send(place, text, []),
     again: sending.again,
     discard: sending.discard,
     rewrite: (nonce) => rewrite(nonce, store, sending),
     stopAt(place) {
-      const message = stoppableAt(state, place);
-      const button = message?.buttons.find(({ action }) => action === "stop");
-      if (message === undefined || button === undefined) return false;
-      requests.press(message, button);
+      const found = stoppableAt(state, place);
+      if (found === undefined) return false;
+      const { turnId, message } = found;
+      if (message === undefined) requests.stop(turnId);
+      else requests.press(message, { action: "stop", turnId, label: "" });
       return true;
     },
-    speakAs(personId) {
-      localStorage.setItem("palaver.speaker", personId);
-      change(() => void (state.speakerId = personId));
-    },
-    ...createAdding(store),
   };
+}
+
+/** Empties a composer, or brings back what was laid aside there. */
+function begin(place: Place, aside: Writing["aside"], { state }: Store): void {
+  if (aside === undefined) state.writing.delete(placeKey(place));
+  else
+    state.writing.set(placeKey(place), { ...writingAt(state, place), ...aside, picture: undefined, aside: undefined });
 }
 
 /** Shows a sentence for a few seconds. */
@@ -93,10 +101,12 @@ function createNotice({ state, change }: Store): Actions["notice"] {
   };
 }
 
-function createRequests(
-  { state, change }: Store,
-  notice: Actions["notice"],
-): Pick<Actions, "press" | "edit" | "cancelEdit" | "erase"> {
+type Requests = Pick<Actions, "press" | "edit" | "cancelEdit" | "erase"> & { stop: (turnId: string) => void };
+
+function createRequests({ state, change }: Store, notice: Actions["notice"]): Requests {
+  /** Presses on their way: the same button twice in a row is meant once. */
+  const pressed = new Set<string>();
+
   /** Resolves to whether it worked; if not, the person has been told. */
   async function request(path: string, body: object): Promise<boolean> {
     try {
@@ -114,8 +124,17 @@ function createRequests(
     return isDone;
   }
 
+  async function press({ id }: MessageRow, { action, turnId }: ButtonRow): Promise<void> {
+    const key = `${id}:${action}`;
+    if (pressed.has(key)) return;
+    pressed.add(key);
+    await request(`/local/messages/${id}/action`, { action, turnId });
+    pressed.delete(key);
+  }
+
   return {
-    press: ({ id }, { action, turnId }) => void request(`/local/messages/${id}/action`, { action, turnId }),
+    press: (message, button) => void press(message, button),
+    stop: (turnId) => void request("/local/stop", { turnId }),
     edit: (message, text) => edit(message, text.trim()),
     async cancelEdit() {
       change(() => void (state.editingId = undefined));
@@ -125,48 +144,13 @@ function createRequests(
   };
 }
 
-function createAdding({ change }: Store): Pick<Actions, "addPerson" | "addChannel"> {
-  async function add(path: string, name: string, added: (id: string, state: State) => void): Promise<string> {
-    try {
-      const { id } = (await postJson(path, { name })) as { id: string };
-      change((state) => added(id, state));
-      return "";
-    } catch (error) {
-      return describeProblem(error);
-    }
-  }
-
-  return {
-    addPerson: (name) =>
-      add("/local/people", name, (id, state) => {
-        localStorage.setItem("palaver.speaker", id);
-        state.speakerId = id;
-      }),
-    addChannel: (name) => add("/local/channels", name, (id) => go({ channelId: id, threadId: null })),
-  };
-}
-
 function rewrite(nonce: string, { state, change }: Store, sending: Sending): void {
   const pending = state.pending.find((each) => each.nonce === nonce);
   if (pending === undefined) return;
-  const uploads = pending.files.map((file) => toUpload(file));
-  const text = [pending.text, writingAt(state, pending).text].filter((each) => each !== "").join("\n\n");
-  change((state) => void state.writing.set(placeKey(pending), { text, uploads, isWaiting: false }));
+  const { picture } = pending;
+  const own = picture === undefined ? pending.text : (readPrompt(pending.text) ?? "");
+  const text = [own, writingAt(state, pending).text].filter((each) => each !== "").join("\n\n");
+  const writing = { text, uploads: pending.files.map(toUpload), isWaiting: false, picture, aside: undefined };
+  change(() => void state.writing.set(placeKey(pending), writing));
   sending.discard(nonce);
-}
-
-function toUpload(file: FileRow): Writing["uploads"][number] {
-  const previewUrl = file.isImage ? `/local/files/${file.id}` : "";
-  return { key: file.id, name: file.name, previewUrl, progress: 1, file, problem: "" };
-}
-
-/** The address holds the place, so that going back and reloading work. */
-function go(place: Place): void {
-  location.hash = placeKey(place);
-}
-
-export function readPlace(hash: string): Place | undefined {
-  const [, channelId, threadId] = /^#([a-z0-9-]+)(?:\/(\d+))?$/.exec(hash) ?? [];
-  if (channelId === undefined) return undefined;
-  return { channelId, threadId: threadId === undefined ? null : Number(threadId) };
 }

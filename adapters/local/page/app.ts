@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import type { Actions } from "./actions.ts";
 import type { Composer } from "./composer.ts";
+import { askForName, askToChoose } from "./dialog.ts";
 import { ICONS } from "./icons.ts";
 import { sidebarView } from "./sidebar.ts";
 import { isChat, messagesAt, type Place, placeKey, type State } from "./state.ts";
@@ -8,6 +9,7 @@ import type { Switcher } from "./switcher.ts";
 import type { Timeline } from "./timeline.ts";
 import { addFiles } from "./uploads.ts";
 import { welcomeView } from "./welcome.ts";
+import type { ChannelRow } from "./wire.ts";
 
 export interface Parts {
   main: { timeline: Timeline; composer: Composer };
@@ -41,8 +43,28 @@ function headView(state: State, actions: Actions): TemplateResult {
         ${ICONS.menu}
       </button>
       <h1>${isChat(state, channelId) ? nothing : html`<i>#</i>`}${title}</h1>
+      ${channel?.kind === "chat" ? chatToolsView(channel, actions) : nothing}
     </header>
     <p class="lost" role="status" ?hidden=${state.isConnected || !state.isReady}>Connection lost. Trying again…</p>`;
+}
+
+function chatToolsView({ id, title }: ChannelRow, actions: Actions): TemplateResult {
+  const rename = () =>
+    askForName({ title: "Rename the chat", label: "Title", verb: "Rename", value: title, maxLength: 80 }, (name) =>
+      actions.renameChat(id, name),
+    );
+  const erase = async () => {
+    const problem = await actions.eraseChat(id);
+    if (problem !== "") actions.notice(problem);
+  };
+  const ask = () =>
+    askToChoose("Delete this chat?", "Everything said in it is erased, also from the bot's memory.", [
+      { label: "Delete", run: () => void erase() },
+    ]);
+  return html`<div class="chat-tools">
+    <button type="button" aria-label="Rename the chat" title="Rename" @click=${rename}>${ICONS.edit}</button>
+    <button type="button" aria-label="Delete the chat" title="Delete" @click=${ask}>${ICONS.trash}</button>
+  </div>`;
 }
 
 function threadView(place: Place, state: State, actions: Actions, part: Parts["thread"]): TemplateResult {

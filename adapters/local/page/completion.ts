@@ -109,7 +109,16 @@ function toCompletion(start: number, end: number, choices: Choice[]): Completion
 
 function commandChoices(typed: string, { hello }: State): Choice[] {
   const known = (hello?.commands ?? []).filter(({ name }) => name.startsWith(typed.toLowerCase()));
-  return known.map(({ name, description }) => ({ insert: `/${name} `, label: `/${name}`, description }));
+  return known.map(({ name, description }) => ({
+    insert: `/${name} `,
+    label: `/${name}`,
+    description: plain(description),
+  }));
+}
+
+/** Without the marks of Markdown. */
+function plain(description: string): string {
+  return description.replaceAll("`", "");
 }
 
 function nameChoices(typed: string, { hello, people }: State): Choice[] {

@@ -26,6 +26,16 @@ export const ICONS = {
   reply: stroke("M20 11.5a7.5 7.5 0 0 1-11 6.6L4 19l1-4.5a7.5 7.5 0 1 1 15-3Z"),
   down: stroke("M12 5v14m-6-6 6 6 6-6"),
   back: stroke("M15 5l-7 7 7 7"),
+  forward: stroke("M9 5l7 7-7 7"),
+  picture: stroke("M4 5h16v14H4zM4 16l4.5-4.5 4 4 3-3L20 17M15.5 9.5h.01"),
+  vary: stroke(
+    "M4 8h3.5c4.5 0 4.5 8 9 8H20m-3-3 3 3-3 3M4 16h3.5c1.4 0 2.4-.8 3.2-1.9M13.3 9.9c.8-1.1 1.8-1.9 3.2-1.9H20m-3-3 3 3-3 3",
+  ),
+  enlarge: stroke("M14 4h6v6m0-6-7 7M10 20H4v-6m0 6 7-7"),
+  good: stroke("M7 20V10l4-7a2.3 2.3 0 0 1 2.3 2.3V9h5.2a2 2 0 0 1 2 2.3l-1.2 7A2 2 0 0 1 17.3 20ZM7 10H3.5v10H7"),
+  bad: stroke("M17 4v10l-4 7a2.3 2.3 0 0 1-2.3-2.3V15H5.5a2 2 0 0 1-2-2.3l1.2-7A2 2 0 0 1 6.7 4ZM17 14h3.5V4H17"),
+  eye: stroke("M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12ZM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z"),
+  save: stroke("M12 4v11m-5-5 5 5 5-5M5 20h14"),
   file: stroke("M7 3h7l5 5v13H7zM14 3v5h5"),
   auto: icon(svg`<circle cx="12" cy="12" r="8" /><path d="M12 4a8 8 0 0 1 0 16Z" fill="currentColor" />`),
   light: stroke(

@@ -27,6 +27,7 @@ function leave(state: State, actions: Actions): void {
   if (state.isSwitcherOpen) actions.change((changing) => void (changing.isSwitcherOpen = false));
   else if (state.editingId !== undefined) actions.change((changing) => void (changing.editingId = undefined));
   else if (state.isDrawerOpen) actions.change((changing) => void (changing.isDrawerOpen = false));
+  else if (actions.closePicture(view)) return;
   else if (actions.stopAt(view)) return;
   else if (view.threadId !== null) actions.go({ channelId: view.channelId, threadId: null });
 }

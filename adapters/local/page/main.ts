@@ -1,11 +1,12 @@
 import { render } from "lit-html";
-import { createActions, readPlace } from "./actions.ts";
+import { createActions } from "./actions.ts";
 import { announce } from "./announce.ts";
 import { appView, type Parts } from "./app.ts";
 import { createComposer } from "./composer.ts";
+import { createDraftKeeper, readDrafts } from "./drafts.ts";
 import { listenToKeys } from "./keys.ts";
 import { findMentions } from "./mentions.ts";
-import { createNonce } from "./requests.ts";
+import { isGone, readPlace, toNewChat } from "./places.ts";
 import { createSending } from "./sending.ts";
 import { createStore, isChat, type Pending, placeKey, type State } from "./state.ts";
 import { followServer } from "./stream.ts";
@@ -20,10 +21,17 @@ const root = document.querySelector<HTMLElement>("#app");
 if (root === null) throw new Error("The page has no element to draw in.");
 
 const firstPlace = readPlace(location.hash) ?? readPlace(localStorage.getItem(LAST_PLACE) ?? "");
-const view = firstPlace ?? { channelId: `chat-${createNonce()}`, threadId: null };
+const view = firstPlace ?? toNewChat();
 // A reload must come back here, also to a chat that begins with the next message.
 history.replaceState(null, "", `#${placeKey(view)}`);
-const store = createStore(view, localStorage.getItem("palaver.speaker") ?? "ada", readLastRead());
+const drafts = readDrafts(Date.now());
+const store = createStore({
+  view,
+  speakerId: localStorage.getItem("palaver.speaker") ?? "ada",
+  lastRead: readLastRead(),
+  writing: new Map(drafts),
+});
+const keepDrafts = createDraftKeeper(drafts);
 const sending = createSending(store, openOwnThread);
 const actions = createActions(store, sending);
 const parts: Parts = {
@@ -38,7 +46,10 @@ store.onDraw((state) => {
   render(appView(state, actions, parts), root);
   document.title = titleOf(state);
   announce(state);
+  keepDrafts(state);
 });
+// What was typed just before a reload is not drawn any more.
+addEventListener("pagehide", () => keepDrafts(store.state));
 addEventListener("hashchange", () => {
   const place = readPlace(location.hash);
   if (place === undefined) return;
@@ -60,8 +71,7 @@ if (matchMedia("(hover: hover)").matches) requestAnimationFrame(() => parts.main
 function repair(state: State): void {
   if (!state.isReady) return;
   if (!state.people.has(state.speakerId)) state.speakerId = [...state.people.keys()][0] ?? "";
-  const { channelId } = state.view;
-  if (!channelId.startsWith("chat-") && !state.channels.has(channelId)) actions.newChat();
+  if (isGone(state, state.view)) actions.newChat();
 }
 
 /** A question asked in a channel is answered in its thread: that is where to look. */

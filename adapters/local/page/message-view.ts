@@ -2,17 +2,15 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import type { Actions } from "./actions.ts";
 import { copyText } from "./body.ts";
+import { buttonsView } from "./buttons-view.ts";
 import { editView } from "./edit-view.ts";
-import { countOf, formatSize, formatTime, formatWhole } from "./format.ts";
+import { countOf, formatTime, formatWhole } from "./format.ts";
 import { ICONS } from "./icons.ts";
-import { nameOf, type Pending, repliesTo, type State } from "./state.ts";
-import type { ButtonRow, FileRow, MessageRow } from "./wire.ts";
-
-const BUTTON_ICONS: Partial<Record<ButtonRow["action"], TemplateResult>> = {
-  stop: ICONS.stop,
-  retry: ICONS.retry,
-  continue: ICONS.continue,
-};
+import { describeOptions, readPrompt, toOptions } from "./picture-form.ts";
+import { filesView } from "./pictures.ts";
+import { nameOf, type Pending, pictureOf, repliesTo, type State } from "./state.ts";
+import type { ImagineOptions, MessageRow } from "./wire.ts";
+import { isWorking } from "./working.ts";
 
 export interface MessageLook {
   /** Follows another message of the same author closely: no name and picture again. */
@@ -29,20 +27,27 @@ export function messageView(message: MessageRow, look: MessageLook, state: State
   const last = replies.at(-1);
   const depends = [message, look.isGrouped, look.canReply, replies.length, last?.id, last?.isStreaming];
   const names = namesOf(state);
-  const about = [isEditing, state.speakerId, nameOf(state, message.authorId), names.length];
+  const seen = message.files.filter(({ id }) => state.uncovered.has(id)).length;
+  const about = [isEditing, state.speakerId, nameOf(state, message.authorId), names.length, seen];
   return html`${guard([...depends, ...about], () => {
     if (message.isDeleted) return deletedView(message, replies, actions);
     const isOwn = message.authorId === state.speakerId;
     return html`<article
-      class="message ${message.authorId === null ? "bot" : ""} ${look.isGrouped ? "grouped" : ""}"
+      class="message ${message.authorId === null ? "bot" : ""} ${isDrawn(message) ? "drawn" : ""} ${look.isGrouped ? "grouped" : ""}"
       data-id=${message.id}
     >
       ${headView(message, state)}
-      ${isEditing ? editView(message, actions) : bodyView(message, names)}
-      ${filesView(message.files)} ${buttonsView(message, actions)}
+      ${isEditing ? editView(message, actions) : bodyView(message, names, state)}
+      ${isWorking(message) ? html`<div class="working" aria-hidden="true"></div>` : nothing}
+      ${filesView(message.files, state, actions)} ${buttonsView(message, state, actions)}
       ${threadLink(message, replies, actions)} ${toolsView(message, isOwn, look, actions)}
     </article>`;
   })}`;
+}
+
+/** A picture of the bot: what belongs to it stands under it. */
+function isDrawn({ buttons }: MessageRow): boolean {
+  return buttons.some(({ action }) => action === "again");
 }
 
 /** A message that is not on the server yet, or did not get there. */
@@ -56,8 +61,8 @@ export function pendingView(pending: Pending, isGrouped: boolean, state: State, 
   </p>`;
   return html`<article class="message pending ${status} ${isGrouped ? "grouped" : ""}">
     ${headView(pending, state)}
-    <message-body .content=${{ text: pending.text, isStreaming: false, names: namesOf(state) }}></message-body>
-    ${filesView(pending.files)} ${status === "failed" ? failure : nothing}
+    ${pending.text.startsWith("/") ? commandView(pending.text, optionsOf(pending), state) : textView(pending.text, state)}
+    ${filesView(pending.files, state, actions)} ${status === "failed" ? failure : nothing}
     ${status === "waiting" ? html`<p class="hint">Waiting for the connection…</p>` : nothing}
   </article>`;
 }
@@ -79,43 +84,32 @@ function headView(
     </header>`;
 }
 
-function bodyView(message: MessageRow, names: string[]): TemplateResult {
-  if (message.isCommand) return html`<p class="command"><code>${message.text}</code></p>`;
+function bodyView(message: MessageRow, names: string[], state: State): TemplateResult {
+  if (message.isCommand) return commandView(message.text, message.options, state);
   const content = { text: message.text, isStreaming: message.isStreaming, names };
   return html`<message-body .content=${content}></message-body>
     ${message.editedAt === null ? nothing : html`<span class="hint" title=${formatWhole(message.editedAt)}>edited</span>`}`;
 }
 
-function filesView(files: readonly FileRow[]): TemplateResult | typeof nothing {
-  if (files.length === 0) return nothing;
-  return html`<div class="files">
-    ${files.map((file) => {
-      const url = `/local/files/${file.id}`;
-      const title = `${file.name} · ${formatSize(file.sizeBytes)}`;
-      if (!file.isImage) {
-        return html`<a class="file" href=${url} download title=${title}>${ICONS.file}<span>${file.name}</span>
-          <small>${formatSize(file.sizeBytes)}</small></a>`;
-      }
-      return html`<a class="picture" href=${url} target="_blank" rel="noopener" title=${title}>
-        <img src=${url} alt=${file.name} width=${file.width ?? nothing} height=${file.height ?? nothing} />
-      </a>`;
-    })}
+/** What asks for a picture is shown as its words, with what was chosen beside them; any other command as it was typed. */
+function commandView(text: string, options: ImagineOptions, state: State): TemplateResult {
+  const prompt = readPrompt(text) ?? "";
+  if (prompt === "") return html`<p class="command"><code>${text}</code></p>`;
+  const choices = describeOptions(options);
+  const basis = options.basis === undefined ? undefined : pictureOf(state, options.basis);
+  return html`<div class="order">
+    ${basis === undefined ? nothing : html`<img src="/local/files/${basis.id}" alt="The picture to change" title="The picture to change" />`}
+    <p>${ICONS.picture}<span class="unseen">Draw:</span> ${prompt}</p>
+    ${choices === "" ? nothing : html`<small class="hint">${choices}</small>`}
   </div>`;
 }
 
-function iconOf({ action }: ButtonRow): TemplateResult | typeof nothing {
-  return BUTTON_ICONS[action] ?? nothing;
+function textView(text: string, state: State): TemplateResult {
+  return html`<message-body .content=${{ text, isStreaming: false, names: namesOf(state) }}></message-body>`;
 }
 
-function buttonsView(message: MessageRow, actions: Actions): TemplateResult | typeof nothing {
-  if (message.buttons.length === 0) return nothing;
-  return html`<div class="buttons">
-    ${message.buttons.map(
-      (button) => html`<button type="button" class=${button.action} @click=${() => actions.press(message, button)}>
-        ${iconOf(button)}${button.label}
-      </button>`,
-    )}
-  </div>`;
+function optionsOf({ picture }: Pending): ImagineOptions {
+  return picture === undefined ? {} : toOptions(picture);
 }
 
 function threadLink(

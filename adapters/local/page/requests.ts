@@ -19,14 +19,18 @@ export function createNonce(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Posts JSON. Rejects with a `RefusedError` when the server says no, with another error when it cannot be reached. */
-export async function postJson(path: string, body: object): Promise<unknown> {
-  const response = await fetch(path, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(REQUEST_MS),
-  });
+/** Both reject with a `RefusedError` when the server says no, with another error when it cannot be reached. */
+export function getJson(path: string): Promise<unknown> {
+  return request(path, {});
+}
+
+export function postJson(path: string, body: object): Promise<unknown> {
+  const headers = { "Content-Type": "application/json" };
+  return request(path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+async function request(path: string, init: RequestInit): Promise<unknown> {
+  const response = await fetch(path, { ...init, signal: AbortSignal.timeout(REQUEST_MS) });
   const answer: unknown = await response.json().catch(() => ({}));
   // A server that is just ending or beginning is as good as none: what is to be sent waits for the next one.
   if (response.headers.has("retry-after")) throw new Error(readProblem(answer, response.status));

@@ -1,8 +1,9 @@
+import { createPendingList } from "./pending-list.ts";
+import { type PictureForm, toImagineText, toOptions } from "./picture-form.ts";
 import { createNonce, postJson, RefusedError } from "./requests.ts";
 import { isChat, type Pending, type Place, placeKey, type State, type Store } from "./state.ts";
 import type { FileRow, SendBody } from "./wire.ts";
 
-const STORED = "palaver.pending";
 const RETRY_MS = 2000;
 
 /**
@@ -10,7 +11,8 @@ const RETRY_MS = 2000;
  * connection and a reload; sent again with the same nonce it is still one message.
  */
 export interface Sending {
-  send: (place: Place, text: string, files: FileRow[]) => void;
+  /** With a `picture`, the text says what to draw. */
+  send: (place: Place, text: string, files: FileRow[], picture?: PictureForm) => void;
   again: (nonce: string) => void;
   discard: (nonce: string) => void;
   /** Sends what waits for the connection. */
@@ -55,8 +57,9 @@ export function createSending(store: Store, onSent: (message: Pending, id: numbe
   }
 
   return {
-    send(place, text, files) {
-      list.add(toPending(place, text, files, store.state));
+    send(place, text, files, picture) {
+      const said = picture === undefined ? text : toImagineText(text);
+      list.add({ ...toPending(place, store.state), text: said, files, picture });
       void flush(placeKey(place));
     },
     again(nonce) {
@@ -75,45 +78,10 @@ export function createSending(store: Store, onSent: (message: Pending, id: numbe
   };
 }
 
-interface PendingList {
-  add: (message: Pending) => void;
-  remove: (nonce: string) => void;
-  mark: (nonce: string, status: Pending["status"], problem?: string) => void;
-}
-
-/** The list in the state, kept in the browser's storage too. */
-function createPendingList(store: Store): PendingList {
-  store.state.pending = readStored();
-
-  function change(work: (pending: Pending[]) => Pending[]): void {
-    store.change((state) => {
-      state.pending = work(state.pending);
-      localStorage.setItem(STORED, JSON.stringify(state.pending));
-    });
-  }
-
-  return {
-    add: (message) => change((pending) => [...pending, message]),
-    remove: (nonce) => change((pending) => pending.filter((each) => each.nonce !== nonce)),
-    mark: (nonce, status, problem = "") =>
-      change((pending) => pending.map((each) => (each.nonce === nonce ? { ...each, status, problem } : each))),
-  };
-}
-
-function toPending(place: Place, text: string, files: FileRow[], state: State): Pending {
+function toPending(place: Place, state: State): Omit<Pending, "text" | "files" | "picture"> {
   const isNewChat = isChat(state, place.channelId) && !state.channels.has(place.channelId);
   const [nonce, createdAt] = [createNonce(), Date.now()];
-  return {
-    ...place,
-    nonce,
-    authorId: state.speakerId,
-    text,
-    files,
-    isNewChat,
-    createdAt,
-    status: "sending",
-    problem: "",
-  };
+  return { ...place, nonce, authorId: state.speakerId, isNewChat, createdAt, status: "sending", problem: "" };
 }
 
 function nextAt(state: State, key: string): Pending | undefined {
@@ -122,16 +90,8 @@ function nextAt(state: State, key: string): Pending | undefined {
   );
 }
 
-function toBody({ nonce, authorId, channelId, threadId, text, files, isNewChat }: Pending): SendBody {
-  return { nonce, authorId, channelId, threadId, text, isNewChat, fileIds: files.map((file) => file.id) };
-}
-
-/** What the last visit did not get rid of; what was sent is on the server. */
-function readStored(): Pending[] {
-  try {
-    const stored = JSON.parse(localStorage.getItem(STORED) ?? "[]") as Pending[];
-    return stored.filter((each) => each.status !== "sent");
-  } catch {
-    return [];
-  }
+function toBody({ nonce, authorId, channelId, threadId, text, files, picture, isNewChat }: Pending): SendBody {
+  const fileIds = files.map((file) => file.id);
+  const options = picture === undefined ? {} : { options: toOptions(picture) };
+  return { nonce, authorId, channelId, threadId, text, fileIds, ...options, isNewChat };
 }

@@ -15,7 +15,8 @@ export function sidebarView(state: State, actions: Actions): TemplateResult {
     .filter(({ kind, id }) => kind === "chat" && newest.has(id))
     .sort((a, b) => (newest.get(b.id)?.id ?? 0) - (newest.get(a.id)?.id ?? 0));
   const channels = all.filter(({ kind }) => kind === "channel").sort((a, b) => a.title.localeCompare(b.title));
-  const addChannel = () => askForName("Make a channel", "Name of the channel", actions.addChannel);
+  const addChannel = () =>
+    askForName({ title: "Make a channel", label: "Name of the channel", verb: "Make" }, actions.addChannel);
   return html`<nav class="sidebar" aria-label="Conversations">
     <div class="brand"><img src="/assets/icon.svg" alt="" width="28" height="28" /><b>${state.hello?.botName ?? "Palaver"}</b></div>
     <div class="sidebar-actions">

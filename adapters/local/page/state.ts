@@ -1,4 +1,6 @@
-import type { ChannelRow, FileRow, Hello, MessageRow, PersonRow, Progress, Row } from "./wire.ts";
+import type { PictureForm } from "./picture-form.ts";
+import type { ChannelRow, FileRow, Hello, MessageRow, PersonRow, PictureMenu, Progress, Row } from "./wire.ts";
+import { compareMessages } from "./working.ts";
 
 /** Where one reads and writes: a direct chat, a channel, or a thread of a channel. */
 export interface Place {
@@ -12,6 +14,8 @@ export interface Pending extends Place {
   authorId: string;
   text: string;
   files: FileRow[];
+  /** What was chosen, when it asks for a picture. */
+  picture: PictureForm | undefined;
   isNewChat: boolean;
   createdAt: number;
   /** `waiting` for the connection; `failed` for the person, who reads `problem`. */
@@ -36,7 +40,13 @@ export interface Writing {
   uploads: Upload[];
   /** Was sent while files were on their way, and goes as soon as they are there. */
   isWaiting: boolean;
+  /** The form for a picture is open, and the text says what to draw. */
+  picture: PictureForm | undefined;
+  /** What stood there before a picture was to be changed. */
+  aside: Pick<Writing, "text" | "uploads"> | undefined;
 }
+
+const NOTHING: Writing = { text: "", uploads: [], isWaiting: false, picture: undefined, aside: undefined };
 
 /** Still on its way. */
 export function isUploading({ file, problem }: Upload): boolean {
@@ -60,6 +70,12 @@ export interface State {
   view: Place;
   speakerId: string;
   writing: Map<string, Writing>;
+  /** Once the form for pictures was opened. */
+  menu: PictureMenu | undefined;
+  /** What was chosen for the picture before. */
+  lastPicture: PictureForm | undefined;
+  /** Ids of the covered pictures that somebody wanted to see. */
+  uncovered: Set<string>;
   /** The message being edited in place. */
   editingId: number | undefined;
   isDrawerOpen: boolean;
@@ -75,7 +91,9 @@ export interface Store {
   onDraw: (draw: (state: State) => void) => void;
 }
 
-export function createStore(view: Place, speakerId: string, lastRead: Record<string, number>): Store {
+export type Beginning = Pick<State, "view" | "speakerId" | "lastRead" | "writing">;
+
+export function createStore(beginning: Beginning): Store {
   const draws: ((state: State) => void)[] = [];
   let isScheduled = false;
   const state: State = {
@@ -88,10 +106,10 @@ export function createStore(view: Place, speakerId: string, lastRead: Record<str
     replies: new Map(),
     progress: [],
     pending: [],
-    lastRead,
-    view,
-    speakerId,
-    writing: new Map(),
+    ...beginning,
+    menu: undefined,
+    lastPicture: undefined,
+    uncovered: new Set(),
     editingId: undefined,
     isDrawerOpen: false,
     isSwitcherOpen: false,
@@ -118,12 +136,21 @@ export function createStore(view: Place, speakerId: string, lastRead: Record<str
 /** Takes a row in; one that is older than the one known changes nothing, so nothing appears twice or goes back. */
 export function applyRow(state: State, row: Row): void {
   if (row.type === "person") putNewer(state.people, row.id, row);
-  else if (row.type === "channel") putNewer(state.channels, row.id, row);
-  else {
+  else if (row.type === "channel") {
+    putNewer(state.channels, row.id, row);
+    if (row.isDeleted) dropChannel(state, row.id);
+  } else {
     putNewer(state.messages, row.id, row);
     if (row.threadId !== null) state.replies.set(row.threadId, withReply(repliesTo(state, row.threadId), row));
     if (row.nonce !== null) state.pending = state.pending.filter(({ nonce }) => nonce !== row.nonce);
   }
+}
+
+/** Its row stays, so that an older one does not bring it back. */
+function dropChannel(state: State, channelId: string): void {
+  for (const { id, channelId: at } of state.messages.values()) if (at === channelId) state.messages.delete(id);
+  state.pending = state.pending.filter((each) => each.channelId !== channelId);
+  state.writing.delete(channelId);
 }
 
 function withReply(replies: readonly MessageRow[], row: MessageRow): MessageRow[] {
@@ -142,7 +169,7 @@ export function placeKey({ channelId, threadId }: Place): string {
 }
 
 export function writingAt(state: State, place: Place): Writing {
-  return state.writing.get(placeKey(place)) ?? { text: "", uploads: [], isWaiting: false };
+  return state.writing.get(placeKey(place)) ?? NOTHING;
 }
 
 export function isChat(state: State, channelId: string): boolean {
@@ -158,7 +185,7 @@ export function messagesAt(state: State, { channelId, threadId }: Place): Messag
     if (message.visibleTo !== null && message.visibleTo !== state.speakerId) continue;
     if (!message.isDeleted || repliesTo(state, message.id).length > 0) found.push(message);
   }
-  return found.sort((a, b) => a.id - b.id);
+  return found.sort(compareMessages);
 }
 
 export function repliesTo(state: State, rootId: number): MessageRow[] {
@@ -170,7 +197,18 @@ export function nameOf(state: State, authorId: string | null): string {
   return state.people.get(authorId)?.name ?? "Somebody";
 }
 
-/** The answer at this place that can be stopped, if one is being written. */
-export function stoppableAt(state: State, place: Place): MessageRow | undefined {
-  return messagesAt(state, place).findLast((each) => each.buttons.some(({ action }) => action === "stop"));
+/** Id of the turn at this place that can be stopped, if one is being worked on, and its message once it has one. */
+export function stoppableAt(state: State, place: Place): { turnId: string; message?: MessageRow } | undefined {
+  for (const message of messagesAt(state, place).toReversed()) {
+    const stop = message.buttons.find(({ action }) => action === "stop");
+    if (stop !== undefined) return { turnId: stop.turnId, message };
+  }
+  const doing = state.progress.find((each) => placeKey(each) === placeKey(place));
+  return doing === undefined || doing.turnId === null ? undefined : { turnId: doing.turnId };
+}
+
+/** What the picture form was opened for by a picture's own button is found again by its id. */
+export function pictureOf(state: State, pictureId: string): FileRow | undefined {
+  const isOf = ({ buttons }: MessageRow) => buttons.some(({ turnId }) => turnId === pictureId);
+  return [...state.messages.values()].find(isOf)?.files.find(({ isImage }) => isImage);
 }

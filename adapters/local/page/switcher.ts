@@ -70,7 +70,8 @@ function focusOnce(element: Element | undefined): void {
 
 function toTargets(query: string, state: State, actions: Actions): Target[] {
   const wanted = query.trim().toLowerCase();
-  const places = [...state.channels.values()].toReversed().map(({ id, title, kind }) => ({
+  const channels = [...state.channels.values()].filter(({ isDeleted }) => !isDeleted);
+  const places = channels.toReversed().map(({ id, title, kind }) => ({
     label: kind === "channel" ? `# ${title}` : title,
     open: () => actions.go({ channelId: id, threadId: null }),
   }));

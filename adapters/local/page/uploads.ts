@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import type { Actions } from "./actions.ts";
 import { formatSize } from "./format.ts";
 import { ICONS } from "./icons.ts";
+import { basisView } from "./picture-panel.ts";
 import { createNonce, uploadFile } from "./requests.ts";
 import { isUploading, type Place, type State, type Upload, writingAt } from "./state.ts";
 
@@ -26,9 +27,10 @@ function removeUpload(upload: Upload, place: Place, state: State, actions: Actio
 }
 
 export function uploadsView(place: Place, state: State, actions: Actions): TemplateResult | typeof nothing {
-  const { uploads } = writingAt(state, place);
-  if (uploads.length === 0) return nothing;
-  return html`<ul class="uploads" aria-label="Files to send">
+  const { uploads, picture } = writingAt(state, place);
+  if (uploads.length === 0 && picture?.basis === undefined) return nothing;
+  return html`<ul class="uploads" aria-label=${picture === undefined ? "Files to send" : "Pictures to start from"}>
+    ${basisView(place, state, actions)}
     ${uploads.map(
       (each) => html`<li class=${each.problem === "" ? "" : "failed"} title=${each.problem || each.name}>
         ${each.previewUrl === "" ? ICONS.file : html`<img src=${each.previewUrl} alt="" />`}

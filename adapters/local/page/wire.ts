@@ -1,5 +1,9 @@
 /** What the server tells the page and the page tells the server. Types only, in one place for both sides. */
 
+import type { ImagineOptions } from "../../../src/imagine-menu.ts";
+
+export type { ImagineOptions };
+
 /** Anybody one can speak as at the page. */
 export interface PersonRow {
   type: "person";
@@ -19,6 +23,8 @@ export interface ChannelRow {
   kind: ChannelKind;
   title: string;
   createdAt: number;
+  /** With everything that was said in it. */
+  isDeleted: boolean;
 }
 
 export interface FileRow {
@@ -32,6 +38,10 @@ export interface FileRow {
   /** Pixels, null where unknown. They keep the page from jumping while a picture loads. */
   width: number | null;
   height: number | null;
+  /** What a picture shows, for those who cannot see it; null where nobody said. */
+  altText: string | null;
+  /** Covered until somebody wants to see it. */
+  isSpoiler: boolean;
 }
 
 export interface ButtonRow {
@@ -39,6 +49,8 @@ export interface ButtonRow {
   turnId: string;
   label: string;
 }
+
+export type Judgement = "good" | "bad";
 
 export interface MessageRow {
   type: "message";
@@ -53,14 +65,20 @@ export interface MessageRow {
   nonce: string | null;
   text: string;
   isCommand: boolean;
+  /** Of a command, what was chosen in the picture form. */
+  options: ImagineOptions;
   /** Only this person is shown the message. */
   visibleTo: string | null;
   buttons: ButtonRow[];
+  /** What people think of an answer, by their id. */
+  judgements: Readonly<Record<string, Judgement>>;
   /** More text is coming. */
   isStreaming: boolean;
   files: FileRow[];
   createdAt: number;
   editedAt: number | null;
+  /** The newer message that it stands behind, because it tells how the work ended that brought that one. */
+  movedBehind: number | null;
   /** A deleted row has neither text nor files. */
   isDeleted: boolean;
 }
@@ -87,6 +105,8 @@ export interface Hello {
   maxFileBytes: number;
   maxFiles: number;
   maxTextLength: number;
+  /** There is a form for pictures. */
+  canDraw: boolean;
 }
 
 /** What the bot is doing before there is text. */
@@ -94,6 +114,24 @@ export interface Progress {
   channelId: string;
   threadId: number | null;
   text: string;
+  /** What a stop names to end it; null where it cannot be stopped. */
+  turnId: string | null;
+}
+
+/** What the picture form offers. */
+export interface PictureMenu {
+  ratios: readonly string[];
+  sizes: readonly string[];
+  maxCount: number;
+  maxReferences: number;
+  /** The usual one first; empty when they are not known at the moment. */
+  models: readonly string[];
+}
+
+/** How a picture was asked for. */
+export interface PictureWish {
+  prompt: string;
+  options: ImagineOptions;
 }
 
 export interface SendBody {
@@ -103,6 +141,8 @@ export interface SendBody {
   threadId: number | null;
   text: string;
   fileIds: string[];
+  /** Of the picture form, when it was filled in. */
+  options?: ImagineOptions;
   /** The chat does not exist yet and is made with this message. */
   isNewChat: boolean;
 }
@@ -122,5 +162,11 @@ export interface ActionBody {
   nonce: string;
   authorId: string;
   action: "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "upscale" | "delete";
+  turnId: string;
+}
+
+export interface StopBody {
+  nonce: string;
+  authorId: string;
   turnId: string;
 }

@@ -17,6 +17,7 @@ const HELLO: Hello = {
   maxFileBytes: 1,
   maxFiles: 1,
   maxTextLength: 1,
+  canDraw: false,
 };
 const signal = new AbortController().signal;
 
@@ -90,7 +91,7 @@ describe("the feed", () => {
     const [directory, messages] = [createDirectory(tables), createMessages(tables)];
     const feed = createFeed(tables, directory, messages, HELLO);
     const place = { channelId: "general", threadId: null, authorId: null, askedBy: null, visibleTo: null };
-    const look = { isCommand: false, buttons: [], isStreaming: false, isHidden: false, at: 0 };
+    const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: false, at: 0 };
     const ids = Array.from({ length: 300 }, (_, n) =>
       tables.inTransaction(() => messages.insert({ nonce: `bot:${n}`, text: `${n}`, ...place, ...look }).id),
     );
@@ -120,7 +121,7 @@ describe("the feed", () => {
       if (seen.length === 3) await sink.post(draft("It is noon."), "n", signal);
       if (seen.length === 4) break;
     }
-    const at = { channelId: "chat-1", threadId: null };
+    const at = { channelId: "chat-1", threadId: null, turnId: null };
     expect(seen).toEqual([[], [{ ...at, text: "thinking" }], [{ ...at, text: "looking up the time" }], []]);
     expect(JSON.stringify(page.database.prepare("SELECT * FROM local_messages").all())).not.toContain("thinking");
   });

@@ -112,7 +112,8 @@ describe("what people do, as events", () => {
   });
 
   test("hands over attachments as references", () => {
-    const file = { id: "f", name: "a.png", contentType: "image/png", sizeBytes: 3, isImage: true, width: 1, height: 1 };
+    const kind = { contentType: "image/png", isImage: true, width: 1, height: 1, altText: null, isSpoiler: false };
+    const file = { id: "f", name: "a.png", sizeBytes: 3, ...kind };
     const withFile = { ...chat, message: { ...chat.message, files: [file] } };
     expect(toMessageEvent(withFile, "", names)?.attachments).toEqual([
       { platform: "local", id: "f", name: "a.png", sizeBytes: 3 },

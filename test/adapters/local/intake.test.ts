@@ -122,6 +122,25 @@ describe("what people do at the local page", () => {
     await expect(page.send({ text: "/hlep" })).rejects.toThrow("Did you mean /help?");
   });
 
+  test("is an order for a picture with what was attached and chosen", async () => {
+    const { id } = await page.upload("a.png", new Uint8Array([1]));
+    const options = { ratio: "16:9", count: "4", basis: "job.1" };
+    await page.send({ text: "/imagine a fox", fileIds: [id], options });
+    expect(page.events).toMatchObject([
+      { kind: "command", name: "imagine", text: "a fox", attachments: [{ id, name: "a.png" }], options },
+    ]);
+    expect(await messages()).toMatchObject([{ isCommand: true, options, files: [{ id }] }]);
+    expect((await page.rows()).find((row) => row.type === "channel" && row.kind === "chat")).toMatchObject({
+      title: "a fox",
+    });
+  });
+
+  test("brings what was chosen for a picture to no other command", async () => {
+    await page.send({ text: "/help", options: { ratio: "16:9" } });
+    expect(page.events[0]).not.toHaveProperty("options");
+    expect(page.events[0]).not.toHaveProperty("attachments");
+  });
+
   test("is edited only by whoever wrote it, and only after the queue knows", async () => {
     const id = await page.send({ text: "first" });
     expect(await change(id, "edit", { text: "second", authorId: "ben" })).toMatchObject({ status: 403 });
@@ -151,6 +170,56 @@ describe("what people do at the local page", () => {
     await change(id, "delete");
     expect(await messages()).toEqual([]);
     expect(page.events).toEqual([]);
+  });
+
+  test("stops what has no message yet, and nothing that is over", async () => {
+    const stop = (turnId: string) =>
+      page.post("/local/stop", { nonce: randomUUID(), authorId: "ada", turnId }).then(({ status }) => status);
+    await page.send({ text: "@Palaver hello", channelId: "general", isNewChat: false });
+    const [event] = page.events;
+    if (event === undefined) throw new Error("Nothing was accepted.");
+    const sink = page.adapter.sink(event.reply);
+    await sink.progress("thinking", signal, { action: "stop", turnId: "t", label: "Stop" });
+    expect(await stop("other")).toBe(409);
+    expect(await stop("t")).toBe(200);
+    const { conversationId, reply } = event;
+    const { channelId, threadId } = reply;
+    expect(page.events.at(-1)).toMatchObject({
+      kind: "action",
+      action: "stop",
+      turnId: "t",
+      conversationId,
+      author: { id: "ada" },
+      reply: { channelId, threadId },
+    });
+    await sink.progress("", signal);
+    expect(await stop("t")).toBe(409);
+  });
+
+  test("keeps what each person thinks of an answer, their last word only, and forgets it with them", async () => {
+    await page.send({ text: "hello" });
+    const [event] = page.events;
+    if (event === undefined) throw new Error("Nothing was accepted.");
+    const buttons: Button[] = [
+      { action: "good", turnId: "t", label: "Good" },
+      { action: "bad", turnId: "t", label: "Bad" },
+    ];
+    const { id: posted } = await page.adapter
+      .sink(event.reply)
+      .post({ markdown: "hi", buttons, streaming: false }, "n", signal);
+    const id = Number(posted.slice("local:".length));
+    const judge = (action: string, authorId: string) => change(id, "action", { action, turnId: "t", authorId });
+    const judgements = async () => (await messages()).find((each) => each.id === id)?.judgements;
+    await judge("good", "ada");
+    await judge("bad", "ben");
+    expect(await judgements()).toEqual({ ada: "good", ben: "bad" });
+    await judge("good", "ben");
+    expect(await judgements()).toEqual({ ada: "good", ben: "good" });
+    refuse = new Error("down");
+    expect(await judge("bad", "ben")).toMatchObject({ status: 503 });
+    expect(await judgements()).toEqual({ ada: "good", ben: "good" });
+    await page.adapter.forget?.("ben");
+    expect(await judgements()).toEqual({ ada: "good" });
   });
 
   test("presses only buttons that are there", async () => {

@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
+import { createDirectory } from "../../../adapters/local/directory.ts";
 import { createMessages, type Messages } from "../../../adapters/local/messages.ts";
 import { createOutbox, type Outbox } from "../../../adapters/local/outbox.ts";
 import { openTables, type Tables } from "../../../adapters/local/tables.ts";
@@ -23,7 +24,7 @@ describe("the outbox", () => {
 
   function insert(nonce: string): number {
     const place = { channelId: "general", threadId: null, authorId: "ada", askedBy: null, visibleTo: null };
-    const look = { isCommand: false, buttons: [], isStreaming: false, isHidden: true, at: 0 };
+    const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: true, at: 0 };
     return tables.inTransaction(() => messages.insert({ nonce, text: nonce, ...place, ...look }).id);
   }
 
@@ -31,7 +32,8 @@ describe("the outbox", () => {
     changes = 0;
     tables = openTables(new DatabaseSync(":memory:"), () => 1);
     messages = createMessages(tables);
-    outbox = createOutbox(tables, messages, () => (changes += 1));
+    const directory = createDirectory(tables);
+    outbox = createOutbox({ tables, directory, messages, changed: () => (changes += 1) });
   });
 
   test("applies the change only after the event is accepted, and tells of it", async () => {

@@ -33,6 +33,7 @@ describe("the requests of the local page", () => {
     [{ ...send, text: 7 }, "The field text is missing or wrong."],
     [{ ...send }, "The field text is missing or wrong."],
     [{ ...send, text: "x", fileIds: Array.from({ length: 11 }, () => "f") }, "At most 10 files fit in one message."],
+    [{ ...send, text: "/imagine x", options: { ratio: 7 } }, "The field options.ratio is missing or wrong."],
     [null, "The field  is missing or wrong."],
   ] as const)("say what is wrong with %j", async ([body, error]) => {
     expect(await problem("/local/messages", body)).toEqual({ status: 400, error });

@@ -60,6 +60,53 @@ describe("the sink of the local page", () => {
     expect(row).toMatchObject({ authorId: null, files: [{ name: "b" }, { name: "a" }] });
   });
 
+  test("names the files it stored, as they are opened again, also when it is asked twice", async () => {
+    const sink = page.adapter.sink(address);
+    const bytes = new TextEncoder().encode("a picture");
+    const upload = () => sink.upload([{ name: "a.png", contentType: "image/png", bytes }], undefined, "same", signal);
+    const { attachments } = await upload();
+    expect(attachments).toMatchObject([{ platform: "local", name: "a.png", sizeBytes: bytes.length }]);
+    expect((await upload()).attachments).toEqual(attachments);
+    const [ref] = attachments ?? [];
+    if (ref === undefined) throw new Error("The file is missing.");
+    const chunks = await Array.fromAsync(await page.adapter.openAttachment(ref, signal));
+    expect(Buffer.concat(chunks).equals(bytes)).toBe(true);
+  });
+
+  test("shows a picture with its caption, its buttons and its words for those who cannot see it", async () => {
+    const buttons = [{ action: "again" as const, turnId: "job.1", label: "Again" }];
+    const picture = { ...file(3), altText: "a fox in the snow", isSpoiler: true };
+    const caption = { markdown: "a fox", buttons, streaming: false };
+    await page.adapter.sink(address).upload([picture], caption, "n", signal);
+    expect((await page.rows()).at(-1)).toMatchObject({
+      text: "a fox",
+      buttons,
+      files: [{ altText: "a fox in the snow", isSpoiler: true }],
+    });
+  });
+
+  test("puts the last word about work behind what the work brought, and moves nothing else", async () => {
+    const sink = page.adapter.sink(address);
+    const buttons = [{ action: "stop" as const, turnId: "job.0", label: "Stop" }];
+    const status = await sink.post({ markdown: "Drawing", buttons, streaming: false }, "status", signal);
+    const answer = await sink.post({ markdown: "an ans", buttons, streaming: true }, "answer", signal);
+    const { id: picture } = await sink.upload([file(1)], undefined, "picture", signal);
+    await sink.edit(status.id, { markdown: "Still drawing", buttons, streaming: false }, signal);
+    const behind = async () => (await page.rows()).flatMap((row) => (row.type === "message" ? [row.movedBehind] : []));
+    expect(await behind()).toEqual([null, null, null]);
+    await sink.edit(answer.id, draft("an answer"), signal);
+    await sink.edit(status.id, draft("One was not drawn"), signal);
+    expect((await page.rows()).at(-1)).toMatchObject({
+      text: "One was not drawn",
+      movedBehind: Number(picture.slice("local:".length)),
+    });
+    expect((await behind()).filter((each) => each !== null)).toHaveLength(1);
+  });
+
+  test("asks what people think of an answer", () => {
+    expect(page.adapter.sink(address).takesFeedback).toBe(true);
+  });
+
   test("says that a database which takes no writes is unavailable", async () => {
     const sink = page.adapter.sink(address);
     page.database.exec("PRAGMA query_only = ON");

@@ -1,0 +1,59 @@
+import type { FileRow, ImagineOptions } from "./wire.ts";
+
+/** What is chosen for a picture, beside the words that say what to draw. "" leaves it to the model. */
+export interface PictureForm {
+  ratio: string;
+  size: string;
+  count: string;
+  model: string;
+  isSpoiler: boolean;
+  /** The picture that is to be changed. */
+  basis: { id: string; file: FileRow } | undefined;
+}
+
+export const NO_CHOICE: PictureForm = {
+  ratio: "",
+  size: "",
+  count: "1",
+  model: "",
+  isSpoiler: false,
+  basis: undefined,
+};
+
+/** What asks for a picture, as the first word of a message. */
+const IMAGINE = /^\/imagine(?:\s+|$)/i;
+
+/** The words that say what to draw; undefined for a text that asks for no picture. */
+export function readPrompt(text: string): string | undefined {
+  return IMAGINE.test(text) ? text.replace(IMAGINE, "") : undefined;
+}
+
+export function toImagineText(prompt: string): string {
+  return `/imagine ${prompt.trim()}`;
+}
+
+export function toOptions({ ratio, size, count, model, isSpoiler, basis }: PictureForm): ImagineOptions {
+  return {
+    ...(ratio !== "" && { ratio }),
+    ...(size !== "" && { size }),
+    ...(count !== "1" && { count }),
+    ...(model !== "" && { model }),
+    ...(isSpoiler && { spoiler: "true" }),
+    ...(basis !== undefined && { basis: basis.id }),
+  };
+}
+
+export function toForm(
+  { ratio, size, count, model, spoiler }: ImagineOptions,
+  basis: PictureForm["basis"],
+): PictureForm {
+  const isSpoiler = spoiler === "true";
+  return { ratio: ratio ?? "", size: size ?? "", count: count ?? "1", model: model ?? "", isSpoiler, basis };
+}
+
+/** The choices of a form, in few words. */
+export function describeOptions({ ratio, size, count, model, spoiler }: ImagineOptions): string {
+  const pictures = count === undefined ? undefined : `${count} pictures`;
+  const cover = spoiler === "true" ? "covered" : undefined;
+  return [ratio, size, pictures, model, cover].filter((each) => each !== undefined).join(" · ");
+}

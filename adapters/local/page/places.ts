@@ -1,0 +1,63 @@
+import { createNonce, describeProblem, postJson } from "./requests.ts";
+import { type Place, placeKey, type State, type Store } from "./state.ts";
+
+/** What is done to people, channels and chats. Where it is a promise, it resolves to what went wrong, or to "". */
+export interface PlaceActions {
+  go: (place: Place) => void;
+  newChat: () => void;
+  speakAs: (personId: string) => void;
+  addPerson: (name: string) => Promise<string>;
+  addChannel: (name: string) => Promise<string>;
+  renameChat: (id: string, title: string) => Promise<string>;
+  eraseChat: (id: string) => Promise<string>;
+}
+
+export function createPlaceActions({ state, change }: Store): PlaceActions {
+  async function request(path: string, body: object, done: (answer: { id: string }) => void): Promise<string> {
+    try {
+      done((await postJson(path, body)) as { id: string });
+      return "";
+    } catch (error) {
+      return describeProblem(error);
+    }
+  }
+
+  function speakAs(personId: string): void {
+    localStorage.setItem("palaver.speaker", personId);
+    change(() => void (state.speakerId = personId));
+  }
+
+  return {
+    go,
+    newChat: () => go(toNewChat()),
+    speakAs,
+    addPerson: (name) => request("/local/people", { name }, ({ id }) => speakAs(id)),
+    addChannel: (name) => request("/local/channels", { name }, ({ id }) => go({ channelId: id, threadId: null })),
+    renameChat: (id, title) => request(`/local/chats/${id}/rename`, { title }, () => {}),
+    eraseChat: (id) =>
+      request(`/local/chats/${id}/delete`, { nonce: createNonce(), authorId: state.speakerId }, () => {
+        if (state.view.channelId === id) go(toNewChat());
+      }),
+  };
+}
+
+/** A chat that begins with its first message. */
+export function toNewChat(): Place {
+  return { channelId: `chat-${createNonce()}`, threadId: null };
+}
+
+/** The address holds the place, so that going back and reloading work. */
+function go(place: Place): void {
+  location.hash = placeKey(place);
+}
+
+export function readPlace(hash: string): Place | undefined {
+  const [, channelId, threadId] = /^#([a-z0-9-]+)(?:\/(\d+))?$/.exec(hash) ?? [];
+  if (channelId === undefined) return undefined;
+  return { channelId, threadId: threadId === undefined ? null : Number(threadId) };
+}
+
+/** Whether somebody deleted the place. */
+export function isGone({ channels }: State, { channelId }: Place): boolean {
+  return channels.get(channelId)?.isDeleted ?? !channelId.startsWith("chat-");
+}

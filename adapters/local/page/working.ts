@@ -1,0 +1,17 @@
+import type { MessageRow } from "./wire.ts";
+
+/** Whether a message tells of work that goes on and is no text that grows: of pictures that are being drawn. */
+export function isWorking({ buttons, isStreaming }: Pick<MessageRow, "buttons" | "isStreaming">): boolean {
+  return !isStreaming && buttons.some(({ action }) => action === "stop");
+}
+
+/** Orders messages of one place: oldest first, but work that goes on, and how it ended, behind what it brought. */
+export function compareMessages(a: MessageRow, b: MessageRow): number {
+  const [placeOfA, placeOfB] = [placeOf(a), placeOf(b)];
+  if (placeOfA !== placeOfB) return placeOfA - placeOfB;
+  return Number(placeOfA !== a.id) - Number(placeOfB !== b.id) || a.id - b.id;
+}
+
+function placeOf(message: MessageRow): number {
+  return isWorking(message) ? Number.MAX_SAFE_INTEGER : (message.movedBehind ?? message.id);
+}

@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import {
+  describeOptions,
+  NO_CHOICE,
+  readPrompt,
+  toForm,
+  toImagineText,
+  toOptions,
+} from "../../../../adapters/local/page/picture-form.ts";
+import type { FileRow } from "../../../../adapters/local/page/wire.ts";
+
+const FILE: FileRow = {
+  id: "f",
+  name: "a.png",
+  contentType: "image/png",
+  sizeBytes: 1,
+  isImage: true,
+  width: 1,
+  height: 1,
+  altText: null,
+  isSpoiler: false,
+};
+
+describe("the form for a picture", () => {
+  test("leaves what was not chosen to the model", () => {
+    expect(toOptions(NO_CHOICE)).toEqual({});
+  });
+
+  test("names what was chosen as the port calls it", () => {
+    const form = {
+      ratio: "16:9",
+      size: "2K",
+      count: "4",
+      model: "m",
+      isSpoiler: true,
+      basis: { id: "p.1", file: FILE },
+    };
+    expect(toOptions(form)).toEqual({
+      ratio: "16:9",
+      size: "2K",
+      count: "4",
+      model: "m",
+      spoiler: "true",
+      basis: "p.1",
+    });
+  });
+
+  test.for([{}, { ratio: "1:1" }, { count: "3", model: "m" }, { size: "4K", spoiler: "true" }])(
+    "holds how a picture was asked for: %j",
+    (options) => {
+      expect(toOptions(toForm(options, undefined))).toEqual(options);
+    },
+  );
+
+  test("says in few words what was chosen", () => {
+    expect(describeOptions({ ratio: "16:9", size: "2K", count: "4", model: "m", spoiler: "true", basis: "p.1" })).toBe(
+      "16:9 · 2K · 4 pictures · m · covered",
+    );
+    expect(describeOptions({})).toBe("");
+  });
+});
+
+describe("a text that asks for a picture", () => {
+  test.for([
+    ["/imagine a fox", "a fox"],
+    ["/Imagine  a fox\nin the snow", "a fox\nin the snow"],
+    ["/imagine", ""],
+    ["/imagine ", ""],
+  ] as const)("%j says to draw %j", ([text, prompt]) => expect(readPrompt(text)).toBe(prompt));
+
+  test.for(["imagine a fox", "/imagined", "say /imagine", ""])("is not %j", (text) => {
+    expect(readPrompt(text)).toBeUndefined();
+  });
+
+  test("is made from a prompt and read back", () => expect(readPrompt(toImagineText(" a fox \n"))).toBe("a fox"));
+});

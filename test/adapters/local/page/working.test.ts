@@ -1,0 +1,35 @@
+import { describe, expect, test } from "vitest";
+import type { MessageRow } from "../../../../adapters/local/page/wire.ts";
+import { compareMessages, isWorking } from "../../../../adapters/local/page/working.ts";
+
+function message(id: number, more: Partial<MessageRow> = {}): MessageRow {
+  const look = { text: "", isCommand: false, options: {}, buttons: [], judgements: {}, isStreaming: false, files: [] };
+  const times = { createdAt: id, editedAt: null, movedBehind: null, isDeleted: false };
+  const place = { channelId: "c", threadId: null, authorId: null, nonce: null, visibleTo: null };
+  return { type: "message", seq: id, id, ...place, ...look, ...times, ...more };
+}
+
+const STOP = [{ action: "stop" as const, turnId: "t", label: "Stop" }];
+
+describe("the order of messages", () => {
+  const order = (...messages: MessageRow[]) => messages.toSorted(compareMessages).map(({ id }) => id);
+
+  test("is that of their writing", () => expect(order(message(3), message(1), message(2))).toEqual([1, 2, 3]));
+
+  test("has work that goes on behind everything else", () => {
+    expect(order(message(1), message(2, { buttons: STOP }), message(3), message(4, { buttons: STOP }))).toEqual([
+      1, 3, 2, 4,
+    ]);
+  });
+
+  test("has the end of work behind what it brought, and before what came later", () => {
+    const ended = [message(1, { movedBehind: 4 }), message(2, { movedBehind: 4 })];
+    expect(order(...ended, message(3), message(4), message(5))).toEqual([3, 4, 1, 2, 5]);
+  });
+
+  test("leaves a growing answer where it is", () => {
+    const growing = message(1, { buttons: STOP, isStreaming: true });
+    expect(isWorking(growing)).toBe(false);
+    expect(order(growing, message(2))).toEqual([1, 2]);
+  });
+});

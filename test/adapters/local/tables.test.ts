@@ -1,0 +1,38 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { createMessages } from "../../../adapters/local/messages.ts";
+import { openTables } from "../../../adapters/local/tables.ts";
+
+describe("the tables of the local page", () => {
+  test("that an earlier version made get the columns they lack, and keep what stands in them", () => {
+    const database = new DatabaseSync(":memory:");
+    const place = { channelId: "general", threadId: null, authorId: null, askedBy: null, visibleTo: null };
+    const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: false, at: 1 };
+    const tables = openTables(database, () => 1);
+    tables.inTransaction(() => createMessages(tables).insert({ nonce: "bot:1", text: "old", ...place, ...look }));
+    database.exec(`ALTER TABLE local_messages DROP COLUMN options;
+      ALTER TABLE local_messages DROP COLUMN moved_behind; ALTER TABLE local_files DROP COLUMN alt_text;
+      ALTER TABLE local_files DROP COLUMN is_spoiler; ALTER TABLE local_channels DROP COLUMN is_deleted;
+      DROP TABLE local_judgements;`);
+    const again = openTables(database, () => 2);
+    expect(again.epoch).toBe(tables.epoch);
+    expect(createMessages(again).find(1)).toMatchObject({
+      text: "old",
+      options: {},
+      movedBehind: null,
+      judgements: {},
+      files: [],
+    });
+  });
+
+  test("take back everything when the work in a transaction fails", () => {
+    const tables = openTables(new DatabaseSync(":memory:"), () => 1);
+    const before = tables.lastSeq();
+    const work = () => {
+      tables.nextSeq();
+      throw new Error("no");
+    };
+    expect(() => tables.inTransaction(work)).toThrow("no");
+    expect(tables.lastSeq()).toBe(before);
+  });
+});

@@ -1,0 +1,106 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { describeWithBrowser, openBrowser } from "../support/browser.ts";
+import { COMPOSER, eventually } from "../support/desk.ts";
+import { makeDataDir, startService } from "../support/service.ts";
+
+describeWithBrowser("drawing with the whole service, seen from a browser", () => {
+  async function open() {
+    const folder = await makeDataDir();
+    const service = await startService(folder.path);
+    const browser = await openBrowser({ viewport: { width: 1200, height: 800 } });
+    onTestFinished(async () => {
+      await browser.close();
+      await service.end("SIGKILL");
+      await folder.remove();
+    });
+    const tab = await browser.context.newPage();
+    tab.setDefaultTimeout(20_000);
+    const problems: string[] = [];
+    tab.on("pageerror", (error) => problems.push(String(error)));
+    await tab.goto(service.url);
+    await tab.waitForSelector(".welcome");
+    const write = async (text: string) => {
+      await tab.fill(COMPOSER, text);
+      await tab.press(COMPOSER, "Enter");
+    };
+    return { tab, write, problems, dataDir: folder.path, pictures: () => tab.locator(".message.bot a.picture") };
+  }
+
+  test("two pictures come one by one, and each button leads to another one", async () => {
+    const { tab, write, problems, pictures } = await open();
+    await write("/imagine");
+    await tab.waitForSelector(".picture-panel select >> nth=3");
+    await tab.selectOption(".picture-choices select >> nth=0", "16:9");
+    await tab.selectOption(".picture-choices select >> nth=2", "2");
+    await write("a lighthouse, slowly");
+    await tab.waitForSelector(".message.bot >> text=Drawing");
+    await eventually(() => pictures().count()).toBe(2);
+    await eventually(() => tab.locator("text=Drawing").count()).toBe(0);
+    const image = pictures().first().locator("img");
+    expect(await image.getAttribute("alt")).toBe("a lighthouse, slowly");
+    expect(Number(await image.getAttribute("width")) / Number(await image.getAttribute("height"))).toBeCloseTo(
+      16 / 9,
+      1,
+    );
+
+    await tab.click(".message.bot .vary >> nth=0");
+    await eventually(() => pictures().count()).toBe(3);
+    // The reload takes nothing away: the buttons work on what was drawn before it.
+    await tab.reload();
+    await tab.click(".message.bot .edit >> nth=0");
+    await tab.waitForSelector(".uploads .basis");
+    expect(await tab.inputValue(COMPOSER)).toBe("a lighthouse, slowly");
+    await write("the same at night");
+    await eventually(() => pictures().count()).toBe(4);
+    await eventually(() => tab.locator(".message.bot").last().innerText()).toContain("1 reference picture");
+    await tab.click(".message.bot .delete >> nth=0");
+    await tab.click("dialog .danger");
+    await eventually(() => pictures().count()).toBe(3);
+    expect(problems).toEqual([]);
+  });
+
+  test("an attached picture is what a picture starts from", async () => {
+    const { tab, write, pictures } = await open();
+    await write("/imagine a boat");
+    await eventually(() => pictures().count()).toBe(1);
+    const response = await tab.request.get(`${new URL(tab.url()).origin}${await pictures().getAttribute("href")}`);
+    const file = { name: "boat.png", mimeType: "image/png", buffer: await response.body() };
+    await tab.setInputFiles("main .attach input", [file]);
+    await tab.waitForSelector(".send:not(:disabled)");
+    await write("/imagine the boat at night");
+    await eventually(() => pictures().count()).toBe(2);
+    await eventually(() => tab.locator(".message.bot").last().innerText()).toContain("1 reference picture");
+  });
+
+  test("a question is stopped before its answer begins, and the answer is asked for again", async () => {
+    const { tab, write } = await open();
+    await write("sandbox fault: slow-head=30 hello");
+    await tab.click('main [aria-label="Stop the answer"]');
+    await tab.waitForSelector(".message.bot >> text=Stopped");
+    expect(await tab.locator(".message.bot .retry").count()).toBe(1);
+  });
+
+  test("a deleted chat is forgotten by the bot", async () => {
+    const { tab, write, dataDir } = await open();
+    await write("My name is Zebulon.");
+    await tab.waitForSelector(".message.bot .judgement");
+    expect(readDatabase(dataDir)).toContain("Zebulon");
+    const address = tab.url();
+    await tab.click('[aria-label="Delete the chat"]');
+    await tab.click("dialog .danger");
+    await tab.waitForSelector(".welcome");
+    await tab.goto(address);
+    await eventually(() => tab.url()).not.toBe(address);
+    await tab.waitForSelector(".welcome");
+    await eventually(() => readDatabase(dataDir)).not.toContain("Zebulon");
+  });
+});
+
+/** Everything that the service keeps, as text. */
+function readDatabase(dataDir: string): string {
+  using database = new DatabaseSync(join(dataDir, "palaver.sqlite"), { readOnly: true });
+  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  return tables.map(({ name }) => JSON.stringify(database.prepare(`SELECT * FROM "${String(name)}"`).all())).join("\n");
+}

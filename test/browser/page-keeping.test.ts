@@ -1,0 +1,155 @@
+import { expect, test } from "vitest";
+import { describeWithBrowser } from "../support/browser.ts";
+import { COMPOSER, eventually, sitDown } from "../support/desk.ts";
+import { fakeMenu } from "../support/local-page.ts";
+
+const signal = new AbortController().signal;
+
+describeWithBrowser("what is kept and what is taken back at the local page in a browser", () => {
+  const desk = sitDown();
+
+  async function paste(text: string): Promise<void> {
+    await desk.tab.evaluate(`{
+      const data = new DataTransfer();
+      data.setData("text/plain", ${text});
+      const paste = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+      document.querySelector("${COMPOSER}").dispatchEvent(paste);
+    }`);
+  }
+
+  test("a draft is there again after a reload, with its files and its form, each in its own place", async () => {
+    await desk.visit({ imagine: fakeMenu() });
+    await desk.tab.setInputFiles("main .attach input", {
+      name: "notes.txt",
+      mimeType: "text/plain",
+      buffer: Buffer.from("notes"),
+    });
+    await eventually(() => desk.tab.locator(".uploads progress").count()).toBe(0);
+    await desk.tab.click('[aria-label="Draw a picture"]');
+    await desk.tab.selectOption(".picture-choices select >> nth=0", "9:16");
+    await desk.tab.fill(COMPOSER, "half a thought");
+    const chat = desk.tab.url();
+    await desk.tab.click("text=general");
+    await desk.tab.waitForSelector("h1 >> text=general");
+    expect(await desk.tab.inputValue(COMPOSER)).toBe("");
+    await desk.tab.fill(COMPOSER, "something for all");
+    await desk.tab.reload();
+    await desk.tab.waitForSelector("h1 >> text=general");
+    expect(await desk.tab.inputValue(COMPOSER)).toBe("something for all");
+    await desk.tab.goto(chat);
+    await desk.tab.waitForSelector(".picture-panel");
+    expect(await desk.tab.inputValue(COMPOSER)).toBe("half a thought");
+    expect(await desk.tab.inputValue(".picture-choices select >> nth=0")).toBe("9:16");
+    await desk.tab.press(COMPOSER, "Enter");
+    expect(await desk.lastEvent(1)).toMatchObject({
+      text: "half a thought",
+      attachments: [{ name: "notes.txt" }],
+      options: { ratio: "9:16" },
+    });
+    await desk.tab.waitForSelector(".message:not(.pending) .order");
+    await desk.tab.reload();
+    await desk.tab.waitForSelector(".message");
+    expect(await desk.tab.inputValue(COMPOSER)).toBe("");
+  });
+
+  test("two tabs keep what each has not sent yet, and send it once", async () => {
+    await desk.write("first of all");
+    await desk.takeUp();
+    const other = await desk.tab.context().newPage();
+    await other.goto(desk.tab.url());
+    await other.waitForSelector(".message");
+    await desk.stopServer();
+    await desk.tab.waitForSelector(".connection.off");
+    for (const [tab, text] of [
+      [desk.tab, "from the first tab"],
+      [other, "from the second tab"],
+    ] as const) {
+      await tab.fill(COMPOSER, text);
+      await tab.press(COMPOSER, "Enter");
+      await tab.waitForSelector(".message.waiting");
+    }
+    await other.close();
+    await desk.startServerAgain({ database: desk.page.database });
+    await desk.tab.reload();
+    await eventually(() => desk.page.events.length).toBe(2);
+    const texts = desk.page.events.map((event) => (event.kind === "message" ? event.text : ""));
+    expect(texts.toSorted()).toEqual(["from the first tab", "from the second tab"]);
+    await eventually(() => desk.tab.locator(".message:not(.pending)").count()).toBe(3);
+    expect(await desk.tab.evaluate("Object.keys(localStorage).filter((key) => key.includes('pending'))")).toEqual([]);
+  });
+
+  test("a pasted text that is longer than a message becomes a file, and one that is typed cannot be sent", async () => {
+    await paste("'あ'.repeat(20_001)");
+    await desk.tab.waitForSelector(".notice >> text=attached as a file");
+    await eventually(() => desk.tab.locator(".uploads progress").count()).toBe(0);
+    expect(await desk.tab.inputValue(COMPOSER)).toBe("");
+    await desk.tab.fill(COMPOSER, "x".repeat(20_500));
+    await desk.tab.waitForSelector("text=20,500 of 20,000 characters");
+    await desk.tab.press(COMPOSER, "Enter");
+    await desk.write("what does it say?");
+    const event = await desk.lastEvent(1);
+    expect(event).toMatchObject({
+      text: "what does it say?",
+      attachments: [{ name: "pasted.txt", sizeBytes: 60_003 }],
+    });
+  });
+
+  test("an answer can be stopped before it has any text", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    expect(await desk.tab.locator(".stop-all").count()).toBe(0);
+    await sink.progress("thinking", signal, { action: "stop", turnId: "turn-1", label: "Stop" });
+    await desk.tab.click('main [aria-label="Stop the answer"]');
+    expect(await desk.lastEvent(2)).toMatchObject({ kind: "action", action: "stop", turnId: "turn-1" });
+    await desk.tab.press(COMPOSER, "Escape");
+    expect(await desk.lastEvent(3)).toMatchObject({ kind: "action", action: "stop", turnId: "turn-1" });
+  });
+
+  test("a judgement stays pressed for whoever gave it", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const buttons = [
+      { action: "good" as const, turnId: "t", label: "Good answer" },
+      { action: "bad" as const, turnId: "t", label: "Bad answer" },
+    ];
+    await sink.post({ markdown: "hi", buttons, streaming: false }, "n", signal);
+    await desk.tab.click('[aria-label="Good answer"]');
+    await desk.tab.waitForSelector('[aria-label="Good answer"][aria-pressed=true]');
+    expect(await desk.lastEvent(2)).toMatchObject({ kind: "action", action: "good", turnId: "t" });
+    await desk.tab.click('[aria-label="Bad answer"]');
+    await desk.tab.waitForSelector('[aria-label="Bad answer"][aria-pressed=true]');
+    await desk.tab.waitForSelector('[aria-label="Good answer"][aria-pressed=false]');
+    await desk.tab.selectOption("main .speaker select", "ben");
+    await desk.tab.waitForSelector('[aria-label="Bad answer"][aria-pressed=false]');
+  });
+
+  test("forgetting asks what is meant before anything is sent", async () => {
+    await desk.write("/forget");
+    await desk.tab.waitForSelector("dialog[open]");
+    await desk.tab.keyboard.press("Escape");
+    expect(desk.page.events).toEqual([]);
+    await desk.tab.press(COMPOSER, "Enter");
+    await desk.tab.click("dialog >> text=This conversation");
+    expect(await desk.lastEvent(1)).toMatchObject({ kind: "command", name: "forget", text: "conversation" });
+    await eventually(() => desk.tab.inputValue(COMPOSER)).toBe("");
+  });
+
+  test("a chat is renamed and deleted from its head", async () => {
+    await desk.write("hello");
+    await desk.takeUp();
+    await desk.tab.click('[aria-label="Rename the chat"]');
+    await desk.tab.fill("dialog input", "Plans for May");
+    await desk.tab.keyboard.press("Enter");
+    await desk.tab.waitForSelector(".sidebar a >> text=Plans for May");
+    await desk.tab.fill(COMPOSER, "a thought that goes with it");
+    await desk.tab.click('[aria-label="Delete the chat"]');
+    await desk.tab.click("dialog .danger");
+    expect(await desk.lastEvent(2)).toMatchObject({ kind: "command", name: "forget", text: "conversation" });
+    await desk.tab.waitForSelector(".welcome");
+    expect(await desk.tab.locator(".sidebar a").allInnerTexts()).not.toContain("Plans for May");
+    await desk.tab.reload();
+    await desk.tab.waitForSelector(".welcome");
+    expect(await desk.tab.locator(".sidebar >> text=Plans for May").count()).toBe(0);
+    expect(await desk.tab.evaluate("Object.keys(localStorage).filter((key) => key.includes('draft'))")).toEqual([]);
+  });
+});
