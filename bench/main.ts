@@ -30,6 +30,13 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "slack",
+    {
+      url: import.meta.resolve("./slack.ts"),
+      measures: "how far replies on a simulated Slack are behind the model in real time, as streams and as edits",
+    },
+  ],
+  [
     "start",
     {
       url: import.meta.resolve("./start.ts"),

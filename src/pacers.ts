@@ -1,9 +1,12 @@
 import { createDiscordBudget, createDiscordShared } from "./pacing/discord-budget.ts";
 import { createEvenPacer } from "./pacing/even.ts";
 import { createPacer, type Pacer } from "./pacing/pacer.ts";
+import { createSlackPacer } from "./pacing/slack-pacer.ts";
 
 /** Seconds between two writes of the local page, which sets no limit of its own: even enough to read along. */
 const LOCAL_GAP_SECONDS = 0.12;
+/** Seconds between two answers to one command of Slack, which takes five of them. */
+const WHISPER_GAP_SECONDS = 2;
 
 /** The pace of each rate-limit budget, by the key that a platform's sink gives it. */
 export function createPacers(): (budgetKey: string) => Pacer {
@@ -12,6 +15,8 @@ export function createPacers(): (budgetKey: string) => Pacer {
   return (budgetKey) => {
     const [kind] = budgetKey.split(":");
     if (kind === "discord" || kind === "discord-webhook") return createPacer(createDiscordBudget(shared[kind]));
+    if (kind === "slack") return createSlackPacer();
+    if (kind === "slack-whisper") return createEvenPacer({ gap: WHISPER_GAP_SECONDS });
     return createEvenPacer({ gap: LOCAL_GAP_SECONDS });
   };
 }

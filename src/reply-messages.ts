@@ -48,7 +48,10 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   }
 
   async function post(draft: Draft): Promise<Receipt> {
-    return add(JSON.stringify(draft), (nonce, signal) => sink.post(draft, nonce, signal));
+    return add(JSON.stringify(draft), (nonce, signal, mayExist) => {
+      const post = mayExist ? sink.post : (sink.postAnew ?? sink.post);
+      return post(draft, nonce, signal);
+    });
   }
 
   async function upload(file: OutboundFile): Promise<Receipt> {
@@ -58,15 +61,18 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   }
 
   /** Makes one more message; `look` is what it then shows. */
-  async function add(look: string, make: (nonce: string, signal: AbortSignal) => Promise<Posted>): Promise<Receipt> {
+  async function add(
+    look: string,
+    make: (nonce: string, signal: AbortSignal, mayExist: boolean) => Promise<Posted>,
+  ): Promise<Receipt> {
     // Made before, it is found again, and shows what it showed then.
     const mayExist = isResumed || record.isPosting;
     record.isPosting = true;
     // That the first one may be under way stands in the record from the beginning.
     if (posted.length > 0) await onRecord();
-    const { id, ...receipt } = await call((signal) => make(toNonce(record), signal));
+    const { id, ...receipt } = await call((signal) => make(toNonce(record), signal, mayExist));
     posted.push(id);
-    shown.push(mayExist ? undefined : look);
+    shown.push(mayExist || receipt.isPartial === true ? undefined : look);
     record.isPosting = false;
     await onRecord();
     return receipt;
@@ -76,7 +82,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     const id = posted[index];
     if (id === undefined) return {};
     const receipt = await call((signal) => sink.edit(id, draft, signal));
-    shown[index] = JSON.stringify(draft);
+    shown[index] = receipt.isPartial === true ? undefined : JSON.stringify(draft);
     return receipt;
   }
 

@@ -1,6 +1,6 @@
 import type { Receipt } from "./adapter.ts";
 import { SinkError, type SinkErrorKind } from "./errors.ts";
-import type { Answer, Written } from "./pacing/pacer.ts";
+import type { Answer, CallKind, Written } from "./pacing/pacer.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./reply-drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./reply-messages.ts";
 
@@ -46,13 +46,22 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     options.onRefused(kind);
   }
 
+  /** A message that is whole from the beginning has nothing to gain from the way that lets it grow. */
+  function needsSpareWay(change: Change): boolean {
+    return sink.spare?.isTaken === false && change.type === "post" && !change.draft.streaming;
+  }
+
   async function write(): Promise<Written> {
     const { length } = reply.text;
     let drafts = reply.render();
     const isHeld = !reply.isOver && length < heldUntil;
     const change = refused || isHeld ? undefined : messages.nextChange(drafts, reply.file(), reply.isOver);
     if (change === undefined) return { answer: { ok: true }, behind: false };
-    const kind = isPost(change) ? "post" : "edit";
+    if (needsSpareWay(change)) {
+      sink.spare?.take();
+      return { answer: { ok: true }, behind: true, next: "post" };
+    }
+    const kind = toKind(change);
     const wasPosting = record.isPosting;
     let receipt: Receipt = {};
     // Before the call: whether it was carried out may not be known any more when the process dies in it.
@@ -76,7 +85,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       drafts = reply.render();
     }
     const rest = messages.nextChange(drafts, reply.file(), reply.isOver);
-    const next = rest !== undefined && isPost(rest) ? "post" : "edit";
+    const next = rest === undefined ? "edit" : toKind(rest);
     return { answer: toAnswer(receipt), behind: rest !== undefined, kind, next };
   }
 
@@ -93,6 +102,12 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     },
     settled: async () => void (await inFlight),
   };
+}
+
+/** Platforms may count the call that ends a message apart from those that let it grow. */
+function toKind(change: Change): CallKind {
+  if (isPost(change)) return "post";
+  return change.type === "edit" && !change.draft.streaming ? "final" : "edit";
 }
 
 function isPost({ type }: Change): boolean {

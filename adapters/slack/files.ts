@@ -62,12 +62,14 @@ export function createFiles({ api, apiUrl }: FilesDeps): Files {
         signal.throwIfAborted();
         const problem = toProblem(error);
         if (problem.kind === "gone") links.delete(ref.id);
-        throw new Error(`The file ${JSON.stringify(ref.name)} cannot be opened: it ${problem.message}.`, {
-          cause: problem,
-        });
+        throw toOpenError(ref, problem);
       }
     },
   };
+}
+
+function toOpenError({ name }: AttachmentRef, problem: FileProblem): Error {
+  return new Error(`The file ${JSON.stringify(name)} cannot be opened: it ${problem.message}.`, { cause: problem });
 }
 
 const INSTALL = "add it in the app's settings and install the app again";

@@ -139,6 +139,7 @@ function toReply(said: Said): ReplyAddress {
   return {
     platform: PLATFORM,
     channelId,
+    workspaceId: workspace.teamId,
     threadId: threadTs ?? ts,
     replyToId: messageIdOf(said),
     extra: { ...extra },

@@ -60,13 +60,13 @@ export function createEvenPacer({ gap }: { gap: number }): Pacer {
   }
 
   return {
-    join() {
+    join(_now, _room, _isSpare, first = "post") {
       joined += 1;
       replies.set(joined, {
         waiting: false,
         ended: false,
         inFlight: false,
-        next: "post",
+        next: first,
         lastSend: -Infinity,
         failures: 0,
         notBefore: -Infinity,

@@ -29,10 +29,12 @@ export interface Written {
   kind?: CallKind;
   /** What the reply's next call will be; without it an edit once a post was accepted. */
   next?: CallKind;
+  /** The reply is written the spare way from here on, where there are two. */
+  isSpare?: boolean;
 }
 
 export type Step =
-  | { type: "send"; reply: number; kind: CallKind }
+  | { type: "send"; reply: number; kind: CallKind; isSpare?: boolean }
   | { type: "wait"; until: number }
   /** Nothing will be due before the next event. */
   | { type: "idle" };
@@ -44,8 +46,11 @@ export type Step =
  * call of a reply is in flight.
  */
 export interface Pacer {
-  /** Takes up a reply and gives it a number. Replies of one `room` share the limit on posts; without it a reply is alone. */
-  join(now: number, room?: string): number;
+  /**
+   * Takes up a reply and gives it a number. Replies of one `room` share the limit on posts; without it a reply is
+   * alone. `isSpare` begins it on the spare way, where there are two. `first` is its first call, a post when absent.
+   */
+  join(now: number, room?: string, isSpare?: boolean, first?: CallKind): number;
   /** `units` of new text arrived (characters). */
   text(reply: number, units: number, now: number): void;
   /** No more text comes. One more call is made whatever was shown before, and repeated until it is accepted and not behind. */
@@ -57,6 +62,15 @@ export interface Pacer {
   done(reply: number, written: Written, now: number): void;
   /** Until when what was learnt and counted still matters; a pacer without replies may be dropped after that. */
   keepUntil(): number;
+}
+
+/** A pacer whose replies can go over to another one. */
+export interface OpenPacer extends Pacer {
+  find(reply: number): Readonly<ReplyState> | undefined;
+  /** Lets a reply go that has no call in flight. */
+  release(reply: number): ReplyState | undefined;
+  /** Takes over a released reply and gives it a number. What failed before does not hold it up here. */
+  adopt(reply: ReplyState): number;
 }
 
 /** A reply without new text for this long, seconds, no longer counts as growing. */
@@ -71,7 +85,7 @@ const LEAST_GAP = 0.35;
  * of what is unseen has reached the price of a call, finals before first posts before edits, never more than the
  * budget has.
  */
-export function createPacer(budget: Budget): Pacer {
+export function createPacer(budget: Budget): OpenPacer {
   const replies = new Map<number, ReplyState>();
   const flights = new Map<number, { call: { kind: CallKind; room: string }; at: number }>();
   let starts: number[] = [];
@@ -117,9 +131,9 @@ export function createPacer(budget: Budget): Pacer {
   }
 
   return {
-    join(_now, room) {
+    join(_now, room, _isSpare, first) {
       joined += 1;
-      replies.set(joined, createReplyState(room ?? `reply ${joined}`));
+      replies.set(joined, createReplyState(room ?? `reply ${joined}`, first));
       return joined;
     },
     text(number, units, now) {
@@ -133,6 +147,20 @@ export function createPacer(budget: Budget): Pacer {
       if (reply !== undefined) applyEnd(reply);
     },
     leave: (number) => void replies.delete(number),
+    find: (number) => replies.get(number),
+    release(number) {
+      const reply = replies.get(number);
+      replies.delete(number);
+      // What it asks for is no demand here.
+      if (reply !== undefined && reply.acked === 0) starts = starts.filter((at) => at !== reply.firstText);
+      return reply;
+    },
+    adopt(reply) {
+      joined += 1;
+      replies.set(joined, Object.assign(reply, { failures: 0, notBefore: -Infinity }));
+      if (reply.total > 0) starts = [...starts, reply.firstText].sort((a, b) => a - b);
+      return joined;
+    },
     step,
     done(number, written, now) {
       const flight = flights.get(number);

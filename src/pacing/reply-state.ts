@@ -51,7 +51,7 @@ export interface ReplyState {
   notBefore: number;
 }
 
-export function createReplyState(room: string): ReplyState {
+export function createReplyState(room: string, next: CallKind = "post"): ReplyState {
   return {
     room,
     total: 0,
@@ -67,7 +67,7 @@ export function createReplyState(room: string): ReplyState {
     arrivalGap: undefined,
     span: 0,
     rate: 0,
-    next: "post",
+    next,
     ended: false,
     owes: false,
     flight: undefined,

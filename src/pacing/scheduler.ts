@@ -1,4 +1,5 @@
-import type { Pacer, Written } from "./pacer.ts";
+import type { SpareWay } from "../adapter.ts";
+import type { CallKind, Pacer, Written } from "./pacer.ts";
 
 /** What a reply looks like to the scheduler. */
 export interface Paced {
@@ -8,7 +9,11 @@ export interface Paced {
    */
   write(): Promise<Written>;
   /** Replies of one room share the platform's limit on posts; without it a reply is alone. */
-  readonly room?: string;
+  readonly room?: string | undefined;
+  /** The second way of writing, where the platform has two: taken when the budget says so, or the reply. */
+  readonly spare?: SpareWay | undefined;
+  /** Its first call; a post when absent. */
+  readonly first?: CallKind;
 }
 
 /** A reply's side of the scheduler. */
@@ -77,6 +82,7 @@ export function createScheduler({ pacerFor, now }: SchedulerOptions): Scheduler 
     lane.timer = undefined;
     let step = lane.pacer.step(now());
     while (step.type === "send") {
+      if (step.isSpare === true) lane.members.get(step.reply)?.paced.spare?.take();
       void write(lane, step.reply);
       step = lane.pacer.step(now());
     }
@@ -101,7 +107,8 @@ export function createScheduler({ pacerFor, now }: SchedulerOptions): Scheduler 
     if (member === undefined) return;
     const isFinal = member.ending !== undefined;
     const written = await attempt(member.paced);
-    lane.pacer.done(number, written, now());
+    const { spare } = member.paced;
+    lane.pacer.done(number, spare === undefined ? written : { ...written, isSpare: spare.isTaken }, now());
     if (isFinal && written.answer.ok && !written.behind && lane.members.has(number)) {
       member.ending?.resolve();
       leave(lane, number);
@@ -122,7 +129,7 @@ export function createScheduler({ pacerFor, now }: SchedulerOptions): Scheduler 
     join(budgetKey, paced) {
       const lane = laneOf(budgetKey);
       const member: Member = { paced, ending: undefined };
-      const number = lane.pacer.join(now(), paced.room);
+      const number = lane.pacer.join(now(), paced.room, paced.spare?.isTaken, paced.first);
       lane.members.set(number, member);
       return {
         text(units) {

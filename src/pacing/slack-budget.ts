@@ -13,6 +13,8 @@ export interface SlackBudgetOptions {
   replicas?: number;
 }
 
+/** Seconds after which Slack ends a stream by itself. */
+const STREAM_LASTS = 300;
 /** The documented limits are 50, 100 and 20 calls per minute and method; one is left for the clocks' sake. */
 const UPDATE_CALLS = 49;
 const APPEND_CALLS = 98;
@@ -46,6 +48,8 @@ export function createSlackBudget({ method, replicas = 1 }: SlackBudgetOptions):
   const begins = createCallLog(share(STREAM_CALLS), WINDOW + MARGIN);
   const finals = isAppend ? createCallLog(share(STREAM_CALLS), WINDOW + MARGIN) : edits;
   const rooms = new Map<string, Limit>();
+  /** Starts of the streams that no call has stopped yet: each has its stop set aside. */
+  let open: number[] = [];
   let plan: Plan | undefined;
   let version = 0;
   let lastCall = -Infinity;
@@ -64,12 +68,29 @@ export function createSlackBudget({ method, replicas = 1 }: SlackBudgetOptions):
     return turns;
   }
 
+  function openAt(at: number): number {
+    return open.filter((start) => start > at - STREAM_LASTS).length;
+  }
+
+  /** A stream that could be begun and not be stopped would leave its reader before a message that seems to grow. */
+  function credit(call: Call, at: number): number {
+    const free = limitOf(call).credit(at);
+    return isAppend && call.kind === "post" ? Math.min(free, finals.credit(at) - openAt(at)) : free;
+  }
+
+  function creditAt(call: Call, needs: number, from: number): number {
+    const at = limitOf(call).creditAt(needs, from);
+    if (!isAppend || call.kind !== "post") return at;
+    return Math.max(at, finals.creditAt(needs + openAt(from), from));
+  }
+
   function reserve({ now, active, starts }: Demand): number {
     if (isAppend) return 0;
     // More could never be kept in a bucket that may hold no more than two.
     if (edits.isTight(now)) return 1;
     const recent = starts.filter((at) => at > now - 60).length;
-    return Math.min(Math.max(Math.ceil(active + 0.1 * recent), 2), Math.floor(calls / 4));
+    // With less than half, twenty replies that end together would wait for each other's finals for most of a minute.
+    return Math.min(Math.max(Math.ceil(active + 0.1 * recent), 2), Math.floor(calls / 2));
   }
 
   function gap(demand: Demand): number {
@@ -96,10 +117,11 @@ export function createSlackBudget({ method, replicas = 1 }: SlackBudgetOptions):
     reserve,
     gap,
     isRich: (at, gapPerReply) => gapPerReply < 0.9 && edits.count(at) < 0.4 * calls && !edits.isTight(at),
-    credit: (call, at) => limitOf(call).credit(at),
-    creditAt: (call, needs, from) => limitOf(call).creditAt(needs, from),
+    credit,
+    creditAt,
     sent(call, now) {
       forgetRooms(now);
+      if (isAppend && call.kind === "post") open = [...open.filter((start) => start > now - STREAM_LASTS), now];
       limitOf(call).sent(now);
       lastCall = now;
       version += 1;
@@ -111,6 +133,8 @@ export function createSlackBudget({ method, replicas = 1 }: SlackBudgetOptions):
         limit.sent(sentAt);
       }
       limit.done(answer, now);
+      if (planned.kind === "post" && !(answer.ok && made === "post")) open = open.filter((start) => start !== sentAt);
+      if (made === "final" && answer.ok) open = open.slice(1);
       if (!answer.ok) version += 1;
     },
     keepUntil: () => Math.max(lastCall + STARTS_MATTER, edits.keepUntil(), begins.keepUntil(), finals.keepUntil()),

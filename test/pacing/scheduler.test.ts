@@ -244,6 +244,34 @@ describe("scheduler", () => {
     expect(replies.every(({ writes }) => writes > 1)).toBe(true);
   });
 
+  test("takes the spare way before the write for which the first has no room", async () => {
+    const told: Array<boolean | undefined> = [];
+    const pacer = createEvenPacer({ gap: 0 });
+    const step: Pacer["step"] = (now) => {
+      const next = pacer.step(now);
+      return next.type === "send" ? { ...next, isSpare: true } : next;
+    };
+    const done: Pacer["done"] = (reply, written, now) => {
+      told.push(written.isSpare);
+      pacer.done(reply, written, now);
+    };
+    const { paced, answer } = heldReply();
+    const seen: boolean[] = [];
+    const spare = { isTaken: false, take: () => void (spare.isTaken = true) };
+    const write = () => {
+      seen.push(spare.isTaken);
+      return paced.write();
+    };
+    const pace = quick(() => ({ ...pacer, step, done })).join("workspace", { write, spare });
+    pace.text(5);
+    const ended = pace.end(never);
+    await answer(0);
+    await answer(1);
+    await ended;
+    expect(seen).toEqual([true, true]);
+    expect(told).toEqual([true, true]);
+  });
+
   test("tells the pacer the room of a reply", () => {
     const rooms: Array<string | undefined> = [];
     const pacer = createEvenPacer({ gap: 0 });

@@ -36,7 +36,8 @@ function toRefusal(
   status: number,
   toldMs: number | undefined,
 ): SlackApiError {
-  const code = CODE.test(String(data.error)) ? String(data.error) : "";
+  const { error: word } = data as { error?: unknown };
+  const code = typeof word === "string" && CODE.test(word) ? word : "";
   if (code === "") {
     return new SlackApiError(method, `What came for ${method} is no answer of Slack's.`, { code, status });
   }

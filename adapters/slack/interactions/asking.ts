@@ -58,6 +58,7 @@ function toReply({ workspace, person, channelId, threadTs, responseUrl }: Asking
   return {
     platform: PLATFORM,
     channelId,
+    workspaceId: workspace.teamId,
     ...(threadTs !== undefined && { threadId: threadTs }),
     ...(isPrivate && { visibleTo: person.id }),
     extra: { ...extra },

@@ -91,6 +91,7 @@ describe("a message event", () => {
       reply: {
         platform: "slack",
         channelId: "C1",
+        workspaceId: "T1",
         threadId: "90.0",
         replyToId: "slack:T1:C1:100.000200",
         extra: { team: "T1", user: "U1", recipientTeam: "T9" },

@@ -203,12 +203,13 @@ describe("replies on Slack under faults", () => {
     test(`none is lost, doubled or left growing: ${kind}`, { timeout: 60_000 }, async () => {
       const desk = await startDesk({ limits: UNLIMITED });
       if (!isNative) desk.slack.setStreaming("unknown_method");
+      const problems: string[] = [];
       // Each process looks for lost messages no more often than Slack lets it.
-      const processes = Array.from({ length: 10 }, desk.restart);
-      const answering = processes.flatMap((outbound, index) =>
-        Array.from({ length: 12 }, (_, seed) => answerWrongly(desk, outbound, index * 12 + seed + 1)),
-      );
-      const problems = await Promise.all(answering);
+      for (let batch = 0; batch < 3; batch++) {
+        const outbound = desk.restart();
+        const seeds = Array.from({ length: 12 }, (_, index) => 12 * batch + index + 1);
+        problems.push(...(await Promise.all(seeds.map((seed) => answerWrongly(desk, outbound, seed)))));
+      }
       expect(problems.filter((problem) => problem !== "")).toEqual([]);
     });
 
@@ -220,4 +221,21 @@ describe("replies on Slack under faults", () => {
       expect(problems.filter((problem) => problem !== "")).toEqual([]);
     });
   }
+});
+
+describe("a very long answer on Slack", () => {
+  test("shows its beginning in messages, and comes whole as a file", async () => {
+    const desk = await startDesk({ limits: UNLIMITED });
+    const { slack, general, question, address, outbound } = desk;
+    const random = createRandom(1);
+    const text = Array.from({ length: 1_200 }, (_, index) => `Paragraph ${index} of a very long answer.`).join("\n\n");
+    const record: Record = { id: "turn", posted: [], removed: 0, isPosting: false, seen: 0 };
+    await run({ desk, outbound, address, text, record, isResumed: false, random });
+    const answers = slack.answers(general, question);
+    expect(answers).toHaveLength(6);
+    expect(bare(text).startsWith(bare(slack.texts(general, question).slice(0, 4).join("")))).toBe(true);
+    const [file] = answers.at(-1)?.content.files ?? [];
+    expect(Buffer.from(file?.bytes ?? []).toString()).toBe(`${text}\n`);
+    expect(answers.every(({ stream }) => stream?.state !== "in_progress")).toBe(true);
+  });
 });

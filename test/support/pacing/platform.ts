@@ -59,8 +59,8 @@ export function slidingCounter(n: number, w: number, wholeSeconds = false): Plat
   };
 }
 
-/** Which counter a call meets: by its kind and by the reply's room. */
-export type Platform = (kind: CallKind, room: string) => PlatformCounter;
+/** Which counter a call meets: by its kind, by the reply's room, and by the way it is written. */
+export type Platform = (kind: CallKind, room: string, isSpare: boolean) => PlatformCounter;
 
 /** A Discord channel: one counter, or one for posts and one for edits. */
 export function discordPlatform(create: () => PlatformCounter, counters: 1 | 2): Platform {
@@ -69,12 +69,16 @@ export function discordPlatform(create: () => PlatformCounter, counters: 1 | 2):
   return (kind) => (kind === "post" ? posts : edits);
 }
 
-/** A Slack workspace with its documented limits. */
-export function slackPlatform(method: "update" | "append"): Platform {
+/** A Slack workspace with its documented limits. `native`: streams, beside messages that are updated. */
+export function slackPlatform(method: "update" | "append" | "native"): Platform {
   const minute = (n: number) => slidingCounter(n, 60, true);
   if (method === "append") {
     const counters = { post: minute(20), edit: minute(100), final: minute(20) };
     return (kind) => counters[kind];
+  }
+  if (method === "native") {
+    const [streams, messages] = [slackPlatform("append"), slackPlatform("update")];
+    return (kind, room, isSpare) => (isSpare ? messages : streams)(kind, room, isSpare);
   }
   const edits = minute(50);
   const rooms = new Map<string, PlatformCounter>();

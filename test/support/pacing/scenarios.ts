@@ -33,13 +33,13 @@ export function bursty(random: Random): Arrivals {
   return arrivals;
 }
 
-/** Replies of 200 to 800 tokens, one every 6 s on average. */
+/** Replies of 200 to 800 tokens at 60 a second, one every 6 s on average. */
 export function workday(count: number): Scenario {
   return (random) => {
     let at = 0;
     return Array.from({ length: count }, () => {
       at += random.wait(6);
-      return steady(Math.round(random.between(200, 800)), 55, at);
+      return steady(Math.round(random.between(200, 800)), 60, at);
     });
   };
 }

@@ -47,6 +47,7 @@ interface Run extends Outcome {
 interface CallMade {
   run: Run;
   kind: CallKind;
+  isSpare: boolean;
   tokens: number;
   afterEnd: boolean;
   answeredAt: number;
@@ -90,7 +91,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     for (;;) {
       const step = pacer.step(now);
       if (step.type === "send") {
-        start(step.reply, step.kind);
+        start(step.reply, step.kind, step.isSpare === true);
         continue;
       }
       if (step.type === "wait" && step.until < wakeAt) {
@@ -101,23 +102,23 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     }
   }
 
-  function start(number: number, kind: CallKind): void {
+  function start(number: number, kind: CallKind, isSpare: boolean): void {
     const run = byNumber.get(number);
     if (run === undefined) throw new Error("The pacer sent a reply that had left.");
     if (run.busy) faults.overlaps += 1;
-    if (now < (blocked.get(platform(kind, run.room)) ?? -Infinity)) faults.impatience += 1;
+    if (now < (blocked.get(platform(kind, run.room, isSpare)) ?? -Infinity)) faults.impatience += 1;
     run.busy = true;
     run.calls += 1;
     const trip = roundTrip();
-    const call: CallMade = { run, kind, tokens: run.arrived, afterEnd: run.ended, answeredAt: now + trip };
+    const call: CallMade = { run, kind, isSpare, tokens: run.arrived, afterEnd: run.ended, answeredAt: now + trip };
     events.add(now + trip / 2, { type: "arrive", call });
   }
 
   function arrive(call: CallMade): void {
-    const { run, kind } = call;
+    const { run, kind, isSpare } = call;
     calls += 1;
     const isBroken = random.next() < (options.errorShare ?? 0);
-    const counter = platform(kind, run.room);
+    const counter = platform(kind, run.room, isSpare);
     // Half of the broken calls never reach the counter; none of them is shown.
     const verdict = isBroken && random.next() < 0.5 ? undefined : counter.take(now);
     let answer: Answer = { ok: false };
@@ -135,12 +136,14 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
   }
 
   function finish(call: CallMade, answer: Answer): void {
-    const { run, kind } = call;
+    const { run, kind, isSpare } = call;
     run.busy = false;
-    if (!answer.ok && answer.retryAfter !== undefined) blocked.set(platform(kind, run.room), now + answer.retryAfter);
-    const isStopped = options.needsStop !== true || kind === "final";
+    if (!answer.ok && answer.retryAfter !== undefined) {
+      blocked.set(platform(kind, run.room, isSpare), now + answer.retryAfter);
+    }
+    const isStopped = options.needsStop !== true || isSpare || kind === "final";
     const isDone = answer.ok && call.afterEnd && isStopped;
-    pacer.done(run.number, { answer, behind: call.afterEnd && !isDone }, now);
+    pacer.done(run.number, { answer, behind: call.afterEnd && !isDone, isSpare }, now);
     if (!isDone) return;
     pacer.leave(run.number, now);
     run.finished = true;

@@ -54,7 +54,7 @@ export function simulateTimers(options: TimerOptions): Outcome[] {
   }
 
   function arrive({ run, kind, tokens, trip }: Extract<Event, { type: "arrive" }>): void {
-    const counter: PlatformCounter = platform(kind, run.room);
+    const counter: PlatformCounter = platform(kind, run.room, false);
     const verdict = counter.take(now);
     if (verdict.ok) {
       run.calls += 1;
@@ -114,7 +114,7 @@ export function simulateTimers(options: TimerOptions): Outcome[] {
     for (const at of arrivals) events.add(at, { type: "token", run });
     events.add(arrivals.at(-1) ?? 0, { type: "end", run });
     if (hasPlaceholder) {
-      platform("post", run.room).take(Math.max(0, run.notBefore - interval));
+      platform("post", run.room, false).take(Math.max(0, run.notBefore - interval));
       events.add(run.notBefore, { type: "tick", run });
     }
     return run;

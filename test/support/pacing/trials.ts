@@ -1,6 +1,7 @@
 import { createDiscordBudget, createDiscordShared, type DiscordShared } from "../../../src/pacing/discord-budget.ts";
 import { createPacer } from "../../../src/pacing/pacer.ts";
 import { createSlackBudget, type SlackMethod } from "../../../src/pacing/slack-budget.ts";
+import { createSlackPacer } from "../../../src/pacing/slack-pacer.ts";
 import type { Outcome } from "./measure.ts";
 import type { PlatformCounter } from "./platform.ts";
 import { discordPlatform, slackPlatform } from "./platform.ts";
@@ -43,14 +44,14 @@ export function tryDiscord(
   });
 }
 
-/** One run in a Slack workspace. */
-export function trySlack({ scenario, seed, trip, options }: Trial, method: SlackMethod): TrialResult {
+/** One run in a Slack workspace. `native`: as streams where there is room for them, else as messages that are updated. */
+export function trySlack({ scenario, seed, trip, options }: Trial, method: SlackMethod | "native"): TrialResult {
   const random = createRandom(seed);
   return simulate({
     ...toCommon(scenario, random, trip),
-    pacer: createPacer(createSlackBudget({ method })),
+    pacer: method === "native" ? createSlackPacer() : createPacer(createSlackBudget({ method })),
     platform: slackPlatform(method),
-    needsStop: method === "append",
+    needsStop: method !== "update",
     ...options,
   });
 }

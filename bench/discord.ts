@@ -1,0 +1,122 @@
+import type { ThreadMode } from "../adapters/discord/threads.ts";
+import type { CounterSettings, LimitSettings } from "../test/simulators/discord/limits.ts";
+import { type Figures, toFigures, toMean } from "../test/support/pacing/measure.ts";
+import { fixedCounter, leakyCounter, type PlatformCounter, slidingCounter } from "../test/support/pacing/platform.ts";
+import { createRandom } from "../test/support/pacing/random.ts";
+import { several } from "../test/support/pacing/scenarios.ts";
+import { DISCORD_TRIP, tryDiscord } from "../test/support/pacing/trials.ts";
+import { type DiscordRun, runOnDiscord } from "./support/discord-run.ts";
+import { describeMachine, runBench } from "./support/lifecycle.ts";
+import { describeSummary, formatNumber, summarize } from "./support/statistics.ts";
+import { formatTable } from "./support/table.ts";
+
+/** A kind of counter that Discord has been seen to have, as the simulator sets it and as virtual time knows it. */
+interface Kind {
+  name: CounterSettings["kind"];
+  postsAndEdits: LimitSettings["postsAndEdits"];
+  counters: 1 | 2;
+  create(): PlatformCounter;
+}
+
+interface Row {
+  name: string;
+  kind: Kind;
+  count: number;
+  threads: ThreadMode;
+}
+
+interface Measured {
+  row: Row;
+  runs: DiscordRun[];
+  virtual: Figures;
+}
+
+const LIMIT = 5;
+const WINDOW_S = 5;
+const ROUNDS = 5;
+const VIRTUAL_RUNS = 25;
+/** A mean lag further from the one in virtual time than this share is a failure. */
+const TOLERANCE = 0.15;
+/** Each begins when the ones before it are on their way, so that the machine does not measure its own start. */
+const APART_MS = 400;
+
+const KINDS: readonly Kind[] = [
+  { name: "fixed", postsAndEdits: "one-bucket", counters: 1, create: () => fixedCounter(LIMIT, WINDOW_S) },
+  { name: "leaky", postsAndEdits: "one-hash-two-counters", counters: 2, create: () => leakyCounter(LIMIT, WINDOW_S) },
+  { name: "sliding", postsAndEdits: "one-bucket", counters: 1, create: () => slidingCounter(LIMIT, WINDOW_S) },
+];
+const ROWS: readonly Row[] = KINDS.flatMap((kind) => [
+  { name: `${kind.name}, one reply`, kind, count: 1, threads: "off" as const },
+  { name: `${kind.name}, 5 at once, threads off`, kind, count: 5, threads: "off" as const },
+  { name: `${kind.name}, 5 at once, threads auto`, kind, count: 5, threads: "auto" as const },
+]);
+const HEAD = ["400 tokens at 60 a second", "mean", "virtual", "ratio", "p95", "final", "calls", "429s", "stale", "text"];
+
+await runBench(async () => {
+  const started = ROWS.map((row, index) => measure(row, index * APART_MS));
+  const runs = await Promise.all(started);
+  // Calculated when nothing is measured any more, as it keeps a core busy.
+  const measured = runs.map((one, index): Measured => ({ row: ROWS[index] as Row, runs: one, virtual: toVirtual(ROWS[index] as Row) }));
+  if (measured.some(isOff)) process.exitCode = 1;
+  return [
+    `Lag of replies behind the model in seconds, through discord.js and the whole adapter, ${describeMachine()}.`,
+    `Round trips of ${DISCORD_TRIP} s in the median, ${LIMIT} calls per ${WINDOW_S} s; the median of ${ROUNDS} runs in real time (min–max), the mean of ${VIRTUAL_RUNS} in virtual time.`,
+    "",
+    formatTable(HEAD, measured.map(toCells)),
+    ...measured.flatMap(({ row, runs }) => runs.flatMap(({ violations }) => violations.map((it) => `${row.name}: ${it}`))),
+  ].join("\n");
+});
+
+async function measure({ kind, count, threads }: Row, afterMs: number): Promise<DiscordRun[]> {
+  await new Promise((resolve) => setTimeout(resolve, afterMs));
+  const messages: CounterSettings = { kind: kind.name, limit: LIMIT, windowMs: WINDOW_S * 1_000 };
+  const limits = { messages, postsAndEdits: kind.postsAndEdits };
+  const scenario = several(count, 400, 60, 0);
+  const runs: DiscordRun[] = [];
+  for (let seed = 1; seed <= ROUNDS; seed++) {
+    runs.push(await runOnDiscord({ replies: scenario(createRandom(seed)), threads, limits, seed }));
+  }
+  return runs;
+}
+
+/** Replies that each have a thread have each a counter, and are then as one that is alone. */
+function toVirtual({ kind, count, threads }: Row): Figures {
+  const scenario = several(threads === "auto" ? 1 : count, 400, 60, 0);
+  return toMean(
+    Array.from({ length: VIRTUAL_RUNS }, (_, run) => {
+      const trial = { scenario, seed: run + 1, trip: DISCORD_TRIP };
+      return toFigures(tryDiscord(trial, kind.create, kind.counters).outcomes);
+    }),
+  );
+}
+
+function toRatio({ runs, virtual }: Measured): number {
+  return summarize(runs.map(({ figures }) => figures.mean)).median / virtual.mean;
+}
+
+function isOff(measured: Measured): boolean {
+  const isWrong = measured.runs.some(({ wrong, violations }) => wrong > 0 || violations.length > 0);
+  return isWrong || Math.abs(toRatio(measured) - 1) > TOLERANCE;
+}
+
+function toCells(measured: Measured): string[] {
+  const { row, runs, virtual } = measured;
+  const spread = (pick: (figures: Figures) => number) => summarize(runs.map(({ figures }) => pick(figures)));
+  const sum = (pick: (run: DiscordRun) => number) => runs.reduce((all, run) => all + pick(run), 0);
+  const wrong = sum((run) => run.wrong);
+  return [
+    row.name,
+    describeSummary(
+      spread(({ mean }) => mean),
+      2,
+    ),
+    formatNumber(virtual.mean, 2),
+    formatNumber(toRatio(measured), 2),
+    formatNumber(spread(({ p95 }) => p95).median, 2),
+    formatNumber(spread(({ final }) => final).median, 2),
+    formatNumber(spread(({ calls }) => calls).median, 1),
+    String(sum((run) => run.refused)),
+    String(sum((run) => run.stale)),
+    wrong === 0 ? "equal" : `${wrong} wrong`,
+  ];
+}

@@ -1,0 +1,103 @@
+import type { ThreadMode } from "../../adapters/discord/threads.ts";
+import type { LimitSettings } from "../../test/simulators/discord/limits.ts";
+import { createDiscord, type Discord } from "../../test/simulators/discord/simulator.ts";
+import { type Message, shown } from "../../test/simulators/discord/world.ts";
+import { createDiscordAdapterFor } from "../../test/support/fault-loop/discord-world.ts";
+import { startService } from "../../test/support/fault-loop/service.ts";
+import { lookFor } from "../../test/support/fault-loop/world.ts";
+import { type Figures, type Outcome, toFigures } from "../../test/support/pacing/measure.ts";
+import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
+import { type Arrivals, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
+import { DISCORD_TRIP } from "../../test/support/pacing/trials.ts";
+import { startPacedUpstream, wordsOf } from "./paced-upstream.ts";
+import { startSlowProxy } from "./slow-proxy.ts";
+
+const WRITES = new Set(["POST /channels/:channel/messages", "PATCH /channels/:channel/messages/:message"]);
+const END_MS = 60_000;
+
+export interface DiscordRunOptions {
+  replies: readonly Arrivals[];
+  threads: ThreadMode;
+  limits: Partial<LimitSettings>;
+  seed: number;
+}
+
+export interface DiscordRun {
+  figures: Figures;
+  refused: number;
+  stale: number;
+  /** Replies whose text on the platform is not the upstream's. */
+  wrong: number;
+  /** Rules of the platform that were broken, those among them. */
+  violations: string[];
+}
+
+/** Has questions asked at once in one channel of a simulated server in real time, and answers them with the whole service. */
+export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRunOptions): Promise<DiscordRun> {
+  await using resources = new AsyncDisposableStack();
+  const discord = await createDiscord({ limits });
+  resources.defer(discord.close);
+  const random = createRandom(seed);
+  const { origin, close } = await startSlowProxy(discord.apiUrl, () => toRoundTrip(random, DISCORD_TRIP) * 1_000);
+  resources.defer(close);
+  const names = replies.map((_, index) => `question ${index}`);
+  const upstream = await startPacedUpstream((question) => replies[names.indexOf(question)] ?? []);
+  resources.defer(upstream.close);
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const accepted = Promise.withResolvers<void>();
+  let waiting = replies.length;
+  const service = await startService({
+    world: { origin, startAdapter: (parts) => createDiscordAdapterFor(discord, threads, parts) },
+    upstream,
+    disk: undefined,
+    onAccepted: () => {
+      waiting -= 1;
+      if (waiting === 0) accepted.resolve();
+    },
+    isDoubled: () => false,
+  });
+  resources.defer(service.close);
+
+  const questions = names.map((name, index) =>
+    discord.people.say(channel, discord.addUser(`person ${index}`, guild), name, { mentionBot: true }),
+  );
+  await accepted.promise;
+  await lookFor(service.isIdle, END_MS);
+  const calls = discord.requests.filter(({ route }) => WRITES.has(route)).length / replies.length;
+  const results = questions.map((question, index) => {
+    const arrivals = replies[index] ?? [];
+    return toResult(findAnswer(discord, question), arrivals, upstream.startOf(names[index] ?? ""), calls);
+  });
+  const count = (kind: string) => discord.violations.filter((violation) => violation.kind === kind).length;
+  return {
+    figures: toFigures(results.map(({ outcome }) => outcome)),
+    refused: discord.requests.filter(({ status }) => status === 429).length,
+    stale: count("stale-edit"),
+    wrong: results.filter(({ isRight }) => !isRight).length,
+    violations: discord.violations.map(({ sentence }) => sentence),
+  };
+}
+
+/** What the bot replied with: in the channel as a reply, or in the thread that was opened for it. */
+function findAnswer(discord: Discord, question: Message): Message | undefined {
+  const all = discord.places().flatMap((place) => discord.messages(place));
+  return all.find(
+    ({ author, reference, channelId }) =>
+      author === discord.bot && (reference?.messageId === question.id || channelId === question.id),
+  );
+}
+
+function toResult(
+  answer: Message | undefined,
+  arrivals: Arrivals,
+  startMs: number,
+  calls: number,
+): { outcome: Outcome; isRight: boolean } {
+  const showings = (answer?.states ?? []).map(({ atMs, content }) => ({
+    at: (atMs - startMs) / 1_000,
+    tokens: Math.ceil(content.length / TOKEN_UNITS),
+  }));
+  const isRight = answer !== undefined && shown(answer).content === wordsOf(arrivals).join("").trimEnd();
+  return { outcome: { arrivals, showings, calls, refused: 0 }, isRight };
+}

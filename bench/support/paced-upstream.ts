@@ -1,0 +1,59 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Arrivals, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
+
+/** A gateway whose tokens come when they were planned, each a word of its own. */
+export interface PacedUpstream {
+  url: string;
+  /** When the answer to this question began, Unix milliseconds. */
+  startOf(question: string): number;
+  close(): Promise<void>;
+}
+
+export function wordsOf(arrivals: Arrivals): string[] {
+  return arrivals.map((_, index) => `${index.toString(36).padStart(TOKEN_UNITS - 1, "0")} `);
+}
+
+/** `plan` says when the tokens of a question's answer come, in seconds from its beginning. */
+export async function startPacedUpstream(plan: (question: string) => Arrivals): Promise<PacedUpstream> {
+  const starts = new Map<string, number>();
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { messages } = JSON.parse(await text(request)) as { messages: Array<{ content: unknown }> };
+    const question = String(messages.at(-1)?.content);
+    const startMs = Date.now();
+    starts.set(question, startMs);
+    const arrivals = plan(question);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const [index, word] of wordsOf(arrivals).entries()) {
+      const waitMs = startMs + (arrivals[index] ?? 0) * 1_000 - Date.now();
+      if (waitMs > 0) await sleep(waitMs);
+      response.write(toEvent({ content: word }, null));
+    }
+    response.end(`${toEvent({}, "stop")}data: [DONE]\n\n`);
+  }
+
+  const server = createServer((request, response) => {
+    respond(request, response).catch(() => response.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    startOf: (question) => starts.get(question) ?? Number.NaN,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function toEvent(delta: Record<string, unknown>, finish: string | null): string {
+  const choices = [{ index: 0, delta, finish_reason: finish }];
+  const chunk = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 0, model: "paced", choices };
+  return `data: ${JSON.stringify(chunk)}\n\n`;
+}

@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
+import { createSlackApi } from "../../adapters/slack/api.ts";
+import { createOutbound } from "../../adapters/slack/outbound.ts";
+import { createPacers } from "../../src/pacers.ts";
+import { createScheduler, type Scheduler } from "../../src/pacing/scheduler.ts";
+import { writeReply } from "../../src/reply.ts";
+import type { TurnEvent } from "../../src/turn.ts";
+import { openSlack, type Slack } from "../../test/simulators/slack/control.ts";
+import type { Person } from "../../test/simulators/slack/people.ts";
+import type { Message } from "../../test/simulators/slack/world.ts";
+import { type Figures, type Outcome, toFigures } from "../../test/support/pacing/measure.ts";
+import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
+import { type Arrivals, steady, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
+import { SLACK_TRIP } from "../../test/support/pacing/trials.ts";
+import { startSlowProxy } from "./slow-proxy.ts";
+
+export interface SlackRun {
+  figures: Figures;
+  /** Replies whose text on the platform is not the one that was sent. */
+  wrong: number;
+  violations: string[];
+}
+
+export interface SlackRunOptions {
+  replies: readonly Arrivals[];
+  isNative: boolean;
+  seed: number;
+}
+
+const BUTTON = { action: "retry", turnId: "turn", label: "Retry" } as const;
+
+/** Writes replies into channels of one simulated workspace in real time, through Slack's own client. */
+export async function runOnSlack({ replies, isNative, seed }: SlackRunOptions): Promise<SlackRun> {
+  const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
+  const random = createRandom(seed);
+  const proxy = await startSlowProxy(slack.apiUrl, () => toRoundTrip(random, SLACK_TRIP) * 1_000);
+  const log = pino({ level: "silent" });
+  const apiUrl = `${proxy.origin}/api/`;
+  const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, log });
+  const outbound = createOutbound({ api, apiUrl, running: { note: () => {} }, now: slack.now });
+  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
+  const ada = slack.user({ name: "Ada" });
+  try {
+    await warmUp(slack, outbound, ada);
+    const outcomes = await Promise.all(
+      replies.map((arrivals, index) => {
+        const channel = slack.channel({ name: `channel-${index}`, members: [ada] });
+        return writeOne(slack, scheduler, outbound, ada.mention(channel, "question"), arrivals);
+      }),
+    );
+    return {
+      figures: toFigures(outcomes.map(({ outcome }) => outcome)),
+      wrong: outcomes.filter(({ isRight }) => !isRight).length,
+      violations: slack.violations.map(({ sentence }) => sentence),
+    };
+  } finally {
+    scheduler.close();
+    await proxy.close();
+    await slack.close();
+  }
+}
+
+/** Has the workspace say whether it streams, and lets its minute pass. */
+async function warmUp(slack: Slack, outbound: ReturnType<typeof createOutbound>, ada: Person): Promise<void> {
+  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
+  const channel = slack.channel({ name: "warm-up", members: [ada] });
+  await writeOne(slack, scheduler, outbound, ada.mention(channel, "question"), steady(30, 60));
+  scheduler.close();
+  slack.advance(61_000);
+}
+
+async function writeOne(
+  slack: Slack,
+  scheduler: Scheduler,
+  outbound: ReturnType<typeof createOutbound>,
+  question: Message,
+  arrivals: Arrivals,
+): Promise<{ outcome: Outcome; isRight: boolean }> {
+  const { channel, ts, author } = question;
+  const team = slack.workspace.id;
+  const sink = outbound.sink({
+    platform: "slack",
+    channelId: channel.id,
+    threadId: ts,
+    replyToId: `slack:${team}:${channel.id}:${ts}`,
+    extra: { team, user: author.id, recipientTeam: team },
+  });
+  const startMs = slack.now();
+  const counts = { calls: 0, refused: 0 };
+  const text = await writeReply(runModel(slack, arrivals, startMs), {
+    sink,
+    scheduler,
+    record: { id: `turn ${channel.id}`, posted: [], removed: 0, isPosting: false, seen: 0 },
+    isResumed: false,
+    refusal: { note: "", buttons: [] },
+    onRecord: async () => {},
+    onSeen: async () => {},
+    onCall(_, error) {
+      counts.calls += 1;
+      if (error?.kind === "rate-limited") counts.refused += 1;
+    },
+    onRefused: () => {},
+    onVisible: () => {},
+    toClosing: () => ({ note: "", buttons: [BUTTON] }),
+  });
+  const answers = slack.answers(channel, ts);
+  const [answer] = answers;
+  const showings = (answer?.states ?? []).map(({ atMs, shown }) => ({
+    at: (atMs - startMs) / 1_000,
+    tokens: Math.ceil(shown.length / TOKEN_UNITS),
+  }));
+  const isRight = answers.length === 1 && slack.texts(channel, ts)[0] === text.trimEnd();
+  return { outcome: { arrivals, showings, ...counts }, isRight };
+}
+
+/** A model whose tokens come when they were planned, each a word of its own. */
+async function* runModel(slack: Slack, arrivals: Arrivals, startMs: number): AsyncGenerator<TurnEvent> {
+  for (const [index, at] of arrivals.entries()) {
+    const waitMs = startMs + at * 1_000 - slack.now();
+    if (waitMs > 0) await sleep(waitMs);
+    yield { type: "text", text: `${index.toString(36).padStart(TOKEN_UNITS - 1, "0")} ` };
+  }
+  yield { type: "finish", reason: "stop" };
+}

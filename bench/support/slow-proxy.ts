@@ -1,0 +1,47 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Of one connection, not of the answer. */
+const OWN_HEADERS = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding"]);
+
+export interface SlowProxy {
+  /** Stands for the server behind it. */
+  origin: string;
+  close(): Promise<void>;
+}
+
+/** A server that is as far away as the network makes it: half of each round trip before a call arrives, half after. */
+export async function startSlowProxy(target: string, roundTripMs: () => number): Promise<SlowProxy> {
+  async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const halfMs = roundTripMs() / 2;
+    const [body] = await Promise.all([buffer(request), sleep(halfMs)]);
+    const { host: _host, connection: _connection, "content-length": _length, ...headers } = request.headers;
+    const answer = await fetch(new URL(request.url ?? "/", target), {
+      method: request.method ?? "GET",
+      headers: headers as Record<string, string>,
+      ...(body.length > 0 && { body: new Uint8Array(body) }),
+    });
+    const text = await answer.text();
+    await sleep(halfMs);
+    const kept = [...answer.headers].filter(([name]) => !OWN_HEADERS.has(name));
+    response.writeHead(answer.status, { "content-type": "application/json", ...Object.fromEntries(kept) });
+    response.end(text);
+  }
+
+  const server = createServer((request, response) => {
+    pass(request, response).catch(() => response.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "vitest";
+import type { Pacer, Step } from "../../src/pacing/pacer.ts";
+import { createSlackPacer } from "../../src/pacing/slack-pacer.ts";
+import { mix, several } from "../support/pacing/scenarios.ts";
+import { NO_WRONGS, SLACK_TRIP, toWrongs, trySlack } from "../support/pacing/trials.ts";
+
+const OK = { answer: { ok: true }, behind: false } as const;
+
+/** Asks until there is nothing to send at this moment. */
+function sendAll(pacer: Pacer, now: number): Array<Step & { type: "send" }> {
+  const sent: Array<Step & { type: "send" }> = [];
+  for (let step = pacer.step(now); step.type === "send"; step = pacer.step(now)) sent.push(step);
+  return sent;
+}
+
+/** A reply that was begun and answered at once. */
+function begin(pacer: Pacer, now: number): Step & { type: "send" } {
+  const reply = pacer.join(now);
+  pacer.text(reply, 50, now);
+  const [step] = sendAll(pacer, now + 0.11);
+  if (step === undefined) throw new Error("The reply was not begun.");
+  pacer.done(step.reply, { ...OK, isSpare: step.isSpare === true }, now + 0.11);
+  return step;
+}
+
+describe("two-way pacer", () => {
+  test("lets replies begin the first way while it has room, and the others the spare way without a wait", () => {
+    const pacer = createSlackPacer();
+    const begun = Array.from({ length: 25 }, (_, index) => begin(pacer, index));
+    expect(begun.map(({ isSpare }) => isSpare === true).indexOf(true)).toBe(19);
+    expect(begun.slice(19).every(({ isSpare }) => isSpare === true)).toBe(true);
+  });
+
+  test("leaves a reply on the way it was begun", () => {
+    const pacer = createSlackPacer();
+    const { reply } = begin(pacer, 0);
+    for (let count = 1; count < 25; count++) begin(pacer, count);
+    pacer.end(reply, 30);
+    expect(sendAll(pacer, 30)).toContainEqual({ type: "send", reply, kind: "final" });
+  });
+
+  test("writes a reply that is over before its first post the spare way", () => {
+    const pacer = createSlackPacer();
+    const reply = pacer.join(0, "general");
+    pacer.text(reply, 10, 0);
+    pacer.end(reply, 0.05);
+    expect(sendAll(pacer, 0.05)).toEqual([{ type: "send", reply, kind: "post", isSpare: true }]);
+  });
+
+  test("follows a reply that took the spare way by itself, with its text and without its failures", () => {
+    const pacer = createSlackPacer();
+    const reply = pacer.join(0, "general");
+    pacer.text(reply, 10, 0);
+    expect(sendAll(pacer, 0.11)).toEqual([{ type: "send", reply, kind: "post" }]);
+    pacer.done(reply, { answer: { ok: false }, behind: true, kind: "post", isSpare: true }, 0.3);
+    expect(sendAll(pacer, 0.3)).toEqual([{ type: "send", reply, kind: "post", isSpare: true }]);
+  });
+
+  test("begins a reply the spare way that has no other", () => {
+    const pacer = createSlackPacer();
+    const reply = pacer.join(0, "general", true);
+    pacer.text(reply, 10, 0);
+    expect(sendAll(pacer, 0.11)).toEqual([{ type: "send", reply, kind: "post", isSpare: true }]);
+  });
+
+  test("settles a call whose reply has left meanwhile", () => {
+    const pacer = createSlackPacer();
+    const [first, second] = [pacer.join(0, "general", true), pacer.join(0, "general", true)];
+    pacer.text(first, 10, 0);
+    expect(sendAll(pacer, 0.11)).toHaveLength(1);
+    pacer.leave(first, 0.2);
+    pacer.done(first, { ...OK, isSpare: true }, 0.3);
+    pacer.text(second, 10, 0.3);
+    // The room is taken for a second after the answer, and not for good.
+    expect(sendAll(pacer, 0.5)).toEqual([]);
+    expect(sendAll(pacer, 1.31)).toHaveLength(1);
+  });
+
+  for (const [name, scenario] of Object.entries({
+    "twenty a minute": mix(20),
+    "twenty at once": several(20, 400, 60, 0),
+  })) {
+    test(`is never refused and lets nobody wait for a beginning: ${name}`, { timeout: 60_000 }, () => {
+      for (const seed of [1, 2, 3]) {
+        const result = trySlack({ scenario, seed, trip: SLACK_TRIP }, "native");
+        expect(toWrongs(result)).toEqual(NO_WRONGS);
+        const waits = result.outcomes.map(
+          ({ arrivals, showings }) => (showings[0]?.at ?? Infinity) - (arrivals[0] ?? 0),
+        );
+        expect(Math.max(...waits)).toBeLessThan(3);
+      }
+    });
+  }
+});
