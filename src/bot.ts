@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Accept, ActionEvent, Adapter, CommandEvent, InboundEvent, MessageEvent, ReplySink } from "./adapter.ts";
+import type { Accept, ActionEvent, CommandEvent, InboundEvent, MessageEvent, ReplySink } from "./adapter.ts";
 import type { Answers } from "./answers.ts";
 import { foldBatch, takeBatch } from "./batch.ts";
 import { runWithin } from "./bounds.ts";
@@ -8,6 +8,7 @@ import type { Rate } from "./feedback.ts";
 import type { History } from "./history.ts";
 import { readPictureId } from "./imagine/picture-id.ts";
 import type { Imagine } from "./imagine.ts";
+import type { SinkOf } from "./paced-sink.ts";
 import { isRefusal } from "./platform-call.ts";
 import type { Worker } from "./queue/queue.ts";
 
@@ -22,13 +23,13 @@ export interface BotDeps {
   imagine: Pick<Imagine, "press" | "notice" | "hold">;
   /** Takes over what the bot asks itself on behalf of a person. */
   accept: Accept;
-  adapterOf(platform: string): Adapter;
+  sinkOf: SinkOf;
   log: Logger;
 }
 
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
 export function createBot(deps: BotDeps): Worker {
-  const { answers, history, commands, rate, imagine, accept, adapterOf, log } = deps;
+  const { answers, history, commands, rate, imagine, accept, sinkOf, log } = deps;
 
   async function onMessages(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const messages = foldBatch(events);
@@ -53,13 +54,13 @@ export function createBot(deps: BotDeps): Worker {
     batch: InboundEvent[],
     signal: AbortSignal,
   ): Promise<readonly InboundEvent[]> {
-    // A stop that comes here was too late: the answer it was meant for has ended.
-    if (event.action === "stop") return batch;
     if (readPictureId(event.turnId) !== undefined) {
       const refusal = await imagine.press(event, signal);
       if (refusal !== undefined) await notify(event, refusal, signal);
       return batch;
     }
+    // A stop that comes here was too late: the answer it was meant for has ended.
+    if (event.action === "stop") return batch;
     if (event.action === "good" || event.action === "bad") {
       await rate(event, event.action);
       return batch;
@@ -91,7 +92,7 @@ export function createBot(deps: BotDeps): Worker {
     deliver: (sink: ReplySink, signal: AbortSignal) => Promise<void>,
     boundsItself = false,
   ): Promise<void> {
-    const sink = adapterOf(event.reply.platform).sink({ ...event.reply, visibleTo: event.author.id });
+    const sink = sinkOf({ ...event.reply, visibleTo: event.author.id });
     try {
       if (boundsItself) await deliver(sink, signal);
       else await runWithin(COMMAND_TIMEOUT_MS, (signal) => deliver(sink, signal), signal);
@@ -138,8 +139,10 @@ async function isForUs({ history, log }: BotDeps, messages: MessageEvent[]): Pro
   const conversationId = messages[0]?.conversationId;
   if (conversationId === undefined) return true;
   try {
-    if (messages.every(({ addressed }) => addressed !== "bot")) return await history.isFollowed(conversationId);
-    await history.setFollowed(conversationId, true);
+    const asked = messages.find(({ addressed }) => addressed === "bot");
+    // What was said before somebody asked may come after it, over another connection.
+    if (asked === undefined) return await history.isFollowed(conversationId, messages.at(-1)?.at);
+    await history.setFollowed(conversationId, true, asked.at);
     return true;
   } catch (error) {
     log.warn({ err: error, conversationId }, "whether the bot follows this conversation is not known");

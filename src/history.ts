@@ -61,9 +61,13 @@ export interface History {
   edit(messageId: string, text: string, attachments: AttachmentRef[]): Promise<boolean>;
   /** Erases the whole entry of a message: an answer that was posted in several goes with any of them. */
   remove(messageId: string): Promise<boolean>;
-  /** Whether the bot answers here without being addressed. */
-  isFollowed(conversationId: string): Promise<boolean>;
-  setFollowed(conversationId: string, followed: boolean): Promise<void>;
+  /**
+   * Whether the bot answers here without being addressed: what was written at `at`, Unix milliseconds, and at any time
+   * where that is left out.
+   */
+  isFollowed(conversationId: string, at?: number): Promise<boolean>;
+  /** `since` is when the message was written that begins it. What begins it once more changes nothing. */
+  setFollowed(conversationId: string, followed: boolean, since?: number): Promise<void>;
   /** Everything that is kept about a person: their messages and the answers to them. */
   exportAuthor(platform: string, authorId: string): Promise<AuthorExport>;
   /** Costs as much as the person has entries, without reading them. */
@@ -132,14 +136,15 @@ export function createHistory({ open, ttlMs, log, now }: HistoryOptions): Histor
         await keys.erase([stored?.entry === undefined ? left : toErasure(position, stored)]);
         return stored?.entry !== undefined;
       }),
-    async isFollowed(conversationId) {
-      return (await readHead(keys, conversationId))?.followed ?? false;
+    async isFollowed(conversationId, at = Infinity) {
+      const head = await readHead(keys, conversationId);
+      return head?.followed === true && at >= (head.followedSince ?? 0);
     },
-    setFollowed: (conversationId, followed) =>
+    setFollowed: (conversationId, followed, since) =>
       inTurn(conversationId, async () => {
         const head = await readHead(keys, conversationId);
         if ((head?.followed ?? false) === followed) return;
-        await keys.writeHead(conversationId, { ...(head ?? emptyHead(now)), followed });
+        await keys.writeHead(conversationId, { ...(head ?? emptyHead(now)), followed, followedSince: since });
       }),
     forgetConversation: (conversationId, person) =>
       inTurn(conversationId, () => eraseConversation(keys, conversationId, person)),

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Accept, ActionEvent, InboundEvent } from "./adapter.ts";
+import type { Accept, ActionEvent, InboundEvent, MessageEvent } from "./adapter.ts";
 import type { Answers } from "./answers.ts";
 import type { History } from "./history.ts";
 import type { Queue } from "./queue/queue.ts";
@@ -50,9 +50,9 @@ export function createAccept(deps: IntakeDeps): Accept {
     return messageId === undefined ? undefined : conversationOf(messageId);
   }
 
-  async function isFollowed(conversationId: string): Promise<boolean> {
+  async function isFollowed({ conversationId, at }: MessageEvent): Promise<boolean> {
     try {
-      return await history.isFollowed(conversationId);
+      return await history.isFollowed(conversationId, at);
     } catch (error) {
       log.warn({ err: error, conversationId }, "whether the bot follows this conversation is not known");
       return false;
@@ -64,7 +64,7 @@ export function createAccept(deps: IntakeDeps): Accept {
     if (event.kind !== "message" || event.addressed === "other") return event;
     const command = toSpokenCommand(event, commandNames);
     if (command === undefined) return event;
-    return event.addressed === "bot" || (await isFollowed(event.conversationId)) ? command : event;
+    return event.addressed === "bot" || (await isFollowed(event)) ? command : event;
   }
 
   return async (event) => {

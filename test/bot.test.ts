@@ -76,6 +76,18 @@ describe("a message", () => {
     expect(texts()).toHaveLength(2);
   });
 
+  test("written before the bot was asked is not answered, also when it comes after the question", async () => {
+    const { accept, idle, texts } = startEngine();
+    const before = message("I like soup.", { addressed: "open", author: ben });
+    await accept(message("Bot, decide"));
+    await accept(before);
+    await idle();
+    expect(texts()).toHaveLength(1);
+    await accept(message("And then?", { addressed: "open", author: ben }));
+    await idle();
+    expect(texts()).toHaveLength(2);
+  });
+
   test("longer than one message can be arrives whole, in several", async () => {
     const words = Array.from({ length: 3_000 }, (_, index) => `word${index}`).join(" ");
     const { accept, idle, texts, violations } = startEngine({ scripts: [[words]] });

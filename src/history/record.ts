@@ -13,6 +13,8 @@ export interface Head {
   first: number;
   last: number;
   followed: boolean;
+  /** When the message was written that began it, Unix milliseconds. */
+  followedSince?: number | undefined;
 }
 
 /** Where an entry is; stored under its id and under each of its aliases. */
@@ -60,7 +62,13 @@ const messageSchema = z.discriminatedUnion("role", [
 ]);
 const position = { conversationId: z.string(), seq: z.int(), entryId: z.string() };
 
-const headSchema = z.object({ v: version, first: z.int(), last: z.int(), followed: z.boolean() });
+const headSchema = z.object({
+  v: version,
+  first: z.int(),
+  last: z.int(),
+  followed: z.boolean(),
+  followedSince: z.number().optional(),
+});
 const positionSchema = z.object({ v: version, ...position });
 const authorPositionSchema = z.object({ v: version, ...position, aliases: z.array(z.string()) });
 const erasedEntrySchema = z.strictObject({ v: version, after: z.int() });

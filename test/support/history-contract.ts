@@ -302,6 +302,10 @@ export function historyContract(open: (namespace: string) => Keyv): void {
     await history.setFollowed(conversation, false);
     expect(await history.isFollowed(conversation)).toBe(false);
     expect(await ids(conversation)).toEqual([id]);
+    await history.setFollowed(conversation, true, 2_000);
+    await history.setFollowed(conversation, true, 3_000);
+    expect(await history.isFollowed(conversation, 1_999)).toBe(false);
+    expect(await history.isFollowed(conversation, 2_000)).toBe(true);
   });
 
   describe("values that cannot be read", () => {
