@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 import { createReadAbout, type ReadAbout } from "./about.ts";
-import type { Accept, Adapter, CommandEvent } from "./adapter.ts";
+import type { Accept, Adapter } from "./adapter.ts";
 import { createAnswers } from "./answers.ts";
 import { createAttempt } from "./attempt.ts";
 import { createBot } from "./bot.ts";
-import { type Command, mayConfigure } from "./commands/command.ts";
+import type { Command } from "./commands/command.ts";
 import { createExportCommand } from "./commands/export.ts";
 import { createForgetCommand } from "./commands/forget.ts";
 import { createHelpCommand } from "./commands/help.ts";
@@ -13,21 +13,22 @@ import { createImagineCommand } from "./commands/imagine.ts";
 import { createModelCommand } from "./commands/model.ts";
 import { createPersonaCommand } from "./commands/persona.ts";
 import { createQuietCommand } from "./commands/quiet.ts";
+import { createUsageCommand } from "./commands/usage.ts";
 import { createReadContext } from "./context.ts";
 import { createEraseConversations, type EraseConversations } from "./conversation-erasure.ts";
 import { createBringEarlier } from "./earlier.ts";
 import { createRate } from "./feedback.ts";
 import type { Gateway } from "./gateway/client.ts";
 import { createHistory, type History } from "./history.ts";
-import { createJobStore } from "./imagine/job-store.ts";
-import { createImagineMenu } from "./imagine/menu.ts";
-import { createImagine } from "./imagine.ts";
 import type { ImagineMenu } from "./imagine-menu.ts";
 import { createAccept } from "./intake.ts";
 import type { References } from "./media/reference.ts";
 import type { Metrics } from "./metrics.ts";
 import { createModelLists, type ListModels } from "./model-list.ts";
+import { createPacedSinks } from "./paced-sink.ts";
 import type { Scheduler } from "./pacing/scheduler.ts";
+import { createPersonalData } from "./personal-data.ts";
+import { createPictureDesk } from "./picture-desk.ts";
 import { withOptionalPictures } from "./picture-support.ts";
 import { createEmbeddedQueue } from "./queue/embedded.ts";
 import type { Queue, Worker } from "./queue/queue.ts";
@@ -35,9 +36,9 @@ import { createSettings } from "./settings.ts";
 import { emptyLog } from "./store/database.ts";
 import type { Stores } from "./store/keyv.ts";
 import { withOptionalTools } from "./tool-support.ts";
-import { createGenerateImage } from "./tools/generate-image.ts";
 import type { Tool } from "./tools/tool.ts";
 import { createTurnRecords, type TurnRecords } from "./turn-record.ts";
+import { createUsage, type Usage } from "./usage.ts";
 
 export interface EngineOptions {
   botName: string;
@@ -82,6 +83,7 @@ export interface Engine {
   eraseConversations: EraseConversations;
   history: History;
   records: TurnRecords;
+  usage: Usage;
   queue: Queue;
   /** What the queue is to be started with. */
   worker: Worker;
@@ -110,50 +112,41 @@ export function createEngine(options: EngineOptions): Engine {
   const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
   const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
-  const jobs = createJobStore({ open: stores.open, ttlMs, log });
-  const pictures = { jobs, history, listModels: models.images, model: imageModel, maxReferences: limits.maxReferences };
-  const imagine = createImagine({ ...pictures, gateway, references: options.references, adapterOf, metrics, log });
-  const tools = [
-    ...options.toTools(history),
-    ...(imageModel === undefined ? [] : [createGenerateImage({ ...pictures, imagine })]),
-  ];
-  const turn = { gateway, model, systemPrompt, tools, scheduler, pseudonym, metrics };
+  const usage = createUsage({ open: stores.open, ttlMs, log, now: Date.now });
+  const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
+  const pictures = createPictureDesk({
+    stores,
+    ttlMs,
+    history,
+    gateway,
+    adapterOf,
+    sinkOf,
+    usage,
+    metrics,
+    log,
+    references: options.references,
+    listModels: models.images,
+    model: imageModel,
+    maxReferences: limits.maxReferences,
+  });
+  const { jobs, imagine } = pictures;
+  const tools = [...options.toTools(history), ...pictures.tools];
+  const turn = { gateway, model, systemPrompt, tools, scheduler, pseudonym, metrics, usage };
   const attempt = createAttempt({ ...turn, readContext, settings, history, records, adapterOf, log });
   const bringEarlier = createBringEarlier({ history, adapterOf, maxTokens: limits.historyMaxTokens, log });
   const answers = createAnswers({ records, history, adapterOf, attempt, bringEarlier, log });
 
-  const eraseConversation = async ({ conversationId, reply: { platform }, author }: CommandEvent) => {
-    const person = mayConfigure(author) ? undefined : { platform, id: author.id };
-    const erased = await history.forgetConversation(conversationId, person);
-    await records.erase(erased);
-    await jobs.erase(erased);
-    emptyLog(database);
-    return erased.length;
-  };
-  const eraseAuthor = async ({ key, reply: { platform }, author }: CommandEvent) => {
-    await queue.forget(platform, author.id, key);
-    const count = await history.forgetAuthor(platform, author.id);
-    await records.forget(platform, author.id);
-    await imagine.forget(platform, author.id);
-    await settings.forgetAuthor(platform, author.id);
-    await adapterOf(platform).forget?.(author.id);
-    emptyLog(database);
-    return count;
-  };
-  const collect = async (platform: string, authorId: string) => ({
-    ...(await history.exportAuthor(platform, authorId)),
-    personas: await settings.exportAuthor(platform, authorId),
-    pictures: await jobs.exportAuthor(platform, authorId),
-    feedback: await records.readFeedback(platform, authorId),
-  });
+  const kept = { history, records, jobs, imagine, settings, usage, emptyLog: () => emptyLog(database) };
+  const { erasers, collect } = createPersonalData({ ...kept, queue, adapterOf });
   const listModels = models.chat;
   const commands: Command[] = [
     createQuietCommand(history),
     createModelCommand({ settings, listModels, model }),
     createPersonaCommand(settings),
     createImagineCommand(imagine),
+    createUsageCommand(usage),
     createExportCommand(collect),
-    createForgetCommand({ conversation: eraseConversation, everything: eraseAuthor }),
+    createForgetCommand(erasers),
   ];
   commands.unshift(createHelpCommand(options.botName, commands));
 
@@ -165,18 +158,13 @@ export function createEngine(options: EngineOptions): Engine {
     accept,
     commands,
     listModels,
-    imagineMenu: createImagineMenu(pictures),
-    readAbout: createReadAbout({ history, settings, model }),
-    eraseConversations: createEraseConversations({
-      history,
-      records,
-      jobs,
-      settings,
-      emptyLog: () => emptyLog(database),
-    }),
+    imagineMenu: pictures.menu,
+    readAbout: createReadAbout({ history, settings, usage, model }),
+    eraseConversations: createEraseConversations(kept),
     history,
     records,
+    usage,
     queue,
-    worker: createBot({ answers, history, commands, rate, imagine, accept, adapterOf, log }),
+    worker: createBot({ answers, history, commands, rate, imagine, accept, sinkOf, log }),
   };
 }

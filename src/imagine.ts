@@ -1,4 +1,5 @@
 import type { ActionEvent, AttachmentRef, Author, CommandEvent, InboundEvent, ReplyAddress } from "./adapter.ts";
+import { createKeyedTurns } from "./history/keyed-turns.ts";
 import type { History } from "./history.ts";
 import { createJobRuns, type JobRunDeps } from "./imagine/job-run.ts";
 import type { JobStore } from "./imagine/job-store.ts";
@@ -6,7 +7,8 @@ import { createRemember } from "./imagine/memory.ts";
 import { type Order, readCommand, TOO_OLD, toJob, toNextJob } from "./imagine/orders.ts";
 import { readPictureId } from "./imagine/picture-id.ts";
 import type { PictureJob } from "./imagine/picture-job.ts";
-import { createPresses, type WhileRunning } from "./imagine/presses.ts";
+import { createPresses } from "./imagine/presses.ts";
+import type { RunningJobs } from "./imagine/running-jobs.ts";
 import { createWaitingRoom } from "./imagine/waiting.ts";
 import type { Wish } from "./imagine/wish.ts";
 import type { ListModels } from "./model-list.ts";
@@ -47,8 +49,9 @@ export interface TurnOrder {
   references: AttachmentRef[];
 }
 
-export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember"> {
+export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember" | "onSettled"> {
   jobs: JobStore;
+  running: RunningJobs;
   history: Pick<History, "append" | "remove">;
   listModels: ListModels;
   /** The usual one; undefined: nothing is drawn. */
@@ -57,76 +60,88 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember"> {
 }
 
 export function createImagine(deps: ImagineDeps): Imagine {
-  const { jobs, model, maxReferences, adapterOf, log } = deps;
-  const waiting = createWaitingRoom(adapterOf, log);
-  /** What a button changes meanwhile is changed in the job that runs. */
-  const running = new Map<string, PictureJob>();
-  const whileRunning: WhileRunning = async (job, work) => {
-    running.set(job.id, job);
-    try {
-      return await work();
-    } finally {
-      running.delete(job.id);
-    }
-  };
-  const find = async (id: string) => running.get(id) ?? (await jobs.load(id));
+  const { jobs, running, model, maxReferences, sinkOf, log } = deps;
+  const waiting = createWaitingRoom(sinkOf, log);
+  const inTurn = createKeyedTurns();
   const remember = createRemember(deps.history, log);
-  const runs = createJobRuns({ ...deps, remember });
-  const presses = createPresses({ jobs, find, whileRunning, runs, remember, adapterOf, log });
+  const runs = createJobRuns({ ...deps, onSettled: running.settle, remember });
+  const presses = createPresses({ jobs, running, work, remember, sinkOf, log });
+
+  function work(job: PictureJob, signal: AbortSignal): Promise<boolean> {
+    return running.whileRunning(job, async (stop) => {
+      const asked = await tryStore(() => jobs.whoAskedStop(job.id), job.id);
+      if (asked !== undefined) running.stop(job.id, asked);
+      const isShown = await runs.run(job, stop, signal);
+      if (stop.aborted) await tryStore(() => jobs.dropStop(job.id), job.id);
+      return isShown;
+    });
+  }
 
   /** Goes on with what an earlier run has made of the job of an event, or begins it. */
-  async function proceed(
-    { key }: InboundEvent,
-    begin: () => Promise<Order>,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    const id = toTurnId(key);
-    const known = await tryLoad(id);
-    if (known?.isOver === true) return undefined;
-    const order = known === undefined ? await begin() : { job: known };
-    if ("refusal" in order) {
-      await waiting.dismiss(id);
-      return order.refusal;
-    }
-    const { job } = order;
-    job.statusId ??= await waiting.find(id);
-    const isShown = await whileRunning(job, () => runs.run(job, signal));
-    waiting.leave(id);
-    return isShown ? undefined : NOT_HERE;
+  function proceed(event: InboundEvent, begin: () => Promise<Order>, signal: AbortSignal): Promise<string | undefined> {
+    const id = toTurnId(event.key);
+    // A job that is stopped while it waits may come to its turn at the same moment.
+    return inTurn(id, async () => {
+      const known = await tryStore(() => jobs.load(id), id);
+      if (known?.isOver === true) return undefined;
+      const order = known === undefined ? await begin() : { job: known };
+      if ("refusal" in order) {
+        await waiting.dismiss(id);
+        return order.refusal;
+      }
+      const { job } = order;
+      job.statusId ??= await waiting.find(id);
+      const isShown = await work(job, signal);
+      waiting.leave(id);
+      return isShown ? undefined : NOT_HERE;
+    });
   }
 
   /** A store that is out of reach must not keep a picture back: what was shown is found again on the platform. */
-  async function tryLoad(id: string): Promise<PictureJob | undefined> {
+  async function tryStore<T>(ask: () => Promise<T>, jobId: string): Promise<T | undefined> {
     try {
-      return await jobs.load(id);
+      return await ask();
     } catch (err) {
-      log.error({ err, jobId: id }, "the record of a picture could not be read");
+      log.error({ err, jobId }, "the record of a picture could not be read");
       return undefined;
     }
   }
 
-  async function readNext(event: ActionEvent): Promise<Order> {
+  async function readNext(event: ActionEvent, signal: AbortSignal): Promise<Order> {
     const id = readPictureId(event.turnId);
-    const job = id && (await jobs.load(id.jobId));
+    const find = () => running.findSettled(id?.jobId ?? "", id?.part ?? 0, signal);
+    const job = id && (await (event.action === "again" ? running.find(id.jobId) : find()));
     if (id === undefined || job === undefined) return { refusal: TOO_OLD };
     return toNextJob(event, job, id.part, maxReferences);
   }
 
+  async function draw(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<string | undefined> {
+    if (model === undefined) return NOT_SET_UP;
+    if (event.kind === "action") return proceed(event, () => readNext(event, signal), signal);
+    return proceed(event, () => readCommand({ ...deps, model }, event, signal), signal);
+  }
+
+  /** What waits gets its last word at once, not when its turn comes. */
+  async function stop(event: ActionEvent, signal: AbortSignal): Promise<string | undefined> {
+    const waitingEvent = waiting.eventOf(readPictureId(event.turnId)?.jobId ?? "");
+    const refusal = await presses.stop(event, waitingEvent);
+    const mayDraw = waitingEvent?.kind === "command" || waitingEvent?.kind === "action";
+    if (refusal === undefined && mayDraw) await draw(waitingEvent, signal);
+    return refusal;
+  }
+
   return {
-    async order(event, signal) {
-      if (model === undefined) return NOT_SET_UP;
-      return proceed(event, () => readCommand({ ...deps, model }, event, signal), signal);
-    },
+    order: draw,
     async press(event, signal) {
-      if (event.action === "delete") return presses.remove(event);
-      if (model === undefined) return NOT_SET_UP;
-      return event.action === "retry" ? presses.retry(event, signal) : proceed(event, () => readNext(event), signal);
+      if (event.action === "delete") return presses.remove(event, signal);
+      if (event.action === "stop") return stop(event, signal);
+      return event.action === "retry" && model !== undefined ? presses.retry(event, signal) : draw(event, signal);
     },
     async draw({ id, wish, references, ...place }, onNotice, signal) {
       if (model === undefined) throw new Error("No model for pictures is configured.");
-      const known = await tryLoad(id);
+      const known = await tryStore(() => jobs.load(id), id);
       const job = known ?? toJob({ ...place, id, isRemembered: true, wish, model, references });
-      if (!job.isOver) await whileRunning(job, () => runs.runWithin(job, onNotice, signal));
+      if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal));
       return job;
     },
     hold(event) {

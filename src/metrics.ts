@@ -17,7 +17,7 @@ export interface Metrics {
   /** Somebody judged an answer. */
   feedback(platform: string, feedback: "good" | "bad"): void;
   /** A picture that was asked for is there, or is not. */
-  pictureEnded(outcome: "drawn" | "failed"): void;
+  pictureEnded(outcome: "drawn" | "failed" | "stopped"): void;
   platformCall(platform: string, call: "post" | "edit" | "upload" | "remove"): void;
   /** A 429 received. */
   rateLimited(side: "gateway" | "platform"): void;

@@ -1,5 +1,6 @@
 import { createDiscordBudget, createDiscordShared } from "./pacing/discord-budget.ts";
 import { createEvenPacer } from "./pacing/even.ts";
+import { createOneByOne } from "./pacing/one-by-one.ts";
 import { createPacer, type Pacer } from "./pacing/pacer.ts";
 import { createSlackPacer } from "./pacing/slack-pacer.ts";
 
@@ -14,7 +15,10 @@ export function createPacers(): (budgetKey: string) => Pacer {
   const shared = { discord: createDiscordShared(), "discord-webhook": createDiscordShared() };
   return (budgetKey) => {
     const [kind] = budgetKey.split(":");
-    if (kind === "discord" || kind === "discord-webhook") return createPacer(createDiscordBudget(shared[kind]));
+    if (kind === "discord" || kind === "discord-webhook") {
+      // discord.js keeps the calls of a channel in a queue of its own, one under way at a time.
+      return createOneByOne(createPacer(createDiscordBudget(shared[kind])));
+    }
     if (kind === "slack") return createSlackPacer();
     if (kind === "slack-whisper") return createEvenPacer({ gap: WHISPER_GAP_SECONDS });
     return createEvenPacer({ gap: LOCAL_GAP_SECONDS });

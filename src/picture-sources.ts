@@ -4,6 +4,7 @@ import type { Adapter } from "./adapter.ts";
 import { isLoopback } from "./config/variables.ts";
 import type { Config } from "./config.ts";
 import { createRelayRoutes } from "./http/relay.ts";
+import { createOpenCopy } from "./media/picture-copies.ts";
 import { createReferences, type References } from "./media/reference.ts";
 import { createReadPicture } from "./media/reference-picture.ts";
 import { createRelay } from "./media/relay.ts";
@@ -29,7 +30,12 @@ export interface PictureSources {
 export function createPictureSources(options: PictureSourcesOptions): PictureSources {
   const { config, adapterOf, stores, ownKey, serviceUrl, log } = options;
   const [firstKey = ownKey, ...furtherKeys] = config.relaySecrets;
-  const read = createReadPicture({ adapterOf });
+  const openCopy = createOpenCopy(stores.open);
+  const openAttachment: Adapter["openAttachment"] = async (ref, signal) => {
+    const copy = ref.isFleeting === true ? await openCopy(ref) : undefined;
+    return copy ?? adapterOf(ref.platform).openAttachment(ref, signal);
+  };
+  const read = createReadPicture({ adapterOf: () => ({ openAttachment }) });
   const keyv = stores.open("relay");
   const relay = createRelay({ keys: [firstKey, ...furtherKeys], keyv, read, log, now: Date.now });
   const references = createReferences({

@@ -7,6 +7,7 @@ import type { Metrics } from "./metrics.ts";
 import type { Tool } from "./tools/tool.ts";
 import { runTurn, type TurnDeps, type TurnEvent } from "./turn.ts";
 import { type TurnRecord, toTurnId } from "./turn-record.ts";
+import type { Amounts } from "./usage.ts";
 
 /** A turn that was begun this often without an end is given up: something about it ends the process each time. */
 const MAX_ATTEMPTS = 50;
@@ -26,6 +27,9 @@ export interface Asked extends Context {
   count: number;
 }
 
+/** As `Amounts` has it. */
+export type TokenCount = Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">;
+
 /** One attempt at a turn, as far as its events go. */
 export interface ObservedTurn {
   deps: TurnEventDeps;
@@ -40,6 +44,8 @@ export interface ObservedTurn {
   acceptedAt: number;
   /** Set once it is read. */
   context: Asked;
+  /** Tokens of the attempt so far. */
+  used: TokenCount;
   /** Ids of what the attempt made for people to see, besides the answer. */
   pieces: string[];
 }
@@ -65,7 +71,7 @@ export async function* runObserved(observed: ObservedTurn): AsyncGenerator<TurnE
   }
 }
 
-function toTurn({ deps, record, model, show, context, pieces }: ObservedTurn): TurnDeps {
+function toTurn({ deps, record, model, show, context, used, pieces }: ObservedTurn): TurnDeps {
   const { gateway, tools, metrics, log } = deps;
   return {
     gateway,
@@ -98,6 +104,9 @@ function toTurn({ deps, record, model, show, context, pieces }: ObservedTurn): T
     onUsage: (usage: Usage, estimated: boolean) => {
       metrics.tokens("prompt", usage.prompt_tokens, estimated);
       metrics.tokens("completion", usage.completion_tokens, estimated);
+      used.promptTokens += usage.prompt_tokens;
+      used.completionTokens += usage.completion_tokens;
+      if (estimated) used.estimatedTokens += usage.prompt_tokens + usage.completion_tokens;
     },
   };
 }

@@ -2,10 +2,14 @@ import { DatabaseSync } from "node:sqlite";
 import { fileTypeFromBuffer } from "file-type";
 import { describe, expect, test } from "vitest";
 import type { ActionEvent, AttachmentRef, CommandEvent } from "../src/adapter.ts";
+import { createJobStore } from "../src/imagine/job-store.ts";
+import { createStores } from "../src/store/keyv.ts";
 import { startEngine } from "./support/engine.ts";
-import { action, ben, command } from "./support/events.ts";
+import { action, ada, ben, command } from "./support/events.ts";
 import { fakePlatform, type Shown } from "./support/fake-platform.ts";
 import { type Meet, startImageGateway } from "./support/image-gateway.ts";
+import { silent } from "./support/log.ts";
+import { noCopies } from "./support/picture-job.ts";
 
 interface Stage {
   meet?: Meet;
@@ -255,6 +259,151 @@ describe("a picture's button", () => {
     await idle();
     expect(channel.at(-1)?.draft.markdown).toContain("the picture it is to start from is not kept any more");
   });
+});
+
+describe("a button that is pressed before the record knows of its picture", () => {
+  const held = () => {
+    const platform = fakePlatform();
+    const gate = Promise.withResolvers<void>();
+    const { sink } = platform;
+    const upload = sink.upload.bind(sink);
+    let count = 0;
+    // What people see at once, and the bot is told of later.
+    sink.upload = async (...given) => {
+      const posted = await upload(...given);
+      if (count++ === 0) await gate.promise;
+      return posted;
+    };
+    return { platform, gate };
+  };
+
+  test.each(["vary", "upscale", "again", "delete"] as const)("does what it says: %s", async (name) => {
+    const { platform, gate } = held();
+    const { accept, idle, channel, until, texts } = await start({ platform });
+    await accept(imagine("a fox"));
+    await until(() => pictures(channel).length === 1);
+    const [shown] = pictures(channel);
+    await accept(press(name, shown));
+    gate.resolve();
+    await idle();
+    expect(texts().filter((text) => /too old|not finished|opened again/.test(text))).toEqual([]);
+    expect(pictures(channel)).toHaveLength(name === "delete" ? 0 : 2);
+  });
+
+  test("fills the form, and what is sent with that starts from the picture", async () => {
+    const { platform, gate } = held();
+    const { accept, idle, channel, until, imagineMenu, calls } = await start({ platform });
+    await accept(imagine("a fox"));
+    await until(() => pictures(channel).length === 1);
+    const basis = idOf(pictures(channel)[0]);
+    const described = await imagineMenu.describe(basis, new AbortController().signal);
+    expect(described).toMatchObject({ prompt: "a fox", options: { basis } });
+    await accept(imagine("at night", { options: { basis } }));
+    gate.resolve();
+    await idle();
+    expect(calls[1]?.body.contents[0]?.parts).toMatchObject([{ text: "at night" }, { fileData: {} }]);
+  });
+
+  test("works when the process dies in between", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { platform, gate } = held();
+    const { accept, channel, until, queue, again, texts } = await start({ platform, database });
+    await accept(imagine("a fox"));
+    await until(() => pictures(channel).length === 1);
+    const ended = queue.close(0);
+    await ended;
+    gate.resolve();
+    const later = again();
+    await later.accept(press("vary", pictures(channel)[0]));
+    await later.idle();
+    expect(texts().filter((text) => /too old|not finished/.test(text))).toEqual([]);
+    expect(pictures(channel)).toHaveLength(2);
+  });
+});
+
+describe("Stop", () => {
+  const gated = () => {
+    const gate = Promise.withResolvers<void>();
+    const meet: Meet = async (_, index) => (index < 1 ? undefined : gate.promise);
+    return { gate, meet };
+  };
+  const status = (channel: readonly Shown[]) => channel.find(({ files }) => files.length === 0);
+
+  test("keeps the pictures that are there, and Retry draws the rest", async () => {
+    const { gate, meet } = gated();
+    const { accept, idle, channel, until, texts } = await start({ meet });
+    await accept(imagine("a fox --count 3"));
+    await until(() => pictures(channel).length === 1);
+    await accept(press("stop", status(channel), ben));
+    expect(buttonsOf(status(channel))).toEqual([["stop", "Stop"]]);
+    await accept(press("stop", status(channel)));
+    await until(() => status(channel)?.draft.markdown.includes("not drawn") === true);
+    expect(status(channel)?.draft.markdown).toBe("2 of 3 pictures of `a fox` were not drawn.\n\nStopped.");
+    expect(buttonsOf(status(channel))).toEqual([["retry", "Retry"]]);
+    gate.resolve();
+    await accept(press("retry", status(channel)));
+    await idle();
+    expect(pictures(channel)).toHaveLength(3);
+    expect(texts()).toContainEqual(expect.stringContaining("Only the person who asked"));
+  });
+
+  test("ends a job that waits at once, and it is not drawn when its turn comes", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { accept, idle, channel, until, calls } = await start({ meet: () => gate.promise });
+    for (const prompt of ["one", "two", "three"]) await accept(imagine(prompt));
+    const waiting = () => channel.find(({ draft }) => draft.markdown.startsWith("Waiting"));
+    await until(() => waiting() !== undefined);
+    const shown = waiting();
+    await accept(press("stop", shown));
+    await until(() => shown?.draft.markdown.includes("`three` was not drawn") === true);
+    expect(shown?.draft.markdown).toContain("Stopped.");
+    gate.resolve();
+    await idle();
+    expect(pictures(channel)).toHaveLength(2);
+    expect(calls).toHaveLength(2);
+    await accept(press("retry", shown));
+    await idle();
+    expect(pictures(channel)).toHaveLength(3);
+  });
+
+  test("ends a job that is taken up again after a crash", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { gate, meet } = gated();
+    const { accept, channel, until, queue, again, calls } = await start({ meet, database });
+    await accept(imagine("a fox --count 4"));
+    await until(() => pictures(channel).length === 1);
+    await queue.close(0);
+    const shown = status(channel);
+    const later = again();
+    await later.accept(press("stop", shown));
+    await later.idle();
+    gate.resolve();
+    expect(shown?.draft.markdown).toContain("Stopped.");
+    expect(pictures(channel)).toHaveLength(1);
+    expect(calls.length).toBeLessThanOrEqual(5);
+    await later.accept(press("retry", shown));
+    await later.idle();
+    expect(pictures(channel)).toHaveLength(4);
+  });
+});
+
+test("a Stop that was taken in as the process died ends the job when it is gone on with", async () => {
+  const database = new DatabaseSync(":memory:");
+  const gate = Promise.withResolvers<void>();
+  const meet: Meet = async (_, index) => (index < 1 ? undefined : gate.promise);
+  const { accept, channel, until, queue, again } = await start({ meet, database });
+  await accept(imagine("a fox --count 2"));
+  await until(() => pictures(channel).length === 1);
+  await queue.close(0);
+  const { open } = createStores({ redisUrl: undefined, database, log: silent });
+  const jobs = createJobStore({ open, ttlMs: 60_000, copies: noCopies, log: silent });
+  const [jobId = ""] = idOf(pictures(channel)[0]).split(".");
+  await jobs.askStop(jobId, "test", ada);
+  await again().idle();
+  gate.resolve();
+  expect(channel.find(({ files }) => files.length === 0)?.draft.markdown).toContain("Stopped.");
+  expect(pictures(channel)).toHaveLength(1);
+  expect(await jobs.whoAskedStop(jobId)).toBeUndefined();
 });
 
 describe("a job that is cut", () => {

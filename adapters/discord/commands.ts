@@ -84,6 +84,7 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
   // These take nothing.
   help: [],
   quiet: [],
+  usage: [],
   export: [],
 };
 

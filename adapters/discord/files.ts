@@ -53,7 +53,7 @@ export function createFiles(deps: FilesDeps): Files {
   }
 
   const toLinkedRefs: Files["toLinkedRefs"] = (attachments) => {
-    return attachments.map((attachment) => toRef(attachment.url, attachment));
+    return attachments.map((attachment) => ({ ...toRef(attachment.url, attachment), isFleeting: true }));
   };
 
   return {

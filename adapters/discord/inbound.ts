@@ -93,8 +93,12 @@ function toReply({ id: messageId, channel_id: channelId }: Message, kind: RoomKi
 /** A thread is named together with its channel, whose settings hold in it. */
 export function toPlaceOfReply(channelId: string, kind: RoomKind, rooms: Rooms): ReplyAddress {
   const parentId = kind === "thread" ? rooms.parentOf(channelId) : undefined;
-  if (parentId === undefined) return { platform: PLATFORM, channelId };
-  return { platform: PLATFORM, channelId: parentId, threadId: channelId };
+  const guildId = rooms.guildIdOf(channelId);
+  return {
+    platform: PLATFORM,
+    ...(parentId === undefined ? { channelId } : { channelId: parentId, threadId: channelId }),
+    ...(guildId !== undefined && { workspaceId: guildId }),
+  };
 }
 
 export function toAuthor({ id, username, global_name }: APIUser, nick: string | undefined): Author {

@@ -64,7 +64,8 @@ export function createPlaceQuestion({ mode, api, activity, rooms, log }: Threads
 }
 
 function toThreadEvent(event: MessageEvent, channelId: string, threadId: string): MessageEvent {
-  const reply = { platform: PLATFORM, channelId, threadId };
+  const { workspaceId } = event.reply;
+  const reply = { platform: PLATFORM, channelId, threadId, ...(workspaceId !== undefined && { workspaceId }) };
   return { ...event, conversationId: `${PLATFORM}:${threadId}`, reply };
 }
 

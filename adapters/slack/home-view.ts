@@ -25,6 +25,8 @@ export interface About {
     /** Conversations those are in. */
     conversations: number;
   };
+  /** What they used this month, in words that end a sentence. */
+  used?: string;
 }
 
 export interface HomeFacts {
@@ -99,9 +101,10 @@ function describeData(about: About | undefined): Body[] {
     deny: plain("Keep it"),
     style: "danger",
   };
+  const used = about?.used === undefined ? "" : `\nThis month you used ${about.used}.`;
   return [
     header("Your data"),
-    section(kept),
+    section(kept + used),
     {
       type: "actions",
       elements: [

@@ -8,7 +8,7 @@ import type { References } from "../media/reference.ts";
 import { describeReferenceFailure } from "../media/reference-failure.ts";
 import type { ImageMimeType } from "../media/sniff.ts";
 import { callPlatform } from "../platform-call.ts";
-import { describePictureFailure, PictureError } from "./failure.ts";
+import { describePictureFailure, PictureError, STOPPED } from "./failure.ts";
 import type { PictureJob, PicturePart } from "./picture-job.ts";
 import { insist } from "./status.ts";
 import { toAltText, toCaption, toFileName } from "./wording.ts";
@@ -19,8 +19,8 @@ const MAX_PARALLEL = 2;
 const PART_TIMEOUT_MS = 300_000;
 /** Longest for a whole job: twice two parts, one after the other. */
 const JOB_TIMEOUT_MS = 900_000;
-/** Longest that the platform may take for one picture. */
-const UPLOAD_TIMEOUT_MS = 60_000;
+/** Longest that one picture may wait for its place in the channel, and for the platform to take it. */
+const UPLOAD_TIMEOUT_MS = 180_000;
 /** Links to references are good for longer than one request takes, and are made anew after this. */
 const LINKS_KEPT_MS = 180_000;
 /** Beyond the largest size that any model draws. */
@@ -32,7 +32,7 @@ const NOT_TAKEN = "It was drawn, but the channel did not take the picture. Press
 export interface DrawingDeps {
   gateway: Pick<Gateway, "generateImage">;
   references: References;
-  /** Told of every part that has its end; the next step waits for it. */
+  /** Told of every part that has its end, with the reason of `stop` for what was stopped; the next step waits for it. */
   onEnd(job: PictureJob, number: number, error: unknown): Promise<void>;
   onUsage(promptTokens: number, completionTokens: number): void;
 }
@@ -43,6 +43,8 @@ export interface Drawing {
   sink: ReplySink;
   /** Told in words what a picture waits for, "" when it waits no longer. */
   onNotice(text: string): void;
+  /** Ends it early: what is drawn already is still shown, the rest counts as stopped. */
+  stop: AbortSignal;
 }
 
 /**
@@ -66,7 +68,7 @@ export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: Abo
     } catch (error) {
       if (signal.aborted) return;
       failure = error;
-      end = toFailed(job, error);
+      end = drawing.stop.aborted && error === drawing.stop.reason ? STOPPED : toFailed(job, error);
     }
     job.parts[number - 1] = end;
     await deps.onEnd(job, number, failure);
@@ -88,7 +90,7 @@ interface Step {
 
 async function drawPart(
   { gateway, onUsage }: DrawingDeps,
-  { job, sink, onNotice }: Drawing,
+  { job, sink, onNotice, stop }: Drawing,
   { number, links, timeoutMs }: Step,
   signal: AbortSignal,
 ): Promise<PicturePart> {
@@ -97,7 +99,7 @@ async function drawPart(
   };
   const draw = async (signal: AbortSignal) =>
     gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry });
-  const image = await runWithin(timeoutMs, draw, signal);
+  const image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
   onNotice("");
   if (image.usage !== undefined) onUsage(image.usage.promptTokens, image.usage.completionTokens);
   const tokens = image.usage && image.usage.promptTokens + image.usage.completionTokens;

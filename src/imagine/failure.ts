@@ -1,6 +1,7 @@
 import { describeEnding } from "../endings.ts";
 import { GatewayError } from "../gateway/errors.ts";
 import { NO_PICTURE } from "../gateway/image-answer.ts";
+import type { PicturePart } from "./picture-job.ts";
 
 /** Why a picture is not there, as a sentence of Markdown, and whether asking again may help. */
 export interface PictureFailure {
@@ -12,6 +13,9 @@ export interface PictureFailure {
 export class PictureError extends Error {
   override readonly name = "PictureError";
 }
+
+/** What becomes of a picture that somebody stopped before it was drawn. */
+export const STOPPED: PicturePart = { state: "failed", reason: "Stopped.", canRetry: true };
 
 const AGAIN = "Press Retry to draw it again.";
 

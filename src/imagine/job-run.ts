@@ -1,11 +1,14 @@
 import type { Logger } from "pino";
-import type { Adapter, ReplySink } from "../adapter.ts";
+import type { ReplySink } from "../adapter.ts";
+import type { PictureCopies } from "../media/picture-copies.ts";
 import type { Metrics } from "../metrics.ts";
-import { callPlatform, isRefusal } from "../platform-call.ts";
+import type { SinkOf } from "../paced-sink.ts";
+import { isRefusal } from "../platform-call.ts";
+import type { Usage } from "../usage.ts";
 import { type DrawingDeps, drawParts } from "./drawing.ts";
 import type { JobStore } from "./job-store.ts";
 import type { Remember } from "./memory.ts";
-import type { PictureJob } from "./picture-job.ts";
+import { filesOf, type PictureJob } from "./picture-job.ts";
 import { createStatus, insist, type Status } from "./status.ts";
 import { toStatusNonce } from "./waiting.ts";
 import { toProgress, toSummary } from "./wording.ts";
@@ -13,11 +16,18 @@ import { toProgress, toSummary } from "./wording.ts";
 /** A job that was begun this often without an end is given up: something about it ends the process each time. */
 const MAX_ATTEMPTS = 20;
 
+const NEVER = new AbortController().signal;
+
 export interface JobRunDeps extends Pick<DrawingDeps, "gateway" | "references"> {
   jobs: Pick<JobStore, "save">;
+  /** Told of every picture that has its end. */
+  onSettled(jobId: string): void;
+  /** Keeps what will not stay where it is, for as long as the job. */
+  copies: Pick<PictureCopies, "keep">;
   remember: Remember;
-  adapterOf(platform: string): Adapter;
+  sinkOf: SinkOf;
   metrics: Pick<Metrics, "pictureEnded" | "tokens">;
+  usage: Pick<Usage, "note">;
   log: Logger;
 }
 
@@ -25,34 +35,47 @@ export interface JobRuns {
   /**
    * Draws what is pending of a job, under a message that says how far it is, and that goes when every picture is
    * there. Resolves to false when nothing can be written there, and then nothing is drawn. Rejects when it has to be
-   * tried again, with the signal's reason among others.
+   * tried again, with the signal's reason among others. `stop` ends it early.
    */
-  run(job: PictureJob, signal: AbortSignal): Promise<boolean>;
-  /** As `run`, for somebody who says in words of their own how far it is. */
+  run(job: PictureJob, stop: AbortSignal, signal: AbortSignal): Promise<boolean>;
+  /** As `run`, for somebody who says in words of their own how far it is; the reason `stopped` of the signal is its `stop`. */
   runWithin(job: PictureJob, onNotice: (text: string) => void, signal: AbortSignal): Promise<void>;
 }
 
 export function createJobRuns(deps: JobRunDeps): JobRuns {
-  const { jobs, remember, adapterOf, metrics, log } = deps;
+  const { jobs, onSettled, copies, remember, sinkOf, metrics, usage, log } = deps;
 
   function toDrawingDeps(onStep: () => void): DrawingDeps {
+    /** Since the latest end. */
+    let tokens = { promptTokens: 0, completionTokens: 0 };
     return {
       ...deps,
       async onEnd(job, number, error) {
         const { model, id: jobId } = job;
+        onSettled(jobId);
         const isDrawn = error === undefined;
-        metrics.pictureEnded(isDrawn ? "drawn" : "failed");
-        if (isDrawn) log.info({ jobId, number, model }, "picture shown");
-        else log.warn({ err: error, jobId, number, model }, "a picture was not drawn");
-        await jobs.save(job);
-        if (isDrawn) await remember(job);
+        const outcome = isDrawn ? "drawn" : error === "stopped" ? "stopped" : "failed";
+        metrics.pictureEnded(outcome);
+        if (outcome === "failed") log.warn({ err: error, jobId, number, model }, "a picture was not drawn");
+        else log.info({ jobId, number, model }, isDrawn ? "picture shown" : "a picture was stopped");
+        const used = { ...tokens, pictures: isDrawn ? 1 : 0 };
+        tokens = { promptTokens: 0, completionTokens: 0 };
+        await Promise.all([jobs.save(job), usage.note(job.author, job.reply, used)]);
+        if (isDrawn) await Promise.all([remember(job), keepFiles(job, NEVER)]);
         onStep();
       },
       onUsage(promptTokens, completionTokens) {
         metrics.tokens("prompt", promptTokens, false);
         metrics.tokens("completion", completionTokens, false);
+        tokens.promptTokens += promptTokens;
+        tokens.completionTokens += completionTokens;
       },
     };
+  }
+
+  function keepFiles(job: PictureJob, signal: AbortSignal): Promise<void> {
+    const owner = { jobId: job.id, platform: job.reply.platform, authorId: job.author.id };
+    return copies.keep(filesOf(job), owner, signal);
   }
 
   /** Undefined when nothing can be written there. */
@@ -64,7 +87,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
       return status;
     }
     try {
-      const post = () => callPlatform((signal) => sink.post(draft, toStatusNonce(job.id), signal));
+      const post = () => sink.post(draft, toStatusNonce(job.id), signal);
       job.statusId = (await insist(post, signal)).id;
       return createStatus(sink, job.statusId, draft);
     } catch (err) {
@@ -84,8 +107,8 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
   }
 
   return {
-    async run(job, signal) {
-      const sink = adapterOf(job.reply.platform).sink(job.reply);
+    async run(job, stop, signal) {
+      const sink = sinkOf(job.reply);
       const status = await openStatus(job, sink, signal);
       if (status === undefined) {
         await end(job, status, signal);
@@ -97,9 +120,10 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         if (job.parts.some(({ state }) => state === "pending")) status.show(toProgress(job, notice));
       };
       try {
+        await keepFiles(job, signal);
         await drawParts(
           toDrawingDeps(() => show("")),
-          { job, sink, onNotice: show },
+          { job, sink, onNotice: show, stop },
           signal,
         );
       } catch (error) {
@@ -110,17 +134,28 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
       return true;
     },
     async runWithin(job, onNotice, signal) {
-      const sink = adapterOf(job.reply.platform).sink(job.reply);
+      const sink = sinkOf(job.reply);
       begin(job);
       await jobs.save(job);
+      const [stop, cut] = splitSignal(signal);
+      await keepFiles(job, signal);
       await drawParts(
         toDrawingDeps(() => {}),
-        { job, sink, onNotice },
-        signal,
+        { job, sink, onNotice, stop },
+        cut,
       );
-      await end(job, undefined, signal);
+      await end(job, undefined, cut);
     },
   };
+}
+
+/** Aborts the first one for the reason `stopped`, the second one for any other. */
+function splitSignal(signal: AbortSignal): [stop: AbortSignal, cut: AbortSignal] {
+  const [stop, cut] = [new AbortController(), new AbortController()];
+  const passOn = () => (signal.reason === "stopped" ? stop : cut).abort(signal.reason);
+  if (signal.aborted) passOn();
+  else signal.addEventListener("abort", passOn, { once: true });
+  return [stop.signal, cut.signal];
 }
 
 function begin(job: PictureJob): void {

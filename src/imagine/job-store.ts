@@ -1,11 +1,18 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
+import { z } from "zod";
+import type { Author } from "../adapter.ts";
 import { persist } from "../bounds.ts";
 import { createKeyedTurns } from "../history/keyed-turns.ts";
 import { toKeyPart } from "../history/record.ts";
-import { type PictureJob, readPictureJob } from "./picture-job.ts";
+import type { PictureCopies } from "../media/picture-copies.ts";
+import { filesOf, type PictureJob, readPictureJob } from "./picture-job.ts";
 
 const NAMESPACE = "pictures";
+/** Longer than anything waits to be drawn. */
+const STOP_TTL_MS = 86_400_000;
+
+const author = z.object({ id: z.string(), name: z.string(), isModerator: z.boolean().optional() });
 
 /** What a person asked to be drawn. */
 export interface OwnPicture {
@@ -26,6 +33,11 @@ export interface JobStore {
    * job does not end because it could not be kept.
    */
   save(job: PictureJob): Promise<void>;
+  /** Keeps that somebody wants a job to end, whether it runs or has yet to begin. Rejects when the store does not answer. */
+  askStop(jobId: string, platform: string, author: Author): Promise<void>;
+  /** Who wants that; undefined: nobody. Rejects when the store does not answer. */
+  whoAskedStop(jobId: string): Promise<Author | undefined>;
+  dropStop(jobId: string): Promise<void>;
   exportAuthor(platform: string, authorId: string): Promise<OwnPicture[]>;
   forget(platform: string, authorId: string): Promise<void>;
   /** Erases jobs, those of them that there are. */
@@ -38,10 +50,12 @@ export interface JobStoreOptions {
   /** Namespaces nest, and `setMany` and `deleteMany` do all or nothing: see `Stores`. */
   open(namespace: string): Keyv;
   ttlMs: number;
+  /** What was copied for a job goes with it. */
+  copies: Pick<PictureCopies, "erase" | "forget">;
   log: Logger;
 }
 
-export function createJobStore({ open, ttlMs, log }: JobStoreOptions): JobStore {
+export function createJobStore({ open, ttlMs, copies, log }: JobStoreOptions): JobStore {
   const keyv = open(NAMESPACE);
   const inTurn = createKeyedTurns();
 
@@ -59,7 +73,9 @@ export function createJobStore({ open, ttlMs, log }: JobStoreOptions): JobStore 
     return job;
   }
 
-  async function erase({ id, reply, author }: PictureJob): Promise<void> {
+  async function erase(job: PictureJob): Promise<void> {
+    const { id, reply, author } = job;
+    await copies.erase(filesOf(job), id);
     await inTurn(id, () => keyv.deleteMany([id, `${toOwner(reply.platform, author.id)}:${id}`]));
   }
 
@@ -77,8 +93,24 @@ export function createJobStore({ open, ttlMs, log }: JobStoreOptions): JobStore 
         const onFailure = (err: unknown) => log.warn({ err, jobId: job.id }, "a picture's record could not be stored");
         await persist(() => store(job), onFailure);
       }),
+    async askStop(jobId, platform, { id, name, isModerator }) {
+      const value = { id, name, ...(isModerator === true && { isModerator }) };
+      const key = toStopKey(jobId);
+      await keyv.setMany([
+        { key, value, ttl: STOP_TTL_MS },
+        // Its name among what the person asked for is what erases it with that.
+        { key: `${toOwner(platform, id)}:${key}`, value: 1, ttl: STOP_TTL_MS },
+      ]);
+    },
+    async whoAskedStop(jobId) {
+      const { success, data } = author.safeParse(await keyv.get<unknown>(toStopKey(jobId)));
+      return success ? data : undefined;
+    },
+    async dropStop(jobId) {
+      await keyv.delete(toStopKey(jobId));
+    },
     async exportAuthor(platform, authorId) {
-      const jobs = await Promise.all((await idsOf(toOwner(platform, authorId))).map(load));
+      const jobs = await Promise.all((await idsOf(toOwner(platform, authorId))).filter(isJobId).map(load));
       return jobs.filter((job) => job !== undefined).map(toOwn);
     },
     async erase(ids) {
@@ -95,6 +127,7 @@ export function createJobStore({ open, ttlMs, log }: JobStoreOptions): JobStore 
       }
     },
     async forget(platform, authorId) {
+      await copies.forget(platform, authorId);
       const owner = toOwner(platform, authorId);
       // A record that is being stored at this moment goes too.
       for (const id of await idsOf(owner)) await inTurn(id, () => keyv.deleteMany([id, `${owner}:${id}`]));
@@ -105,6 +138,14 @@ export function createJobStore({ open, ttlMs, log }: JobStoreOptions): JobStore 
 function toOwn({ id, at, prompt, model, parts }: PictureJob): OwnPicture {
   const messageIds = parts.flatMap((part) => (part.state === "done" ? [part.messageId] : []));
   return { id, at, prompt, model, messageIds };
+}
+
+function toStopKey(jobId: string): string {
+  return `stop:${jobId}`;
+}
+
+function isJobId(id: string): boolean {
+  return !id.startsWith("stop:");
 }
 
 function toOwner(platform: string, authorId: string): string {

@@ -1,19 +1,19 @@
 import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
 import type { ImagineMenu, ImagineOptions } from "../imagine-menu.ts";
 import type { ListModels } from "../model-list.ts";
-import type { JobStore } from "./job-store.ts";
 import { readPictureId } from "./picture-id.ts";
 import type { PictureJob } from "./picture-job.ts";
+import type { RunningJobs } from "./running-jobs.ts";
 import { MAX_COUNT } from "./wish.ts";
 
 export interface ImagineMenuDeps {
-  jobs: Pick<JobStore, "load">;
+  running: Pick<RunningJobs, "find">;
   listModels: ListModels;
   maxReferences: number;
 }
 
 /** What the forms of the platforms offer, and how a picture that exists was asked for. */
-export function createImagineMenu({ jobs, listModels, maxReferences }: ImagineMenuDeps): ImagineMenu {
+export function createImagineMenu({ running, listModels, maxReferences }: ImagineMenuDeps): ImagineMenu {
   return {
     ratios: ASPECT_RATIOS,
     sizes: IMAGE_SIZES,
@@ -23,9 +23,11 @@ export function createImagineMenu({ jobs, listModels, maxReferences }: ImagineMe
     async describe(pictureId, signal) {
       const id = readPictureId(pictureId);
       if (id === undefined) return undefined;
-      const job = await jobs.load(id.jobId);
+      const job = await running.find(id.jobId);
       signal.throwIfAborted();
-      if (job?.parts[id.part - 1]?.state !== "done") return undefined;
+      // Who sees a picture may be quicker than its record; the form that is sent waits for it.
+      const state = job?.parts[id.part - 1]?.state;
+      if (job === undefined || (state !== "done" && state !== "pending")) return undefined;
       return { prompt: job.prompt, options: toOptions(job, pictureId) };
     },
   };

@@ -2,18 +2,19 @@ import type { ActionEvent, AttachmentRef, CommandEvent } from "../adapter.ts";
 import { quoteName } from "../commands/command.ts";
 import { findModel, type ListModels, nearModels } from "../model-list.ts";
 import { toTurnId } from "../turn-record.ts";
-import type { JobStore } from "./job-store.ts";
 import { readPictureId } from "./picture-id.ts";
-import { attachmentOf, type PictureJob } from "./picture-job.ts";
+import { attachmentOf, type PictureJob, type PicturePart } from "./picture-job.ts";
+import type { RunningJobs } from "./running-jobs.ts";
 import { describeProblems, describeTooMany, readWish, toNextSize, type Wish } from "./wish.ts";
 
 /** Answers where a picture is not kept any more, or cannot be opened again. */
 export const TOO_OLD = "This picture is too old: how it was asked for is not kept any more. Please ask once more.";
 const NOT_OPEN = "This picture cannot be opened again here, so nothing can be drawn from it.";
+const NOT_READY = "This picture is not finished yet. Press the button again in a moment.";
 const LARGEST = "This picture has the largest size already.";
 
 export interface OrderDeps {
-  jobs: Pick<JobStore, "load">;
+  running: Pick<RunningJobs, "findSettled">;
   listModels: ListModels;
   /** The usual one. */
   model: string;
@@ -26,7 +27,7 @@ export type Order = { job: PictureJob } | { refusal: string };
 /** A command as a job. All its problems are found before anything is done. Rejects only with the signal's reason. */
 export async function readCommand(deps: OrderDeps, event: CommandEvent, signal: AbortSignal): Promise<Order> {
   const { wish, problems } = readWish(event.text, event.options ?? {});
-  const basis = wish.basis === undefined ? [] : await readBasis(deps, wish.basis, problems);
+  const basis = wish.basis === undefined ? [] : await readBasis(deps, wish.basis, problems, signal);
   const references = [...basis, ...(event.attachments ?? [])];
   const model = await readModel(deps, wish.model, problems, signal);
   if (references.length > deps.maxReferences) problems.push(describeTooMany(references, deps.maxReferences));
@@ -38,9 +39,15 @@ export async function readCommand(deps: OrderDeps, event: CommandEvent, signal: 
   return { job: toJob({ ...place, id: toTurnId(event.key), wish, model, references }) };
 }
 
-async function readBasis({ jobs }: OrderDeps, basis: string, problems: string[]): Promise<AttachmentRef[]> {
+async function readBasis(
+  { running }: OrderDeps,
+  basis: string,
+  problems: string[],
+  signal: AbortSignal,
+): Promise<AttachmentRef[]> {
   const id = readPictureId(basis);
-  const job = id && (await jobs.load(id.jobId).catch(() => undefined));
+  const job = id && (await running.findSettled(id.jobId, id.part, signal).catch(() => undefined));
+  signal.throwIfAborted();
   const attachment = id && job && attachmentOf(job, id.part);
   if (attachment !== undefined) return [attachment];
   problems.push("the picture it is to start from is not kept any more");
@@ -106,7 +113,7 @@ export function toNextJob(event: ActionEvent, source: PictureJob, number: number
   };
   if (action === "again") return { job: { ...source, ...fresh } };
   const picture = attachmentOf(source, number);
-  if (picture === undefined) return { refusal: source.parts[number - 1]?.state === "done" ? NOT_OPEN : TOO_OLD };
+  if (picture === undefined) return { refusal: describeMissing(source.parts[number - 1]?.state) };
   if (action === "vary") {
     const references = [picture, ...source.references.filter(({ id }) => id !== picture.id)].slice(0, maxReferences);
     return { job: { ...source, ...fresh, change: "vary", references } };
@@ -114,4 +121,9 @@ export function toNextJob(event: ActionEvent, source: PictureJob, number: number
   const size = toNextSize(source.size);
   if (size === undefined) return { refusal: LARGEST };
   return { job: { ...source, ...fresh, change: "upscale", size, references: [picture] } };
+}
+
+function describeMissing(state: PicturePart["state"] | undefined): string {
+  if (state === "pending") return NOT_READY;
+  return state === "done" ? NOT_OPEN : TOO_OLD;
 }

@@ -53,7 +53,13 @@ export interface PictureJob {
   isOver: boolean;
 }
 
-const attachment = z.object({ platform: z.string(), id: z.string(), name: z.string(), sizeBytes: z.number() });
+const attachment = z.object({
+  platform: z.string(),
+  id: z.string(),
+  name: z.string(),
+  sizeBytes: z.number(),
+  isFleeting: z.literal(true).optional(),
+});
 const part = z.discriminatedUnion("state", [
   z.object({ state: z.literal("pending") }),
   z.object({
@@ -98,4 +104,9 @@ export function readPictureJob(value: unknown): PictureJob | undefined {
 export function attachmentOf(job: PictureJob, number: number): AttachmentRef | undefined {
   const part = job.parts[number - 1];
   return part?.state === "done" ? part.attachment : undefined;
+}
+
+/** What it starts from and what it shows, as far as that can be opened. */
+export function filesOf({ references, parts }: PictureJob): AttachmentRef[] {
+  return [...references, ...parts.flatMap((part) => (part.state === "done" ? (part.attachment ?? []) : []))];
 }

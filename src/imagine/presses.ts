@@ -1,47 +1,54 @@
 import type { Logger } from "pino";
-import type { ActionEvent, Adapter, InboundEvent } from "../adapter.ts";
-import { callPlatform, isRefusal } from "../platform-call.ts";
+import type { ActionEvent, InboundEvent } from "../adapter.ts";
+import type { SinkOf } from "../paced-sink.ts";
+import { isRefusal } from "../platform-call.ts";
 import { mayPress } from "../running-turn.ts";
-import type { JobRuns } from "./job-run.ts";
 import type { JobStore } from "./job-store.ts";
 import type { Remember } from "./memory.ts";
 import { TOO_OLD } from "./orders.ts";
 import { readPictureId } from "./picture-id.ts";
 import type { PictureJob } from "./picture-job.ts";
+import type { RunningJobs } from "./running-jobs.ts";
 
 const NOT_YOURS = "Only the person who asked for this picture, or a moderator, can do that.";
 
-/** Makes a job known as one that runs, for as long as the work on it takes. */
-export type WhileRunning = <T>(job: PictureJob, work: () => Promise<T>) => Promise<T>;
-
 export interface PressesDeps {
-  jobs: Pick<JobStore, "save">;
-  /** The job that runs, else the one that is stored. Rejects when the store does not answer. */
-  find(id: string): Promise<PictureJob | undefined>;
-  whileRunning: WhileRunning;
-  runs: Pick<JobRuns, "run">;
+  jobs: Pick<JobStore, "save" | "askStop" | "dropStop">;
+  running: Pick<RunningJobs, "find" | "findSettled" | "stop">;
+  work: WorkOnJob;
   remember: Remember;
-  adapterOf(platform: string): Adapter;
+  sinkOf: SinkOf;
   log: Logger;
 }
+
+/** Draws what is pending of a job, unless somebody wants it to end. Resolves to false when nothing can be written there. */
+export type WorkOnJob = (job: PictureJob, signal: AbortSignal) => Promise<boolean>;
 
 /** The buttons that belong to whoever asked for the picture. Each resolves to a sentence when nothing is done. */
 export interface Presses {
   /** Draws the parts of a job that failed; pressed again while it is at work on that, it does nothing more. */
   retry(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
-  remove(event: ActionEvent): Promise<string | undefined>;
+  remove(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
+  /**
+   * Ends a job that runs, and has one that is yet to begin end as soon as it does; `waiting` is what asked for that,
+   * where it is known.
+   */
+  stop(event: ActionEvent, waiting: InboundEvent | undefined): Promise<string | undefined>;
   /** To be told of every event when it is accepted. */
   notice(event: InboundEvent): void;
 }
 
-export function createPresses({ jobs, find, whileRunning, runs, remember, adapterOf, log }: PressesDeps): Presses {
+export function createPresses({ jobs, running, work, remember, sinkOf, log }: PressesDeps): Presses {
   /** Jobs that a Retry is at work on, and keys of those that were pressed meanwhile. */
   const retrying = new Set<string>();
   const repeated = new Set<string>();
 
-  async function findOwn({ turnId, author }: ActionEvent): Promise<{ job: PictureJob; part: number } | string> {
+  async function findOwn(
+    { turnId, author }: ActionEvent,
+    signal: AbortSignal,
+  ): Promise<{ job: PictureJob; part: number } | string> {
     const id = readPictureId(turnId);
-    const job = id && (await find(id.jobId));
+    const job = id && (await running.findSettled(id.jobId, id.part, signal));
     if (id === undefined || job === undefined) return TOO_OLD;
     return mayPress(author, job) ? { job, part: id.part } : NOT_YOURS;
   }
@@ -50,9 +57,13 @@ export function createPresses({ jobs, find, whileRunning, runs, remember, adapte
     const failed = job.parts.some(({ state }) => state === "failed");
     // Taken up after a crash, they are pending again already.
     if (!failed && job.isOver) return;
-    if (job.isOver) job.parts = job.parts.map((part) => (part.state === "failed" ? { state: "pending" } : part));
+    if (job.isOver) {
+      job.parts = job.parts.map((part) => (part.state === "failed" ? { state: "pending" } : part));
+      // What was stopped before is wanted again.
+      await jobs.dropStop(job.id);
+    }
     job.isOver = false;
-    await whileRunning(job, () => runs.run(job, signal));
+    await work(job, signal);
   }
 
   return {
@@ -61,7 +72,7 @@ export function createPresses({ jobs, find, whileRunning, runs, remember, adapte
       // Before the first wait, so that no further press is missed.
       retrying.add(event.turnId);
       try {
-        const found = await findOwn(event);
+        const found = await findOwn(event, signal);
         if (typeof found === "string") return found;
         await drawFailed(found.job, signal);
         return undefined;
@@ -69,28 +80,42 @@ export function createPresses({ jobs, find, whileRunning, runs, remember, adapte
         retrying.delete(event.turnId);
       }
     },
-    async remove(event) {
-      const found = await findOwn(event);
+    async remove(event, signal) {
+      const found = await findOwn(event, signal);
       if (typeof found === "string") return found;
       const { job, part: number } = found;
       const part = job.parts[number - 1];
       if (part?.state !== "done") return undefined;
-      const sink = adapterOf(job.reply.platform).sink(job.reply);
+      const sink = sinkOf(job.reply);
       try {
-        await callPlatform((signal) => sink.remove(part.messageId, signal));
+        await sink.remove(part.messageId, signal);
       } catch (err) {
         if (!isRefusal(err)) throw err;
         log.warn({ err, jobId: job.id }, "a picture could not be removed");
       }
       // The job may have been begun again meanwhile.
-      const current = (await find(job.id)) ?? job;
+      const current = (await running.find(job.id)) ?? job;
       current.parts[number - 1] = { state: "deleted" };
       await jobs.save(current);
       await remember(current);
       return undefined;
     },
+    async stop({ turnId, author, reply }, waiting) {
+      const jobId = readPictureId(turnId)?.jobId;
+      if (jobId === undefined) return undefined;
+      const job = await running.find(jobId);
+      const asked = job ?? waiting;
+      if (asked !== undefined && !mayPress(author, asked)) return NOT_YOURS;
+      if (job?.isOver === true) return undefined;
+      // Kept first: the process may die before the job has its end, and the job may begin at this moment.
+      await jobs.askStop(jobId, reply.platform, author);
+      running.stop(jobId, author);
+      return undefined;
+    },
     notice(event) {
-      if (event.kind !== "action" || event.action !== "retry") return;
+      if (event.kind !== "action") return;
+      if (event.action === "stop") running.stop(readPictureId(event.turnId)?.jobId ?? "", event.author);
+      if (event.action !== "retry") return;
       if (retrying.has(event.turnId)) repeated.add(event.key);
     },
   };

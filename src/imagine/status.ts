@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Draft, ReplySink } from "../adapter.ts";
 import { SinkError } from "../errors.ts";
-import { callPlatform, isRefusal } from "../platform-call.ts";
+import { isRefusal } from "../platform-call.ts";
 
 /** Pauses before a call that must succeed is made again; a rate limit says itself how long. */
 const PAUSES_MS = [500, 2_000, 5_000, 10_000] as const;
@@ -22,32 +22,33 @@ export function createStatus(sink: ReplySink, id: string, shown?: Draft): Status
   /** What it says, or will say once the newest call has ended. */
   let latest = shown?.markdown;
   let showing: Promise<void> | undefined;
-  let isClosed = false;
+  /** Gives up what waits for its turn when there is a last word. */
+  const closing = new AbortController();
 
   async function catchUp(): Promise<void> {
     while (newest !== undefined) {
       const draft = newest;
       newest = undefined;
-      await callPlatform((signal) => sink.edit(id, draft, signal)).catch(() => {});
+      await sink.edit(id, draft, closing.signal).catch(() => {});
     }
     showing = undefined;
   }
 
   return {
     show(draft) {
-      if (isClosed || draft.markdown === latest) return;
+      if (closing.signal.aborted || draft.markdown === latest) return;
       latest = draft.markdown;
       newest = draft;
       showing ??= catchUp();
     },
     async close(draft, signal) {
-      isClosed = true;
+      closing.abort("closed");
       newest = undefined;
       await showing;
       try {
         await insist(async () => {
-          if (draft === undefined) await callPlatform((signal) => sink.remove(id, signal));
-          else await callPlatform((signal) => sink.edit(id, draft, signal));
+          if (draft === undefined) await sink.remove(id, signal);
+          else await sink.edit(id, draft, signal);
         }, signal);
       } catch (error) {
         // Whoever took the message away, or the bot out of the channel, wants none of it.

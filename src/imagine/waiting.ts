@@ -1,13 +1,11 @@
 import type { Logger } from "pino";
-import type { Adapter, Author, Draft, InboundEvent, ReplyAddress } from "../adapter.ts";
-import { callPlatform } from "../platform-call.ts";
+import type { Draft, InboundEvent } from "../adapter.ts";
+import type { SinkOf } from "../paced-sink.ts";
 import { toTurnId } from "../turn-record.ts";
+import { toStop } from "./wording.ts";
 
-const DRAFT: Draft = {
-  markdown: "Waiting: other pictures are being drawn first.",
-  buttons: [],
-  streaming: false,
-};
+const NEVER = new AbortController().signal;
+const WAITING = "Waiting: other pictures are being drawn first.";
 
 /** The status messages of jobs that could not begin at once. */
 export interface WaitingRoom {
@@ -15,6 +13,8 @@ export interface WaitingRoom {
   announce(event: InboundEvent): void;
   /** The message that says so, for the job to go on with; undefined when there is none. */
   find(jobId: string): Promise<string | undefined>;
+  /** What asked for the job, where it waits. */
+  eventOf(jobId: string): InboundEvent | undefined;
   /** The job has ended, and with it what its message said. */
   leave(jobId: string): void;
   /** Takes the message away: the job does not begin. */
@@ -24,13 +24,12 @@ export interface WaitingRoom {
 }
 
 interface Announcement {
-  reply: ReplyAddress;
-  author: Author;
+  event: InboundEvent;
   /** Undefined where it could not be posted. */
   messageId: Promise<string | undefined>;
 }
 
-export function createWaitingRoom(adapterOf: (platform: string) => Adapter, log: Logger): WaitingRoom {
+export function createWaitingRoom(sinkOf: SinkOf, log: Logger): WaitingRoom {
   const announced = new Map<string, Announcement>();
 
   async function dismiss(jobId: string): Promise<void> {
@@ -38,26 +37,27 @@ export function createWaitingRoom(adapterOf: (platform: string) => Adapter, log:
     announced.delete(jobId);
     const messageId = await found?.messageId;
     if (found === undefined || messageId === undefined) return;
-    const sink = adapterOf(found.reply.platform).sink(found.reply);
-    await callPlatform((signal) => sink.remove(messageId, signal)).catch((err: unknown) => {
+    const sink = sinkOf(found.event.reply);
+    await sink.remove(messageId, NEVER).catch((err: unknown) => {
       log.warn({ err, jobId }, "the message of a job that does not begin could not be removed");
     });
   }
 
   return {
-    announce({ key, reply, author }) {
+    announce(event) {
+      const { key, reply } = event;
       const jobId = toTurnId(key);
-      const messageId = (async () => {
-        const sink = adapterOf(reply.platform).sink(reply);
-        return (await callPlatform((signal) => sink.post(DRAFT, toStatusNonce(jobId), signal))).id;
-      })();
-      announced.set(jobId, { reply, author, messageId: messageId.catch(() => undefined) });
+      const draft: Draft = { markdown: WAITING, buttons: [toStop(jobId)], streaming: false };
+      const messageId = (async () => (await sinkOf(reply).post(draft, toStatusNonce(jobId), NEVER)).id)();
+      announced.set(jobId, { event, messageId: messageId.catch(() => undefined) });
     },
     find: async (jobId) => announced.get(jobId)?.messageId,
+    eventOf: (jobId) => announced.get(jobId)?.event,
     leave: (jobId) => void announced.delete(jobId),
     dismiss,
     async forget(platform, authorId) {
-      for (const [jobId, { reply, author }] of announced) {
+      for (const [jobId, { event }] of announced) {
+        const { reply, author } = event;
         if (reply.platform === platform && author.id === authorId) await dismiss(jobId);
       }
     },

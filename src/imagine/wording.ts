@@ -20,17 +20,19 @@ export function toCaption(
   tokens: number | undefined,
   limits: SinkLimits,
 ): Draft {
-  const line = toLine(job, tokens);
+  const line = toLine(job, number, tokens);
   const words = healMarkdown(cut(neutralize(text).trim(), MAX_TEXT_CHARS));
   const whole = [words, line].filter(Boolean).join("\n\n");
   const markdown = limits.lengthOf(whole) <= limits.maxLength ? whole : line;
   return { markdown, buttons: toButtons(job, number), streaming: false };
 }
 
-function toLine({ prompt, change, ratio, size, model, author }: PictureJob, tokens: number | undefined): string {
+function toLine(job: PictureJob, number: number, tokens: number | undefined): string {
+  const { prompt, change, ratio, size, model, author, parts } = job;
+  const place = parts.length === 1 ? undefined : `${number} of ${parts.length}`;
   const kind = change === "vary" ? "variation" : change === "upscale" ? "enlarged" : undefined;
   const cost = tokens === undefined ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
-  const facts = [quoteName(prompt), kind, ratio, size, quoteName(model), cost, `for ${quoteName(author.name)}`];
+  const facts = [quoteName(prompt), place, kind, ratio, size, quoteName(model), cost, `for ${quoteName(author.name)}`];
   return facts.filter((fact) => fact !== undefined).join(" · ");
 }
 
@@ -47,11 +49,16 @@ function toButtons({ id, size }: PictureJob, number: number): Button[] {
 }
 
 /** How far a job has come. `notice` says what it waits for. */
-export function toProgress({ prompt, parts }: PictureJob, notice: string): Draft {
+export function toProgress({ id, prompt, parts }: PictureJob, notice: string): Draft {
   const ended = parts.filter(({ state }) => state !== "pending").length;
   const count = parts.length === 1 ? "" : ` ${Math.min(ended + 1, parts.length)} of ${parts.length}`;
   const note = notice === "" ? "" : `\n\n_${notice}_`;
-  return { markdown: `Drawing ${quoteName(prompt)} …${count}${note}`, buttons: [], streaming: false };
+  return { markdown: `Drawing ${quoteName(prompt)} …${count}${note}`, buttons: [toStop(id)], streaming: false };
+}
+
+/** Ends a job, whether it waits or is at work. */
+export function toStop(jobId: string): Button {
+  return { action: "stop", turnId: toPictureId(jobId, 0), label: "Stop" };
 }
 
 /** What is left to say when a job is over; undefined when every picture is there. */

@@ -32,6 +32,7 @@ type Outcome = { part: ImageReference } | { problem: string };
 const CONCURRENCY = 2;
 const NO_ADDRESS =
   "is not public, and the gateway can only fetch it once PUBLIC_URL is set to the address under which this service is reached from the internet";
+const NO_LINK = `was kept by its platform for a while only. Attach it again; such a file stays usable where PUBLIC_URL is set`;
 
 export function createReferences(deps: ReferencesDeps): References {
   const { adapterOf, relay, relayUrl, maxReferences } = deps;
@@ -41,7 +42,8 @@ export function createReferences(deps: ReferencesDeps): References {
     const base = relayUrl();
     const adapter = findAdapter(ref);
     if (adapter === undefined) return { problem: `is kept on ${ref.platform}, which is not switched on` };
-    const hasLink = adapter.publicUrl !== undefined;
+    // A link that may end any time is a poor one where there is a better.
+    const hasLink = adapter.publicUrl !== undefined && !(ref.isFleeting === true && base !== undefined);
     if (!hasLink && base === undefined) return { problem: NO_ADDRESS };
 
     const picture = await read(ref, signal);
@@ -102,5 +104,5 @@ async function link(
     // What the platform answered is not for the channel, and may carry a signed address.
     signal.throwIfAborted();
   }
-  return { problem: "could not be fetched; attach it again" };
+  return { problem: ref.isFleeting === true ? NO_LINK : "could not be fetched; attach it again" };
 }

@@ -12,13 +12,14 @@ const DRAWING = "drawing:";
 
 /**
  * Where an event waits its turn. What asks for pictures waits for no conversation and holds up none: each job has a
- * lane of its own, in which its Retry waits too. Deleting waits only for deleting.
+ * lane of its own, in which its Retry waits too. Deleting waits only for deleting, and a Stop for nothing.
  */
 export function toLaneId(event: InboundEvent): string {
   if (event.kind === "command" && event.name === "imagine") return DRAWING + toTurnId(event.key);
   const id = event.kind === "action" ? readPictureId(event.turnId) : undefined;
   if (id === undefined || event.kind !== "action") return event.conversationId;
   if (event.action === "delete") return `deleting:${id.jobId}`;
+  if (event.action === "stop") return `stopping:${id.jobId}`;
   return DRAWING + (event.action === "retry" ? id.jobId : toTurnId(event.key));
 }
 

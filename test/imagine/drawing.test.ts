@@ -33,7 +33,8 @@ async function start(job: PictureJob, given: Partial<DrawingDeps> & { bytes?: Ui
     onUsage: () => {},
     ...rest,
   };
-  const draw = (signal = never) => drawParts(deps, { job, sink: platform.sink, onNotice: () => {} }, signal);
+  const draw = (signal = never, stop = never) =>
+    drawParts(deps, { job, sink: platform.sink, onNotice: () => {}, stop }, signal);
   return { ...platform, draw, requests, ends };
 }
 
@@ -109,6 +110,29 @@ describe("drawing", () => {
     await expect(draw(controller.signal)).rejects.toBe("shutdown");
     expect(job.parts).toEqual([pending, pending, pending]);
     expect(ends).toEqual([]);
+  });
+
+  test("that is stopped shows what is drawn already, and draws no more", async () => {
+    const stop = new AbortController();
+    const pending = { state: "pending" } as const;
+    const job = pictureJob({ parts: [pending, pending, pending] });
+    const stopped = { state: "failed", reason: "Stopped.", canRetry: true };
+    let asked = 0;
+    const generateImage = async (_: ImageRequest, signal: AbortSignal) => {
+      asked += 1;
+      if (asked === 1) return { bytes: await png(), mimeType: "image/png", text: "" };
+      return new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    };
+    const { draw, channel, setTrouble, ends } = await start(job, { gateway: { generateImage } });
+    setTrouble((call) => {
+      if (call === "upload") stop.abort("stopped");
+      return undefined;
+    });
+    await draw(never, stop.signal);
+    expect(job.parts).toEqual([expect.objectContaining({ state: "done" }), stopped, stopped]);
+    expect(channel.map(({ nonce }) => nonce)).toEqual(["job:1"]);
+    expect(asked).toBe(2);
+    expect(ends).toContainEqual([3, "stopped"]);
   });
 
   test("takes a picture back that came for somebody who is being forgotten", async () => {

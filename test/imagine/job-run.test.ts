@@ -6,9 +6,10 @@ import { createJobStore } from "../../src/imagine/job-store.ts";
 import { createRemember } from "../../src/imagine/memory.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createStores } from "../../src/store/keyv.ts";
+import { createUsage } from "../../src/usage.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { silent } from "../support/log.ts";
-import { pictureJob } from "../support/picture-job.ts";
+import { noCopies, pictureJob } from "../support/picture-job.ts";
 
 const { signal } = new AbortController();
 const PNG = Buffer.from("iVBORw0KGgo=", "base64");
@@ -17,26 +18,33 @@ function start() {
   const platform = fakePlatform();
   const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
   const common = { open, ttlMs: 60_000, log: silent };
-  const [jobs, history] = [createJobStore(common), createHistory({ ...common, now: Date.now })];
+  const [jobs, history] = [
+    createJobStore({ ...common, copies: noCopies }),
+    createHistory({ ...common, now: Date.now }),
+  ];
   const metrics = createMetrics();
+  const usage = createUsage({ ...common, now: Date.now });
   const image = { bytes: PNG, mimeType: "image/png", text: "", usage: { promptTokens: 7, completionTokens: 258 } };
   const runs = createJobRuns({
     gateway: { generateImage: async () => image },
     references: { prepare: async () => ({ ok: true, parts: [] }) },
     jobs,
+    onSettled: () => {},
+    copies: noCopies,
     remember: createRemember(history, silent),
-    adapterOf: () => platform.adapter,
+    sinkOf: () => platform.sink,
     metrics,
+    usage,
     log: silent,
   });
-  return { ...platform, jobs, history, runs, metrics };
+  return { ...platform, jobs, history, runs, metrics, usage };
 }
 
 describe("the run of a job", () => {
   test("keeps what became of it, and counts", async () => {
-    const { runs, jobs, history, metrics, calls } = start();
+    const { runs, jobs, history, metrics, usage, calls } = start();
     const job = pictureJob();
-    expect(await runs.run(job, signal)).toBe(true);
+    expect(await runs.run(job, signal, signal)).toBe(true);
     expect(calls).toEqual(["post", "upload", "remove"]);
     expect(await jobs.load("job")).toMatchObject({
       isOver: true,
@@ -48,26 +56,31 @@ describe("the run of a job", () => {
     const { body } = await metrics.render();
     expect(body).toContain('palaver_pictures_total{outcome="drawn"} 1');
     expect(body).toContain('palaver_tokens_total{direction="completion",estimated="false"} 258');
+    expect(await usage.readMonth({ platform: "test", authorId: "ada" })).toMatchObject({
+      pictures: 1,
+      promptTokens: 7,
+      completionTokens: 258,
+    });
   });
 
   test("draws nothing where nothing can be written", async () => {
     const { runs, jobs, setTrouble, calls } = start();
     setTrouble(() => ({ kind: "forbidden" }));
-    expect(await runs.run(pictureJob(), signal)).toBe(false);
+    expect(await runs.run(pictureJob(), signal, signal)).toBe(false);
     expect(calls).toEqual(["post"]);
     expect(await jobs.load("job")).toMatchObject({ isOver: true, parts: [{ state: "pending" }] });
   });
 
   test("gives up what was begun again and again, and says so", async () => {
     const { runs, texts, calls } = start();
-    await runs.run(pictureJob({ attempts: 20 }), signal);
+    await runs.run(pictureJob({ attempts: 20 }), signal, signal);
     expect(calls).not.toContain("upload");
     expect(texts()).toEqual([expect.stringContaining("Given up: it was begun again and again")]);
   });
 
   test("of a private job leaves nothing in the conversation", async () => {
     const { runs, history } = start();
-    await runs.run(pictureJob({ isRemembered: false }), signal);
+    await runs.run(pictureJob({ isRemembered: false }), signal, signal);
     expect(await history.isNew("test:a")).toBe(true);
   });
 

@@ -4,12 +4,12 @@ import { createJobStore } from "../../src/imagine/job-store.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { ben } from "../support/events.ts";
 import { recordingLog, silent } from "../support/log.ts";
-import { pictureJob } from "../support/picture-job.ts";
+import { noCopies, pictureJob } from "../support/picture-job.ts";
 
 function start(ttlMs = 60_000) {
   const { log, lines } = recordingLog();
   const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
-  return { jobs: createJobStore({ open, ttlMs, log }), open, lines };
+  return { jobs: createJobStore({ open, ttlMs, copies: noCopies, log }), open, lines };
 }
 
 describe("the store of picture jobs", () => {
@@ -47,11 +47,24 @@ describe("the store of picture jobs", () => {
     expect(left).toEqual([]);
   });
 
+  test("keeps who wants a job to end, until that is done or the person is erased", async () => {
+    const { jobs, open } = start();
+    await jobs.askStop("job", "test", ben);
+    await jobs.askStop("other", "test", { ...ben, isModerator: true });
+    expect(await jobs.whoAskedStop("job")).toEqual(ben);
+    expect(await jobs.exportAuthor("test", "ben")).toEqual([]);
+    await jobs.dropStop("job");
+    expect(await jobs.whoAskedStop("job")).toBeUndefined();
+    expect(await jobs.whoAskedStop("other")).toEqual({ ...ben, isModerator: true });
+    await jobs.forget("test", "ben");
+    expect(await Array.fromAsync(open("pictures").iterator?.(undefined) ?? [])).toEqual([]);
+  });
+
   test("goes on when a job cannot be kept", async () => {
     const { log, lines } = recordingLog();
     const database = new DatabaseSync(":memory:");
     const { open } = createStores({ redisUrl: undefined, database, log: silent });
-    const jobs = createJobStore({ open, ttlMs: 60_000, log });
+    const jobs = createJobStore({ open, ttlMs: 60_000, copies: noCopies, log });
     database.close();
     await jobs.save(pictureJob());
     expect(lines.at(-1)?.["msg"]).toBe("a picture's record could not be stored");

@@ -6,8 +6,8 @@ const { signal } = new AbortController();
 const done = { state: "done", messageId: "test:1", text: "" } as const;
 
 function start(job = pictureJob()) {
-  const load = async (id: string) => (id === job.id ? job : undefined);
-  return createImagineMenu({ jobs: { load }, listModels: async () => ["painter"], maxReferences: 8 });
+  const find = async (id: string) => (id === job.id ? job : undefined);
+  return createImagineMenu({ running: { find }, listModels: async () => ["painter"], maxReferences: 8 });
 }
 
 describe("the menu", () => {
@@ -19,12 +19,14 @@ describe("the menu", () => {
   });
 
   test("describes a picture that is there, by what it was asked for with", async () => {
-    const menu = start(pictureJob({ parts: [done, { state: "deleted" }], size: "2K" }));
+    const menu = start(pictureJob({ parts: [done, { state: "deleted" }, { state: "pending" }], size: "2K" }));
     expect(await menu.describe("job.1", signal)).toEqual({
       prompt: "a fox",
       options: { size: "2K", model: "painter", basis: "job.1" },
     });
-    for (const id of ["job.2", "job.3", "job.0", "gone.1", "turn"]) {
+    // Shown a moment ago: its record may not know yet.
+    expect(await menu.describe("job.3", signal)).toMatchObject({ prompt: "a fox" });
+    for (const id of ["job.2", "job.4", "job.0", "gone.1", "turn"]) {
       expect(await menu.describe(id, signal)).toBeUndefined();
     }
   });

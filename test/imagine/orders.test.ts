@@ -14,7 +14,7 @@ const source = pictureJob({
   parts: [{ state: "done", messageId: "test:1", attachment: file("shown"), text: "" }, { state: "deleted" }],
 });
 const deps: OrderDeps = {
-  jobs: { load: async (id) => (id === "source" ? source : undefined) },
+  running: { findSettled: async (id) => (id === "source" ? source : undefined) },
   listModels: async () => ["painter", "Other-Painter"],
   model: "painter",
   maxReferences: 2,
@@ -113,6 +113,7 @@ describe("a button", () => {
     const closed = pictureJob({ parts: [{ state: "done", messageId: "test:1", text: "" }] });
     expect(press("vary", closed).order).toEqual({ refusal: expect.stringContaining("cannot be opened again") });
     expect(press("vary", source, 2).order).toEqual({ refusal: expect.stringContaining("too old") });
+    expect(press("vary", pictureJob()).order).toEqual({ refusal: expect.stringContaining("not finished yet") });
   });
 
   test("under a picture that only one person sees shows the next one to that person alone", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { ActionEvent } from "../../src/adapter.ts";
+import type { ActionEvent, InboundEvent } from "../../src/adapter.ts";
 import type { PictureJob, PicturePart } from "../../src/imagine/picture-job.ts";
 import { createPresses } from "../../src/imagine/presses.ts";
-import { action, ada, ben } from "../support/events.ts";
+import { action, ada, ben, command } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { silent } from "../support/log.ts";
 import { pictureJob } from "../support/picture-job.ts";
@@ -17,27 +17,31 @@ function start(given: Partial<PictureJob> = {}) {
   const saved: PictureJob[] = [];
   const runs: string[][] = [];
   const hold = Promise.withResolvers<void>();
+  const stops: string[] = [];
+  const find = async (id: string) => (id === job.id ? job : undefined);
   const presses = createPresses({
-    jobs: { save: async (job) => void saved.push(structuredClone(job)) },
-    find: async (id) => (id === job.id ? job : undefined),
-    whileRunning: (_, work) => work(),
-    runs: {
-      async run({ parts }) {
-        runs.push(parts.map(({ state }) => state));
-        await hold.promise;
-        return true;
-      },
+    jobs: {
+      save: async (job) => void saved.push(structuredClone(job)),
+      askStop: async (id, _, { name }) => void stops.push(`kept ${id} ${name}`),
+      dropStop: async (id) => void stops.push(`dropped ${id}`),
+    },
+    running: { find, findSettled: find, stop: (id, { name }) => Boolean(stops.push(`stopped ${id} ${name}`)) },
+    async work({ parts }) {
+      runs.push(parts.map(({ state }) => state));
+      await hold.promise;
+      return true;
     },
     remember: async () => {},
-    adapterOf: () => platform.adapter,
+    sinkOf: () => platform.sink,
     log: silent,
   });
   const press = (name: ActionEvent["action"], id: string, author = ada) => {
     const event = action(name, id, { author });
     presses.notice(event);
-    return name === "retry" ? presses.retry(event, signal) : presses.remove(event);
+    return name === "retry" ? presses.retry(event, signal) : presses.remove(event, signal);
   };
-  return { ...platform, press, job, saved, runs, hold };
+  const stop = (author = ada, waiting?: InboundEvent) => presses.stop(action("stop", "job.0", { author }), waiting);
+  return { ...platform, press, stop, stops, presses, job, saved, runs, hold };
 }
 
 describe("Retry", () => {
@@ -84,7 +88,39 @@ describe("Delete", () => {
   });
 });
 
-test("both are for the one who asked and for moderators, as long as the picture is kept", async () => {
+describe("Stop", () => {
+  test("is kept before the job is told, so that it outlives the process", async () => {
+    const { stop, stops } = start({ isOver: false });
+    expect(await stop()).toBeUndefined();
+    expect(stops).toEqual(["kept job Ada", "stopped job Ada"]);
+  });
+
+  test("reaches the job as soon as it is accepted", () => {
+    const { presses, stops } = start({ isOver: false });
+    presses.notice(action("stop", "job.0"));
+    expect(stops).toEqual(["stopped job Ada"]);
+  });
+
+  test("is nothing to a job that is over, and forgotten by the Retry after it", async () => {
+    const { stop, stops, press, hold } = start({ parts: [failed] });
+    expect(await stop()).toBeUndefined();
+    expect(stops).toEqual([]);
+    hold.resolve();
+    await press("retry", "job.0");
+    expect(stops).toEqual(["dropped job"]);
+  });
+
+  test("of what waits is for the one who asked for it", async () => {
+    const { presses, stops } = start();
+    const press = action("stop", "later.0", { author: ben });
+    expect(await presses.stop(press, command("imagine", "a fox"))).toContain("Only the person who asked");
+    expect(stops).toEqual([]);
+    expect(await presses.stop(press, command("imagine", "a fox", { author: ben }))).toBeUndefined();
+    expect(stops[0]).toBe("kept later Ben");
+  });
+});
+
+test("Retry and Delete are for the one who asked and for moderators, as long as the picture is kept", async () => {
   const { press, runs, saved, hold } = start({ parts: [failed, done("test:1")] });
   hold.resolve();
   for (const name of ["retry", "delete"] as const) {

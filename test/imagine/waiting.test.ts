@@ -7,7 +7,7 @@ import { silent } from "../support/log.ts";
 
 function start() {
   const platform = fakePlatform();
-  return { ...platform, room: createWaitingRoom(() => platform.adapter, silent) };
+  return { ...platform, room: createWaitingRoom(() => platform.sink, silent) };
 }
 
 describe("a job that waits", () => {
@@ -19,7 +19,10 @@ describe("a job that waits", () => {
     expect(await room.find(id)).toBe(channel[0]?.id);
     expect(texts()).toEqual(["Waiting: other pictures are being drawn first."]);
     expect(channel[0]?.nonce).toBe(toStatusNonce(id));
+    expect(channel[0]?.draft.buttons).toEqual([{ action: "stop", turnId: `${id}.0`, label: "Stop" }]);
+    expect(room.eventOf(id)).toBe(event);
     room.leave(id);
+    expect(room.eventOf(id)).toBeUndefined();
     expect(await room.find(id)).toBeUndefined();
   });
 

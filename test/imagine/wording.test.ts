@@ -18,6 +18,11 @@ describe("a caption", () => {
     );
   });
 
+  test("says which of several pictures it is under", () => {
+    const job = named("a fox", { parts: [done, done, done] });
+    expect(toCaption(job, 2, "", undefined, limits).markdown).toBe("`a fox` · 2 of 3 · `painter` · for `Ada`");
+  });
+
   test("leaves the model's words out where they do not fit, and cuts what is long", () => {
     const job = named("fox ".repeat(900));
     const caption = toCaption(job, 1, "word ".repeat(5_000), undefined, { ...limits, maxLength: 300 });

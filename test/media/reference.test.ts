@@ -59,6 +59,19 @@ function setUp(options: Partial<ReferencesDeps> = {}) {
 }
 
 describe("createReferences", () => {
+  test("uses no link that may end any time, where there is a better", async () => {
+    const { prepare, published } = setUp();
+    const refs: AttachmentRef[] = [{ ...toRef("discord", "as-it-is.png"), isFleeting: true }];
+    expect(await prepare(refs, never)).toMatchObject({ ok: true, parts: [{ mimeType: "image/png" }] });
+    expect(published).toEqual(["as-it-is.png"]);
+    const alone = setUp({ relayUrl: () => undefined });
+    expect(await alone.prepare(refs, never)).toMatchObject({ parts: [{ fileUri: expect.stringContaining("cdn") }] });
+    const discord = alone.adapters["discord"];
+    if (discord !== undefined) discord.publicUrl = () => Promise.reject(new Error("gone"));
+    const said = "was kept by its platform for a while only";
+    expect(await alone.prepare(refs, never)).toMatchObject({ problems: [expect.stringContaining(said)] });
+  });
+
   test("uses the platform's own link where the bytes need no change, with the type of the bytes", async () => {
     const { prepare, published } = setUp();
     const refs = [toRef("discord", "as-it-is.png"), toRef("discord", "lies.jpg")];

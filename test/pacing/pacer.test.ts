@@ -36,6 +36,17 @@ function send(pacer: Pacer, now: number): number {
 }
 
 describe("pacer", () => {
+  test("begins with the call that it is told", () => {
+    const { budget, events } = budgetOf(9);
+    const pacer = createPacer(budget);
+    pacer.end(pacer.join(0, "a", false, "edit"), 0);
+    send(pacer, 0);
+    pacer.text(pacer.join(1, "b", false, "edit"), 1, 1);
+    expect(pacer.step(1)).toMatchObject({ type: "wait" });
+    send(pacer, 9);
+    expect(events).toEqual(["sent final a 0", "sent edit b 9"]);
+  });
+
   test("sends finals first, then first posts, then the edit that cost most so far", () => {
     const pacer = createPacer(budgetOf(100).budget);
     const [little, much, fresh, ending] = [pacer.join(0), pacer.join(0), pacer.join(0), pacer.join(0)];

@@ -16,8 +16,7 @@ interface Picture {
 
 /** The service as a process of its own in a workspace, which may be started again on the same data. */
 async function startDrawing() {
-  // Status and picture follow each other more quickly than Slack likes posts; that is not what is tested here.
-  const slack = await startSlack({ limits: { postBurst: 20 } });
+  const slack = await startSlack();
   const ada = slack.user({ name: "Ada" });
   const general = slack.channel({ name: "general", members: [ada] });
   const { path, remove } = await makeDataDir();

@@ -27,9 +27,11 @@ describe("an event", () => {
       action("again", "job.1"),
       action("retry", "job.0"),
       action("delete", "job.1"),
+      action("stop", "job.0"),
     ]) {
       expect(isPictureWork(event)).toBe(true);
     }
+    expect(toLaneId(action("stop", "job.0"))).not.toBe(toLaneId(action("retry", "job.0")));
     expect(isDrawing(action("delete", "job.1"))).toBe(false);
   });
 

@@ -6,6 +6,7 @@ import type { Gateway } from "../../src/gateway/client.ts";
 import type { References } from "../../src/media/reference.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
+import type { Pacer } from "../../src/pacing/pacer.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
 import { createStores } from "../../src/store/keyv.ts";
@@ -29,6 +30,8 @@ export interface EngineOptions {
   tools?: Tool[];
   /** Makes pictures reachable for the gateway; without it none is. */
   references?: References;
+  /** Instead of one that hardly waits. */
+  pacerFor?: (budgetKey: string) => Pacer;
   log?: Logger;
 }
 
@@ -62,7 +65,7 @@ export function startEngine({
     toTools: () => tools,
     references: options.references ?? { prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }) },
     scheduler: createScheduler({
-      pacerFor: () => createEvenPacer({ gap: 0.001 }),
+      pacerFor: options.pacerFor ?? (() => createEvenPacer({ gap: 0.001 })),
       now: () => performance.now() / 1_000,
     }),
     adapterOf: options.adapterOf ?? (() => platform.adapter),
@@ -71,10 +74,10 @@ export function startEngine({
     log,
     retryMs: [1, 4],
   });
-  const { accept, history, records, queue, imagineMenu } = engine;
+  const { accept, history, records, queue, imagineMenu, usage } = engine;
   /** Resolves when nothing waits and nothing runs. */
   const idle = watchIdle(queue, engine.worker);
-  return { ...platform, requests, openStreams: open, accept, history, records, queue, imagineMenu, idle };
+  return { ...platform, requests, openStreams: open, accept, history, records, queue, imagineMenu, usage, idle };
 }
 
 /** Starts the queue. The function it gives resolves when nothing waits and nothing runs. */

@@ -1,3 +1,4 @@
+import type { EventEmitter } from "node:events";
 import { Client, type ClientOptions, Events, GatewayIntentBits, Options } from "discord.js";
 import type { Logger } from "pino";
 
@@ -60,9 +61,23 @@ export function createGatewayClient({ apiUrl, shards, hasContent, log }: Gateway
 
 /** Ends a client, connected or not. */
 export async function discard(client: Client): Promise<void> {
+  holdFailures(client);
   try {
     await client.destroy();
   } catch {
     // It was not connected.
   }
+}
+
+interface LibraryInside {
+  _ws: { strategy: { shards: ReadonlyMap<number, { connection: EventEmitter | null }> } } | null;
+}
+
+/**
+ * The library takes its listeners off a connection that is still being made and leaves it to itself: when it fails
+ * then, an error that nobody hears would end the process.
+ */
+function holdFailures(client: Client): void {
+  const { _ws } = client.ws as unknown as LibraryInside;
+  for (const { connection } of _ws?.strategy.shards.values() ?? []) connection?.on("error", () => {});
 }

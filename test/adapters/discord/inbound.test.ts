@@ -6,7 +6,7 @@ const NONE: PermissionName[] = [];
 
 describe("what is heard in a guild channel", () => {
   test("is a mention, in a conversation that begins with it", async () => {
-    const { discord, channel, ada, message } = await startStage();
+    const { discord, guild, channel, ada, message } = await startStage();
     const said = discord.people.say(channel, ada, "what now?", { mentionBot: true });
     expect(await message(0)).toEqual({
       kind: "message",
@@ -17,6 +17,7 @@ describe("what is heard in a guild channel", () => {
       reply: {
         platform: "discord",
         channelId: channel.id,
+        workspaceId: guild.id,
         replyToId: `discord:${channel.id}:${said.id}`,
         extra: { root: said.id },
       },
@@ -198,7 +199,7 @@ describe("what people forward and remove", () => {
 
 describe("what is heard in a thread", () => {
   test("is everything, and to whom it was said", async () => {
-    const { discord, channel, ada, bob, message } = await startStage();
+    const { discord, guild, channel, ada, bob, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     const first = discord.people.say(thread, ada, "hello", { mentionBot: true });
     discord.people.say(thread, ada, "and more");
@@ -211,6 +212,7 @@ describe("what is heard in a thread", () => {
       platform: "discord",
       channelId: channel.id,
       threadId: thread.id,
+      workspaceId: guild.id,
       replyToId: `discord:${thread.id}:${first.id}`,
     });
   });

@@ -23,10 +23,15 @@ async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: 
 
 describe("threads", () => {
   test("auto: a question beside an answer that is being written gets a thread of its own, named after it", async () => {
-    const { channel, first, second, asked, opened, discord, adapter } = await askTwice("auto");
+    const { guild, channel, first, second, asked, opened, discord, adapter } = await askTwice("auto");
     expect(first.reply.channelId).toBe(channel.id);
     expect(second.conversationId).toBe(`discord:${asked.id}`);
-    expect(second.reply).toEqual({ platform: "discord", channelId: channel.id, threadId: asked.id });
+    expect(second.reply).toEqual({
+      platform: "discord",
+      channelId: channel.id,
+      threadId: asked.id,
+      workspaceId: guild.id,
+    });
     expect(opened.map(({ body }) => (body as { name: string }).name)).toEqual([
       expect.stringMatching(/^second question .* about x\?$/),
     ]);

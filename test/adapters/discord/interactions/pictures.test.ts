@@ -104,6 +104,8 @@ describe("/imagine", () => {
       conversationId: `discord:${channel.id}:${asked.id}`,
     });
     expect(names(event)).toEqual(["one.png", "two.png"]);
+    // Nothing but the link leads to them, for as long as Discord keeps it.
+    expect(event.attachments?.every(({ isFleeting }) => isFleeting === true)).toBe(true);
     expect(event.reply.visibleTo).toBeUndefined();
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
   });

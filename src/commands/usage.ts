@@ -1,0 +1,28 @@
+import type { CommandEvent } from "../adapter.ts";
+import { describeAmounts, type Usage } from "../usage.ts";
+import { type Command, mayConfigure, NOT_KNOWN, postNotice } from "./command.ts";
+
+/** `/usage`: what the person used this month, for those who may settle things there also what the channel used. */
+export function createUsageCommand(usage: Pick<Usage, "readMonth">): Command {
+  async function describe({ author, reply }: CommandEvent): Promise<string> {
+    const { platform, channelId, workspaceId } = reply;
+    const own = usage.readMonth({ platform, authorId: author.id });
+    const others = [
+      ...(mayConfigure(author) ? [{ name: "This channel", used: usage.readMonth({ platform, channelId }) }] : []),
+      ...(author.isModerator === true && workspaceId !== undefined
+        ? [{ name: "All channels of this server", used: usage.readMonth({ platform, workspaceId }) }]
+        : []),
+    ];
+    const [mine, ...sums] = await Promise.all([own, ...others.map(({ used }) => used)]);
+    const lines = sums.map((used, index) => `${others[index]?.name}: ${describeAmounts(used)}.`);
+    return [`You used this month: ${describeAmounts(mine)}.`, ...lines].join("\n\n");
+  }
+
+  return {
+    name: "usage",
+    description: "Says what you used this month: answers, tokens, pictures.",
+    async run(event, sink, signal) {
+      await postNotice(sink, event, await describe(event).catch(() => NOT_KNOWN), signal);
+    },
+  };
+}

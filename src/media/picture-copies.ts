@@ -1,0 +1,210 @@
+import { createHash } from "node:crypto";
+import type { Keyv } from "keyv";
+import type { Logger } from "pino";
+import { z } from "zod";
+import type { AttachmentRef } from "../adapter.ts";
+import { mapBounded } from "../bounds.ts";
+import { createKeyedTurns } from "../history/keyed-turns.ts";
+import { toKeyPart } from "../history/record.ts";
+import type { ReadPicture } from "./reference-picture.ts";
+
+const NAMESPACE = "copies";
+/** Of one value in the store: small enough that nothing else waits long for it. */
+const CHUNK_BYTES = 512 * 1024;
+/** Of what is copied at once, and of everything that is kept. */
+const MAX_JOB_BYTES = 32 * 1024 * 1024;
+const MAX_TOTAL_BYTES = 512 * 1024 * 1024;
+const CONCURRENCY = 2;
+/** What expired since does not count any more after this. */
+const COUNTED_ANEW_MS = 3_600_000;
+/** A copy outlives the job that it was made for. */
+const SPARE_MS = 86_400_000;
+/** A copy that is used is written anew once this share of its time is over. */
+const REFRESH_SHARE = 0.1;
+
+/** For whom a copy is kept: it goes with the job that it was made for, and with the person. */
+export interface CopyOwner {
+  jobId: string;
+  platform: string;
+  authorId: string;
+}
+
+/** Copies of pictures that their platform keeps for a while only, as a model takes them. */
+export interface PictureCopies {
+  /**
+   * Copies those of the files that will not stay, each once. Best effort: what cannot be read or kept is logged, and
+   * opened from its platform for as long as that has it. Rejects only with the signal's reason.
+   */
+  keep(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<void>;
+  /** Erases, of these files, the copies that were made for a job. */
+  erase(refs: readonly AttachmentRef[], jobId: string): Promise<void>;
+  /** Erases the copies that were made for a person. */
+  forget(platform: string, authorId: string): Promise<void>;
+}
+
+export interface PictureCopiesOptions {
+  /** Namespaces nest, see `Stores`. */
+  open(namespace: string): Keyv;
+  ttlMs: number;
+  /** From the platform. */
+  read: ReadPicture;
+  log: Logger;
+  maxTotalBytes?: number;
+  maxJobBytes?: number;
+}
+
+const head = z.object({
+  v: z.literal(1),
+  jobId: z.string(),
+  platform: z.string(),
+  authorId: z.string(),
+  sizeBytes: z.number(),
+});
+
+type Head = z.infer<typeof head>;
+
+/** The bytes of a copy; undefined when there is none. Rejects when the store does not answer. */
+export type OpenCopy = (ref: AttachmentRef) => Promise<AsyncIterable<Uint8Array> | undefined>;
+
+/** Opens what was copied, here or in another process. */
+export function createOpenCopy(open: PictureCopiesOptions["open"]): OpenCopy {
+  const keyv = open(NAMESPACE);
+  return async (ref) => {
+    const key = toKey(ref);
+    const known = toHead(await keyv.get<unknown>(`of:${key}`));
+    const bytes = known && (await readWhole(keyv, key, known));
+    return bytes && toSource(bytes);
+  };
+}
+
+export function createPictureCopies(options: PictureCopiesOptions): PictureCopies {
+  const { read, log, maxTotalBytes = MAX_TOTAL_BYTES, maxJobBytes = MAX_JOB_BYTES } = options;
+  const ttlMs = options.ttlMs + SPARE_MS;
+  const keyv = options.open(NAMESPACE);
+  const inTurn = createKeyedTurns();
+  let counted = { bytes: 0, until: 0 };
+
+  async function* walk(namespace: string): AsyncGenerator<[string, unknown]> {
+    const iterator = options.open(`${NAMESPACE}:${namespace}`).iterator;
+    if (iterator === undefined) throw new TypeError("The store of the copies cannot be walked through.");
+    yield* iterator(undefined) as AsyncIterable<[string, unknown]>;
+  }
+
+  async function count(): Promise<void> {
+    if (counted.until > Date.now()) return;
+    let bytes = 0;
+    for await (const [, value] of walk("of")) bytes += toHead(value)?.sizeBytes ?? 0;
+    counted = { bytes, until: Date.now() + COUNTED_ANEW_MS };
+  }
+
+  async function write(key: string, bytes: Uint8Array, owner: Omit<Head, "v" | "sizeBytes">): Promise<void> {
+    for (const [index, chunk] of toChunks(bytes).entries()) {
+      await keyv.set(`data:${key}:${index}`, Buffer.from(chunk).toString("base64"), ttlMs);
+    }
+    const value: Head = { v: 1, ...owner, sizeBytes: bytes.byteLength };
+    // Last: what has no head is no copy.
+    await keyv.setMany([
+      { key: `of:${key}`, value, ttl: ttlMs },
+      { key: `${toOwner(owner)}:${key}`, value: 1, ttl: ttlMs },
+    ]);
+  }
+
+  /** Resolves to false when there is no copy; one that grows old is written anew. */
+  async function refresh(key: string): Promise<boolean> {
+    const raw = await keyv.getRaw(`of:${key}`);
+    const known = toHead(raw?.value);
+    if (known === undefined) return false;
+    if ((raw?.expires ?? 0) - Date.now() > ttlMs * (1 - REFRESH_SHARE)) return true;
+    const bytes = await readWhole(keyv, key, known);
+    if (bytes === undefined) return false;
+    await write(key, bytes, known);
+    return true;
+  }
+
+  async function erase(key: string, { sizeBytes, ...owner }: Head): Promise<void> {
+    const chunks = Array.from({ length: Math.ceil(sizeBytes / CHUNK_BYTES) }, (_, index) => `data:${key}:${index}`);
+    await keyv.deleteMany([`of:${key}`, `${toOwner(owner)}:${key}`, ...chunks]);
+    counted.bytes -= sizeBytes;
+  }
+
+  async function copy(ref: AttachmentRef, owner: CopyOwner, room: { bytes: number }, signal: AbortSignal) {
+    const key = toKey(ref);
+    if (await refresh(key)) return;
+    const picture = await read(ref, signal);
+    // Why it cannot be used is said where it is used.
+    if ("problem" in picture) return;
+    const sizeBytes = picture.bytes.byteLength;
+    await count();
+    if (sizeBytes > room.bytes || counted.bytes + sizeBytes > maxTotalBytes) {
+      log.warn({ jobId: owner.jobId, sizeBytes }, "a reference is not copied: there is no room for it");
+      return;
+    }
+    room.bytes -= sizeBytes;
+    counted.bytes += sizeBytes;
+    await write(key, picture.bytes, owner);
+  }
+
+  return {
+    async keep(refs, owner, signal) {
+      const room = { bytes: maxJobBytes };
+      const fleeting = refs.filter(({ isFleeting }) => isFleeting === true);
+      await mapBounded(fleeting, CONCURRENCY, async (ref) => {
+        try {
+          await inTurn(toKey(ref), () => copy(ref, owner, room, signal));
+        } catch (err) {
+          signal.throwIfAborted();
+          log.warn({ err, jobId: owner.jobId }, "a reference could not be copied");
+        }
+      });
+    },
+    async erase(refs, jobId) {
+      for (const key of new Set(refs.filter(({ isFleeting }) => isFleeting === true).map(toKey))) {
+        const known = toHead(await keyv.get<unknown>(`of:${key}`));
+        if (known?.jobId === jobId) await inTurn(key, () => erase(key, known));
+      }
+    },
+    async forget(platform, authorId) {
+      const keys = await Array.fromAsync(walk(toOwner({ platform, authorId })), ([key]) => key);
+      for (const key of new Set(keys)) {
+        const known = toHead(await keyv.get<unknown>(`of:${key}`));
+        if (known !== undefined) await inTurn(key, () => erase(key, known));
+      }
+    },
+  };
+}
+
+async function readWhole(keyv: Keyv, key: string, { sizeBytes }: Head): Promise<Uint8Array | undefined> {
+  const parts: Uint8Array[] = [];
+  for (let index = 0; index * CHUNK_BYTES < sizeBytes; index++) {
+    const chunk = await keyv.get<unknown>(`data:${key}:${index}`);
+    if (typeof chunk !== "string") return undefined;
+    parts.push(Buffer.from(chunk, "base64"));
+  }
+  const bytes = Buffer.concat(parts);
+  return bytes.byteLength === sizeBytes ? bytes : undefined;
+}
+
+function toHead(value: unknown): Head | undefined {
+  const { success, data } = head.safeParse(value);
+  return success ? data : undefined;
+}
+
+/** The id of a file may be a signed address, which is no matter of the store. */
+function toKey({ platform, id }: AttachmentRef): string {
+  return createHash("sha256")
+    .update(JSON.stringify([platform, id]))
+    .digest("base64url");
+}
+
+function toOwner({ platform, authorId }: Pick<CopyOwner, "platform" | "authorId">): string {
+  return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
+}
+
+function toChunks(bytes: Uint8Array): Uint8Array[] {
+  const count = Math.ceil(bytes.byteLength / CHUNK_BYTES);
+  return Array.from({ length: count }, (_, index) => bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES));
+}
+
+async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

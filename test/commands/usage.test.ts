@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import type { Author, CommandEvent } from "../../src/adapter.ts";
+import { createUsageCommand } from "../../src/commands/usage.ts";
+import type { Amounts, UsageSubject } from "../../src/usage.ts";
+import { startEngine } from "../support/engine.ts";
+import { ada, command, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+const { signal } = new AbortController();
+const NOTHING = { answers: 0, promptTokens: 0, completionTokens: 0, estimatedTokens: 0, pictures: 0 };
+
+async function ask(author: Author, readMonth: (subject: UsageSubject) => Promise<Amounts> = async () => NOTHING) {
+  const { sink, texts } = fakePlatform();
+  const asked: UsageSubject[] = [];
+  const usage = { readMonth: (subject: UsageSubject) => readMonth(subject).finally(() => asked.push(subject)) };
+  const reply = { platform: "test", channelId: "general", workspaceId: "acme" };
+  const event: CommandEvent = { ...command("usage", "", { author }), reply };
+  await createUsageCommand(usage).run(event, sink, signal);
+  return { text: texts()[0], asked };
+}
+
+test("everybody is told what they used, and those who may settle things there what others did", async () => {
+  expect(await ask({ ...ada, mayConfigure: false })).toEqual({
+    text: "You used this month: no answers, no tokens, no pictures.",
+    asked: [{ platform: "test", authorId: "ada" }],
+  });
+  const { text, asked } = await ask({ ...ada, mayConfigure: true });
+  expect(text).toContain("\n\nThis channel: no answers, no tokens, no pictures.");
+  expect(asked).toHaveLength(2);
+  expect((await ask({ ...ada, isModerator: true })).asked).toContainEqual({ platform: "test", workspaceId: "acme" });
+});
+
+test("says so where it is not known", async () => {
+  const { text } = await ask(ada, () => Promise.reject(new Error("away")));
+  expect(text).toContain("my memory is out of reach");
+});
+
+test("is given out, and erased with its person", async () => {
+  const { accept, idle, texts, channel } = startEngine();
+  await accept(message("hello"));
+  await idle();
+  await accept(command("usage"));
+  await accept(command("export"));
+  await idle();
+  expect(texts().at(-2)).toMatch(/^You used this month: 1 answer, \d+ tokens \(\d+ of them estimated\), no pictures\./);
+  const exported = JSON.parse(Buffer.from(channel.at(-1)?.files[0]?.bytes ?? []).toString()) as { usage: unknown };
+  expect(exported.usage).toMatchObject([{ answers: 1 }]);
+  await accept(command("forget", "me"));
+  await accept(command("usage"));
+  await idle();
+  expect(texts().at(-1)).toContain("You used this month: no answers");
+});

@@ -1,0 +1,98 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import type { AttachmentRef } from "../../src/adapter.ts";
+import { createOpenCopy, createPictureCopies, type PictureCopiesOptions } from "../../src/media/picture-copies.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { recordingLog, silent } from "../support/log.ts";
+
+const { signal } = new AbortController();
+const ada = { jobId: "job", platform: "test", authorId: "ada" };
+const ben = { jobId: "other", platform: "test", authorId: "ben" };
+/** Of several values in the store. */
+const LARGE = 1_200_000;
+
+function fleeting(id: string): AttachmentRef {
+  return { platform: "test", id, name: `${id}.png`, sizeBytes: 1, isFleeting: true };
+}
+
+function start(given: Partial<PictureCopiesOptions> & { sizeBytes?: number } = {}) {
+  const { sizeBytes = 3, ...options } = given;
+  const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  const { log, lines } = recordingLog();
+  const reads: string[] = [];
+  const bytes = Buffer.alloc(sizeBytes, "picture");
+  const copies = createPictureCopies({
+    open,
+    ttlMs: 60_000,
+    async read({ id }) {
+      reads.push(id);
+      if (id === "broken") return { problem: "is damaged" };
+      return { bytes, mimeType: "image/png", originalType: "image/png", isChanged: false };
+    },
+    log,
+    ...options,
+  });
+  const openCopy = createOpenCopy(open);
+  const bytesOf = async (id: string) => {
+    const source = await openCopy(fleeting(id));
+    return source && Buffer.concat(await Array.fromAsync(source));
+  };
+  const left = async () => (await Array.fromAsync(open("copies").iterator?.(undefined) ?? [])).length;
+  return { copies, reads, bytes, bytesOf, left, lines };
+}
+
+describe("copies of pictures", () => {
+  test("are made of what will not stay, once, and open as what they were", async () => {
+    const { copies, reads, bytes, bytesOf } = start({ sizeBytes: LARGE });
+    const stays: AttachmentRef = { platform: "test", id: "stays", name: "s.png", sizeBytes: 1 };
+    await Promise.all([copies.keep([fleeting("a"), stays], ada, signal), copies.keep([fleeting("a")], ben, signal)]);
+    expect(reads).toEqual(["a"]);
+    expect((await bytesOf("a"))?.equals(bytes)).toBe(true);
+    expect(await bytesOf("stays")).toBeUndefined();
+  });
+
+  test("leave out what cannot be read, and what there is no room for", async () => {
+    const { copies, bytesOf, lines } = start({ maxJobBytes: 7, maxTotalBytes: 10 });
+    await copies.keep(["broken", "a", "b", "c"].map(fleeting), ada, signal);
+    expect([await bytesOf("broken"), await bytesOf("c")]).toEqual([undefined, undefined]);
+    expect(await bytesOf("b")).toBeDefined();
+    await copies.keep(["d", "e"].map(fleeting), ben, signal);
+    expect([await bytesOf("d"), await bytesOf("e")].filter(Boolean)).toHaveLength(1);
+    expect(lines.map(({ msg }) => msg)).toEqual(Array(2).fill("a reference is not copied: there is no room for it"));
+    await copies.forget("test", "ada");
+    await copies.keep([fleeting("f")], ben, signal);
+    expect(await bytesOf("f")).toBeDefined();
+  });
+
+  test("go with the job that they were made for, and with no other", async () => {
+    const { copies, bytesOf, left } = start({ sizeBytes: LARGE });
+    await copies.keep([fleeting("a")], ada, signal);
+    await copies.erase([fleeting("a")], "other");
+    expect(await bytesOf("a")).toBeDefined();
+    await copies.erase([fleeting("a"), fleeting("unknown")], "job");
+    expect(await left()).toBe(0);
+  });
+
+  test("go with their person, without those of others", async () => {
+    const { copies, bytesOf, left } = start({ sizeBytes: LARGE });
+    await copies.keep([fleeting("a"), fleeting("b")], ada, signal);
+    await copies.keep([fleeting("c")], ben, signal);
+    await copies.forget("test", "ada");
+    expect([await bytesOf("a"), await bytesOf("b")]).toEqual([undefined, undefined]);
+    expect(await bytesOf("c")).toBeDefined();
+    await copies.forget("test", "ben");
+    expect(await left()).toBe(0);
+  });
+
+  test("hold nothing up when the store is away, and end with the work", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { open } = createStores({ redisUrl: undefined, database, log: silent });
+    const { copies, lines } = start({ open });
+    database.close();
+    await copies.keep([fleeting("a")], ada, signal);
+    expect(lines.map(({ msg }) => msg)).toEqual(["a reference could not be copied"]);
+    const aborted = AbortSignal.abort("shutdown");
+    const read = async () => Promise.reject(new Error("cut"));
+    await expect(start({ read }).copies.keep([fleeting("a")], ada, aborted)).rejects.toBe("shutdown");
+  });
+});
