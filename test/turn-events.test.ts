@@ -34,6 +34,7 @@ function observe(scripts: Step[][], { attempts = 1 } = {}) {
     show: () => {},
     acceptedAt: Date.now(),
     context: { messages: [], notices: [], oldestShownId: undefined, count: 0 },
+    used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
     pieces: [],
   };
   return { turn, requests, metrics };

@@ -1,4 +1,5 @@
 import type { PictureJob } from "../../src/imagine/picture-job.ts";
+import type { PictureCopies } from "../../src/media/picture-copies.ts";
 import { ada } from "./events.ts";
 
 /** A job of one picture that nothing was done for yet; everything not given is sensible. */
@@ -21,3 +22,10 @@ export function pictureJob(given: Partial<PictureJob> = {}): PictureJob {
     ...given,
   };
 }
+
+/** Where nothing has to be copied. */
+export const noCopies: Pick<PictureCopies, "keep" | "erase" | "forget"> = {
+  keep: async () => {},
+  erase: async () => {},
+  forget: async () => {},
+};
