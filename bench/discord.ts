@@ -1,4 +1,5 @@
 import type { ThreadMode } from "../adapters/discord/threads.ts";
+import { createPacers } from "../src/pacers.ts";
 import type { CounterSettings, LimitSettings } from "../test/simulators/discord/limits.ts";
 import { type Figures, toFigures, toMean } from "../test/support/pacing/measure.ts";
 import { fixedCounter, leakyCounter, type PlatformCounter, slidingCounter } from "../test/support/pacing/platform.ts";
@@ -50,20 +51,35 @@ const ROWS: readonly Row[] = KINDS.flatMap((kind) => [
   { name: `${kind.name}, 5 at once, threads off`, kind, count: 5, threads: "off" as const },
   { name: `${kind.name}, 5 at once, threads auto`, kind, count: 5, threads: "auto" as const },
 ]);
-const HEAD = ["400 tokens at 60 a second", "mean", "virtual", "ratio", "p95", "final", "calls", "429s", "stale", "text"];
+const HEAD = [
+  "400 tokens at 60 a second",
+  "mean",
+  "virtual",
+  "ratio",
+  "p95",
+  "final",
+  "calls",
+  "429s",
+  "stale",
+  "text",
+];
 
 await runBench(async () => {
   const started = ROWS.map((row, index) => measure(row, index * APART_MS));
   const runs = await Promise.all(started);
   // Calculated when nothing is measured any more, as it keeps a core busy.
-  const measured = runs.map((one, index): Measured => ({ row: ROWS[index] as Row, runs: one, virtual: toVirtual(ROWS[index] as Row) }));
+  const measured = runs.map(
+    (one, index): Measured => ({ row: ROWS[index] as Row, runs: one, virtual: toVirtual(ROWS[index] as Row) }),
+  );
   if (measured.some(isOff)) process.exitCode = 1;
   return [
     `Lag of replies behind the model in seconds, through discord.js and the whole adapter, ${describeMachine()}.`,
     `Round trips of ${DISCORD_TRIP} s in the median, ${LIMIT} calls per ${WINDOW_S} s; the median of ${ROUNDS} runs in real time (min–max), the mean of ${VIRTUAL_RUNS} in virtual time.`,
     "",
     formatTable(HEAD, measured.map(toCells)),
-    ...measured.flatMap(({ row, runs }) => runs.flatMap(({ violations }) => violations.map((it) => `${row.name}: ${it}`))),
+    ...measured.flatMap(({ row, runs }) =>
+      runs.flatMap(({ violations }) => violations.map((it) => `${row.name}: ${it}`)),
+    ),
   ].join("\n");
 });
 
@@ -84,7 +100,8 @@ function toVirtual({ kind, count, threads }: Row): Figures {
   const scenario = several(threads === "auto" ? 1 : count, 400, 60, 0);
   return toMean(
     Array.from({ length: VIRTUAL_RUNS }, (_, run) => {
-      const trial = { scenario, seed: run + 1, trip: DISCORD_TRIP };
+      const options = { pacer: createPacers()("discord:channel") };
+      const trial = { scenario, seed: run + 1, trip: DISCORD_TRIP, options };
       return toFigures(tryDiscord(trial, kind.create, kind.counters).outcomes);
     }),
   );

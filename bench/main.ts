@@ -5,6 +5,8 @@ interface Bench {
   /** A program of its own, so that none measures what another one left in memory. */
   url: string;
   measures: string;
+  /** Above what it allows itself, where that is more than usual. */
+  limitMs?: number;
 }
 
 const BENCHES = new Map<string, Bench>([
@@ -30,10 +32,25 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "discord",
+    {
+      url: import.meta.resolve("./discord.ts"),
+      measures: "how far replies on a simulated Discord are behind the model in real time, beside virtual time",
+    },
+  ],
+  [
     "slack",
     {
       url: import.meta.resolve("./slack.ts"),
       measures: "how far replies on a simulated Slack are behind the model in real time, as streams and as edits",
+    },
+  ],
+  [
+    "turns",
+    {
+      url: import.meta.resolve("./turns.ts"),
+      measures: "what is lost, doubled or stuck when everything fails; --platform discord or slack, --turns, --seed",
+      limitMs: 600_000,
     },
   ],
   [
@@ -45,10 +62,10 @@ const BENCHES = new Map<string, Bench>([
   ],
 ]);
 
-/** Above what each bench allows itself. */
+/** Above what most benches allow themselves. */
 const LIMIT_MS = 120_000;
 
-function main(name: string | undefined): number {
+function main(name: string | undefined, rest: readonly string[]): number {
   if (name === undefined) {
     const lines = [...BENCHES].map(([name, { measures }]) => `  ${name.padEnd(8)} ${measures}`);
     process.stdout.write(`${["npm run bench -- NAME, where NAME is one of", ...lines].join("\n")}\n`);
@@ -59,10 +76,11 @@ function main(name: string | undefined): number {
     process.stderr.write(`There is no bench "${name}"; there are ${[...BENCHES.keys()].join(", ")}.\n`);
     return 1;
   }
-  const args = ["--disable-warning=ExperimentalWarning", fileURLToPath(bench.url)];
-  const { status, error } = spawnSync(process.execPath, args, { stdio: "inherit", timeout: LIMIT_MS });
+  const args = ["--disable-warning=ExperimentalWarning", fileURLToPath(bench.url), ...rest];
+  const { limitMs: timeout = LIMIT_MS } = bench;
+  const { status, error } = spawnSync(process.execPath, args, { stdio: "inherit", timeout });
   if (error !== undefined) process.stderr.write(`The bench "${name}" was stopped: ${error.message}\n`);
   return status ?? 1;
 }
 
-process.exitCode = main(process.argv[2]);
+process.exitCode = main(process.argv[2], process.argv.slice(3));

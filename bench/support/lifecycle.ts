@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Longest run of a bench, its cleaning up not included. */
+/** Longest run of a bench that does not say otherwise, its cleaning up not included. */
 const LIMIT_MS = 90_000;
 /** No round is begun that would end after this. */
 const ROUNDS_MS = 75_000;
@@ -12,13 +12,16 @@ const CLEANUP_MS = 8_000;
  * however it ends: in order, by an error, by a signal, or because it took too long. The process ends with
  * `process.exitCode`, which the bench may set, and with 1 when it did not come to its end.
  */
-export async function runBench(work: (resources: AsyncDisposableStack) => Promise<string>): Promise<never> {
+export async function runBench(
+  work: (resources: AsyncDisposableStack) => Promise<string>,
+  limitMs = LIMIT_MS,
+): Promise<never> {
   const resources = new AsyncDisposableStack();
   const stopped = Promise.withResolvers<never>();
   const stop = (reason: string): void => stopped.reject(new Error(`The bench was stopped: ${reason}.`));
   process.once("SIGINT", stop);
   process.once("SIGTERM", stop);
-  const timer = setTimeout(stop, LIMIT_MS, `it took longer than ${LIMIT_MS / 1_000} s`);
+  const timer = setTimeout(stop, limitMs, `it took longer than ${limitMs / 1_000} s`);
   try {
     process.stdout.write(`${await Promise.race([work(resources), stopped.promise])}\n`);
   } catch (error) {

@@ -87,6 +87,8 @@ export function createFixedCounter(rule: Rule): FixedCounter {
       resetAt = now + rule.w + 2 * rule.rtt + UNANSWERED_MARGIN;
     },
     refused(until) {
+      // No refusal of this window ends before the window does: another limit was met, such as one shared with others.
+      if (turn === undefined && until < resetAt) return;
       used = rule.n;
       resetAt = until;
       proven = false;

@@ -46,6 +46,25 @@ describe("fixed counter", () => {
     expect(counter.credit(10.4)).toBe(5);
   });
 
+  test("keeps its window when the wait of a refusal ends inside it: another limit was met", () => {
+    const { counter, call, answer } = fixed();
+    call(0);
+    answer(0, 4, 4.9);
+    for (const [at, remaining] of [
+      [1, 3],
+      [2, 2],
+    ] as const) {
+      call(at);
+      answer(at, remaining, 4.9 - at);
+    }
+    call(3);
+    counter.refused(4);
+    expect(counter.credit(4)).toBe(1);
+    call(4);
+    expect(counter.credit(4.5)).toBe(0);
+    expect(counter.credit(5.2)).toBe(1);
+  });
+
   test("is refuted by a window that begins with less", () => {
     const { counter, call, answer } = fixed();
     call(0);
@@ -84,8 +103,8 @@ describe("fixed counter", () => {
     const { counter } = fixed();
     counter.adopt({ winStart: 0, resetAt: 5, used: 1 });
     expect(counter.credit(1)).toBe(4);
-    counter.refused(3);
-    expect([1, 3].map(counter.credit)).toEqual([0, 1]);
+    counter.refused(6);
+    expect([1, 6].map(counter.credit)).toEqual([0, 1]);
   });
 
   test("spreads what is left evenly to the end of the window", () => {

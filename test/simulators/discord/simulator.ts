@@ -51,6 +51,8 @@ export interface Discord extends Builders, Pick<Violations, "assertClean"> {
   readonly people: People & PeopleInteractions;
   readonly faults: Faults;
   readonly gateway: GatewayFaults;
+  /** Every channel, thread and direct conversation there is. */
+  places(): readonly Channel[];
   /** What was not deleted in a channel, oldest first. Ephemeral messages are among them. */
   messages(channel: Channel): readonly Message[];
   /** What the bot has registered: globally, or for a guild. */
@@ -108,6 +110,7 @@ export async function createDiscord(options: SimulatorOptions = {}): Promise<Dis
     people: api.people,
     faults,
     gateway: createGatewayFaults(sockets),
+    places: () => [...world.channels.values()],
     messages: ({ messages }) => [...messages.values()].filter(({ deletedAtMs }) => deletedAtMs === undefined),
     commands: (guild) => api.commands.list(guild?.id),
     pings: simulation.pings,

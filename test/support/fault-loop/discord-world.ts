@@ -1,0 +1,193 @@
+import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
+import type { ThreadMode } from "../../../adapters/discord/threads.ts";
+import type { Adapter } from "../../../src/adapter.ts";
+import type { Fault } from "../../simulators/discord/faults.ts";
+import { hasPermission } from "../../simulators/discord/permissions.ts";
+import { createDiscord, type Discord } from "../../simulators/discord/simulator.ts";
+import type { Violation } from "../../simulators/discord/violations.ts";
+import { type Channel, type Message, type Payload, shown, type User } from "../../simulators/discord/world.ts";
+import { silent } from "../log.ts";
+import type { Random } from "../pacing/random.ts";
+import { type AdapterParts, type Break, passing, type Shown, type World } from "./world.ts";
+
+const POST = "POST /channels/:channel/messages";
+const EDIT = "PATCH /channels/:channel/messages/:message";
+
+/** Who speaks where nothing goes wrong. */
+const ASIDE = 2;
+
+export interface DiscordWorldOptions {
+  threads: ThreadMode;
+  place: "channel" | "direct" | "thread";
+}
+
+/** A server with one channel in it, or a direct conversation. */
+export async function openDiscordWorld({ threads, place }: DiscordWorldOptions): Promise<World> {
+  const discord = await createDiscord();
+  const guild = discord.addGuild();
+  const general = discord.addChannel(guild, "general");
+  const people = [discord.addUser("Ada", guild), discord.addUser("Ben", guild), discord.addUser("Eve", guild)] as const;
+  // Direct conversations are those of one person.
+  const speaker = (person: number) => people[place === "direct" && person !== ASIDE ? 0 : person] ?? people[0];
+  const channel = place === "direct" ? discord.openDm(people[0]) : toRoom(discord, general, people[0], place);
+  const aside = discord.openDm(people[ASIDE]);
+  const asked = new Map<string, Message>();
+
+  /** Nobody tells the bot what it may not see; where it may not write it says so directly, to whoever asks. */
+  function isTold(): boolean {
+    const denied = channel.overwrites.get(discord.bot.id)?.deny ?? 0n;
+    const isThere = channel.kind === "dm" || discord.places().includes(channel);
+    return isThere && !hasPermission(denied, "ViewChannel") && !hasPermission(denied, "SendMessages");
+  }
+  const all = () =>
+    discord.places().flatMap((one) => discord.messages(one).filter(({ author }) => author === discord.bot));
+  const find = (id: string) => all().find((message) => toId(message) === id);
+
+  return {
+    origin: new URL(discord.apiUrl).origin,
+    startAdapter: (parts) => createDiscordAdapterFor(discord, threads, parts),
+    // What is said while nobody listens is read later, or told when the session goes on.
+    hasListener: () => true,
+    ask(name, person) {
+      const message = discord.people.say(channel, speaker(person), name, { mentionBot: place !== "direct" });
+      asked.set(name, message);
+      return { name, id: toId(message), person, isTold: isTold() };
+    },
+    askAside(name) {
+      const message = discord.people.say(aside, people[ASIDE], name);
+      return { name, id: toId(message), person: ASIDE, isTold: true };
+    },
+    edit({ name }, text) {
+      const message = asked.get(name);
+      const mention = place === "direct" ? "" : `<@${discord.bot.id}> `;
+      if (message !== undefined) discord.people.edit(message, `${mention}${text}`);
+    },
+    remove({ name }) {
+      const message = asked.get(name);
+      if (message !== undefined) discord.people.delete(message);
+    },
+    shown: () => all().filter(isAnswer).map(toShown),
+    removeShown(id) {
+      const message = find(id);
+      if (message !== undefined) discord.people.delete(message);
+    },
+    press(id, label, person) {
+      const message = find(id);
+      if (message !== undefined) discord.people.press(message, speaker(person), label);
+    },
+    troubles: Object.keys(TROUBLES),
+    disturbing: new Set(["blind", "mute", "gone"]),
+    inflict: (trouble, random) => TROUBLES[trouble]?.({ discord, channel, random }),
+    breaks: () => discord.violations.map((one) => toBreak(one, all())),
+    close: discord.close,
+  };
+}
+
+/** The adapter as the service makes it, on a simulated Discord. */
+export function createDiscordAdapterFor(
+  { token }: Pick<Discord, "token">,
+  threads: ThreadMode,
+  { origin, engine, stores }: AdapterParts,
+): Adapter {
+  const directs = stores.open("discord");
+  return createDiscordAdapter({
+    token,
+    apiUrl: `${origin}/api`,
+    threads,
+    commands: engine.commands,
+    listModels: engine.listModels,
+    directs: {
+      read: async () => (await directs.get<string[]>("directs")) ?? [],
+      write: async (ids) => void (await directs.set("directs", ids)),
+    },
+    log: silent,
+    now: Date.now,
+    onFatal: () => {},
+  });
+}
+
+interface Victim {
+  discord: Discord;
+  channel: Channel;
+  random: Random;
+}
+
+function failing(fault: (random: Random) => Omit<Fault, "when">): (victim: Victim) => undefined {
+  return passing(({ discord, random }) => {
+    const when = random.pick(["before", "after"] as const);
+    const skip = Math.floor(random.between(0, 4));
+    discord.faults.failNext(random.pick([POST, EDIT, EDIT]), { when, skip, ...fault(random) });
+  });
+}
+
+function denying(permissions: Parameters<Discord["overwrite"]>[2]["deny"]) {
+  return ({ discord, channel }: Victim): (() => void) | undefined => {
+    if (channel.kind !== "text" || permissions === undefined) return undefined;
+    discord.overwrite(channel, discord.bot.id, { deny: permissions });
+    return () => discord.overwrite(channel, discord.bot.id, {});
+  };
+}
+
+/** What goes wrong on Discord. */
+const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
+  // A limit is told before anything is carried out.
+  "429": passing(({ discord, random }) => {
+    const retryAfterMs = Math.round(random.between(200, 2_000));
+    const [scope, skip] = [random.pick(["user", "shared"] as const), Math.floor(random.between(0, 4))];
+    discord.faults.failNext(random.pick([POST, EDIT, EDIT]), { status: 429, retryAfterMs, scope, skip });
+  }),
+  "500": failing(() => ({ status: 500 })),
+  "502": failing((random) => ({ status: 502, times: random.pick([1, 2, 3]) })),
+  reset: failing((random) => ({ status: "reset", times: random.pick([1, 2]) })),
+  slow: passing(({ discord, random }) => {
+    discord.faults.slow(random.pick([POST, EDIT]), Math.round(random.between(200, 1_200)), { times: 3 });
+  }),
+  drop: passing(({ discord }) => discord.gateway.drop()),
+  reconnect: passing(({ discord }) => discord.gateway.reconnect()),
+  resumable: passing(({ discord }) => discord.gateway.invalidate(true)),
+  invalid: passing(({ discord }) => discord.gateway.invalidate(false)),
+  closed: passing(({ discord, random }) => discord.gateway.closeWith(random.pick([4000, 4008, 4009]))),
+  blind: denying(["ViewChannel"]),
+  mute: denying(["SendMessages", "SendMessagesInThreads"]),
+  gone: passing(({ discord, channel }) => {
+    if (channel.kind !== "dm") discord.removeChannel(channel);
+  }),
+};
+
+function isAnswer(message: Message): boolean {
+  return message.ephemeralFor === undefined && !shown(message).content.startsWith("I cannot answer you in ");
+}
+
+function toRoom(discord: Discord, general: Channel, ada: User, place: "channel" | "thread"): Channel {
+  return place === "channel" ? general : discord.people.openThread(general, ada, "thread");
+}
+
+function toBreak({ kind, sentence }: Violation, messages: readonly Message[]): Break {
+  const [, id] = /message (\d+)/.exec(sentence) ?? [];
+  const message = messages.find((one) => one.id === id);
+  return { kind, sentence, ...(message && { messageId: toId(message), isNotice: !isAnswer(message) }) };
+}
+
+function toId({ channelId, id }: Message): string {
+  return `discord:${channelId}:${id}`;
+}
+
+function toShown(message: Message): Shown {
+  const { content, components } = shown(message);
+  const buttons = flatten(components).map((button) => ({
+    label: textOf(button["label"]),
+    payload: textOf(button["custom_id"]),
+  }));
+  // A message that still grows is one that can be stopped.
+  return { id: toId(message), text: content, buttons, isGrowing: buttons.some(({ label }) => label === "Stop") };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function flatten(components: readonly Payload[]): Payload[] {
+  return components.flatMap((component) =>
+    Array.isArray(component["components"]) ? flatten(component["components"] as Payload[]) : [component],
+  );
+}

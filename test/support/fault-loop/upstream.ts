@@ -1,0 +1,82 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { answerTo, namesIn, unedited } from "./answers.ts";
+import { COMPLETE, speak, type UpstreamWay } from "./upstream-faults.ts";
+
+/** One request, and what came of it. */
+export interface Asked {
+  /** The questions it was about. */
+  names: string[];
+  way: UpstreamWay;
+  atMs: number;
+  /** What was said, as far as it was. */
+  said: string;
+  /** All was said, and that it was all. */
+  isComplete: boolean;
+  /** It brought what a tool had given. */
+  isSecond: boolean;
+}
+
+/** What the upstream does with a question: each request about it takes the next way, and all further ones the last. */
+export interface Script {
+  ways: readonly UpstreamWay[];
+  paceMs: number;
+}
+
+/** A gateway over a real socket that answers each question as its script says. */
+export interface Upstream {
+  url: string;
+  script(name: string, script: Script): void;
+  /** Every request that had this question, edited or not, as its last; oldest first. */
+  asked(name: string): readonly Asked[];
+  close(): Promise<void>;
+}
+
+interface ChatBody {
+  messages: Array<{ role: string; content: unknown }>;
+}
+
+const PLAIN: Script = { ways: ["answer"], paceMs: 5 };
+
+export async function openUpstream(): Promise<Upstream> {
+  const scripts = new Map<string, Script>();
+  const asked = new Map<string, Asked[]>();
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { messages } = JSON.parse(await text(request)) as ChatBody;
+    const lastUser = messages.findLastIndex(({ role }) => role === "user");
+    const names = namesIn(textOf(messages[lastUser]?.content));
+    const hasResult = messages.slice(lastUser).some(({ role }) => role === "tool");
+    // Questions that nobody answered stand before the one that is asked.
+    const key = unedited(names.at(-1) ?? "");
+    const { ways, paceMs } = scripts.get(key) ?? PLAIN;
+    const before = (asked.get(key) ?? []).filter((one) => !one.isSecond);
+    // The second half of a turn with a tool is no step of its own.
+    const way = hasResult ? "answer" : (ways[Math.min(before.length, ways.length - 1)] ?? "answer");
+    const one: Asked = { names, way, atMs: Date.now(), said: "", isComplete: false, isSecond: hasResult };
+    asked.set(key, [...(asked.get(key) ?? []), one]);
+    const whole = answerTo(names);
+    one.said = await speak({ response, way, text: whole, paceMs, hasResult });
+    one.isComplete = COMPLETE.has(way) && one.said === whole;
+  }
+
+  const server = createServer((request, response) => {
+    respond(request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    script: (name, script) => void scripts.set(name, script),
+    asked: (name) => asked.get(unedited(name)) ?? [],
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  return Array.isArray(content) ? content.map((part: { text?: string }) => part.text ?? "").join(" ") : "";
+}

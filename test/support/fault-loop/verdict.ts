@@ -1,0 +1,175 @@
+import type { TurnRecord } from "../../../src/turn-record.ts";
+import { answerTo, namesIn, squeeze, unedited } from "./answers.ts";
+import type { Asked } from "./upstream.ts";
+import { RETRY_AFTER_MS } from "./upstream-faults.ts";
+import type { Break, Question, Shown } from "./world.ts";
+
+export type Fault = "lost" | "doubled" | "stuck" | "wrong";
+
+export interface Complaint {
+  fault: Fault;
+  sentence: string;
+}
+
+/** What a round has left behind, and what of it is excused. */
+export interface Remains {
+  questions: readonly Question[];
+  /** Ids of questions that people took back. */
+  removed: ReadonlySet<string>;
+  turns: readonly TurnRecord[];
+  shown: readonly Shown[];
+  /** Ids of questions that the service took over. */
+  heard: ReadonlySet<string>;
+  /** Ids of messages of the bot that people took away. */
+  takenAway: ReadonlySet<string>;
+  /** Ids of questions whose answer people had begin anew. */
+  begunAnew: ReadonlySet<string>;
+  /** The bot lost its place, or the right to write there. */
+  isDisturbed: boolean;
+  wasKilled: boolean;
+  /** Calls were slow, so that one of a process that was killed may be carried out after those of the next. */
+  hadSlowCalls: boolean;
+  breaks: readonly Break[];
+  asked(name: string): readonly Asked[];
+}
+
+/** How a turn that did not end with a complete answer says so. */
+const NOTE =
+  /(?:^|\n)_(?:Stopped|Interrupted|Cut off|Withheld|Rate-limited|Overloaded|Unreachable|Refused|Failed|The model gave an empty answer)[^\n]*_\s*$/;
+
+/** Rules that a process cannot keep which does not know what the one before it did, or that was forbidden to write. */
+const EXCUSED_BY_KILL = new Set(["late-acknowledgement", "rate-limited", "early-retry", "late-ack"]);
+const EXCUSED_BY_LATE_CALLS = new Set(["backwards", "stale-edit"]);
+const EXCUSED_BY_DISTURBANCE = new Set(["invalid-request"]);
+
+/** Says of every question what is wrong with how it ended; empty when all is well. */
+export function judge(remains: Remains): Complaint[] {
+  return [
+    ...judgeQuestions(remains),
+    ...judgeMessages(remains),
+    ...remains.turns.flatMap((turn) => judgeTurn(turn, remains)),
+    ...judgeBreaks(remains),
+    ...judgeWaits(remains),
+  ];
+}
+
+function judgeQuestions({ questions, removed, turns, heard, isDisturbed }: Remains): Complaint[] {
+  return questions.flatMap(({ id, name, isTold }): Complaint[] => {
+    const count = turns.filter(({ messageIds }) => messageIds.includes(id)).length;
+    if (count > 1) return [{ fault: "doubled", sentence: `${name} was answered in ${count} turns.` }];
+    if (count === 1 || removed.has(id)) return [];
+    // What is said while the bot sees nothing is never told.
+    if (!heard.has(id) && (!isTold || isDisturbed)) return [];
+    return [{ fault: "lost", sentence: `${name} was never answered.` }];
+  });
+}
+
+function judgeMessages({ shown, turns, isDisturbed }: Remains): Complaint[] {
+  return shown.flatMap(({ id, text, isGrowing, buttons }): Complaint[] => {
+    const owners = turns.filter(({ posted }) => posted.includes(id)).length;
+    const words = text.slice(0, 60);
+    // What the bot may not see it cannot bring to an end.
+    const isStuck = !isDisturbed && (isGrowing || buttons.some(({ label }) => label === "Stop"));
+    return [
+      ...(owners === 1 ? [] : [complain("doubled", `a message belongs to ${owners} turns: ${words}`)]),
+      ...(isStuck ? [complain("stuck", `a message still grows: ${words}`)] : []),
+    ];
+  });
+}
+
+function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
+  const { questions, removed, shown, takenAway } = remains;
+  const isDisturbed = remains.isDisturbed || turn.posted.some((id) => takenAway.has(id));
+  const own = questions.filter(({ id }) => turn.messageIds.includes(id));
+  const who = own.map(({ name }) => name).join(" ") || `turn ${turn.id}`;
+  if (turn.phase !== "final" && !isDisturbed) return [complain("stuck", `${who} is still ${turn.phase}.`)];
+  // A place that is gone, or a message that people took away, ends the turn wherever it stood.
+  if (isDisturbed || own.length === 0) return [];
+  const messages = turn.posted.flatMap((id) => shown.find((message) => message.id === id) ?? []);
+  if (messages.length < turn.posted.length) return [complain("lost", `${who}: a message of the answer is gone.`)];
+  // Nobody waits for an answer to what was taken back.
+  if (messages.length === 0 && own.every(({ id }) => removed.has(id))) return [];
+  if (messages.length === 0) return [complain("lost", `${who} has no message.`)];
+  return judgeEnding(
+    own.map(({ name }) => name),
+    messages,
+    remains,
+  );
+}
+
+function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked }: Remains): Complaint[] {
+  const who = own.join(" ");
+  const text = messages.map((message) => message.text).join("\n");
+  const [note] = NOTE.exec(text) ?? [];
+  const said = text.slice(0, text.length - (note?.length ?? 0));
+  const names = namesIn(said.slice(0, said.indexOf(".") + 1));
+  const requests = own.flatMap(asked).toSorted((a, b) => a.atMs - b.atMs);
+  const whole = squeeze(answerTo(names));
+  const last = names.at(-1);
+  if (last !== undefined && !own.includes(unedited(last))) return [complain("wrong", `${who}: answers ${last}.`)];
+  if (note === undefined) {
+    if (names.length === 0 || squeeze(said) !== whole) {
+      return [complain("wrong", `${who}: neither whole nor marked, ${describe(said, whole)}`)];
+    }
+    return requests.some(({ isComplete }) => isComplete)
+      ? []
+      : [complain("wrong", `${who}: looks complete, though the upstream never said so.`)];
+  }
+  const labels = messages.flatMap(({ buttons }) => buttons.map(({ label }) => label));
+  const offers = labels.some((label) => label === "Retry" || label === "Continue");
+  // Of an answer that broke off in its first words not even the question is known.
+  const isBeginning =
+    names.length === 0 ? "Answerto".startsWith(squeeze(said).slice(0, 8)) : whole.startsWith(squeeze(said));
+  return [
+    ...(offers ? [] : [complain("wrong", `${who}: offers no way on after ${note.trim()}`)]),
+    ...(isBeginning ? [] : [complain("wrong", `${who}: partial, ${describe(said, whole)}`)]),
+    ...judgeNote(who, note.trim(), requests),
+  ];
+}
+
+/** A note that nothing has called for hides an answer that was there. */
+function judgeNote(who: string, note: string, requests: readonly Asked[]): Complaint[] {
+  const last = requests.at(-1);
+  if (last?.isComplete !== true || note.startsWith("_Stopped")) return [];
+  return [complain("wrong", `${who}: ends with ${note} though the upstream said it all.`)];
+}
+
+function judgeBreaks(remains: Remains): Complaint[] {
+  const { breaks, wasKilled, hadSlowCalls, isDisturbed, turns, begunAnew } = remains;
+  return breaks.flatMap(({ kind, sentence, messageId = "", isNotice = false }): Complaint[] => {
+    const turn = turns.find(({ posted }) => posted.includes(messageId));
+    // Another attempt may say less than the one before it had said.
+    const isAnew = turn?.messageIds.some((id) => begunAnew.has(id)) === true;
+    // The end of a full message moves to the next one.
+    if (kind === "stale-edit" && (isAnew || turn?.posted.at(-1) !== messageId)) return [];
+    if (wasKilled && (EXCUSED_BY_KILL.has(kind) || isNotice)) return [];
+    if (wasKilled && hadSlowCalls && EXCUSED_BY_LATE_CALLS.has(kind)) return [];
+    if (isDisturbed && EXCUSED_BY_DISTURBANCE.has(kind)) return [];
+    return [complain(kind === "double-post" ? "doubled" : "wrong", `${kind}: ${sentence}`)];
+  });
+}
+
+/** A process that was killed does not know what wait it was told. */
+function judgeWaits({ questions, asked, wasKilled }: Remains): Complaint[] {
+  if (wasKilled) return [];
+  return questions.flatMap(({ name }) => {
+    const requests = asked(name);
+    return requests.flatMap(({ way, atMs }, index): Complaint[] => {
+      const next = requests[index + 1];
+      if (way !== "rate-limited" || next === undefined || next.atMs - atMs >= RETRY_AFTER_MS) return [];
+      return [complain("wrong", `${name}: asked again ${next.atMs - atMs} ms after it was told to wait.`)];
+    });
+  });
+}
+
+function complain(fault: Fault, sentence: string): Complaint {
+  return { fault, sentence };
+}
+
+function describe(said: string, whole: string): string {
+  const text = squeeze(said);
+  let at = 0;
+  while (at < text.length && text[at] === whole[at]) at += 1;
+  const place = `at ${at} of ${whole.length} characters`;
+  return `${place} it says "${text.slice(at, at + 30)}", not "${whole.slice(at, at + 30)}" (${text.length} in all)`;
+}

@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Adapter } from "../../../src/adapter.ts";
+import type { Engine } from "../../../src/engine.ts";
+import type { Stores } from "../../../src/store/keyv.ts";
+import type { Random } from "../pacing/random.ts";
+
+/** The payload of a button that belongs to whatever turn is running there. */
+export const ANY_TURN = "*";
+
+/** A message of the bot as people see it. */
+export interface Shown {
+  /** As the port names it. */
+  id: string;
+  text: string;
+  isGrowing: boolean;
+  /** `payload` names the turn. */
+  buttons: Array<{ label: string; payload: string }>;
+}
+
+/** A question as it stands on the platform. */
+export interface Question {
+  name: string;
+  /** As the port names it. */
+  id: string;
+  /** Which of the people asked it. */
+  person: number;
+  /** The bot was there, and could see it, when it was asked. */
+  isTold: boolean;
+}
+
+const POLL_MS = 10;
+
+/** Looks again and again. Resolves to what was found, or to undefined when the time is over. */
+export async function lookFor<T>(find: () => T | undefined | false, withinMs: number): Promise<T | undefined> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const found = find();
+    if (found !== undefined && found !== false) return found;
+    if (performance.now() > deadline) return undefined;
+    await sleep(POLL_MS);
+  }
+}
+
+export interface Break {
+  kind: string;
+  sentence: string;
+  /** The message it was about, as the port names it, where it was one. */
+  messageId?: string;
+  /** That message only says why there is no answer. */
+  isNotice?: boolean;
+}
+
+export interface AdapterParts {
+  /** Where the platform is reached; the simulator's own address must not be used. */
+  origin: string;
+  engine: Engine;
+  stores: Pick<Stores, "open">;
+}
+
+/** A simulated platform with one place in it where two people and the bot are, and all that happens there. */
+export interface World {
+  /** Of the simulator. */
+  readonly origin: string;
+  startAdapter(parts: AdapterParts): Adapter;
+  /** Whether anybody is there whom the platform could tell what is said. */
+  hasListener(): boolean;
+  ask(name: string, person: number): Question;
+  /** Asks in another place, where nothing goes wrong. */
+  askAside(name: string): Question;
+  edit(question: Question, text: string): void;
+  remove(question: Question): void;
+  /** What stands there of the bot, oldest first. */
+  shown(): Shown[];
+  removeShown(id: string): void;
+  /** Presses a button. Throws when it is not there any more. */
+  press(id: string, label: string, person: number): void;
+  /** What may go wrong here, by name. */
+  readonly troubles: readonly string[];
+  /** Those of them after which an answer cannot be written to its end. */
+  readonly disturbing: ReadonlySet<string>;
+  /** Lets it go wrong. What it gives back sets it right, where that does not happen by itself. */
+  inflict(trouble: string, random: Random): (() => void) | undefined;
+  /** The platform's rules that the bot broke. */
+  breaks(): Break[];
+  close(): Promise<void>;
+}
+
+/** Brings something about that sets itself right. */
+export function passing<T>(act: (victim: T) => void): (victim: T) => undefined {
+  return (victim) => {
+    act(victim);
+    return undefined;
+  };
+}
