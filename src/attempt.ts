@@ -94,7 +94,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
-const NONE: Asked = { messages: [], notices: [], oldestShownId: undefined, count: 0 };
+const NONE: Asked = { messages: [], notices: [], oldestShownId: undefined, written: [], count: 0 };
 
 interface Run extends ObservedTurn {
   deps: AttemptDeps;

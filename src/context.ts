@@ -16,6 +16,8 @@ export interface Context {
   notices: string[];
   /** The oldest entry of the history that is in `messages`, when there are older ones. */
   oldestShownId: string | undefined;
+  /** What the turn's answer says already, when it is written once more. */
+  written: ChatMessage[];
 }
 
 /**
@@ -48,26 +50,32 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const asked = messageIds.at(-1);
     const end = own !== undefined ? { beforeId: own.entryId } : asked !== undefined && { upToId: asked };
     const branch = await history.read(conversationId, { maxEntries, ...end });
-    if (own !== undefined || branch.entries.length > 0) return branch;
+    if (own !== undefined) return { ...branch, written: await readWritten(conversationId, own.entryId) };
+    if (branch.entries.length > 0) return branch;
     // The question could not be stored.
     const { entries, hasOlder } = await history.read(conversationId, { maxEntries });
     return { entries: [...entries, ...messages.map(toEntry)], hasOlder };
   }
 
+  async function readWritten(conversationId: string, id: string): Promise<ChatMessage[]> {
+    const { entries } = await history.read(conversationId, { maxEntries: 1, upToId: id });
+    return entries.find((entry) => entry.id === id)?.messages ?? [];
+  }
+
   async function readEntries(record: TurnRecord, messages: readonly MessageEvent[]) {
     try {
-      return { ...(await readBranch(record, messages)), notices: [] as string[] };
+      return { written: [], ...(await readBranch(record, messages)), notices: [] as string[] };
     } catch (error) {
       // A question that is nowhere at hand cannot be answered.
       if (messages.length === 0) throw error;
       log.error({ err: error, turnId: record.id }, "the history could not be read");
       const notice = "_My memory is out of reach right now: this answer knows nothing of what was said before._";
-      return { entries: messages.map(toEntry), hasOlder: false, notices: [notice] };
+      return { entries: messages.map(toEntry), hasOlder: false, notices: [notice], written: [] };
     }
   }
 
   return async (record, messages, systemPrompt, signal) => {
-    const { entries, hasOlder, notices } = await readEntries(record, messages);
+    const { entries, hasOlder, notices, written } = await readEntries(record, messages);
     signal.throwIfAborted();
     const { kept, dropped } = fitWindow(withoutRefused(entries), { maxEntries, maxTokens });
     const parts = new Map<string, ContentPart[]>();
@@ -84,6 +92,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
       messages: toMessages(systemPrompt, kept, (entry) => parts.get(entry.id) ?? []),
       notices,
       oldestShownId: isCut ? kept[0]?.id : undefined,
+      written,
     };
   };
 }

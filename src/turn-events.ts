@@ -66,9 +66,28 @@ export async function* runObserved(observed: ObservedTurn): AsyncGenerator<TurnE
       }
       yield event;
     }
+  } catch (error) {
+    // Asked once more in vain: people keep what they have read.
+    if (first && !isTakenOver(signal)) yield* repeatWritten(context);
+    throw error;
   } finally {
     deps.metrics.streamClosed();
   }
+}
+
+/** Whether what stands there is somebody else's to change. */
+function isTakenOver({ reason }: AbortSignal): boolean {
+  return reason === "superseded" || reason === "forgotten" || reason === "shutdown";
+}
+
+function* repeatWritten({ messages, written }: Context): Generator<TurnEvent> {
+  const texts = written.flatMap(({ role, content }) =>
+    role === "assistant" && typeof content === "string" ? content : [],
+  );
+  const text = texts.filter(Boolean).join("\n\n");
+  if (text === "") return;
+  messages.push(...written);
+  yield { type: "text", text };
 }
 
 function toTurn({ deps, record, model, show, context, used, pieces }: ObservedTurn): TurnDeps {

@@ -202,6 +202,26 @@ describe("a button", () => {
     expect(requests[3]?.messages).toHaveLength(2);
   });
 
+  test("in vain takes nothing away that people have read, and may be asked for again", async () => {
+    const cut = new GatewayError("interrupted", "cut");
+    const { accept, idle, texts, requests, history } = startEngine({
+      scripts: [["So far", cut], [new GatewayError("overloaded", "busy")], ["Whole"]],
+    });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual([expect.stringMatching(/^So far\n\n_.*_$/)]);
+    expect((await history.read("test:a", { maxEntries: 1 })).entries[0]?.messages).toMatchObject([
+      { content: "So far" },
+    ]);
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Whole"]);
+    expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
+  });
+
   test("pressed twice for one more answer brings one", async () => {
     const scripts = [[new GatewayError("overloaded", "busy")], ["Good"], ["A second one"]];
     const { accept, idle, texts, requests } = startEngine({ scripts });
@@ -331,6 +351,26 @@ describe("a button", () => {
 });
 
 describe("an edit", () => {
+  test("that makes a message one to the bot has it answered, once and only where it was not", async () => {
+    const { accept, idle, texts, requests } = startEngine({ scripts: [["Soup."], ["Tea."]] });
+    const open = message("Soup or salad?", { addressed: "open" });
+    await accept(open);
+    await idle();
+    expect(requests).toHaveLength(0);
+    const asked = { ...edited(open, "Bot, soup or salad?"), addressed: "bot" as const };
+    await accept(asked);
+    await accept(asked);
+    await idle();
+    expect(texts()).toEqual(["Soup."]);
+    expect(requests[0]?.messages.at(-1)?.content).toBe("Bot, soup or salad?");
+    await accept({ ...edited(open, "Bot, and now?"), addressed: "bot" });
+    await idle();
+    expect(texts()).toEqual(["Soup."]);
+    await accept(message("And to drink?", { addressed: "open" }));
+    await idle();
+    expect(texts()).toEqual(["Soup.", "Tea."]);
+  });
+
   test("of the message that is being answered begins the answer again in the same message", async () => {
     const { accept, idle, texts, channel, until, requests, violations } = startEngine({
       scripts: [["Wrong", held().promise], ["Right"]],

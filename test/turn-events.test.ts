@@ -21,6 +21,7 @@ function observe(scripts: Step[][], { attempts = 1 } = {}) {
         ],
         notices: ["a notice"],
         oldestShownId: undefined,
+        written: [],
       }),
       pseudonym: (platform, userId) => `${platform}/${userId}`,
       metrics,
@@ -33,7 +34,7 @@ function observe(scripts: Step[][], { attempts = 1 } = {}) {
     signal: new AbortController().signal,
     show: () => {},
     acceptedAt: Date.now(),
-    context: { messages: [], notices: [], oldestShownId: undefined, count: 0 },
+    context: { messages: [], notices: [], oldestShownId: undefined, written: [], count: 0 },
     used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
     pieces: [],
   };
