@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Adapter } from "../../src/adapter.ts";
 import { createEngine } from "../../src/engine.ts";
@@ -80,6 +81,8 @@ export function startEngine({
   return { ...platform, requests, openStreams: open, accept, history, records, queue, imagineMenu, usage, idle };
 }
 
+const RECOUNT_MS = 100;
+
 /** Starts the queue. The function it gives resolves when nothing waits and nothing runs. */
 export function watchIdle(queue: Queue, worker: Worker): () => Promise<void> {
   const watchers: Array<() => void> = [];
@@ -98,7 +101,8 @@ export function watchIdle(queue: Queue, worker: Worker): () => Promise<void> {
   });
   return async () => {
     while (queue.depth().waiting > 0 || queue.depth().active > 0) {
-      await new Promise<void>((resolve) => watchers.push(resolve));
+      // Woken a little early, it would find the last work still counted and wait for a next one that never ends.
+      await Promise.race([new Promise<void>((resolve) => watchers.push(resolve)), sleep(RECOUNT_MS)]);
     }
   };
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { ChatRequest, ToolDefinition } from "../src/gateway/chunks.ts";
-import { GatewayError, type GatewayErrorOptions } from "../src/gateway/errors.ts";
-import { withOptionalTools } from "../src/tool-support.ts";
-import { fakeGateway, type Step } from "./support/fake-gateway.ts";
-import { silent } from "./support/log.ts";
+import type { ChatRequest, ToolDefinition } from "../../src/gateway/chunks.ts";
+import { GatewayError, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
+import { withOptionalTools } from "../../src/gateway/tool-support.ts";
+import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+import { silent } from "../support/log.ts";
 
 const { signal } = new AbortController();
 const tools: ToolDefinition[] = [

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { ChatRequest } from "../src/gateway/chunks.ts";
-import { GatewayError, type GatewayErrorOptions } from "../src/gateway/errors.ts";
-import { withOptionalPictures } from "../src/picture-support.ts";
-import { start } from "./sandbox/sandbox.ts";
-import { fakeGateway, type Step } from "./support/fake-gateway.ts";
-import { connect } from "./support/gateway-client.ts";
-import { silent } from "./support/log.ts";
+import type { ChatRequest } from "../../src/gateway/chunks.ts";
+import { GatewayError, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
+import { withOptionalPictures } from "../../src/gateway/picture-support.ts";
+import { start } from "../sandbox/sandbox.ts";
+import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+import { connect } from "../support/gateway-client.ts";
+import { silent } from "../support/log.ts";
 
 const { signal } = new AbortController();
 const picture = { type: "image_url" as const, image_url: { url: "data:image/png;base64,AAAA" } };
