@@ -102,11 +102,14 @@ export function findAuthor({ person }: Pick<Directory, "person">, id: string): A
   return { id: found.id, name: found.name };
 }
 
+/** Marks of Markdown where they are marks: `C# > my_name` and `2 * 3` have none. */
+const MARKS = /^[\s#>]+|`+|[*~]+(?=\S)|(?<=\S)[*~]+|(?<![\p{L}\p{N}])_+|_+(?![\p{L}\p{N}])/gu;
+
 /** First line of a text, without Markdown's marks, cut at a word. */
 export function toTitle(text: string): string {
   const line = text
     .split("\n")
-    .map((each) => each.replace(/[*_`#>~]+/g, "").trim())
+    .map((each) => each.replace(MARKS, "").trim())
     .find((each) => each !== "");
   if (line === undefined) return UNTITLED;
   const letters = Array.from(line);

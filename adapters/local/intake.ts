@@ -114,6 +114,12 @@ function toChange(messageId: number, { action, authorId }: ActionBody): Change {
   return { kind: "judge", messageId, authorId, judgement: action };
 }
 
+/** What is to be drawn, without how: `--ar 16:9` says nothing about a chat. */
+function withoutOptions(prompt: string): string {
+  const words = prompt.replace(/(?:^|\s)(?:--|—)(?:model[ =]\S+|[a-z]+(?:[ =][\d:/]+k?(?!\S))?)/gi, "").trim();
+  return words === "" ? prompt : words;
+}
+
 /** Stores a message once. It stays hidden until the queue has its event; without an event it is shown at once. */
 function store(deps: IntakeDeps, body: SendBody, author: Author): number {
   const { messages, files, directory } = deps;
@@ -124,7 +130,8 @@ function store(deps: IntakeDeps, body: SendBody, author: Author): number {
   const typed = readCommand(body.text, deps.commands);
   if (typed.kind === "unknown") throw new RequestError(400, typed.message);
   const isPrompt = typed.kind === "command" && typed.name === "imagine" && typed.text !== "";
-  if (body.isNewChat) directory.ensureChat(body.channelId, isPrompt ? typed.text : body.text, deps.now());
+  if (body.isNewChat)
+    directory.ensureChat(body.channelId, isPrompt ? withoutOptions(typed.text) : body.text, deps.now());
   const channel = findPlace(deps, body);
 
   const isCommand = typed.kind === "command";

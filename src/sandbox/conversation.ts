@@ -31,14 +31,21 @@ export async function converse(
   return { content: toFormat(request, content, directions.text), toolCalls: [] };
 }
 
-function answerInWords({ messages }: SandboxChatRequest, { text, head }: Directions): string {
+function answerInWords({ messages, model }: SandboxChatRequest, { text, head, files }: Directions): string {
   return (
     countTo(head) ??
     writeProse(head) ??
     answerWithSample(head) ??
     answerFromMemory(messages, head) ??
-    answerSmallTalk(messages, text)
+    nameFiles(files) ??
+    // A suffix asks for a speed or a fault and is no part of the name.
+    answerSmallTalk(messages, text, model.replace(/:.*$/, ""))
   );
+}
+
+function nameFiles(files: readonly string[]): string | undefined {
+  if (files.length === 0) return undefined;
+  return `I was given ${files.map((name) => `\`${name}\``).join(", ")} to read. A real model would know what to say about it.`;
 }
 
 /** One number per line: what is missing or doubled in a stream is seen at once. */

@@ -1,11 +1,12 @@
 import type { SandboxMessage } from "./chat-request.ts";
 import { describeFaults, FAULTS, type Fault, readFault } from "./faults.ts";
-import { textOf } from "./tokens.ts";
 
 /** What a person asks for in words, beside the matter itself. */
 export interface Directions {
-  /** The last user message without what was said about faults. */
+  /** The last user message without files and what was said about faults. */
   text: string;
+  /** Names of the files in it. */
+  files: string[];
   /** The part of `text` that may steer: everything before `say:`. */
   head: string;
   /** Exactly what is to be said, byte for byte. */
@@ -16,8 +17,12 @@ export interface Directions {
 
 const ECHO = /\b(?:repeat after me|say)\s*:[ \n]?/i;
 const FAULT = /\bsandbox fault\s*:\s*([\w-]+(?:=\d+)?)[.,;]?\s*/i;
+const EVERY_FAULT = new RegExp(FAULT, "gi");
 const FAULT_LIST = /^\W*sandbox faults?\W*$/i;
 const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
+
+/** How a file begins that is shown as text, in a part of its own. */
+const FILE_HEAD = /^<file name="([^"\n]*)" mark="([0-9a-f]{16})">\n/;
 
 /** Directions stand at the beginning: what is longer is matter, and searching it would only cost time. */
 const MAX_HEAD_CHARS = 4000;
@@ -28,25 +33,47 @@ const FAST_TOKENS_PER_SECOND = 400;
 /** What is said when a fault is asked for and nothing else: long enough to break in the middle. */
 const FAULT_TEXT = "write 80 words about what can go wrong";
 
-/** Reads the last user message. What stands behind `say:` is never read as a direction. */
+/**
+ * Reads the last user message. What stands behind `say:` or in a file is never read as a direction. A fault is asked
+ * for by the last paragraph: those before it may be messages that have had their fault, and so no answer.
+ */
 export function readDirections(messages: readonly SandboxMessage[]): Directions {
   const message = messages.findLast(({ role }) => role === "user");
-  const whole = message === undefined ? "" : textOf(message);
+  const { whole, files } = readParts(message?.content);
   const spoken = ECHO.exec(whole);
   const echo = spoken === null ? undefined : whole.slice(spoken.index + spoken[0].length);
   const head = whole.slice(0, Math.min(spoken?.index ?? MAX_HEAD_CHARS, MAX_HEAD_CHARS));
   const tokensPerSecond = readSpeed(head);
 
-  const asked = FAULT.exec(head);
-  const fault = asked?.[1];
-  if (FAULT_LIST.test(whole) || (fault !== undefined && !isFault(fault))) {
-    return { text: whole, head, echo: describeFaults(), fault: undefined, tokensPerSecond };
+  const last = lastParagraph(spoken === null ? whole.trimEnd() : whole.slice(0, spoken.index)).slice(0, MAX_HEAD_CHARS);
+  const fault = FAULT.exec(last)?.[1];
+  if (FAULT_LIST.test(last) || (fault !== undefined && !isFault(fault))) {
+    return { text: whole, head, files, echo: describeFaults(), fault: undefined, tokensPerSecond };
   }
-  if (asked === null || fault === undefined) return { text: whole, head, echo, fault: undefined, tokensPerSecond };
+  const kept = head.replace(EVERY_FAULT, "").trimStart();
+  const text = (kept + whole.slice(head.length)).trimStart();
+  if (fault === undefined) return { text, head: kept, files, echo, fault: undefined, tokensPerSecond };
+  const matter = text.trim() === "" ? { text: FAULT_TEXT, head: FAULT_TEXT } : { text, head: kept };
+  return { ...matter, files, echo, fault: readFault(fault, null), tokensPerSecond };
+}
 
-  const rest = { text: whole.replace(asked[0], "").trim(), head: head.replace(asked[0], "").trim() };
-  const matter = rest.text === "" ? { text: FAULT_TEXT, head: FAULT_TEXT } : rest;
-  return { ...matter, echo, fault: readFault(fault, null), tokensPerSecond };
+/** A person's own words, and the names of the files beside them. */
+function readParts(content: SandboxMessage["content"] | undefined): { whole: string; files: string[] } {
+  if (typeof content === "string") return { whole: content, files: [] };
+  const files: string[] = [];
+  const words: string[] = [];
+  for (const part of content ?? []) {
+    if (part.type !== "text") continue;
+    const [, name, mark] = FILE_HEAD.exec(part.text) ?? [];
+    if (name !== undefined && part.text.endsWith(`</file mark="${mark}">`)) files.push(name);
+    else words.push(part.text);
+  }
+  return { whole: words.join("\n\n"), files };
+}
+
+/** What was written last: clients put messages that have no answer into one, with an empty line between them. */
+export function lastParagraph(text: string): string {
+  return text.slice(text.lastIndexOf("\n\n") + 1);
 }
 
 /** Whether a spoken name is a fault's: a person who mistypes it gets the list as an answer, not an error. */

@@ -29,6 +29,10 @@ const ZONE_NAME =
   /\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific|Etc)\/[\w+-]+(?:\/[\w-]+)?/g;
 const ZONE_FIELD = /zone|^tz$/i;
 const PLACE_FIELD = /city|location|place|country/i;
+const COUNT_FIELD = /count|number|amount/i;
+const COUNTS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+/** No part of a ratio or of a time of day. */
+const NUMBER = /(?<![\d:.])-?\d+(?:\.\d+)?(?![\d.]*:\d)/;
 const QUERY_FIELD = /query|search|question|topic|text|prompt|description|keyword|message|term/i;
 
 /**
@@ -38,7 +42,7 @@ const QUERY_FIELD = /query|search|question|topic|text|prompt|description|keyword
 export function readEvidence(name: string, type: string, words: string, format: unknown): string | undefined {
   const told = readTold(name, words);
   if (type === "number" || type === "integer")
-    return told !== undefined && isNumber(told) ? told : /-?\d+(?:\.\d+)?/.exec(words)?.[0];
+    return told !== undefined && isNumber(told) ? told : (NUMBER.exec(words)?.[0] ?? readCount(name, words));
   if (type !== "string") return told;
   if (told !== undefined) return told;
   if (ZONE_FIELD.test(name)) return readZones(words)[0];
@@ -85,6 +89,13 @@ function readTold(name: string, words: string): string | undefined {
   ).exec(words);
   const value = match?.[1] ?? match?.[2] ?? match?.[3] ?? match?.[4]?.replace(/[.?!]+$/, "");
   return value === "" ? undefined : value;
+}
+
+/** How many of something, in words: "two cats". */
+function readCount(name: string, words: string): string | undefined {
+  if (!COUNT_FIELD.test(name)) return undefined;
+  const spoken = new RegExp(`\\b(?:${COUNTS.join("|")})\\b`, "i").exec(words)?.[0];
+  return spoken === undefined ? undefined : String(COUNTS.indexOf(spoken.toLowerCase()) + 1);
 }
 
 function readFormat(format: unknown, words: string): string | undefined {

@@ -1,7 +1,10 @@
 import type { SandboxMessage } from "./chat-request.ts";
 import { isJapanese, nameOfSpeaker } from "./memory.ts";
+import { writeProse } from "./prose.ts";
 
-const HELP = `I am **sandbox-chat**, a small deterministic model that runs inside this program. No account, no key, nothing leaves this machine. I do not know much, but I can show what the bot can do:
+const describe = (
+  model: string,
+) => `I am **${model}**, a small deterministic model that runs inside this program. No account, no key, nothing leaves this machine. I do not know much, but I can show what the bot can do:
 
 - \`write 300 words with code, a table and Japanese\` (add \`slowly\`, or \`at 20 words per second\`)
 - \`code in python\`, \`a table\`, \`count to 50\`
@@ -9,11 +12,14 @@ const HELP = `I am **sandbox-chat**, a small deterministic model that runs insid
 - \`my name is Ada\`, and later \`what is my name?\` or \`what did I say before?\`
 - attach a picture, and I say how large it is and which colours it has
 - name one of my tools, and I use it: \`use current_time\`
+- \`draw a red boat\`, and then \`now at night\`
 - \`sandbox faults\` lists what I can break on purpose
 
 To talk to a real model, set \`GATEWAY_BASE_URL\` and \`GATEWAY_API_KEY\`.`;
 
-const HELP_JA = `私は **sandbox-chat** です。このプログラムの中で動く、小さな練習用のモデルです。次のように話しかけてみてください。
+const describeJa = (
+  model: string,
+) => `私は **${model}** です。このプログラムの中で動く、小さな練習用のモデルです。次のように話しかけてみてください。
 
 - 「300字書いて」「表を見せて」「Pythonのコード」
 - \`repeat after me: …\` と書くと、そのまま繰り返します
@@ -22,31 +28,32 @@ const HELP_JA = `私は **sandbox-chat** です。このプログラムの中で
 
 interface Phrase {
   words: RegExp;
-  answer(name: string | undefined): string;
+  answer(name: string | undefined, model: string): string;
 }
 
 const ENGLISH: readonly Phrase[] = [
-  { words: /\bwhat can you do\b|\bhelp\b|\bhow do(?:es)? (?:i|this|it)\b/i, answer: () => HELP },
+  { words: /\bwhat can you do\b|\bhelp\b|\bhow do(?:es)? (?:i|this|it)\b/i, answer: (_, model) => describe(model) },
   {
     words: /\bwho are you\b|\bwhat are you\b|\byour name\b|\bwhich model\b|\bintroduce yourself\b/i,
-    answer: () =>
-      "I am **sandbox-chat**, the practice model inside this program. Ask me `what can you do?` to see what to try.",
+    answer: (_, model) =>
+      `I am **${model}**, the practice model inside this program. Ask me \`what can you do?\` to see what to try.`,
   },
+  { words: /^\W*(?:go on|carry on|keep going|continue)\b/i, answer: goOn },
   { words: /\bhow are you\b/i, answer: () => "Steady as ever: I am deterministic. And you?" },
   { words: /\bthank(?:s| you)\b/i, answer: (name) => `You are welcome${address(name)}!` },
   { words: /\b(?:good ?bye|bye|see you|good night)\b/i, answer: (name) => `Goodbye${address(name)}!` },
   {
     words: /^\W*(?:hello|hi|hey|good (?:morning|afternoon|evening)|greetings)\b/i,
-    answer: (name) =>
-      `Hello${address(name)}! I am **sandbox-chat**, the practice model inside this program. What would you like to try?`,
+    answer: (name, model) =>
+      `Hello${address(name)}! I am **${model}**, the practice model inside this program. What would you like to try?`,
   },
 ];
 
 const JAPANESE: readonly Phrase[] = [
-  { words: /何ができ|なにができ|使い方|ヘルプ/, answer: () => HELP_JA },
+  { words: /何ができ|なにができ|使い方|ヘルプ/, answer: (_, model) => describeJa(model) },
   {
     words: /誰ですか|だれですか|あなたの名前|自己紹介/,
-    answer: () => "私は **sandbox-chat** です。このプログラムの中で動く練習用のモデルです。",
+    answer: (_, model) => `私は **${model}** です。このプログラムの中で動く練習用のモデルです。`,
   },
   { words: /元気/, answer: () => "はい、元気です。あなたはいかがですか。" },
   { words: /ありがと/, answer: (name) => `どういたしまして${addressJa(name)}。` },
@@ -55,20 +62,25 @@ const JAPANESE: readonly Phrase[] = [
   { words: /こんばんは/, answer: (name) => `こんばんは${addressJa(name)}。` },
   {
     words: /こんにちは|はじめまして|もしもし/,
-    answer: (name) => `こんにちは${addressJa(name)}。私は **sandbox-chat** です。`,
+    answer: (name, model) => `こんにちは${addressJa(name)}。私は **${model}** です。`,
   },
 ];
 
 /** Longest part of a message that the last resort repeats. */
 const MAX_REPEATED_CHARS = 200;
 
-/** Always has an answer, in the language of the words. */
-export function answerSmallTalk(messages: readonly SandboxMessage[], text: string): string {
+/** Always has an answer, in the language of the words. `model` is what it calls itself. */
+export function answerSmallTalk(messages: readonly SandboxMessage[], text: string, model: string): string {
   const name = nameOfSpeaker(messages);
   const phrases = isJapanese(text) ? JAPANESE : ENGLISH;
   const phrase = phrases.find(({ words }) => words.test(text));
-  if (phrase !== undefined) return phrase.answer(name);
+  if (phrase !== undefined) return phrase.answer(name, model);
   return isJapanese(text) ? answerUnknownJa(text) : answerUnknown(text, name);
+}
+
+/** More of the same, without the heading that prose begins with. */
+function goOn(): string {
+  return (writeProse("write 60 words") ?? "").replace(/^#.*\n+/, "");
 }
 
 function answerUnknown(text: string, name: string | undefined): string {

@@ -1,20 +1,24 @@
 import { createHash } from "node:crypto";
 import type { ToolCall } from "../gateway/chunks.ts";
 import type { SandboxChatRequest, SandboxMessage, SandboxTool } from "./chat-request.ts";
-import type { Directions } from "./directions.ts";
+import { type Directions, lastParagraph } from "./directions.ts";
 import { readPlaces, readZones } from "./schema-evidence.ts";
 import { fillSchema } from "./schema-values.ts";
-import { textOf } from "./tokens.ts";
+import { imageUrls, textOf } from "./tokens.ts";
+
+/** Names of tools that draw. */
+const DRAWS = /image|picture|draw/i;
 
 /** Questions that need a tool without naming it: the words, and the names of tools that answer them. */
 const NEEDS: readonly [RegExp, RegExp][] = [
   [/\bwhat(?:'s| is)? (?:the )?time\b|\bwhat(?:'s| is) the date\b|何時|今日は何日/i, /time|clock|date/i],
-  [
-    /\b(?:draw|paint)\b|\b(?:generate|make|create) (?:me )?an? (?:image|picture)\b|絵を描|描いて/i,
-    /image|picture|draw/i,
-  ],
+  [/\b(?:draw|paint)\b|\b(?:generate|make|create) (?:me )?an? (?:image|picture)\b|絵を描|描いて/i, DRAWS],
   [/\bweather\b|天気/i, /weather/i],
 ];
+
+/** Words that change a picture that is there. */
+const CHANGE =
+  /^(?:and |but )?(?:now (?:all|as|at|by|from|in|make|on|under|with|without)|the same|make (?:it|them|the)|once more)\b|にして|に変えて|今度は/i;
 
 /** Words that make the model call its tools again after every result: what a limit on rounds is tried with. */
 const FOREVER = /\b(?:forever|again and again|over and over)\b/i;
@@ -31,7 +35,8 @@ export function chooseCalls(request: SandboxChatRequest, { head }: Directions): 
   const steps = head.split(/\b(?:and )?then\b/i);
   const words = FOREVER.test(head) ? head : (steps[rounds] ?? "");
   const chosen = rounds > 0 ? findNamed(tools, words) : findDemanded(tools, choice, words);
-  const calls = chosen.flatMap((tool) => toArguments(tool, words).map((values) => ({ tool, values })));
+  const named = chosen.flatMap((tool) => toArguments(tool, words).map((values) => ({ tool, values })));
+  const calls = named.length === 0 && rounds === 0 ? changePicture(request, words) : named;
   const allowed = request.parallel_tool_calls === false ? calls.slice(0, 1) : calls;
   return allowed.map(({ tool, values }, index) => ({
     id: toCallId(request, index),
@@ -80,6 +85,26 @@ function findNamed(tools: SandboxTool[], words: string): SandboxTool[] {
   return NEEDS.filter(([need]) => need.test(words)).flatMap(([, names]) =>
     tools.filter((tool) => names.test(tool.function.name)).slice(0, 1),
   );
+}
+
+/** The call that draws the newest picture of the conversation anew; none where there is no picture to change. */
+function changePicture(
+  { tools, messages }: SandboxChatRequest,
+  words: string,
+): { tool: SandboxTool; values: unknown }[] {
+  const tool = tools?.find(({ function: { name } }) => DRAWS.test(name));
+  // A picture of the bot stands before the words where nothing was said in between.
+  const change = lastParagraph(words).trim();
+  if (tool === undefined || !CHANGE.test(change)) return [];
+  const isThere = messages.some(
+    (message) =>
+      imageUrls(message).length > 0 || callsOf(message).some((call) => call.function.name === tool.function.name),
+  );
+  if (!isThere) return [];
+  const schema = tool.function.parameters ?? { type: "object" };
+  const values = fillSchema(schema, { words: change, text: change }) as Record<string, unknown>;
+  const field = Object.keys(schema.properties ?? {}).find((name) => /reference/i.test(name));
+  return [{ tool, values: { ...values, ...(field !== undefined && { [field]: ["last"] }) } }];
 }
 
 /** `current_time` is also named by "current time" and "current-time". */

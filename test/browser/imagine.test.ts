@@ -74,6 +74,17 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     await eventually(() => tab.locator(".message.bot").last().innerText()).toContain("1 reference picture");
   });
 
+  test("a picture is asked for in words, and changed in words that follow it", async () => {
+    const { tab, write, pictures } = await open();
+    await write("draw a red boat");
+    await eventually(() => pictures().count()).toBe(1);
+    await tab.waitForSelector("text=One picture was drawn and shown: draw a red boat");
+    await write("now at night");
+    await eventually(() => pictures().count()).toBe(2);
+    await tab.waitForSelector(".message.bot >> text=1 reference picture");
+    await tab.waitForSelector("text=One picture was drawn and shown: now at night");
+  });
+
   test("a question is stopped before its answer begins, and the answer is asked for again", async () => {
     const { tab, write } = await open();
     await write("sandbox fault: slow-head=30 hello");

@@ -138,6 +138,23 @@ describeWithBrowser("writing at the local page in a browser", () => {
     await desk.tab.waitForSelector(".thread-link >> text=2 replies");
   });
 
+  test("an edit is saved or given up without a key, as on a phone", async () => {
+    await desk.write("first");
+    await desk.tab.waitForSelector(".message[data-id] >> text=first");
+    const edit = async () => {
+      await desk.tab.hover(".message[data-id]");
+      await desk.tab.click('.message [aria-label="Edit"]');
+      await desk.tab.fill(".editing textarea", "second");
+    };
+    await edit();
+    await desk.tab.click(".editing button:text-is('Cancel')");
+    await eventually(() => desk.tab.locator(".editing").count()).toBe(0);
+    await edit();
+    await desk.tab.click(".editing .primary");
+    expect(await desk.lastEvent(2)).toMatchObject({ kind: "edited", text: "second" });
+    await eventually(() => desk.tab.locator(".editing").count()).toBe(0);
+  });
+
   test("edits the last own message with the up key and deletes it with its button", async () => {
     await desk.write("fisrt");
     await desk.takeUp();

@@ -109,6 +109,34 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(desk.page.events).toHaveLength(1);
   });
 
+  test("several under one message stand side by side, however many and whatever their shape", async () => {
+    await desk.visit({ imagine: fakeMenu() });
+    const make = (width: number, height: number) =>
+      sharp({ create: { width, height, channels: 3, background: "#b4532a" } })
+        .png()
+        .toBuffer();
+    const files = await Promise.all([make(1600, 900), make(900, 1600), make(60, 60), make(1600, 900)]);
+    const toFile = (buffer: Buffer, index: number) => ({ name: `fox-${index}.png`, mimeType: "image/png", buffer });
+    await desk.tab.setInputFiles("main .attach input", files.map(toFile));
+    await eventually(() => desk.tab.locator(".uploads progress").count()).toBe(0);
+    await desk.write("/imagine a fox");
+    await desk.tab.waitForSelector(".message[data-id] .picture >> nth=3");
+    const { height = 0 } = (await desk.tab.locator(".message .files").boundingBox()) ?? {};
+    expect(height).toBeGreaterThan(100);
+    expect(height).toBeLessThan(400);
+  });
+
+  test("a notice leaves the form and what is attached to be seen", async () => {
+    await desk.visit({ imagine: fakeMenu() });
+    await desk.tab.click('[aria-label="Draw a picture"]');
+    await desk.tab.waitForSelector(".picture-panel");
+    const empty = { name: "empty.png", mimeType: "image/png", buffer: Buffer.alloc(0) };
+    await desk.tab.setInputFiles("main .attach input", [empty]);
+    const notice = await desk.tab.locator(".notice >> text=is empty").boundingBox();
+    const composer = await desk.tab.locator("main .composer").boundingBox();
+    expect((notice?.y ?? 0) + (notice?.height ?? 0)).toBeLessThan(composer?.y ?? 0);
+  });
+
   test("its buttons are pressed for its own id, and deleting asks first", async () => {
     const sink = await begin();
     await show(sink, 1);

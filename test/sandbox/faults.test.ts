@@ -41,6 +41,14 @@ describe("asking for a fault", () => {
     expect(await contentOf(ask(sandbox, "sandbox fault: length=2 say: a b c d e f"))).toBe("a b c");
   });
 
+  test("what was asked for in a paragraph before the last is past", async () => {
+    const sandbox = await start();
+    expect(await contentOf(ask(sandbox, "sandbox fault: html\n\nhello there"))).toMatch(/^Hello!/);
+    expect(await refusalOf(ask(sandbox, "sandbox fault: html\n\nsandbox fault: 503"))).toMatchObject({ status: 503 });
+    expect(await contentOf(ask(sandbox, "sandbox fault: 500\n\nsandbox faults"))).toContain("`stall-keepalive`");
+    expect(await contentOf(ask(sandbox, "sandbox fault: 500\n\nsay: a\n\nb"))).toBe("a\n\nb");
+  });
+
   test("-once is met by the first of two like requests only, each time anew", async () => {
     const sandbox = await start();
     const model = "sandbox-chat:500-once";

@@ -64,6 +64,36 @@ describe("choosing tools", () => {
     expect(callsFor("once upon a time")).toEqual([]);
   });
 
+  test("draws a picture that is there anew, from the newest one", () => {
+    const draw = define(
+      "generate_image",
+      {
+        prompt: { type: "string" },
+        count: { type: "integer", minimum: 1, maximum: 4, default: 1 },
+        use_references: { type: "array", items: { type: "string" }, default: [] },
+      },
+      ["prompt"],
+    );
+    const drawn = [
+      { role: "user", content: "draw a boat" },
+      called("a", "generate_image"),
+      answered("a", "One picture was drawn and shown."),
+      { role: "assistant", content: "There it is." },
+    ];
+    const ask = (words: string, before: unknown[] = drawn) =>
+      callsFor([...before, { role: "user", content: words }], { tools: [TIME, draw] });
+    const last = { use_references: ["last"] };
+    expect(ask("now at night")).toEqual([["generate_image", { prompt: "now at night", ...last }]]);
+    expect(ask("夜にして")).toEqual([["generate_image", { prompt: "夜にして", ...last }]]);
+    const note = '(A picture was drawn and shown here for "Ada", from the words: "a boat")\n\nmake it red';
+    expect(ask(note)).toEqual([["generate_image", { prompt: "make it red", ...last }]]);
+    expect(ask("now what?")).toEqual([]);
+    expect(ask("now at night", [])).toEqual([]);
+    expect(ask("draw me two cats, 16:9", [])).toEqual([
+      ["generate_image", { prompt: "draw me two cats, 16:9", count: 2 }],
+    ]);
+  });
+
   test("tool_choice: none never calls, required always, an object calls that tool", () => {
     expect(callsFor("use recall", { tool_choice: "none" })).toEqual([]);
     expect(callsFor("hello", { tool_choice: "auto" })).toEqual([]);

@@ -6,20 +6,31 @@ import type { MessageRow } from "./wire.ts";
 
 type Key = KeyboardEvent & { currentTarget: HTMLTextAreaElement };
 
-/** A message as its author changes it, in its place. */
+/** A message as its author changes it, in its place. By keys or by its buttons: a phone has no Escape. */
 export function editView(message: MessageRow, actions: Actions): TemplateResult {
+  const save = (field: HTMLTextAreaElement) => {
+    if (field.value.trim() !== "") void leave(field, actions.edit(message, field.value));
+  };
+  const cancel = (field: HTMLTextAreaElement) => void leave(field, actions.cancelEdit());
   const onKeyDown = (event: Key) => {
     if (isForInputMethod(event)) return;
     const isSave = event.key === "Enter" && !event.shiftKey;
     if (!isSave && event.key !== "Escape") return;
     event.preventDefault();
-    const { currentTarget: field } = event;
-    if (isSave && field.value.trim() === "") return;
-    void leave(field, isSave ? actions.edit(message, field.value) : actions.cancelEdit());
+    if (isSave) save(event.currentTarget);
+    else cancel(event.currentTarget);
+  };
+  const withField = (run: (field: HTMLTextAreaElement) => void) => (event: Event) => {
+    const field = (event.currentTarget as Element).closest(".editing")?.querySelector("textarea");
+    if (field) run(field);
   };
   return html`<div class="editing">
     <textarea class="edit" aria-label="Edit the message" .value=${message.text} ${ref(begin)} @keydown=${onKeyDown}></textarea>
-    <p class="hint">Enter saves · Escape cancels</p>
+    <p class="edit-row">
+      <span class="hint">Enter saves · Escape cancels</span>
+      <button type="button" @click=${withField(cancel)}>Cancel</button>
+      <button type="button" class="primary" @click=${withField(save)}>Save</button>
+    </p>
   </div>`;
 }
 

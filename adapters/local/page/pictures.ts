@@ -6,10 +6,13 @@ import { openLightbox } from "./lightbox.ts";
 import { messagesAt, type State } from "./state.ts";
 import type { FileRow } from "./wire.ts";
 
-/** Files under a message: pictures to look at, everything else to be saved. */
+/** Files under a message: pictures to look at, side by side where there are several, everything else to be saved. */
 export function filesView(files: readonly FileRow[], state: State, actions: Actions): TemplateResult | typeof nothing {
   if (files.length === 0) return nothing;
-  return html`<div class="files">${files.map((file) => fileView(file, state, actions))}</div>`;
+  const isGallery = files.filter(({ isImage }) => isImage).length > 1;
+  return html`<div class="files ${isGallery ? "gallery" : ""}">
+    ${files.map((file) => fileView(file, state, actions))}
+  </div>`;
 }
 
 function fileView(file: FileRow, state: State, actions: Actions): TemplateResult {

@@ -8,6 +8,7 @@ describe("toTitle", () => {
     ["hello", "hello"],
     ["\n\n# A **heading**\nmore", "A heading"],
     ["```\ncode", "code"],
+    ["> _quoted_ `my_name` > 2 * 3 in C#", "quoted my_name > 2 * 3 in C#"],
     ["  ", "New chat"],
     ["", "New chat"],
     ["one two three four five six seven eight nine ten eleven", "one two three four five six seven eight nine…"],

@@ -125,13 +125,14 @@ describe("what people do at the local page", () => {
   test("is an order for a picture with what was attached and chosen", async () => {
     const { id } = await page.upload("a.png", new Uint8Array([1]));
     const options = { ratio: "16:9", count: "4", basis: "job.1" };
-    await page.send({ text: "/imagine a fox", fileIds: [id], options });
+    await page.send({ text: "/imagine a fox --ar 16:9 --model x-1 --spoiler at night", fileIds: [id], options });
     expect(page.events).toMatchObject([
-      { kind: "command", name: "imagine", text: "a fox", attachments: [{ id, name: "a.png" }], options },
+      { kind: "command", name: "imagine", attachments: [{ id, name: "a.png" }], options },
     ]);
+    expect(page.events).toMatchObject([{ text: "a fox --ar 16:9 --model x-1 --spoiler at night" }]);
     expect(await messages()).toMatchObject([{ isCommand: true, options, files: [{ id }] }]);
     expect((await page.rows()).find((row) => row.type === "channel" && row.kind === "chat")).toMatchObject({
-      title: "a fox",
+      title: "a fox at night",
     });
   });
 
