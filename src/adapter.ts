@@ -81,6 +81,8 @@ export interface EditedEvent extends EventBase {
   messageId: string;
   text: string;
   attachments: AttachmentRef[];
+  /** The edit made it a message to the bot: it is answered if it was not before. */
+  addressed?: "bot";
 }
 
 export interface DeletedEvent extends EventBase {
@@ -238,6 +240,8 @@ export interface Adapter {
   isConnected(): boolean;
   /** Erases what the adapter itself keeps about a person; absent where messages live elsewhere. */
   forget?(authorId: string): Promise<void>;
+  /** The same for a conversation as it stood `at`, Unix milliseconds: of one person, or all of it where none is given. */
+  forgetConversation?(conversationId: string, authorId: string | undefined, at: number): Promise<void>;
   /** Stops delivery. Replies may still be written. */
   pause(): Promise<void>;
   /** Ends everything. */

@@ -69,7 +69,8 @@ export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
     if (event.kind !== "edited") continue;
     const message = messages.get(event.messageId);
     if (message !== undefined) {
-      messages.set(event.messageId, { ...message, text: event.text, attachments: event.attachments });
+      const { text, attachments, addressed = message.addressed } = event;
+      messages.set(event.messageId, { ...message, text, attachments, addressed });
     }
   }
   return [...messages.values()];

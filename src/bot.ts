@@ -1,5 +1,13 @@
 import type { Logger } from "pino";
-import type { Accept, ActionEvent, CommandEvent, InboundEvent, MessageEvent, ReplySink } from "./adapter.ts";
+import type {
+  Accept,
+  ActionEvent,
+  CommandEvent,
+  EditedEvent,
+  InboundEvent,
+  MessageEvent,
+  ReplySink,
+} from "./adapter.ts";
 import type { Answers } from "./answers.ts";
 import { foldBatch, takeBatch } from "./batch.ts";
 import { runWithin } from "./bounds.ts";
@@ -74,11 +82,18 @@ export function createBot(deps: BotDeps): Worker {
     return done;
   }
 
+  /** What an edit addresses to the bot is a question of its own where nobody answered it before. */
+  async function onEdited({ addressed, ...event }: EditedEvent): Promise<void> {
+    await history.edit(event.messageId, event.text, event.attachments);
+    const isAsked = addressed !== undefined && (await history.find(event.messageId)) === undefined;
+    if (isAsked) await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
+  }
+
   async function goOn(event: ActionEvent, signal: AbortSignal): Promise<void> {
     const question = await answers.toContinuation(event);
     if (typeof question === "string") return notify(event, question, signal);
     await accept(question);
-    await answers.continued(event);
+    await answers.continued(event, signal);
   }
 
   function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {
@@ -113,7 +128,7 @@ export function createBot(deps: BotDeps): Worker {
         await onCommand(first, signal);
         break;
       case "edited":
-        await history.edit(first.messageId, first.text, first.attachments);
+        await onEdited(first);
         break;
       case "deleted":
         await history.remove(first.messageId);

@@ -74,6 +74,12 @@ describe("foldBatch", () => {
     ]);
   });
 
+  test("an edit makes a message one to the bot, and never one to nobody", () => {
+    const open = message("one", { addressed: "open" });
+    const asked = { ...edited(open, "bot, one"), addressed: "bot" as const };
+    expect(foldBatch([open, asked, edited(open, "bot, two")])).toMatchObject([{ text: "bot, two", addressed: "bot" }]);
+  });
+
   test("leaves deleted messages out, and an edit after the deletion does not bring one back", () => {
     const [first, second] = [message("one"), message("two")];
     expect(foldBatch([first, second, deleted(first), edited(first, "uno")])).toEqual([second]);

@@ -32,6 +32,8 @@ export interface SlackApiOptions {
   apiUrl?: string | undefined;
   /** Undefined where the app is not installed. */
   tokenOf(teamId: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Slack will never take this workspace's token again. */
+  onRefused?(teamId: string, error: SlackApiError): void;
   log: Logger;
 }
 
@@ -40,7 +42,7 @@ interface Flight extends Heard {
   signal: AbortSignal;
 }
 
-export function createSlackApi({ apiUrl, tokenOf, log }: SlackApiOptions): SlackApi {
+export function createSlackApi({ apiUrl, tokenOf, onRefused, log }: SlackApiOptions): SlackApi {
   const flights = new AsyncLocalStorage<Flight>();
   const clients = new Map<string, WebClient>();
   const dead = new Set<string>();
@@ -91,6 +93,7 @@ export function createSlackApi({ apiUrl, tokenOf, log }: SlackApiOptions): Slack
         if (dead.size >= MAX_REMEMBERED) dead.clear();
         dead.add(token);
         clients.delete(token);
+        onRefused?.(teamId, refusal);
       }
       throw refusal;
     }

@@ -55,11 +55,12 @@ export function createCommands(
 
   async function ask(text: string, asking: Asking): Promise<Reaction> {
     if (text === "") return say("Write your question behind the command: `/ask why is the sky blue?`");
-    const { name } = await authorOf(asking, deps.people);
+    // Slack does not wait for the same names twice.
+    const author = await authorOf(asking, deps.people);
     try {
       // What was typed after a slash is seen by nobody: the question has to stand there, and its thread is the place to talk.
-      const threadTs = await show(text, name, asking, deps);
-      return { events: [await toQuestion(text, { ...asking, threadTs }, threadTs, deps)] };
+      const threadTs = await show(text, author.name, asking, deps);
+      return { events: [await toQuestion(text, { ...asking, author, threadTs }, threadTs, deps)] };
     } catch (error) {
       if (isAbsence(error)) return say(NOT_HERE);
       deps.log.warn({ err: error }, "A question asked by /ask could not be shown in its channel.");

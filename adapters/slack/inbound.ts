@@ -9,7 +9,8 @@ import type { Workspace } from "./workspaces.ts";
 
 /** What a message that somebody wrote may be called; all others are told by Slack itself. */
 const WRITTEN = new Set([undefined, "file_share", "thread_broadcast", "me_message", "bot_message"]);
-const SLACKBOT = "USLACKBOT";
+/** Slack itself, as the author of a message. */
+export const SLACKBOT = "USLACKBOT";
 
 /** A message that somebody wrote, as Slack tells of it. */
 export interface Said {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Hono } from "hono";
 import type { Adapter } from "../../src/adapter.ts";
 import { createSlackApi } from "./api.ts";
+import { describeAuthError } from "./auth-errors.ts";
 import { PLATFORM } from "./ids.ts";
 import { createIncoming } from "./incoming.ts";
 import type { SlackAdapterOptions } from "./options.ts";
@@ -23,9 +24,14 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   const { installed, apiUrl, log } = options;
   const onFatal = createFatal(options.onFatal);
   const running = createRunning();
+  let isListening = false;
   const api = createSlackApi({
     apiUrl,
     log,
+    // Slack need not tell of it in any other way, and without its token the bot hears everybody and answers nobody.
+    onRefused(_, error) {
+      if (isListening && "botToken" in installed) onFatal(describeAuthError(error, "bot"));
+    },
     async tokenOf(teamId, signal) {
       if ("botToken" in installed) return installed.botToken;
       return (await installed.workspaces.find(teamId, signal))?.token;
@@ -36,12 +42,23 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   const outbound = createOutbound({ api, apiUrl, running, now: options.now });
   const incoming = createIncoming({ ...options, onFatal }, { api, running, workspaces });
 
+  /** Who ends already is not told to. */
+  async function pause(): Promise<void> {
+    isListening = false;
+    await incoming.pause();
+  }
+
   return {
     platform: PLATFORM,
     ...incoming,
     ...outbound,
+    async listen(accept) {
+      await incoming.listen(accept);
+      isListening = true;
+    },
+    pause,
     async close() {
-      await incoming.pause();
+      await pause();
       // Edits that are under way reach Slack before the process goes.
       await Promise.race([api.settled(), sleep(SETTLE_MS, undefined, { ref: false })]);
     },

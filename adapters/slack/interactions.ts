@@ -41,7 +41,7 @@ export function createInteractions(deps: InteractionsDeps): Surfaces {
 
   /** What cannot be read would not be read any better a second time. */
   function read<T extends z.ZodType>(schema: T, body: Body): z.infer<T> | undefined {
-    const { success, data, error } = schema.safeParse(body);
+    const { success, data, error } = schema.safeParse(withoutNulls(body));
     if (!success) deps.log.warn({ problems: error.issues.length }, "Slack sent an interaction that is not understood.");
     return success ? data : undefined;
   }
@@ -97,7 +97,7 @@ export function createInteractions(deps: InteractionsDeps): Surfaces {
 
   async function onGone(body: Body, how: "uninstalled" | "revoked"): Promise<Reaction> {
     const { team_id, event_time } = body;
-    const atMs = typeof event_time === "number" ? event_time * 1_000 : deps.now();
+    const atMs = Number(event_time) * 1_000 || deps.now();
     if (typeof team_id === "string") await deps.onUninstalled?.(team_id, atMs, how);
     return NOTHING;
   }
@@ -115,6 +115,11 @@ export function createInteractions(deps: InteractionsDeps): Surfaces {
       return NOTHING;
     },
   };
+}
+
+/** Slack writes what is not there as null here and leaves it out there. */
+function withoutNulls(body: Body): unknown {
+  return JSON.parse(JSON.stringify(body, (_, value: unknown) => value ?? undefined));
 }
 
 /** Tokens of people may be revoked without the bot's own. */

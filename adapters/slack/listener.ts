@@ -1,12 +1,13 @@
 import type { DeletedEvent, EditedEvent, InboundEvent } from "../../src/adapter.ts";
 import type { Delivery } from "./delivery.ts";
-import { timeOf, toMessageId } from "./ids.ts";
+import { PLATFORM, timeOf, toMessageId } from "./ids.ts";
 import {
   type InboundDeps,
   messageIdOf,
   type Place,
   readSaid,
   type Said,
+  SLACKBOT,
   toAddressed,
   toBase,
   toBodyKey,
@@ -54,21 +55,21 @@ type Reading = () => Promise<InboundEvent[]>;
 
 /** Undefined for what is none of the bot's business at first sight. */
 function toReading(event: Body, place: Place, workspace: Workspace, hearing: Hearing): Reading | undefined {
-  const before = () => readSaid(toBody(event["previous_message"]), place, workspace);
+  const before = toBefore(event, place, workspace);
   switch (readText(event["subtype"])) {
     case "message_deleted": {
       const ts = readText(event["deleted_ts"]);
-      return ts === undefined ? undefined : async () => toDeletedEvents(before(), ts, place, workspace, hearing);
+      return ts === undefined ? undefined : async () => toDeletedEvents(before, ts, place, workspace, hearing);
     }
     case "message_changed": {
       const message = toBody(event["message"]);
       const ts = readText(message["ts"]);
       // The first message of a thread leaves a stone in its place.
       if (message["subtype"] === "tombstone" && ts !== undefined) {
-        return async () => toDeletedEvents(before(), ts, place, workspace, hearing);
+        return async () => toDeletedEvents(before, ts, place, workspace, hearing);
       }
       const after = readSaid(message, place, workspace);
-      return after && (() => toEditEvents(event, before(), after, hearing));
+      return after && (() => toEditEvents(event, before, after, hearing));
     }
     case undefined:
     default: {
@@ -80,43 +81,52 @@ function toReading(event: Body, place: Place, workspace: Workspace, hearing: Hea
   }
 }
 
+/** The message that was changed or deleted. "untold" where Slack, which need not, does not show it. */
+type Before = Said | "untold" | undefined;
+
+function toBefore(event: Body, place: Place, workspace: Workspace): Before {
+  const message = event["previous_message"];
+  return message === undefined || message === null ? "untold" : readSaid(toBody(message), place, workspace);
+}
+
 async function toSaidEvents(said: Said, hearing: Hearing): Promise<InboundEvent[]> {
   const latest = hearing.known.latest(messageIdOf(said), said);
   const addressed = latest && toAddressed(latest);
   if (latest === undefined || addressed === undefined || !hearing.otherBots.mayAsk(latest)) return [];
+  // The edit that overtook it and made it a message to the bot asks for itself.
+  if (addressed === "bot" && toAddressed(said) !== "bot") return [];
   const event = await toMessageEvent(latest, addressed, hearing);
   return event === undefined ? [] : [event];
 }
 
-async function toEditEvents(
-  event: Body,
-  before: Said | undefined,
-  after: Said,
-  hearing: Hearing,
-): Promise<InboundEvent[]> {
+async function toEditEvents(event: Body, before: Before, after: Said, hearing: Hearing): Promise<InboundEvent[]> {
+  const editedTs = readText(toBody(after.raw["edited"])["ts"]);
   // Slack tells of a change also for a preview, for a first reply, and for what the bot itself may not see.
-  if (before !== undefined && toBodyKey(before) === toBodyKey(after)) return [];
+  if (before === "untold" ? editedTs === undefined : before && toBodyKey(before) === toBodyKey(after)) return [];
   const messageId = messageIdOf(after);
+  if (hearing.known.latest(messageId, after) === undefined) return [];
   hearing.known.setEdited(messageId, after);
-  const wasOurs = before !== undefined && toAddressed(before) !== undefined;
-  if (!wasOurs && (toAddressed(after) === undefined || timeOf(after.ts) < hearing.now() - FRESH_MS)) return [];
-  if (!wasOurs) return toSaidEvents(after, hearing);
-  if (!hearing.otherBots.isAllowed(after)) return [];
+  const isFresh = timeOf(after.ts) >= hearing.now() - FRESH_MS;
+  const isAsked = isFresh && toAddressed(after) === "bot";
+  const wasAddressed = before === "untold" || before === undefined ? undefined : toAddressed(before);
+  // Whether a message whose past is not told was heard before is known to those who claim it.
+  const said = wasAddressed === undefined && isFresh ? await toSaidEvents(after, hearing) : [];
+  if (!hearing.otherBots.isAllowed(after) || (wasAddressed === undefined && before !== "untold")) return said;
   const [base, content] = await Promise.all([toBase(after, hearing), toContent(after, hearing)]);
-  const stamp = readText(toBody(after.raw["edited"])["ts"]) ?? readText(event["event_ts"]) ?? "";
   const edited: EditedEvent = {
     kind: "edited",
-    key: `${messageId}:edit:${stamp}`,
+    key: `${messageId}:edit:${editedTs ?? readText(event["event_ts"]) ?? ""}`,
     ...base,
     ...content,
     messageId,
     at: hearing.now(),
+    ...(isAsked && wasAddressed !== "bot" && { addressed: "bot" }),
   };
-  return [edited];
+  return [...said, edited];
 }
 
 async function toDeletedEvents(
-  before: Said | undefined,
+  before: Before,
   ts: string,
   { channelId }: Place,
   workspace: Workspace,
@@ -125,7 +135,21 @@ async function toDeletedEvents(
   const { teamId } = workspace;
   const messageId = toMessageId({ teamId, channelId, ts });
   hearing.known.setDeleted(messageId);
+  const event = { kind: "deleted", key: `${messageId}:deleted`, messageId, at: hearing.now() } as const;
+  if (before === "untold") return [{ ...event, ...toUnknown(messageId, channelId, workspace) }];
   if (before === undefined || toAddressed(before) === undefined) return [];
-  const base = await toBase(before, hearing);
-  return [{ kind: "deleted", key: `${messageId}:deleted`, ...base, messageId, at: hearing.now() }];
+  return [{ ...(await toBase(before, hearing)), ...event }];
+}
+
+/** Of a message that Slack does not show: who knows its id knows its conversation. */
+function toUnknown(
+  messageId: string,
+  channelId: string,
+  { teamId }: Workspace,
+): Pick<DeletedEvent, "conversationId" | "author" | "reply"> {
+  return {
+    conversationId: messageId,
+    author: { id: SLACKBOT, name: "Slack" },
+    reply: { platform: PLATFORM, channelId, workspaceId: teamId, extra: { team: teamId } },
+  };
 }

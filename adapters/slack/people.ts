@@ -22,6 +22,8 @@ export interface Person {
 interface Channel {
   name: string | undefined;
   creator: string | undefined;
+  /** A direct conversation of several people. */
+  isGroup: boolean;
 }
 
 /** Names behind Slack's ids. What is not known in a second is undefined, and is there the next time. */
@@ -56,8 +58,8 @@ export function createPeople(deps: AskDeps): People {
   function channel(workspace: Workspace, channelId: string): Promise<Channel | undefined> {
     const find = () =>
       ask(workspace, "conversations.info", { channel: channelId }, (found) => {
-        const { name, creator } = toBody(found["channel"]);
-        return { name: readText(name), creator: readText(creator) };
+        const { name, creator, is_mpim } = toBody(found["channel"]);
+        return { name: readText(name), creator: readText(creator), isGroup: is_mpim === true };
       });
     return soon(answers.get(`${workspace.teamId} ${channelId}`, find));
   }
@@ -77,7 +79,7 @@ export function createPeople(deps: AskDeps): People {
         id: userId,
         name: found?.name ?? (name || userId),
         ...(isAdmin && { isModerator: true }),
-        ...(isOpen && { mayConfigure: isAdmin || isCreator }),
+        ...(isOpen && place?.isGroup !== true && { mayConfigure: isAdmin || isCreator }),
       };
     },
   };

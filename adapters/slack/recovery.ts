@@ -69,8 +69,9 @@ export function createRecovery({ place, memory, streams, now }: RecoveryDeps): R
       if (known !== undefined) return { ...known, isPartial: true };
       const why = whyLook(search);
       if (why === "no") return undefined;
+      let found: Found | undefined;
       try {
-        const found = await look();
+        found = await look();
         const posted = found && (await adopt(found, nonce, signal));
         memory.doubtful.delete(key);
         if (posted === undefined) memory.unused.set(key, true);
@@ -78,8 +79,8 @@ export function createRecovery({ place, memory, streams, now }: RecoveryDeps): R
         return posted;
       } catch (error) {
         const mayWait = error instanceof SinkError || (error instanceof SlackApiError && isUncertain(error));
-        // Where the app may not read, nothing can be found, however long one waits.
-        if (signal.aborted || (mayWait && why === "must")) throw error;
+        // Where the app may not read, nothing can be found, however long one waits. What was found is not posted again.
+        if (signal.aborted || ((mayWait || found !== undefined) && why === "must")) throw error;
         return undefined;
       }
     },

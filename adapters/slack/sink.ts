@@ -36,7 +36,9 @@ export interface SinkDeps {
 export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const extra = readExtra(address);
   const place = toPlace(address, extra);
-  if (address.visibleTo !== undefined) return createWhisperSink(place, address.visibleTo, extra, deps);
+  // In a direct conversation nobody else sees anything, and what stands there is still there tomorrow.
+  const isAlone = address.channelId.startsWith("D") && extra.responseUrl === undefined;
+  if (address.visibleTo !== undefined && !isAlone) return createWhisperSink(place, address.visibleTo, extra, deps);
   return createOpenSink(place, extra, deps);
 }
 

@@ -1,5 +1,6 @@
 import type { Draft, Posted, Receipt, SpareWay } from "../../src/adapter.ts";
 import { SinkError } from "../../src/errors.ts";
+import { readTs } from "./api/answer.ts";
 import { codeOf, isUncertain, SlackApiError } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
 import { checkLength, toButtonBlocks, toMetadata } from "./blocks.ts";
@@ -12,22 +13,9 @@ import type { Memory, Stream } from "./memory.ts";
 const MAX_AGE_MS = 240_000;
 /** The stream is over, and the message takes updates. */
 const OVER_CODES = new Set(["message_not_in_streaming_state", "stopped_by_user"]);
-/** Slack does not take what was to be added; the stream itself goes on. */
-const BODY_CODES = new Set([
-  "block_mismatch",
-  "invalid_arguments",
-  "invalid_blocks",
-  "invalid_blocks_format",
-  "invalid_chunks",
-  "invalid_metadata_format",
-  "metadata_too_large",
-  "msg_blocks_too_long",
-  "msg_too_long",
-  "no_text",
-]);
-/** A message that is posted would be refused as well. */
+/** A message that is posted, or updated, would be refused as well. */
 const NOWHERE =
-  /^(not_in_channel|channel_not_found|is_archived|thread_not_found|restricted_action.*|invalid_auth|not_authed|account_inactive|token_\w+|app_not_installed)$/;
+  /^(not_in_channel|channel_not_found|is_archived|is_inactive|thread_not_found|message_not_found|restricted_action.*|invalid_auth|not_authed|account_inactive|token_\w+|app_not_installed)$/;
 
 /** Whom a stream is for: channels want to know it. */
 export interface Recipient {
@@ -76,10 +64,10 @@ export function createStreamWriter({ api, memory, spare, now }: StreamDeps): Str
         return {};
       }
       if (OVER_CODES.has(codeOf(error))) return goWhole(stream);
-      const isUnknown = signal.aborted || isUncertain(error);
+      if (isElsewhere(error)) throw error;
       // Added again it might stand there twice, or be refused again.
-      stream.isDoubtful ||= isUnknown || BODY_CODES.has(codeOf(error));
-      if (isUnknown || !stream.isDoubtful) throw error;
+      stream.isDoubtful = true;
+      if (signal.aborted || isUncertain(error)) throw error;
       return { isPartial: true };
     }
   }
@@ -91,13 +79,14 @@ export function createStreamWriter({ api, memory, spare, now }: StreamDeps): Str
     try {
       await api.call(teamId, "chat.stopStream", { channel: channelId, ts, metadata, ...ending }, signal);
     } catch (error) {
-      // Where nobody knows whether it is over, an update tells.
-      const mayBeOver = signal.aborted || isUncertain(error) || OVER_CODES.has(codeOf(error));
-      const receipt = mayBeOver ? goWhole(stream) : {};
-      if (OVER_CODES.has(codeOf(error))) return receipt;
-      if (!BODY_CODES.has(codeOf(error)) || stream.isDoubtful) throw error;
+      if (OVER_CODES.has(codeOf(error))) return goWhole(stream);
+      if (isElsewhere(error)) throw error;
+      // Refused for what it was to add, it is ended without that; refused once more, or not heard of, an update tells.
+      const isUnknown = signal.aborted || isUncertain(error);
+      const receipt = isUnknown || stream.isDoubtful ? goWhole(stream) : { isPartial: true };
+      if (isUnknown) throw error;
       stream.isDoubtful = true;
-      return { isPartial: true };
+      return receipt;
     }
     if (rest === undefined) return goWhole(stream);
     memory.streams.delete(toMessageId(stream.place));
@@ -108,16 +97,11 @@ export function createStreamWriter({ api, memory, spare, now }: StreamDeps): Str
     async start({ teamId, channelId, threadTs }, recipient, draft, nonce, signal) {
       checkLength(draft);
       const text = toSettled(draft);
-      const args = {
-        channel: channelId,
-        thread_ts: threadTs,
-        recipient_team_id: recipient.teamId,
-        ...(recipient.userId !== undefined && { recipient_user_id: recipient.userId }),
-        ...(text !== "" && { markdown_text: text }),
-      };
+      const method = "chat.startStream";
+      const args = { channel: channelId, thread_ts: threadTs, ...toRecipient(recipient) };
       try {
-        const { ts } = await api.call(teamId, "chat.startStream", args, signal);
-        const place = { teamId, channelId, ts: String(ts) };
+        const answer = await api.call(teamId, method, { ...args, ...(text !== "" && { markdown_text: text }) }, signal);
+        const place = { teamId, channelId, ts: readTs(method, answer) };
         const id = toMessageId(place);
         const stream = { place, nonce, sent: text, startedAtMs: now(), isDoubtful: false, isStopped: false };
         memory.streams.set(id, stream);
@@ -159,6 +143,15 @@ export function createStreamWriter({ api, memory, spare, now }: StreamDeps): Str
       return true;
     },
   };
+}
+
+/** Whether it says nothing about the stream: a rate limit, or a refusal of the place. */
+function isElsewhere(error: unknown): boolean {
+  return error instanceof SlackApiError && (error.retryAfterMs !== undefined || NOWHERE.test(error.code));
+}
+
+function toRecipient({ userId, teamId }: Recipient): object {
+  return { recipient_team_id: teamId, ...(userId !== undefined && { recipient_user_id: userId }) };
 }
 
 /** What of a growing text may be added to a stream, from which nothing can be taken back. */

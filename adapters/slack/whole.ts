@@ -1,9 +1,11 @@
 import type { Draft, Posted, Receipt } from "../../src/adapter.ts";
+import { readTs } from "./api/answer.ts";
 import { codeOf } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
 import { type Block, toMessageBody, toMetadata } from "./blocks.ts";
 import { type MessagePlace, toMessageId } from "./ids.ts";
 import type { ReplyPlace } from "./lookup.ts";
+import { readText } from "./wire.ts";
 
 /** Writes messages whole: posted, then updated. */
 export interface WholeWriter {
@@ -16,9 +18,10 @@ export function createWholeWriter(api: SlackApi): WholeWriter {
   return {
     async post({ teamId, channelId, threadTs }, draft, nonce, signal, more = []) {
       const { blocks, text } = toMessageBody(draft);
+      const method = "chat.postMessage";
       const answer = await api.call(
         teamId,
-        "chat.postMessage",
+        method,
         {
           channel: channelId,
           ...(threadTs !== undefined && { thread_ts: threadTs }),
@@ -31,11 +34,15 @@ export function createWholeWriter(api: SlackApi): WholeWriter {
         },
         signal,
       );
-      return { id: toMessageId({ teamId, channelId: String(answer["channel"]), ts: String(answer["ts"]) }) };
+      // Posted to a person, it stands in the direct conversation with them.
+      return {
+        id: toMessageId({ teamId, channelId: readText(answer["channel"]) ?? channelId, ts: readTs(method, answer) }),
+      };
     },
     async update({ teamId, channelId, ts }, draft, nonce, signal) {
       const metadata = nonce === undefined ? undefined : toMetadata(nonce);
-      const body = { ...toMessageBody(draft), ...(metadata && { metadata }) };
+      // Unlike a post, an update reads plain words such as names of channels as markup when nothing else is said.
+      const body = { ...toMessageBody(draft), parse: "none", ...(metadata && { metadata }) };
       await api.call(teamId, "chat.update", { channel: channelId, ts, ...body }, signal);
       return {};
     },

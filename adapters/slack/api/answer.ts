@@ -30,6 +30,12 @@ export function toApiError(method: string, error: unknown, { status, retryAfterS
   return new SlackApiError(method, `Slack did not answer ${method} (${words}).`, { code: "", status });
 }
 
+/** The message that a call made. Without it nobody knows whether there is one, whatever the answer says. */
+export function readTs(method: string, { ts }: Readonly<Record<string, unknown>>): string {
+  if (typeof ts === "string" && ts !== "") return ts;
+  throw new SlackApiError(method, `Slack did not say which message ${method} made.`, { code: "", status: 200 });
+}
+
 function toRefusal(
   method: string,
   { data }: WebAPIPlatformError,

@@ -12,6 +12,8 @@ export interface Asking {
   channelId: string;
   threadTs?: string | undefined;
   responseUrl?: string | undefined;
+  /** Where it was looked up already. */
+  author?: Author;
   /** What the event of it is known by; unique in the workspace. */
   name: string;
 }
@@ -36,7 +38,7 @@ export async function toEventBase(
   return {
     key: `${PLATFORM}:${workspace.teamId}:${name}`,
     conversationId: conversation.join(":"),
-    author: await authorOf(asking, people),
+    author: asking.author ?? (await authorOf(asking, people)),
     reply: toReply(asking, isPrivate),
     at: now(),
   };

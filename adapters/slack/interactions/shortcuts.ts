@@ -4,7 +4,7 @@ import type { Body, Reaction } from "../surfaces.ts";
 import { note } from "../views.ts";
 import { readWords } from "../wording.ts";
 import type { Workspace } from "../workspaces.ts";
-import type { Asking } from "./asking.ts";
+import { type Asking, authorOf } from "./asking.ts";
 import type { SurfaceDeps } from "./deps.ts";
 import type { ImagineForms } from "./imagine.ts";
 import { isMember, NOT_HERE } from "./membership.ts";
@@ -43,7 +43,6 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
 
   async function askAbout(payload: MessageShortcutPayload, workspace: Workspace): Promise<Reaction> {
     const { message, channel, user, response_url: responseUrl, trigger_id: trigger } = payload;
-    if (!(await isMember(workspace, channel.id, deps))) return tell(payload, NOT_HERE);
     const threadTs = message.thread_ts ?? message.ts;
     const asking: Asking = {
       workspace,
@@ -53,12 +52,19 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
       responseUrl,
       name: `shortcut:${trigger}`,
     };
-    const words = await readWords(message.text, workspace, deps.people);
+    // All at once: Slack waits three seconds for everything together.
+    const [isHere, words, writer, author] = await Promise.all([
+      isMember(workspace, channel.id, deps),
+      readWords(message.text, workspace, deps.people),
+      message.user === undefined ? undefined : deps.people.toAuthor(workspace, message.user),
+      authorOf(asking, deps.people),
+    ]);
+    if (!isHere) return tell(payload, NOT_HERE);
     const quoted = words.replace(/^/gm, "> ");
-    const from = message.user === undefined ? "" : ` of ${(await deps.people.toAuthor(workspace, message.user)).name}`;
+    const from = writer === undefined ? "" : ` of ${writer.name}`;
     const text = `Explain or answer this message${from}:\n${quoted}`;
     // Asked after everything that stands in the thread, which makes all of it what was said before.
-    const question = await toQuestion(text, asking, payload.action_ts ?? message.ts, deps);
+    const question = await toQuestion(text, { ...asking, author }, payload.action_ts ?? message.ts, deps);
     const attachments = deps.toAttachments(workspace, message.files);
     const event: MessageEvent = { ...question, attachments };
     return { events: [event] };

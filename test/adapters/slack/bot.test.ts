@@ -1,11 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { HOME_ACTIONS } from "../../../adapters/slack/home-view.ts";
 import { createEngine } from "../../../src/engine.ts";
 import { createMetrics } from "../../../src/metrics.ts";
 import { createPacers } from "../../../src/pacers.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import { createStores } from "../../../src/store/keyv.ts";
 import type { TransportName } from "../../simulators/slack/bolt-app.ts";
+import type { Dialect } from "../../simulators/slack/dialect.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
 import type { Channel, Message } from "../../simulators/slack/world.ts";
 import { watchIdle } from "../../support/engine.ts";
@@ -75,8 +77,16 @@ async function startBot({ database = new DatabaseSync(":memory:"), transport, sc
 
 const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
 
-describe.each(TRANSPORTS)("the bot on Slack over %s", (transport) => {
-  const start = (options: BotOptions) => startBot({ transport, ...options });
+const WAYS = TRANSPORTS.flatMap(
+  (transport): Array<[TransportName, Dialect]> => [
+    [transport, "usual"],
+    [transport, "spare"],
+  ],
+);
+
+describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, dialect) => {
+  const start = async (options: BotOptions) =>
+    startBot({ transport, slack: await startSlack({ dialect }), ...options });
 
   test("answers a mention in its thread with the model's own words, and pings nobody", async () => {
     const { slack, ada, general, finished } = await start({ scripts: [WORDS] });
@@ -123,6 +133,20 @@ describe.each(TRANSPORTS)("the bot on Slack over %s", (transport) => {
     await bot.idle();
   });
 
+  test("an edit that mentions it in a thread where it was nobody's business is answered, once", async () => {
+    const { slack, ada, bob, general, requests, finished, heard, idle } = await start({ scripts: [["Soup."]] });
+    const root = ada.say(general, "Soup or salad?");
+    const undecided = bob.say(general, "no idea", { thread: root });
+    await heard();
+    await idle();
+    bob.edit(undecided, `<@${slack.workspace.bot.id}> any idea?`);
+    expect(await finished(general, root)).toEqual(["Soup."]);
+    bob.edit(undecided, `<@${slack.workspace.bot.id}> any good idea?`);
+    await heard();
+    await idle();
+    expect(requests).toHaveLength(1);
+  });
+
   test("knows what people said in the thread before it was asked", async () => {
     const { ada, bob, general, requests, finished, heard } = await start({ scripts: [["Soup."]] });
     const root = ada.say(general, "Soup or salad?");
@@ -146,20 +170,31 @@ describe.each(TRANSPORTS)("the bot on Slack over %s", (transport) => {
   });
 
   test("takes a word with an exclamation mark in a thread as a command, which Slack has none of there", async () => {
-    const { slack, ada, requests, finished } = await start({ scripts: [["Hello."]] });
+    const { slack, ada, general, requests, finished } = await start({ scripts: [["Hello."]] });
     const root = ada.dm("hi");
     await finished(ada.direct(), root);
     ada.dm("!help", { thread: root });
-    const [answer] = await slack.until(() => {
-      const found = slack.ephemerals(ada.direct(), ada.id);
-      return found.length > 0 && found;
-    }, "the help");
-    expect(answer).toMatchObject({ threadTs: root.ts, shown: expect.stringContaining("I am Palaver") });
+    const [, answer] = await finished(ada.direct(), root, 2);
+    expect(answer).toContain("I am Palaver");
+    ada.mention(general, "!help", { thread: ada.say(general, "hm") });
+    const isSeen = () => slack.ephemerals(general, ada.id)[0]?.shown;
+    expect(await slack.until(isSeen, "the help")).toContain("I am Palaver");
     expect(requests).toHaveLength(1);
   });
 });
 
 describe("the bot on Slack", () => {
+  test("says in the direct conversation, and so that it stays, what came of a button of the home page", async () => {
+    const { slack, ada, finished } = await startBot({ scripts: [["Hello."]] });
+    await finished(ada.direct(), ada.dm("hi"));
+    ada.openHome();
+    const view = await slack.until(() => slack.home(ada), "the home");
+    await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.forget });
+    const isSaid = () => slack.texts(ada.direct()).find((text) => text.startsWith("Erased"));
+    expect(await slack.until(isSaid, "the answer")).toBeDefined();
+    expect(slack.ephemerals(ada.direct())).toEqual([]);
+  });
+
   test("answers five questions at once, each with its own words and without meeting a limit", async () => {
     const bot = await startBot({ scripts: [WORDS] });
     const asked = Array.from({ length: 5 }, (_, index) => bot.ada.mention(bot.general, `question ${index}`));

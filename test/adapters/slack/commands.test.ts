@@ -49,6 +49,16 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (trans
 });
 
 describe("/ask", () => {
+  test("is acknowledged in time where Slack tells no names and is slow besides", async () => {
+    const { slack, ada, bob, general, events } = await startSurfaces();
+    for (const method of ["users.info", "conversations.info"]) slack.slow(method, 5_000);
+    for (const method of ["chat.postMessage", "conversations.history"]) slack.slow(method, 1_200);
+    const asked = bob.say(general, `hello <@${ada.id}>`);
+    await Promise.all([ada.command("/ask", "why?", general), ada.shortcut("ask_about", asked)]);
+    expect(events.map(({ kind }) => kind)).toEqual(["message", "message"]);
+    // That it came in time is what the workspace itself looks at.
+  });
+
   test("shows the question in the channel and is answered in its thread", async () => {
     const { slack, ada, general, events, workspace } = await startSurfaces();
     await ada.command("/ask", "why is <!channel> & co *blue*?\nreally?", general);

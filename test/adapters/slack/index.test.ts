@@ -90,4 +90,25 @@ describe.each(TRANSPORTS)("the Slack adapter over %s", (transport) => {
       expect(JSON.stringify(lines)).not.toContain(secret);
     }
   });
+
+  test("gives up in plain words when Slack refuses its token for good, also where nothing tells of it", async () => {
+    const { slack, adapter, ada, general, message, reasons } = await startStage({ transport });
+    ada.mention(general, "hello");
+    const { reply } = await message(0);
+    slack.revoke("token_revoked");
+    const post = () => adapter.sink(reply).post(draft("hi"), "n", signal);
+    await expect(post()).rejects.toMatchObject({ kind: "forbidden" });
+    await expect(post()).rejects.toMatchObject({ kind: "forbidden" });
+    expect(reasons).toEqual([expect.stringMatching(/does not accept the bot token.*SLACK_BOT_TOKEN/)]);
+  });
+
+  test("says nothing of its token when it ends already", async () => {
+    const { slack, adapter, ada, general, message, reasons } = await startStage({ transport });
+    ada.mention(general, "hello");
+    const { reply } = await message(0);
+    await adapter.pause();
+    slack.revoke("token_revoked");
+    await expect(adapter.sink(reply).post(draft("hi"), "n", signal)).rejects.toMatchObject({ kind: "forbidden" });
+    expect(reasons).toEqual([]);
+  });
 });

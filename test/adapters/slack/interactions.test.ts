@@ -23,6 +23,30 @@ describe("what Slack sends", () => {
     expect(await surfaces.onInteraction(body, workspace)).toEqual({ events: [] });
   });
 
+  test("is understood also where it says that something is not there", async () => {
+    const { surfaces, workspace, general } = await startSurfaces();
+    const press = {
+      type: "block_actions",
+      user: { id: "U1", name: null, username: "ada", team_id: null },
+      channel: { id: general.id },
+      container: { message_ts: "100.0", thread_ts: null, channel_id: general.id, is_ephemeral: null },
+      message: { ts: "100.0", thread_ts: null, files: null },
+      view: null,
+      response_url: null,
+      actions: [{ action_id: "retry", value: "retry:turn-1", selected_option: null }],
+      trigger_id: "t",
+    };
+    const { events } = await surfaces.onInteraction(press, workspace);
+    expect(events).toMatchObject([{ kind: "action", action: "retry", turnId: "turn-1" }]);
+    const message = { ts: "100.0", user: null, text: null, files: null, blocks: null };
+    const shortcut = { type: "message_action", callback_id: "ask_about", user: { id: "U1" }, message };
+    const asked = await surfaces.onInteraction(
+      { ...shortcut, channel: { id: general.id }, response_url: null, trigger_id: "t2" },
+      workspace,
+    );
+    expect(asked.events).toMatchObject([{ kind: "message" }]);
+  });
+
   test("that is not understood is noted without what people wrote", async () => {
     const { log, lines } = recordingLog();
     const { surfaces, workspace } = await startSurfaces({ log });
@@ -68,7 +92,11 @@ describe("the end in a workspace", () => {
   test("is told also when the bot is not known to be there", async () => {
     const { surfaces, told } = await startTold();
     await surfaces.onEvent({ type: "app_uninstalled" }, { team_id: "T9", event_time: 5 }, undefined);
-    expect(told).toEqual([["T9", 5_000, "uninstalled"]]);
+    await surfaces.onEvent({ type: "app_uninstalled" }, { team_id: "T8", event_time: "6" }, undefined);
+    expect(told).toEqual([
+      ["T9", 5_000, "uninstalled"],
+      ["T8", 6_000, "uninstalled"],
+    ]);
   });
 
   test("is not told for tokens of people", async () => {

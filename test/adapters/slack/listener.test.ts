@@ -28,7 +28,7 @@ function changed(before: Body | undefined, after: Body): Body {
     subtype: "message_changed",
     hidden: true,
     message: { ...after, edited: { user: "U1", ts: "110.0" } },
-    previous_message: before,
+    ...(before !== undefined && { previous_message: before }),
     event_ts: "111.0",
   };
 }
@@ -63,6 +63,45 @@ describe("the listener", () => {
     const late = start({ nowMs: NOW_MS + 15 * 60_000 });
     await late.hear(edit);
     expect(late.events).toEqual([]);
+  });
+
+  test("asks for an answer where an edit adds the mention, in a thread in which the message was heard before", async () => {
+    const { events, hear } = start();
+    const thread = { ts: "150.0", thread_ts: "100.0" };
+    const open = said("hello", thread);
+    const asked = said("<@UBOT> hello", thread);
+    await hear(changed(open, asked));
+    await hear(open);
+    expect(events).toMatchObject([{ kind: "edited", text: "hello", addressed: "bot" }]);
+    const other = start();
+    await other.hear(changed(asked, said("<@UBOT> hello again", thread)));
+    const late = start({ nowMs: NOW_MS + 15 * 60_000 });
+    await late.hear(changed(open, asked));
+    expect([...other.events, ...late.events].map((event) => "addressed" in event)).toEqual([false, false]);
+  });
+
+  test("where Slack does not show what a message was, tells it whole, and lets those who claim it decide", async () => {
+    const { events, hear } = start();
+    const edit = changed(undefined, said("<@UBOT> first"));
+    await hear(edit);
+    await hear(changed(undefined, said("lunch?", { ts: "101.0" })));
+    expect(events).toMatchObject([
+      { kind: "message", key: "slack:T1:C1:100.0", text: "first", addressed: "bot" },
+      { kind: "edited", key: "slack:T1:C1:100.0:edit:110.0", text: "first" },
+      { kind: "edited", text: "lunch?" },
+    ]);
+    const preview = { subtype: "message_changed", message: said("<@UBOT> first"), event_ts: "112.0" };
+    await hear(preview);
+    expect(events).toHaveLength(3);
+  });
+
+  test("hears of a deletion also where Slack does not show what was deleted, and of no edit after it", async () => {
+    const { events, hear } = start();
+    await hear({ subtype: "message_deleted", deleted_ts: "100.0", previous_message: null });
+    const id = "slack:T1:C1:100.0";
+    expect(events).toMatchObject([{ kind: "deleted", key: `${id}:deleted`, messageId: id, conversationId: id }]);
+    await hear(changed(undefined, said("<@UBOT> back")));
+    expect(events).toHaveLength(1);
   });
 
   test("hears of a file that is taken away", async () => {
@@ -106,7 +145,7 @@ describe("the listener", () => {
       { subtype: "message_changed" },
       { subtype: "message_changed", message: null, previous_message: 5 },
       { subtype: "message_deleted" },
-      { subtype: "message_deleted", deleted_ts: "100.0" },
+      { subtype: "message_deleted", deleted_ts: "100.0", previous_message: 5 },
       { text: 5, ts: "100.0", user: "U1" },
       { subtype: "of tomorrow", ...said("<@UBOT> hi") },
     ];

@@ -31,6 +31,7 @@ const FAULTS: readonly Fault[] = [
   { cutsConnection: true },
   { isDone: true, cutsConnection: true },
   { html: "<html>busy</html>" },
+  { isDone: true, omits: ["ts", "channel", "message"] },
   { error: "internal_error" },
   { retryAfterS: 0 },
 ];

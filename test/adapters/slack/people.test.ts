@@ -54,6 +54,14 @@ describe("people", () => {
     expect(await author("U1", "D1")).not.toHaveProperty("mayConfigure");
   });
 
+  test("in a direct conversation of several all have the same say", async () => {
+    const { people } = start(
+      { U1: ADA },
+      { C1: { channel: { name: "mpdm-ada--bob-1", creator: "U2", is_mpim: true } } },
+    );
+    expect(await people.toAuthor(ACME, "U1", { channelId: "C1" })).not.toHaveProperty("mayConfigure");
+  });
+
   test("of other organisations run nothing here", async () => {
     const { people } = start({
       U1: user({ name: "eve", team_id: "T2", is_admin: true }),

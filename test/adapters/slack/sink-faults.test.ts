@@ -36,6 +36,47 @@ describe("a stream on Slack that goes wrong", () => {
     expect(shown(desk)).toEqual(["One, two, three."]);
   });
 
+  test.each(["chat.startStream", "chat.postMessage"])(
+    "is found again when Slack took %s and does not say which message it made",
+    async (method) => {
+      const desk = await startDesk();
+      if (method === "chat.postMessage") desk.slack.setStreaming("unknown_method");
+      const sink = desk.outbound.sink(desk.address);
+      desk.slack.failNext(method, { isDone: true, omits: ["ts", "message", "channel"] });
+      const post = () => sink.post(growing("One"), "n", signal);
+      let posted: { id: string } | undefined;
+      for (let attempt = 0; attempt < 3 && posted === undefined; attempt++)
+        posted = await post().catch(() => undefined);
+      await settle(sink, posted?.id ?? "", END);
+      expect(shown(desk)).toEqual(["One, two, three."]);
+    },
+  );
+
+  test.each(["chat.appendStream", "chat.stopStream"])(
+    "goes on as a message that is updated when Slack refuses %s for a reason nobody knows",
+    async (method) => {
+      const desk = await startDesk();
+      const sink = desk.outbound.sink(desk.address);
+      const { id } = await sink.post(growing("One"), "n", signal);
+      desk.slack.failNext(method, { error: "some_error_of_tomorrow" }, 2);
+      await settle(sink, id, growing("One, two"));
+      await settle(sink, id, END);
+      expect(shown(desk)).toEqual(["One, two, three."]);
+    },
+  );
+
+  test("is not begun a second time when what was found of it cannot be ended", async () => {
+    const desk = await startDesk();
+    const sink = desk.outbound.sink(desk.address);
+    desk.slack.failNext("chat.startStream", { isDone: true, cutsConnection: true });
+    desk.slack.failNext("chat.stopStream", { error: "some_error_of_tomorrow" });
+    await expect(sink.post(growing("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await expect(sink.post(growing("One, two"), "n", signal)).rejects.toBeInstanceOf(SinkError);
+    const { id } = await sink.post(growing("One, two"), "n", signal);
+    await settle(sink, id, END);
+    expect(shown(desk)).toEqual(["One, two, three."]);
+  });
+
   test("is started again when its start was not carried out", async () => {
     const desk = await startDesk();
     const sink = desk.outbound.sink(desk.address);

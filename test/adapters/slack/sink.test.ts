@@ -72,6 +72,14 @@ describe("a reply on Slack that is written whole", () => {
     await expect(sink.post(whole("x".repeat(maxLength + 1)), "n", signal)).rejects.toBeInstanceOf(SinkError);
   });
 
+  test("notifies nobody by plain words either, which an update may read as markup", async () => {
+    const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
+    const sink = outbound.sink(address);
+    const { id } = await sink.post(whole("Ask @channel"), "n", signal);
+    await sink.edit(id, whole("Ask @channel, or @here."), signal);
+    expect(slack.pings).toEqual([]);
+  });
+
   test("is posted with words for notifications, without previews, and updated", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
     slack.setStreaming("unknown_method");

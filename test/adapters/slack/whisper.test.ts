@@ -54,6 +54,14 @@ describe("an answer on Slack that one person sees", () => {
     expect(shown()).toEqual(["1 2 3"]);
   });
 
+  test("is a message like any other in the direct conversation with them, where nobody else is", async () => {
+    const { slack, ada, address, outbound, shown } = await startWhisper(false);
+    const direct = ada.direct();
+    await outbound.sink({ ...address, channelId: direct.id }).post(whole("For you."), "n", signal);
+    expect(slack.texts(direct)).toEqual(["For you."]);
+    expect([...shown(), ...slack.ephemerals(direct)]).toEqual([]);
+  });
+
   test("notifies nobody", async () => {
     const { slack, address, outbound } = await startWhisper();
     await outbound.sink(address).post(whole("<!channel> <@U012>"), "n", signal);

@@ -113,6 +113,17 @@ describe("the Web API", () => {
     expect(slack.requests.at(-1)?.status).toBe(0);
   });
 
+  test("carries a call out and says less than it knows, or says it late, when asked to", async () => {
+    const { slack, general } = await startGeneral();
+    slack.failNext("chat.postMessage", { isDone: true, omits: ["ts"], answersLateMs: 20 });
+    const answering = callApi(slack, "chat.postMessage", { channel: general.id, text: "said" });
+    await slack.until(() => slack.texts(general).length > 0, "the message");
+    expect(slack.requests.at(-1)?.status).toBe(0);
+    const { body } = await answering;
+    expect(body).toMatchObject({ ok: true, channel: general.id });
+    expect(body).not.toHaveProperty("ts");
+  });
+
   test("takes its time when asked to", async () => {
     const { slack, general, post } = await startGeneral();
     slack.slow("chat.postMessage", 30);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Arguments, readArguments } from "./arguments.ts";
 import type { Core } from "./core.ts";
+import { type Dialect, toToldAnswer } from "./dialect.ts";
 import type { Fault, Faults } from "./faults.ts";
 import { type Methods, needScope } from "./method.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
@@ -29,6 +30,7 @@ export interface ApiDeps {
   methods: Methods;
   faults: Faults;
   streaming(): Streaming;
+  dialect: Dialect;
 }
 
 interface Answer {
@@ -40,7 +42,7 @@ interface Answer {
 const STREAM_METHODS = /^chat\.(start|append|stop)Stream$/;
 
 /** The Web API: token, limits, scopes and arguments are judged in this order. */
-export function createApi({ core, methods, faults, streaming }: ApiDeps) {
+export function createApi({ core, methods, faults, streaming, dialect }: ApiDeps) {
   const { clock, changes, limits, violations } = core;
   const requests: ApiRequest[] = [];
   const limiter = createRateLimiter(limits, clock.now);
@@ -90,7 +92,7 @@ export function createApi({ core, methods, faults, streaming }: ApiDeps) {
       entry.status = answer.status;
       entry.error = typeof answer.body["error"] === "string" ? answer.body["error"] : undefined;
     }
-    write(response, answer);
+    write(response, name, answer, dialect);
     changes.changed();
   }
 
@@ -101,8 +103,13 @@ export function createApi({ core, methods, faults, streaming }: ApiDeps) {
     if (fault?.delayMs !== undefined) await sleep(fault.delayMs);
     const isOnlySlow = fault !== undefined && Object.keys(fault).every((key) => key === "delayMs");
     if (fault === undefined || isOnlySlow) return call(name, args, token);
-    if (fault.isDone) await call(name, args, token);
-    return faulty(fault);
+    const answer = fault.isDone ? await call(name, args, token) : undefined;
+    if (fault.answersLateMs !== undefined) await sleep(fault.answersLateMs, undefined, { ref: false });
+    if (answer === undefined || fault.omits === undefined) return faulty(fault);
+    return {
+      ...answer,
+      body: { ...answer.body, ...Object.fromEntries(fault.omits.map((field) => [field, undefined])) },
+    };
   }
 
   return { handle, requests: requests as readonly ApiRequest[] };
@@ -123,14 +130,21 @@ function refused(error: string, fields: Json = {}): Answer {
   return { status: 200, body: { ok: false, error, ...fields }, headers: {} };
 }
 
-function write(response: ServerResponse, answer: Answer | undefined): void {
+function write(response: ServerResponse, method: string, answer: Answer | undefined, dialect: Dialect): void {
   if (answer === undefined) {
     response.socket?.destroy();
     return;
   }
   const { status, body, headers } = answer;
-  response.writeHead(status, { "content-type": "application/json; charset=utf-8", ...headers });
-  response.end(typeof body["html"] === "string" ? body["html"] : JSON.stringify(body));
+  const contentType = "application/json; charset=utf-8";
+  if (typeof body["html"] === "string") {
+    response.writeHead(status, { "content-type": contentType, ...headers }).end(body["html"]);
+    return;
+  }
+  const told = toToldAnswer(method, body, dialect);
+  response.writeHead(status, { "content-type": contentType, ...told.headers, ...headers });
+  for (const part of told.parts) response.write(part);
+  response.end();
 }
 
 function withoutSecrets({ authorization: _authorization, ...headers }: IncomingMessage["headers"]) {

@@ -1,5 +1,6 @@
 import type { AppIdentity, EventContext } from "./core.ts";
 import type { Delivery, Dispatcher } from "./delivery.ts";
+import { type Dialect, toToldEvent } from "./dialect.ts";
 import { textOf } from "./shown-text.ts";
 import { channelType, type Json, type Workspace } from "./world.ts";
 
@@ -29,10 +30,11 @@ export interface EventsDeps {
   dispatcher: Dispatcher;
   newId(prefix: string): string;
   now(): number;
+  dialect: Dialect;
 }
 
 /** Wraps events as Slack does and sends those that the app asked for and may see. */
-export function createEvents({ app, dispatcher, newId, now }: EventsDeps) {
+export function createEvents({ app, dispatcher, newId, now, dialect }: EventsDeps) {
   function isWanted(event: Json, { bot }: Workspace, { channel }: EventContext): boolean {
     const isMessage = event["type"] === "message" && channel !== undefined;
     const name = isMessage ? MESSAGE_EVENTS[channelType(channel)] : String(event["type"]);
@@ -68,7 +70,7 @@ export function createEvents({ app, dispatcher, newId, now }: EventsDeps) {
     emit(workspace: Workspace, event: Json, about: EventContext = {}): Delivery | undefined {
       if (!isWanted(event, workspace, about)) return undefined;
       const name = [textOf(event["type"]), textOf(event["subtype"])].filter((part) => part !== "").join("/");
-      return dispatcher.deliver("events_api", name, toPayload(workspace, event, about));
+      return dispatcher.deliver("events_api", name, toToldEvent(toPayload(workspace, event, about), dialect));
     },
     /** An envelope without an event inside: Slack tells that it dropped deliveries. */
     limitReached(workspace: Workspace): Delivery {

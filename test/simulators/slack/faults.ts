@@ -4,6 +4,10 @@ export interface Fault {
   delayMs?: number;
   /** The call is carried out and its answer is lost: what a client cannot tell from a failure. */
   isDone?: boolean;
+  /** With `isDone`: the answer comes, without these fields. */
+  omits?: readonly string[];
+  /** Real time between what is done and its answer. */
+  answersLateMs?: number;
   /** HTTP status with `body`; default 200 when there is an `error`. */
   status?: number;
   /** `error` of an answer with `ok: false`. */

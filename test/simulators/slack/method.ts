@@ -40,10 +40,15 @@ export function findChannel({ channels, bot }: Workspace, name: string): Channel
 /** A channel that the app may write to. */
 export function findWritableChannel(workspace: Workspace, name: string): Channel {
   const channel = findChannel(workspace, name);
+  checkWritable(workspace, channel);
+  return channel;
+}
+
+/** Refuses what Slack refuses to an app in a channel that is archived, or that the app is not in. */
+export function checkWritable(workspace: Workspace, channel: Channel): void {
   if (channel.isArchived) throw new SlackRefusal("is_archived");
   const isPublicWriter = channel.kind === "public" && workspace.scopes.has("chat:write.public");
   if (!channel.members.has(workspace.bot.id) && !isPublicWriter) throw new SlackRefusal("not_in_channel");
-  return channel;
 }
 
 /** The root of the thread a call names; undefined when it names none. */

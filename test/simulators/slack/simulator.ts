@@ -4,6 +4,7 @@ import { createChanges } from "./changes.ts";
 import { type Clock, createClock } from "./clock.ts";
 import { type Core, createIds, createTimestamps } from "./core.ts";
 import { createDispatcher, type Transport } from "./delivery.ts";
+import type { Dialect } from "./dialect.ts";
 import { createEvents, DEFAULT_EVENTS } from "./events.ts";
 import { createFaults } from "./faults.ts";
 import { createFileRoutes } from "./file-routes.ts";
@@ -34,10 +35,17 @@ export interface SimulatorOptions {
   streaming?: Streaming;
   /** Events the app asked for; those of the manifest by default. */
   events?: readonly string[];
+  dialect?: Dialect;
 }
 
 /** Puts the parts of the simulator together and lets them listen. */
-export async function startSimulator({ clock = createClock(), limits, streaming = "on", events }: SimulatorOptions) {
+export async function startSimulator({
+  clock = createClock(),
+  limits,
+  streaming = "on",
+  ...options
+}: SimulatorOptions) {
+  const { events, dialect = "usual" } = options;
   const changes = createChanges();
   const newId = createIds();
   const violations = createViolations(clock.now, changes.changed);
@@ -65,7 +73,7 @@ export async function startSimulator({ clock = createClock(), limits, streaming 
   };
   const socketMode = createSocketMode(core);
   const dispatcher = createDispatcher({ ...core, transport: () => state.transport ?? socketMode });
-  const appEvents = createEvents({ app: core.app, dispatcher, newId, now: clock.now });
+  const appEvents = createEvents({ app: core.app, dispatcher, newId, now: clock.now, dialect });
   const assistant = createAssistant(core);
   const watchdog = createWatchdog(violations);
   const messages = createMessages(core, watchdog, assistant);
@@ -87,7 +95,7 @@ export async function startSimulator({ clock = createClock(), limits, streaming 
     ...createViewMethods({ ...deps, views }),
     "apps.connections.open": { scopes: [], token: "app", run: () => ({ url: socketMode.newUrl() }) },
   };
-  const api = createApi({ core, methods, faults, streaming: () => state.streaming });
+  const api = createApi({ core, methods, faults, streaming: () => state.streaming, dialect });
 
   async function close(): Promise<void> {
     dispatcher.close();

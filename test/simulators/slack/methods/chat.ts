@@ -39,10 +39,12 @@ export function createChatMethods({ core, messages }: MethodDeps): Methods {
   function update(args: Arguments, call: Call): Json {
     const message = ownMessage(args, call, "cant_update_message");
     const content = readContent(args, "update");
+    if (message.channel.isArchived) throw new SlackRefusal("is_inactive");
     if (message.stream?.state === "in_progress") throw new SlackRefusal("streaming_state_conflict");
     const { metadata = message.content.metadata } = content;
     // What an update does not name goes away, files and metadata excepted.
-    messages.change(message, { ...content, metadata, files: message.content.files }, { linksNames: linksNames(args) });
+    const options = { linksNames: linksNames(args, "client") };
+    messages.change(message, { ...content, metadata, files: message.content.files }, options);
     const { channel, ts } = message;
     return { channel: channel.id, ts, text: content.text, message: messageToWire(message, core.origin()) };
   }
@@ -82,6 +84,6 @@ export function createChatMethods({ core, messages }: MethodDeps): Methods {
   };
 }
 
-function linksNames(args: Arguments): boolean {
-  return args.flag("link_names") || args.text("parse") === "full";
+function linksNames(args: Arguments, usualParse = "none"): boolean {
+  return args.flag("link_names") || (args.text("parse") ?? usualParse) !== "none";
 }

@@ -104,6 +104,17 @@ describe("streams", () => {
     expect(await errorOf(slack, "chat.update", { ...stream, markdown_text: "so far, and more" })).toBe("ok");
   });
 
+  test("stand still in a channel that is archived, or that the app has left", async () => {
+    const { slack, general, start, append, stop } = await startThread();
+    const stream = await start({ markdown_text: "a" });
+    general.isArchived = true;
+    expect([await append(stream, { markdown_text: "b" }), await stop(stream)]).toEqual(["is_archived", "is_archived"]);
+    expect(await errorOf(slack, "chat.update", { ...stream, text: "b" })).toBe("is_inactive");
+    general.isArchived = false;
+    general.members.delete(slack.workspace.bot.id);
+    expect(await append(stream, { markdown_text: "b" })).toBe("not_in_channel");
+  });
+
   test("cannot be updated while they grow", async () => {
     const { slack, start, stop } = await startThread();
     const stream = await start({ markdown_text: "a" });

@@ -3,6 +3,7 @@ import { checkBlocks, MAX_MARKDOWN_CHARS, readMetadata } from "../content-rules.
 import { messageToWire } from "../message-wire.ts";
 import {
   type Call,
+  checkWritable,
   findChannel,
   findMessage,
   findThread,
@@ -55,7 +56,9 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
 
   /** The stream a call continues. Refuses when it is over, and records it when the app knew that. */
   function openStream(args: Arguments, { workspace }: Call, method: string): { message: Message; stream: Stream } {
-    const message = findMessage(findChannel(workspace, args.needText("channel")), args.needText("ts"));
+    const channel = findChannel(workspace, args.needText("channel"));
+    const message = findMessage(channel, args.needText("ts"));
+    checkWritable(workspace, channel);
     if (!isOfApp(message)) throw new SlackRefusal("message_not_owned_by_app");
     const { stream } = message;
     if (stream?.state === "in_progress") return { message, stream };

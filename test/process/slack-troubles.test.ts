@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import type { Slack } from "../simulators/slack/slack.ts";
+import type { Channel } from "../simulators/slack/world.ts";
+import { answersIn, open, start } from "./slack-service.ts";
+
+const EIGHT = "one two three four five six seven eight";
+const MINUTE_MS = 60_000;
+
+describe("the service on Slack", () => {
+  test.each([
+    ["on", "chat.startStream"],
+    ["on", "chat.stopStream"],
+    ["unknown_method", "chat.postMessage"],
+    ["unknown_method", "chat.update"],
+  ] as const)(
+    "killed between a call and its record, with streaming %s and at %s, has one answer",
+    async (streaming, method) => {
+      const { slack, ada, general, service, dataDir } = await start("HTTP");
+      slack.setStreaming(streaming);
+      slack.failNext(method, { isDone: true, answersLateMs: 60_000 });
+      const asked = ada.mention(general, `At 30 tokens per second, say: ${EIGHT}`);
+      const looks = () => slack.answers(general, asked)[0]?.states.length ?? 0;
+      const isCalled = () => slack.requests.some((request) => request.method === method) && looks() > 0;
+      await slack.until(isCalled, "the call", 20_000);
+      await service.end("SIGKILL");
+      await open(slack, "HTTP", dataDir);
+      // A stream that is found again is ended before what is missing is written.
+      const isWhole = () => slack.texts(general, asked)[0] === EIGHT;
+      await slack.until(isWhole, "the whole answer", 20_000);
+      const last = ada.mention(general, "Say: goodbye");
+      expect(await answersIn(slack, general, last)).toEqual(["goodbye"]);
+      expect(slack.answers(general, asked)).toHaveLength(1);
+    },
+  );
+
+  test("ends in plain words when its token is revoked in the middle of an answer, and answers again with one that is not", async () => {
+    const { slack, ada, general, service, dataDir } = await start("HTTP");
+    const asked = ada.mention(
+      general,
+      "At 20 tokens per second, say: one two three four five six seven eight nine ten",
+    );
+    await slack.until(() => slack.texts(general, asked)[0]?.startsWith("one"), "the first word", 20_000);
+    slack.revoke("token_revoked");
+    // A signal that does nothing: it ends by itself.
+    expect(await service.end("SIGCONT")).toBe(1);
+    expect(service.lines.find((line) => line.includes('"fatal"'))).toMatch(
+      /does not accept the bot token \(token_revoked\)\. .*SLACK_BOT_TOKEN/,
+    );
+    slack.workspace.revoked = undefined;
+    await open(slack, "HTTP", dataDir);
+    const again = ada.mention(general, "Say: here again");
+    expect(await answersIn(slack, general, again)).toEqual(["here again"]);
+  });
+
+  test.each(["on", "unknown_method", "http404"] as const)(
+    "shows an answer of more than five minutes whole, with streaming %s",
+    async (streaming) => {
+      const { slack, ada, general } = await start("HTTP");
+      slack.setStreaming(streaming);
+      const words = Array.from({ length: 90 }, (_, index) => String(index + 1)).join(" ");
+      const asked = ada.mention(general, `At 30 tokens per second, say: ${words}`);
+      for (let minute = 1; minute <= 6; minute++) {
+        await slack.until(() => hasShown(slack, general, String(minute * 10)), "more of the answer", 20_000);
+        slack.advance(MINUTE_MS);
+      }
+      await slack.until(() => slack.texts(general, asked)[0] === words, "the whole answer", 20_000);
+      expect(slack.answers(general, asked)).toHaveLength(1);
+    },
+  );
+
+  test("says which scope is missing where it may not read a file, and answers all the same", async () => {
+    const { slack, ada, general } = await start("Socket Mode");
+    slack.workspace.scopes.delete("files:read");
+    const mention = `<@${slack.workspace.bot.id}> Say: done`;
+    const asked = ada.upload(general, [{ name: "notes.txt", bytes: Buffer.from("private") }], mention);
+    const [answer] = await answersIn(slack, general, asked);
+    expect(answer).toMatch(/`notes\.txt` could not be read: .*the scope files:read is missing/);
+  });
+
+  test("stays where it is when the channel is archived in the middle of an answer, and goes on elsewhere", async () => {
+    const { slack, ada, general } = await start("HTTP");
+    const asked = ada.mention(general, `At 10 tokens per second, say: ${EIGHT}`);
+    await slack.until(() => hasShown(slack, general, "one"), "the first word", 20_000);
+    general.isArchived = true;
+    const direct = ada.dm("Say: still here");
+    expect(await answersIn(slack, direct.channel, direct)).toEqual(["still here"]);
+    expect(EIGHT).toContain(slack.texts(general, asked)[0]);
+  });
+});
+
+function hasShown(slack: Slack, channel: Channel, word: string): boolean {
+  return slack.texts(channel).some((text) => text.split(" ").includes(word));
+}

@@ -1,0 +1,71 @@
+import { gzipSync } from "node:zlib";
+import type { Json } from "./world.ts";
+
+/**
+ * How Slack speaks where it leaves that open. `usual` is what it sends to most apps. `spare` sends what its
+ * documentation promises and no more, in another order, and answers as a proxy in between may: packed, in pieces,
+ * with warnings.
+ */
+export type Dialect = "usual" | "spare";
+
+/** Of the envelope of an event. */
+const SPARED_AROUND = [
+  "token",
+  "context_team_id",
+  "context_enterprise_id",
+  "event_context",
+  "authorizations",
+  "is_ext_shared_channel",
+];
+/** Of an event, and of messages in it. */
+const SPARED = [
+  "bot_profile",
+  "channel_type",
+  "client_msg_id",
+  "hidden",
+  "parent_user_id",
+  "previous_message",
+  "team",
+  "upload",
+];
+/** Of the answer to a call that writes a message. */
+const SPARED_ANSWER = ["message", "channel", "text"];
+
+/** What is told of an event. */
+export function toToldEvent(payload: Json, dialect: Dialect): Json {
+  if (dialect === "usual") return payload;
+  const event = without(payload["event"] as Json, SPARED);
+  const message = event["message"];
+  const inner = typeof message === "object" ? { message: reversed(without(message as Json, SPARED)) } : {};
+  const around = without(payload, SPARED_AROUND);
+  return reversed({ ...around, event_time: String(payload["event_time"]), event: reversed({ ...event, ...inner }) });
+}
+
+interface Told {
+  headers: Record<string, string>;
+  /** One after the other. */
+  parts: readonly (string | Uint8Array)[];
+}
+
+/** The bytes of an answer in JSON. */
+export function toToldAnswer(method: string, body: Json, dialect: Dialect): Told {
+  if (dialect === "usual") return { headers: {}, parts: [JSON.stringify(body)] };
+  const told = method.startsWith("chat.") ? without(body, SPARED_ANSWER) : body;
+  const warned = { ...told, warning: "superfluous_charset", response_metadata: toWarned(body["response_metadata"]) };
+  const packed = gzipSync(JSON.stringify(reversed(warned), undefined, 2));
+  const middle = Math.ceil(packed.length / 2);
+  const headers = { "content-encoding": "gzip", "transfer-encoding": "chunked" };
+  return { headers, parts: [packed.subarray(0, middle), packed.subarray(middle)] };
+}
+
+function toWarned(metadata: unknown): Json {
+  return { ...(metadata as Json | undefined), warnings: ["superfluous_charset"] };
+}
+
+function without(body: Json, names: readonly string[]): Json {
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)));
+}
+
+function reversed(body: Json): Json {
+  return Object.fromEntries(Object.entries(body).toReversed());
+}
