@@ -33,6 +33,7 @@ import { createPersonalData } from "./personal-data.ts";
 import { createPictureDesk } from "./picture-desk.ts";
 import { createEmbeddedQueue } from "./queue/embedded.ts";
 import type { Queue, Worker } from "./queue/queue.ts";
+import { withSharedClaims } from "./queue/shared-claims.ts";
 import { createSettings } from "./settings.ts";
 import { emptyLog } from "./store/database.ts";
 import type { Stores } from "./store/keyv.ts";
@@ -49,7 +50,7 @@ export interface EngineOptions {
   imageModel: string | undefined;
   limits: EngineLimits;
   database: DatabaseSync;
-  stores: Pick<Stores, "open">;
+  stores: Pick<Stores, "open" | "marks">;
   gateway: Gateway;
   toTools(history: History): readonly Tool[];
   /** Makes pictures reachable for the gateway. */
@@ -96,12 +97,9 @@ export function createEngine(options: EngineOptions): Engine {
   const history = createHistory({ open: stores.open, ttlMs, log, now: Date.now });
   const records = createTurnRecords({ open: stores.open, ttlMs, log });
   const settings = createSettings({ open: stores.open, ttlMs, log });
-  const queue = createEmbeddedQueue({
-    database,
-    maxActive: limits.maxConcurrentTurns,
-    log,
-    ...(retryMs !== undefined && { retryMs }),
-  });
+  const embedded = { database, maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
+  const own = createEmbeddedQueue(embedded);
+  const queue = stores.marks === undefined ? own : withSharedClaims(own, { database, marks: stores.marks, log });
   const readContext = createReadContext({
     history,
     maxEntries: limits.historyMaxMessages,
@@ -134,7 +132,7 @@ export function createEngine(options: EngineOptions): Engine {
   const turn = { gateway, model, systemPrompt, tools, scheduler, pseudonym, metrics, usage };
   const attempt = createAttempt({ ...turn, readContext, settings, history, records, adapterOf, log });
   const bringEarlier = createBringEarlier({ history, adapterOf, maxTokens: limits.historyMaxTokens, log });
-  const answers = createAnswers({ records, history, adapterOf, attempt, bringEarlier, log });
+  const answers = createAnswers({ records, history, adapterOf, sinkOf, attempt, bringEarlier, log });
 
   const kept = { history, records, jobs, imagine, settings, usage, emptyLog: () => emptyLog(database) };
   const { erasers, collect } = createPersonalData({ ...kept, queue, adapterOf });

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Keyv } from "keyv";
 import type { Logger } from "pino";
+import type { Marks } from "../queue/shared-claims.ts";
 import { createNamespaceView } from "./namespace.ts";
 import { createRedisStore, type OpenStore } from "./redis.ts";
 import { createSqliteStore } from "./sqlite.ts";
@@ -27,11 +28,13 @@ export interface Stores {
   /** Asks the store itself. Resolves to false when it does not answer, or when `signal` aborts first. */
   isReachable: (signal: AbortSignal) => Promise<boolean>;
   close: () => Promise<void>;
+  /** What processes share that keep their things in the same store; absent for the embedded one. */
+  marks?: Marks;
 }
 
 /** Chooses the store: Redis when there is an address, else the embedded database. Does not wait for a connection. */
 export function createStores({ redisUrl, database, log }: StoresOptions): Stores {
-  const { store, isReachable, close } =
+  const { store, marks, isReachable, close } =
     redisUrl === undefined ? createEmbeddedStore(database) : createRedisStore(redisUrl, log);
   const root = redisUrl === undefined ? "" : `${REDIS_ROOT}:`;
 
@@ -46,8 +49,17 @@ export function createStores({ redisUrl, database, log }: StoresOptions): Stores
         serialize: JSON.stringify,
         deserialize: parseStored,
       }),
+    ...(marks !== undefined && { marks: underRoot(marks) }),
     isReachable: (signal) => Promise.race([whenAborted(signal), isReachable()]),
     close,
+  };
+}
+
+function underRoot({ claim, set }: Marks): Marks {
+  const place = `${REDIS_ROOT}:claims:`;
+  return {
+    claim: (key, mark, ttlMs) => claim(place + key, mark, ttlMs),
+    set: (key, mark, ttlMs) => set(place + key, mark, ttlMs),
   };
 }
 

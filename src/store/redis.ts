@@ -1,5 +1,6 @@
 import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
+import type { Marks } from "../queue/shared-claims.ts";
 import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
 
@@ -9,6 +10,8 @@ const SCAN_COUNT = 1_000;
 /** A store with what belongs to it. */
 export interface OpenStore {
   store: BatchStore;
+  /** Absent where no other process can share the store. */
+  marks?: Marks;
   /** Makes a real round trip. Never rejects. */
   isReachable: () => Promise<boolean>;
   close: () => Promise<void>;
@@ -22,6 +25,7 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
   const connection = connectToRedis(url, log);
   return {
     store: createBoundStore(connection),
+    marks: createMarks(connection),
     isReachable: () =>
       connection
         .run(() => connection.client.ping())
@@ -30,6 +34,20 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
           () => false,
         ),
     close: connection.close,
+  };
+}
+
+function createMarks({ client, run }: RedisConnection): Marks {
+  return {
+    async claim(key, mark, ttlMs) {
+      const options = { condition: "NX", expiration: { type: "PX", value: ttlMs } } as const;
+      if ((await run(() => client.set(key, mark, options))) !== null) return mark;
+      // It may have expired since; then the next look finds none.
+      return (await run(() => client.get(key))) ?? "pending:";
+    },
+    async set(key, mark, ttlMs) {
+      await run(() => client.set(key, mark, { expiration: { type: "PX", value: ttlMs } }));
+    },
   };
 }
 
