@@ -240,7 +240,7 @@ export interface Adapter {
   isConnected(): boolean;
   /** Erases what the adapter itself keeps about a person; absent where messages live elsewhere. */
   forget?(authorId: string): Promise<void>;
-  /** The same for a conversation as it stood `at`, Unix milliseconds: of one person, or all of it where none is given. */
+  /** The same for a conversation as it stood before `at`, Unix milliseconds: of one person, or all where none is given. */
   forgetConversation?(conversationId: string, authorId: string | undefined, at: number): Promise<void>;
   /** Stops delivery. Replies may still be written. */
   pause(): Promise<void>;

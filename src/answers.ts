@@ -2,8 +2,10 @@ import type { Logger } from "pino";
 import type { ActionEvent, Adapter, Draft, InboundEvent, MessageEvent, ReplySink } from "./adapter.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
+import { takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier } from "./earlier.ts";
 import type { History } from "./history.ts";
+import type { SinkOf } from "./paced-sink.ts";
 import { callPlatform, isRefusal } from "./platform-call.ts";
 import { isQuestionGone, storeQuestions, toQuestion } from "./questions.ts";
 import { createRunningTurn, mayPress, type RunningTurn } from "./running-turn.ts";
@@ -24,8 +26,8 @@ export interface Answers {
    * is refused. The same event makes the same question.
    */
   toContinuation(event: ActionEvent): Promise<MessageEvent | string>;
-  /** Notes that the question was accepted: no further press makes another one. */
-  continued(event: ActionEvent): Promise<void>;
+  /** Notes that the question was accepted: no further press makes another one, and the button goes. */
+  continued(event: ActionEvent, signal: AbortSignal): Promise<void>;
   /** Lets an edit, a deletion or a stop reach the answer that is being written. */
   interrupt(event: InboundEvent): void;
   /** The conversation of an answer that is being written, by one of its messages or one that it answers. */
@@ -50,6 +52,7 @@ export interface AnswersDeps {
   records: TurnRecords;
   history: History;
   adapterOf(platform: string): Adapter;
+  sinkOf: SinkOf;
   attempt: Attempt;
   bringEarlier: BringEarlier;
   log: Logger;
@@ -102,9 +105,11 @@ export function createAnswers(deps: AnswersDeps): Answers {
       return toQuestion(event, record);
     },
 
-    async continued(event) {
+    async continued(event, signal) {
       const record = await records.load(event.turnId);
-      if (record !== undefined) await records.save({ ...record, canContinue: false });
+      if (record === undefined) return;
+      await records.save({ ...record, canContinue: false });
+      await takeClosingOff(deps, record, signal);
     },
 
     interrupt(event) {

@@ -11,7 +11,7 @@ import type { Usage } from "./usage.ts";
 
 export interface PersonalDataDeps {
   queue: Pick<Queue, "forget">;
-  history: Pick<History, "forgetConversation" | "forgetAuthor" | "exportAuthor">;
+  history: Pick<History, "isNew" | "forgetConversation" | "forgetAuthor" | "exportAuthor">;
   records: Pick<TurnRecords, "erase" | "forget" | "readFeedback">;
   jobs: Pick<JobStore, "erase" | "exportAuthor">;
   imagine: Pick<Imagine, "forget">;
@@ -33,8 +33,11 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
   const { queue, history, records, jobs, imagine, settings, usage, adapterOf, emptyLog } = deps;
 
   async function eraseConversation(event: CommandEvent): Promise<number> {
-    const { conversationId, reply, author } = event;
+    const { conversationId, reply, author, at } = event;
     const person = mayConfigure(author) ? undefined : { platform: reply.platform, id: author.id };
+    // Where there was none, people only spoke to each other; and what was erased already is erased again after a crash.
+    const hasHistory = !(await history.isNew(conversationId));
+    if (hasHistory) await adapterOf(reply.platform).forgetConversation?.(conversationId, person?.id, at);
     const erased = await history.forgetConversation(conversationId, person);
     await records.erase(erased);
     await jobs.erase(erased);

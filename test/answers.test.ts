@@ -234,4 +234,21 @@ describe("/forget conversation", () => {
     await idle();
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
+
+  test("erases it on the platform too, up to the word for it, where there is a conversation", async () => {
+    const platform = fakePlatform();
+    const forgotten: unknown[][] = [];
+    platform.adapter.forgetConversation = async (...which) => void forgotten.push(which);
+    const { accept, idle } = startEngine({ platform });
+    await accept(message("mine"));
+    await idle();
+    const mine = command("forget", "conversation", { author: { ...ada, mayConfigure: false } });
+    const all = command("forget", "conversation");
+    for (const event of [mine, all, command("forget", "here", { conversationId: "test:people" })]) await accept(event);
+    await idle();
+    expect(forgotten).toEqual([
+      ["test:a", "ada", mine.at],
+      ["test:a", undefined, all.at],
+    ]);
+  });
 });

@@ -20,6 +20,8 @@ export interface Directory {
   addChannel(title: string, at: number): ChannelRow | undefined;
   /** Makes a chat if it was never there. Call it inside a transaction. */
   ensureChat(id: string, firstText: string, at: number): void;
+  /** Gives a chat without a title one that says what this text is about. Call it inside a transaction. */
+  nameChat(id: string, text: string): void;
   /** Takes away a title that quotes what was said. Call it inside a transaction. */
   clearTitle(id: string): void;
   /** Call it inside a transaction. */
@@ -87,6 +89,11 @@ function createChannels({ database, nextSeq, inTransaction }: Tables): Channels 
       }),
     ensureChat(id, firstText, at) {
       if (one.get(id) === undefined) insert.run(id, nextSeq(), "chat", toTitle(firstText), at);
+    },
+    nameChat(id, text) {
+      const row = one.get(id);
+      const title = toTitle(text);
+      if (row?.["kind"] === "chat" && row["title"] === UNTITLED && title !== UNTITLED) rename.run(nextSeq(), title, id);
     },
     clearTitle: (id) => void rename.run(nextSeq(), UNTITLED, id),
     rename: (id, title) => void rename.run(nextSeq(), title, id),

@@ -11,7 +11,7 @@ import { createDirectory } from "./directory.ts";
 import { AwayError, RequestError } from "./errors.ts";
 import { createFeed } from "./feed.ts";
 import { createFiles, MAX_FILE_BYTES, MAX_FILES, openFile } from "./files.ts";
-import { createForget } from "./forget.ts";
+import { createForgetting } from "./forget.ts";
 import { PLATFORM } from "./inbound.ts";
 import { createIntake } from "./intake.ts";
 import { createMessages } from "./messages.ts";
@@ -95,7 +95,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     sink: (address) => createSink(address, stores),
     openAttachment: (ref) => openFile(files, ref),
     isConnected: () => accept !== undefined,
-    forget: createForget(stores),
+    ...createForgetting(stores),
     async pause() {
       accept = undefined;
     },

@@ -1,5 +1,5 @@
 import type { Author } from "../../src/adapter.ts";
-import { readCommand } from "./commands.ts";
+import { readCommand, type TypedCommand } from "./commands.ts";
 import { type DeliveryDeps, deliver, offer } from "./delivery.ts";
 import { type Directory, findAuthor } from "./directory.ts";
 import { RequestError } from "./errors.ts";
@@ -120,6 +120,12 @@ function withoutOptions(prompt: string): string {
   return words === "" ? prompt : words;
 }
 
+/** What a message says of the chat it stands in: a command says nothing, unless it has something drawn. */
+function toSubject(typed: TypedCommand, text: string): string {
+  if (typed.kind !== "command") return text;
+  return typed.name === "imagine" ? withoutOptions(typed.text) : "";
+}
+
 /** Stores a message once. It stays hidden until the queue has its event; without an event it is shown at once. */
 function store(deps: IntakeDeps, body: SendBody, author: Author): number {
   const { messages, files, directory } = deps;
@@ -129,14 +135,14 @@ function store(deps: IntakeDeps, body: SendBody, author: Author): number {
 
   const typed = readCommand(body.text, deps.commands);
   if (typed.kind === "unknown") throw new RequestError(400, typed.message);
-  const isPrompt = typed.kind === "command" && typed.name === "imagine" && typed.text !== "";
-  if (body.isNewChat)
-    directory.ensureChat(body.channelId, isPrompt ? withoutOptions(typed.text) : body.text, deps.now());
+  const subject = toSubject(typed, body.text);
+  if (body.isNewChat) directory.ensureChat(body.channelId, subject, deps.now());
   const channel = findPlace(deps, body);
+  directory.nameChat(body.channelId, subject);
 
   const isCommand = typed.kind === "command";
   const { nonce, channelId, threadId, text } = body;
-  const by = { authorId: author.id, askedBy: null, visibleTo: null };
+  const by = { authorId: author.id, askedBy: null, replyTo: null, visibleTo: null };
   const options = isCommand && typed.name === "imagine" ? (body.options ?? {}) : {};
   const rest = { isCommand, options, buttons: [], isStreaming: false, isHidden: true, at: deps.now() };
   const { id } = messages.insert({ nonce, channelId, threadId, text, ...by, ...rest });

@@ -11,6 +11,8 @@ export interface MessageInput {
   authorId: string | null;
   /** Whose message an answer of the bot belongs to. */
   askedBy: string | null;
+  /** The message that an answer of the bot answers. */
+  replyTo: number | null;
   visibleTo: string | null;
   text: string;
   isCommand: boolean;
@@ -51,6 +53,11 @@ export interface Messages {
   inChannel(channelId: string): number[];
   /** Ids of what one person wrote, and of the bot's answers in their direct chats. */
   ownedBy(authorId: string): number[];
+  /**
+   * Ids of what stands at a place: of one person with the answers to them, or of all. What people wrote from `at`
+   * on, Unix milliseconds, is not yet said, and what nobody is shown yet is not said either. In a channel outside its threads those are commands and their answers.
+   */
+  spokenAt(place: Pick<MessageRow, "channelId" | "threadId">, authorId: string | null, at: number): number[];
   /** Ids of the direct chats one person has written in. */
   chatsOf(authorId: string): string[];
   /**
@@ -60,7 +67,7 @@ export interface Messages {
   since(seq: number, limit: number, knownSince: number): MessageRow[];
 }
 
-const COLUMNS = `m.id, m.seq, m.nonce, m.channel_id, m.thread_id, m.author_id, m.visible_to, m.text, m.is_command,
+const COLUMNS = `m.id, m.seq, m.nonce, m.channel_id, m.thread_id, m.author_id, m.reply_to, m.visible_to, m.text, m.is_command,
   m.options, m.buttons, m.is_streaming, m.created_at, m.edited_at, m.moved_behind, m.is_deleted,
   (SELECT json_group_array(json_object('id', f.id, 'name', f.name, 'contentType', f.content_type,
     'sizeBytes', length(f.bytes), 'width', f.width, 'height', f.height,
@@ -72,7 +79,10 @@ export function createMessages(tables: Tables): Messages {
   return { ...createReading(tables), ...createWriting(tables) };
 }
 
-type Reading = Pick<Messages, "find" | "findByNonce" | "isHidden" | "since" | "inChannel" | "ownedBy" | "chatsOf">;
+type Reading = Pick<
+  Messages,
+  "find" | "findByNonce" | "isHidden" | "since" | "inChannel" | "ownedBy" | "spokenAt" | "chatsOf"
+>;
 
 function createReading({ database }: Tables): Reading {
   const byId = database.prepare(`SELECT ${COLUMNS} FROM local_messages m WHERE m.id = ?`);
@@ -86,6 +96,12 @@ function createReading({ database }: Tables): Reading {
   const owned = database.prepare(`SELECT m.id FROM local_messages m JOIN local_channels c ON c.id = m.channel_id
     WHERE m.is_deleted = 0 AND (m.author_id = $author
       OR (m.author_id IS NULL AND m.asked_by = $author AND c.kind = 'chat'))`);
+  const spoken = database.prepare(`SELECT m.id FROM local_messages m JOIN local_channels c ON c.id = m.channel_id
+    WHERE m.channel_id = $channel AND m.is_deleted = 0 AND m.is_hidden = 0
+      AND (m.author_id IS NULL OR m.created_at < $at)
+      AND ($author IS NULL OR $author IN (m.author_id, m.asked_by))
+      AND (c.kind = 'chat' OR $thread IN (m.thread_id, m.id)
+        OR ($thread IS NULL AND m.thread_id IS NULL AND (m.author_id IS NULL OR m.is_command = 1)))`);
   const chats = database.prepare(`SELECT DISTINCT c.id FROM local_channels c
     JOIN local_messages m ON m.channel_id = c.id WHERE c.kind = 'chat' AND m.author_id = ?`);
 
@@ -96,6 +112,8 @@ function createReading({ database }: Tables): Reading {
     since: (seq, limit, known) => since.all({ $seq: seq, $limit: limit, $known: known }).map(toMessage),
     inChannel: (channelId) => inChannel.all(channelId).map((row) => Number(row["id"])),
     ownedBy: (author) => owned.all({ $author: author }).map((row) => Number(row["id"])),
+    spokenAt: ({ channelId, threadId }, author, at) =>
+      spoken.all({ $channel: channelId, $thread: threadId, $author: author, $at: at }).map((row) => Number(row["id"])),
     chatsOf: (author) => chats.all(author).map((row) => String(row["id"])),
   };
 }
@@ -106,8 +124,8 @@ function createWriting(tables: Tables): Writing {
   const { database, nextSeq } = tables;
   const idOf = database.prepare("SELECT id FROM local_messages WHERE nonce = ?");
   const insert = database.prepare(`INSERT INTO local_messages (seq, nonce, channel_id, thread_id, author_id, asked_by,
-    visible_to, text, is_command, options, buttons, is_streaming, is_hidden, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    reply_to, visible_to, text, is_command, options, buttons, is_streaming, is_hidden, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const show = database.prepare("UPDATE local_messages SET seq = ?, is_hidden = 0 WHERE id = ? AND is_hidden = 1");
   const edit = database.prepare("UPDATE local_messages SET seq = ?, text = ?, edited_at = ? WHERE id = ?");
   const redraw = database.prepare(
@@ -161,8 +179,8 @@ function createJudging({ database, nextSeq }: Tables): Pick<Messages, "judge" | 
 }
 
 function toColumns(input: MessageInput): (string | number | null)[] {
-  const { nonce, channelId, threadId, authorId, askedBy, visibleTo, text } = input;
-  const told = [nonce, channelId, threadId, authorId, askedBy, visibleTo, text];
+  const { nonce, channelId, threadId, authorId, askedBy, replyTo, visibleTo, text } = input;
+  const told = [nonce, channelId, threadId, authorId, askedBy, replyTo, visibleTo, text];
   const look = [Number(input.isCommand), JSON.stringify(input.options), JSON.stringify(input.buttons)];
   return [...told, ...look, Number(input.isStreaming), Number(input.isHidden), input.at];
 }
@@ -183,6 +201,7 @@ function toMessage(row: SqlRow): MessageRow {
     channelId: String(row["channel_id"]),
     threadId: toNumber(row["thread_id"]),
     authorId: toText(row["author_id"]),
+    replyTo: toNumber(row["reply_to"]),
     nonce: nonce.startsWith("bot:") ? null : nonce,
     text: String(row["text"]),
     isCommand: row["is_command"] === 1,

@@ -92,7 +92,8 @@ function insertDraft(address: ReplyAddress, place: Place, draft: Draft, nonce: s
     throw new SinkError("gone", `There is no channel ${address.channelId}.`);
   }
   const { markdown: text, buttons, streaming: isStreaming } = draft;
-  const by = { authorId: null, askedBy: address.extra?.["askedBy"] ?? null, visibleTo: address.visibleTo ?? null };
+  const to = { askedBy: address.extra?.["askedBy"] ?? null, replyTo: toId(address.replyToId) };
+  const by = { authorId: null, ...to, visibleTo: address.visibleTo ?? null };
   const rest = { isCommand: false, options: {}, isHidden: false, at: deps.now() };
   return deps.messages.insert({ nonce: `bot:${nonce}`, ...place, ...by, text, buttons, isStreaming, ...rest });
 }
@@ -111,10 +112,15 @@ function getOwn(messages: Messages, id: string): MessageRow {
 }
 
 function findOwn(messages: Messages, id: string): MessageRow | undefined {
-  const message = messages.find(Number(id.replace(/^local:/, "")));
+  const message = messages.find(toId(id) ?? 0);
   if (message === undefined || message.isDeleted) return undefined;
   if (message.authorId !== null) throw new SinkError("forbidden", `The message ${id} is not the bot's own.`);
   return message;
+}
+
+function toId(messageId = ""): number | null {
+  const id = Number(messageId.replace(/^local:/, ""));
+  return Number.isSafeInteger(id) && id > 0 ? id : null;
 }
 
 function toThreadId(threadId: string | undefined): number | null {

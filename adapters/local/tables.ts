@@ -37,6 +37,7 @@ const SCHEMA = `
     created_at INTEGER NOT NULL,
     edited_at INTEGER,
     moved_behind INTEGER,
+    reply_to INTEGER,
     is_hidden INTEGER NOT NULL DEFAULT 0,
     is_deleted INTEGER NOT NULL DEFAULT 0
   ) STRICT;
@@ -78,6 +79,7 @@ const ADDED_COLUMNS = [
   { table: "local_channels", column: "is_deleted", type: "INTEGER NOT NULL DEFAULT 0" },
   { table: "local_messages", column: "options", type: "TEXT NOT NULL DEFAULT '{}'" },
   { table: "local_messages", column: "moved_behind", type: "INTEGER" },
+  { table: "local_messages", column: "reply_to", type: "INTEGER" },
   { table: "local_files", column: "alt_text", type: "TEXT" },
   { table: "local_files", column: "is_spoiler", type: "INTEGER NOT NULL DEFAULT 0" },
 ];

@@ -134,6 +134,22 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     await eventually(() => desk.tab.inputValue(COMPOSER)).toBe("");
   });
 
+  test("a chat with nothing but an unsent command stands where it was written, and goes with the person", async () => {
+    desk.refuse(true);
+    await desk.write("/help");
+    await desk.tab.waitForSelector(".message.failed");
+    desk.refuse(false);
+    await desk.tab.click(".new-chat");
+    await desk.tab.waitForSelector(".welcome");
+    await desk.write("hello");
+    await desk.takeUp();
+    const titles = () => desk.tab.locator(".sidebar a[href^='#chat']").allInnerTexts();
+    await eventually(titles).toEqual(["hello", "New chat"]);
+    await desk.write("/forget me");
+    await eventually(titles).toEqual(["hello"]);
+    expect(await desk.tab.evaluate("Object.keys(localStorage).filter((key) => key.includes('pending'))")).toEqual([]);
+  });
+
   test("a chat is renamed and deleted from its head", async () => {
     await desk.write("hello");
     await desk.takeUp();

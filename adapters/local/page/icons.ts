@@ -17,6 +17,9 @@ export const ICONS = {
   attach: stroke(
     "m20 11.5-8.2 8.2a5 5 0 0 1-7.1-7.1l8.5-8.5a3.3 3.3 0 0 1 4.7 4.7l-8.5 8.5a1.7 1.7 0 0 1-2.4-2.4l7.8-7.8",
   ),
+  more: icon(
+    svg`<g fill="currentColor" stroke="none"><circle cx="5" cy="12" r="2" /><circle cx="12" cy="12" r="2" /><circle cx="19" cy="12" r="2" /></g>`,
+  ),
   close: stroke("M6 6l12 12M18 6 6 18"),
   menu: stroke("M4 7h16M4 12h16M4 17h16"),
   search: stroke("M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14Zm5-2 4 4"),

@@ -8,7 +8,7 @@ import { countOf, formatTime, formatWhole } from "./format.ts";
 import { ICONS } from "./icons.ts";
 import { describeOptions, readPrompt, toOptions } from "./picture-form.ts";
 import { filesView } from "./pictures.ts";
-import { nameOf, type Pending, pictureOf, repliesTo, type State } from "./state.ts";
+import { nameOf, type Pending, pictureOf, repliesTo, type State, textsOf } from "./state.ts";
 import type { ImagineOptions, MessageRow } from "./wire.ts";
 import { isWorking } from "./working.ts";
 
@@ -31,7 +31,6 @@ export function messageView(message: MessageRow, look: MessageLook, state: State
   const about = [isEditing, state.speakerId, nameOf(state, message.authorId), names.length, seen];
   return html`${guard([...depends, ...about], () => {
     if (message.isDeleted) return deletedView(message, replies, actions);
-    const isOwn = message.authorId === state.speakerId;
     return html`<article
       class="message ${message.authorId === null ? "bot" : ""} ${isDrawn(message) ? "drawn" : ""} ${look.isGrouped ? "grouped" : ""}"
       data-id=${message.id}
@@ -40,7 +39,7 @@ export function messageView(message: MessageRow, look: MessageLook, state: State
       ${isEditing ? editView(message, actions) : bodyView(message, names, state)}
       ${isWorking(message) ? html`<div class="working" aria-hidden="true"></div>` : nothing}
       ${filesView(message.files, state, actions)} ${buttonsView(message, state, actions)}
-      ${threadLink(message, replies, actions)} ${toolsView(message, isOwn, look, actions)}
+      ${threadLink(message, replies, actions)} ${toolsView(message, look, state, actions)}
     </article>`;
   })}`;
 }
@@ -126,12 +125,23 @@ function threadLink(
   </button>`;
 }
 
-function toolsView(message: MessageRow, isOwn: boolean, look: MessageLook, actions: Actions): TemplateResult {
-  const copy = async () =>
-    actions.notice((await copyText(message.text)) ? "Copied." : "The browser did not allow copying.");
+function toolsView(
+  message: MessageRow,
+  look: MessageLook,
+  state: State,
+  actions: Actions,
+): TemplateResult | typeof nothing {
+  const isOwn = message.authorId === state.speakerId;
+  if (message.text === "" && !look.canReply && !isOwn) return nothing;
+  const copy = async () => {
+    const texts = textsOf(state, message);
+    const copied = texts.length === 1 ? "Copied." : `Copied the whole answer, ${texts.length} messages.`;
+    actions.notice((await copyText(texts.join("\n\n"))) ? copied : "The browser did not allow copying.");
+  };
   const edit = () => actions.change((state) => void (state.editingId = message.id));
   const reply = () => actions.go({ channelId: message.channelId, threadId: message.id });
   return html`<div class="tools" role="group" aria-label="Actions on this message">
+    <button type="button" class="more" title="More" aria-label="More" aria-expanded="false" @click=${toggleTools}>${ICONS.more}</button>
     ${look.canReply ? toolView("Reply in a thread", ICONS.reply, reply) : nothing}
     ${message.text === "" ? nothing : toolView("Copy the text", ICONS.copy, () => void copy())}
     ${isOwn && !message.isCommand ? toolView("Edit", ICONS.edit, edit) : nothing}
@@ -141,6 +151,20 @@ function toolsView(message: MessageRow, isOwn: boolean, look: MessageLook, actio
 
 function toolView(label: string, icon: TemplateResult, run: () => void): TemplateResult {
   return html`<button type="button" title=${label} aria-label=${label} @click=${run}>${icon}</button>`;
+}
+
+/** Where nothing can be hovered over, the tools are opened, and go with whatever is touched next. */
+function toggleTools({ currentTarget: more }: Event): void {
+  if (!(more instanceof HTMLElement)) return;
+  const toggle = () => more.setAttribute("aria-expanded", String(more.parentElement?.classList.toggle("open")));
+  const onClick = ({ target }: Event) => {
+    removeEventListener("click", onClick, true);
+    const isAgain = target instanceof Node && more.contains(target);
+    if (!isAgain && more.getAttribute("aria-expanded") === "true") toggle();
+  };
+  toggle();
+  // Told before the button itself.
+  addEventListener("click", onClick, true);
 }
 
 function deletedView(message: MessageRow, replies: readonly MessageRow[], actions: Actions): TemplateResult {

@@ -5,6 +5,8 @@ import { isChat, type Pending, type Place, placeKey, type State, type Store } fr
 import type { FileRow, SendBody } from "./wire.ts";
 
 const RETRY_MS = 2000;
+/** Erases everything about a person. */
+const FORGET_ME = /^\/forget\s+(me|everything|everything about me|all)$/i;
 
 /**
  * Gets messages to the server. Each has a nonce and is kept in the browser until the server has it, over a lost
@@ -46,6 +48,7 @@ export function createSending(store: Store, onSent: (message: Pending, id: numbe
       list.mark(nonce, "sent");
       // Its row may have come before the answer did.
       if (store.state.messages.has(id)) list.remove(nonce);
+      if (FORGET_ME.test(message.text)) discardUnsent(message.authorId);
       onSent(message, id);
       return true;
     } catch (error) {
@@ -54,6 +57,18 @@ export function createSending(store: Store, onSent: (message: Pending, id: numbe
       if (!isRefused) setTimeout(() => void flush(placeKey(message)), RETRY_MS);
       return isRefused;
     }
+  }
+
+  /** What the server did not take is kept in this browser alone. */
+  function discardUnsent(authorId: string): void {
+    for (const each of store.state.pending)
+      if (each.authorId === authorId && each.status === "failed") discard(each.nonce);
+  }
+
+  function discard(nonce: string): void {
+    list.remove(nonce);
+    // The server may have stored it without accepting it; if it cannot be reached, it has not.
+    postJson("/local/messages/withdraw", { nonce }).catch(() => undefined);
   }
 
   return {
@@ -67,11 +82,7 @@ export function createSending(store: Store, onSent: (message: Pending, id: numbe
       const message = store.state.pending.find((each) => each.nonce === nonce);
       if (message !== undefined) void flush(placeKey(message));
     },
-    discard(nonce) {
-      list.remove(nonce);
-      // The server may have stored it without accepting it; if it cannot be reached, it has not.
-      postJson("/local/messages/withdraw", { nonce }).catch(() => undefined);
-    },
+    discard,
     resume() {
       for (const key of new Set(store.state.pending.map(placeKey))) void flush(key);
     },

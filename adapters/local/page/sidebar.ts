@@ -13,7 +13,7 @@ export function sidebarView(state: State, actions: Actions): TemplateResult {
   const all = [...state.channels.values()];
   const chats = all
     .filter(({ kind, id }) => kind === "chat" && newest.has(id))
-    .sort((a, b) => (newest.get(b.id)?.id ?? 0) - (newest.get(a.id)?.id ?? 0));
+    .sort((a, b) => (newest.get(b.id)?.at ?? 0) - (newest.get(a.id)?.at ?? 0));
   const channels = all.filter(({ kind }) => kind === "channel").sort((a, b) => a.title.localeCompare(b.title));
   const addChannel = () =>
     askForName({ title: "Make a channel", label: "Name of the channel", verb: "Make" }, actions.addChannel);
@@ -44,21 +44,23 @@ export function sidebarView(state: State, actions: Actions): TemplateResult {
 }
 
 interface Newest {
-  id: number;
-  /** By somebody else than whom one speaks as. */
+  /** Unix milliseconds. */
+  at: number;
+  /** Of the newest message by somebody else than whom one speaks as. */
   foreignId: number;
 }
 
 function newestByChannel(state: State): Map<string, Newest> {
   const newest = new Map<string, Newest>();
-  for (const { channelId, id, isDeleted, authorId } of state.messages.values()) {
-    if (isDeleted) continue;
-    const known = newest.get(channelId) ?? { id: 0, foreignId: 0 };
-    const foreignId = authorId === state.speakerId ? known.foreignId : Math.max(known.foreignId, id);
-    newest.set(channelId, { id: Math.max(known.id, id), foreignId });
+  const note = (channelId: string, at: number, foreignId: number) => {
+    const known = newest.get(channelId) ?? { at: 0, foreignId: 0 };
+    newest.set(channelId, { at: Math.max(known.at, at), foreignId: Math.max(known.foreignId, foreignId) });
+  };
+  for (const { channelId, id, isDeleted, authorId, createdAt } of state.messages.values()) {
+    if (!isDeleted) note(channelId, createdAt, authorId === state.speakerId ? 0 : id);
   }
-  for (const { channelId } of state.pending)
-    if (!newest.has(channelId)) newest.set(channelId, { id: Infinity, foreignId: 0 });
+  // What was not sent keeps its chat in the list, where it was written.
+  for (const { channelId, createdAt } of state.pending) note(channelId, createdAt, 0);
   return newest;
 }
 

@@ -1,6 +1,6 @@
 import type { PictureForm } from "./picture-form.ts";
 import type { ChannelRow, FileRow, Hello, MessageRow, PersonRow, PictureMenu, Progress, Row } from "./wire.ts";
-import { compareMessages } from "./working.ts";
+import { compareMessages, isWorking } from "./working.ts";
 
 /** Where one reads and writes: a direct chat, a channel, or a thread of a channel. */
 export interface Place {
@@ -195,6 +195,15 @@ export function repliesTo(state: State, rootId: number): MessageRow[] {
 export function nameOf(state: State, authorId: string | null): string {
   if (authorId === null) return state.hello?.botName ?? "";
   return state.people.get(authorId)?.name ?? "Somebody";
+}
+
+/** Texts of a message; of a part of an answer, those of the whole answer. Pictures and the work on them are no part. */
+export function textsOf(state: State, message: MessageRow): string[] {
+  const { replyTo, visibleTo } = message;
+  const isPart = (each: MessageRow) => each.text !== "" && each.files.length === 0 && !isWorking(each);
+  if (replyTo === null || !isPart(message)) return [message.text];
+  const same = messagesAt(state, message).filter((each) => each.replyTo === replyTo && each.visibleTo === visibleTo);
+  return same.filter(isPart).map(({ text }) => text);
 }
 
 /** Id of the turn at this place that can be stopped, if one is being worked on, and its message once it has one. */

@@ -61,6 +61,8 @@ export interface MessageRow {
   threadId: number | null;
   /** Null is the bot. */
   authorId: string | null;
+  /** The message that an answer of the bot answers; all messages of one answer have the same. */
+  replyTo: number | null;
   /** Made by the browser that sent it; null for the bot's. */
   nonce: string | null;
   text: string;

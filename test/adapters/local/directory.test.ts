@@ -41,6 +41,19 @@ describe("the directory", () => {
     expect(directory.peopleSince(before + 1, 10)).toEqual([added[2]]);
   });
 
+  test("names a chat that has no title, and neither one that has nor a channel", () => {
+    const tables = openTables(new DatabaseSync(":memory:"), () => 1);
+    const directory = createDirectory(tables);
+    const channel = directory.addChannel("New chat", 2);
+    const ids = ["chat-1", "chat-2", channel?.id ?? ""];
+    tables.inTransaction(() => {
+      directory.ensureChat("chat-1", "", 1);
+      directory.ensureChat("chat-2", "hello", 1);
+      for (const id of ids) directory.nameChat(id, "**Plans**");
+    });
+    expect(ids.map((id) => directory.channel(id)?.title)).toEqual(["Plans", "hello", "New chat"]);
+  });
+
   test("leaves nothing of a change that fails half-way", () => {
     const tables = openTables(new DatabaseSync(":memory:"), () => 1);
     const before = tables.lastSeq();

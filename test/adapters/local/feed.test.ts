@@ -90,7 +90,14 @@ describe("the feed", () => {
     const tables = openTables(new DatabaseSync(":memory:"), Date.now);
     const [directory, messages] = [createDirectory(tables), createMessages(tables)];
     const feed = createFeed(tables, directory, messages, HELLO);
-    const place = { channelId: "general", threadId: null, authorId: null, askedBy: null, visibleTo: null };
+    const place = {
+      channelId: "general",
+      threadId: null,
+      authorId: null,
+      askedBy: null,
+      replyTo: null,
+      visibleTo: null,
+    };
     const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: false, at: 0 };
     const ids = Array.from({ length: 300 }, (_, n) =>
       tables.inTransaction(() => messages.insert({ nonce: `bot:${n}`, text: `${n}`, ...place, ...look }).id),

@@ -57,6 +57,16 @@ describe("what people do at the local page", () => {
     });
   });
 
+  test("names no chat by a command: the first thing that is said in it does", async () => {
+    const title = async () => (await page.rows()).flatMap((row) => (row.type === "channel" ? [row.title] : [])).at(-1);
+    await page.send({ text: "/help" });
+    expect(await title()).toBe("New chat");
+    await page.send({ text: "Plans for May", isNewChat: false });
+    expect(await title()).toBe("Plans for May");
+    await page.send({ text: "and for June", isNewChat: false });
+    expect(await title()).toBe("Plans for May");
+  });
+
   test("is shown to nobody while the queue has not got it, and is sent again under the same id", async () => {
     refuse = new Error("the disk is full");
     const nonce = "sent-in-vain-1";

@@ -23,7 +23,14 @@ describe("the outbox", () => {
   };
 
   function insert(nonce: string): number {
-    const place = { channelId: "general", threadId: null, authorId: "ada", askedBy: null, visibleTo: null };
+    const place = {
+      channelId: "general",
+      threadId: null,
+      authorId: "ada",
+      askedBy: null,
+      replyTo: null,
+      visibleTo: null,
+    };
     const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: true, at: 0 };
     return tables.inTransaction(() => messages.insert({ nonce, text: nonce, ...place, ...look }).id);
   }

@@ -6,12 +6,20 @@ import { openTables } from "../../../adapters/local/tables.ts";
 describe("the tables of the local page", () => {
   test("that an earlier version made get the columns they lack, and keep what stands in them", () => {
     const database = new DatabaseSync(":memory:");
-    const place = { channelId: "general", threadId: null, authorId: null, askedBy: null, visibleTo: null };
+    const place = {
+      channelId: "general",
+      threadId: null,
+      authorId: null,
+      askedBy: null,
+      replyTo: null,
+      visibleTo: null,
+    };
     const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: false, at: 1 };
     const tables = openTables(database, () => 1);
     tables.inTransaction(() => createMessages(tables).insert({ nonce: "bot:1", text: "old", ...place, ...look }));
     database.exec(`ALTER TABLE local_messages DROP COLUMN options;
-      ALTER TABLE local_messages DROP COLUMN moved_behind; ALTER TABLE local_files DROP COLUMN alt_text;
+      ALTER TABLE local_messages DROP COLUMN moved_behind; ALTER TABLE local_messages DROP COLUMN reply_to;
+      ALTER TABLE local_files DROP COLUMN alt_text;
       ALTER TABLE local_files DROP COLUMN is_spoiler; ALTER TABLE local_channels DROP COLUMN is_deleted;
       DROP TABLE local_judgements;`);
     const again = openTables(database, () => 2);
@@ -20,6 +28,7 @@ describe("the tables of the local page", () => {
       text: "old",
       options: {},
       movedBehind: null,
+      replyTo: null,
       judgements: {},
       files: [],
     });

@@ -5,7 +5,7 @@ import { compareMessages, isWorking } from "../../../../adapters/local/page/work
 function message(id: number, more: Partial<MessageRow> = {}): MessageRow {
   const look = { text: "", isCommand: false, options: {}, buttons: [], judgements: {}, isStreaming: false, files: [] };
   const times = { createdAt: id, editedAt: null, movedBehind: null, isDeleted: false };
-  const place = { channelId: "c", threadId: null, authorId: null, nonce: null, visibleTo: null };
+  const place = { channelId: "c", threadId: null, authorId: null, replyTo: null, nonce: null, visibleTo: null };
   return { type: "message", seq: id, id, ...place, ...look, ...times, ...more };
 }
 
