@@ -1,6 +1,7 @@
 import { DefaultRestOptions, RateLimitError, type RawFile, REST, type ResponseLike, type RouteLike } from "discord.js";
 import { type Answer, readAnswer } from "./api/answer.ts";
 import { ApiError } from "./api/error.ts";
+import { createGlobalLimit } from "./api/global-limit.ts";
 import { createGuard } from "./api/guard.ts";
 
 /** Longest a call may take, the upload of its files included. */
@@ -39,12 +40,18 @@ export function createApi({ token, apiUrl, onUnauthorized, now }: ApiOptions): A
   const answers = new WeakMap<ResponseLike, Answer>();
   const rest = createRest(token, apiUrl, answers);
   const guard = createGuard(now);
+  const globalLimit = createGlobalLimit();
   const underWay = new Set<Promise<unknown>>();
+  /** Said of the token once; whoever goes on calling with it is shut out. */
+  let unauthorized: ApiError | undefined;
 
   async function make({ method, route, isBot = true, ...content }: ApiCall, signal: AbortSignal): Promise<Answer> {
     signal.throwIfAborted();
     const what = `${method} ${route.replace(/\/messages\/[^/]+/, "/messages/:id")}`;
+    if (isBot && unauthorized !== undefined) throw unauthorized;
     guard.check(what);
+    // What answers an interaction does not count.
+    if (isBot) globalLimit.take();
     try {
       const request = { method: method as never, fullRoute: route, auth: isBot, signal, ...content };
       return answers.get(await rest.queueRequest(request)) ?? { data: undefined };
@@ -53,7 +60,10 @@ export function createApi({ token, apiUrl, onUnauthorized, now }: ApiOptions): A
       if (error instanceof RateLimitError) throw toGlobalLimit(error);
       if (error instanceof ApiError) {
         guard.note(what, error);
-        if (error.status === 401 && isBot) onUnauthorized();
+        if (error.status === 401 && isBot) {
+          unauthorized = error;
+          onUnauthorized();
+        }
       }
       throw error;
     }

@@ -6,6 +6,7 @@ import {
   type RESTGetAPIGatewayBotResult,
   Routes,
 } from "discord.js";
+import type { Finding } from "../../src/finding.ts";
 import { ApiError, isRefused } from "./api/error.ts";
 import { type Api, createApi } from "./api.ts";
 import { checkGateway } from "./check/gateway.ts";
@@ -14,15 +15,6 @@ import { ASK } from "./commands.ts";
 import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./connection/closes.ts";
 import { toSinkError } from "./failures.ts";
 import { inviteLink } from "./invite.ts";
-
-/** One thing that was looked at. */
-export interface Finding {
-  ok: boolean;
-  /** In plain words what is there, or what is wrong. */
-  what: string;
-  /** What to do about it. */
-  fix?: string;
-}
 
 export interface CheckOptions {
   token: string;

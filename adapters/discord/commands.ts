@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type APIApplicationCommand,
   ApplicationCommandOptionType,
@@ -8,6 +9,7 @@ import {
 } from "discord.js";
 import type { Logger } from "pino";
 import type { ImagineMenu } from "../../src/imagine-menu.ts";
+import { ApiError, isUncertain } from "./api/error.ts";
 import type { Api } from "./api.ts";
 
 export interface CommandHelp {
@@ -25,6 +27,8 @@ export const USE_AS_REFERENCE = "Use as reference";
 export const MAX_IMAGES = 8;
 
 const CALL_MS = 15_000;
+/** Before each further try, when Discord was out of reach or did not answer properly. */
+const RETRY_PAUSES_MS = [500, 5_000, 30_000, 120_000];
 const MAX_DESCRIPTION = 100;
 const MAX_PROMPT = 6_000;
 const MAX_PICTURE_PROMPT = 4_000;
@@ -152,8 +156,28 @@ export interface Registration {
   log: Logger;
 }
 
-/** Tells Discord the commands, when it knows others: registering counts against a daily ration. Rejects when it cannot. */
-export async function registerCommands(definitions: readonly Definition[], to: Registration): Promise<void> {
+/**
+ * Tells Discord the commands, when it knows others: registering counts against a daily ration. Rejects when that is
+ * refused or cannot be done for minutes, and with the reason of `signal`.
+ */
+export async function registerCommands(
+  definitions: readonly Definition[],
+  to: Registration,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const pauseMs of RETRY_PAUSES_MS) {
+    try {
+      return await registerOnce(definitions, to);
+    } catch (error) {
+      const mayPass = isUncertain(error) || (error instanceof ApiError && error.status === 429);
+      if (!mayPass) throw error;
+    }
+    await sleep(pauseMs, undefined, { signal, ref: false });
+  }
+  await registerOnce(definitions, to);
+}
+
+async function registerOnce(definitions: readonly Definition[], to: Registration): Promise<void> {
   const { api, applicationId, guildId, log } = to;
   const route =
     guildId === undefined

@@ -4,7 +4,7 @@ import { codeOf } from "./api/error.ts";
 import type { Api } from "./api.ts";
 import type { Files } from "./files.ts";
 import { type MessagePlace, readMessageId, timeOf, toMessageId } from "./ids.ts";
-import { isByPerson, toAuthor } from "./inbound.ts";
+import { isByPerson, toAuthor, toWhole } from "./inbound.ts";
 import type { UNKNOWN_NAMES } from "./rooms.ts";
 import { readText } from "./wording.ts";
 
@@ -93,12 +93,13 @@ function toParent({ type, message_reference: reference, channel_id }: APIMessage
   return isHere && messageId !== undefined ? { channelId: channel_id, messageId } : undefined;
 }
 
-function toEarlier(message: APIMessage, { files, botId, rooms }: EarlierDeps): EarlierMessage[] {
+function toEarlier(given: APIMessage, { files, botId, rooms }: EarlierDeps): EarlierMessage[] {
+  const message = toWhole(given, botId);
   if (!isByPerson(message)) return [];
   const guildId = rooms.guildIdOf(message.channel_id);
   // What it replies to stands above it.
   const alone = { ...message, referenced_message: null, ...(guildId !== undefined && { guild_id: guildId }) };
-  const text = readText(alone, { botId, rooms });
+  const text = readText(alone, { botId, rooms }, "chain");
   const attachments = files.toRefs(message);
   if (text === "" && attachments.length === 0) return [];
   return [

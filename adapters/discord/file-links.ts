@@ -71,12 +71,12 @@ export function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks 
   };
 }
 
-/** A message's own files, and those of a message it forwards. */
+/** A message's own files, and those of a message it forwards. Lists without anything in them may be left out. */
 export function attachmentsOf({
-  attachments,
+  attachments = [],
   message_snapshots = [],
-}: Pick<APIMessage, "attachments" | "message_snapshots">): APIAttachment[] {
-  return [...attachments, ...message_snapshots.flatMap(({ message }) => message.attachments)];
+}: Partial<Pick<APIMessage, "attachments" | "message_snapshots">>): APIAttachment[] {
+  return [...attachments, ...message_snapshots.flatMap(({ message }) => message.attachments ?? [])];
 }
 
 /** When a signed link ends, Unix milliseconds; a link that says nothing of an end has none. */

@@ -19,6 +19,8 @@ type Message = Pick<APIMessage, "id" | "channel_id" | "attachments" | "message_s
 export interface Files {
   /** Of a message, which is asked for again when the links have ended. */
   toRefs(message: Message): AttachmentRef[];
+  /** Its pictures alone. */
+  toPictureRefs(message: Message): AttachmentRef[];
   /** Of a command: nothing but the link itself leads to it, for as long as Discord keeps it. */
   toLinkedRefs(attachments: readonly APIAttachment[]): AttachmentRef[];
   /** Of a message of the bot: what only one person sees cannot be asked for again. */
@@ -58,6 +60,7 @@ export function createFiles(deps: FilesDeps): Files {
 
   return {
     toRefs: (message) => toRefs(message),
+    toPictureRefs: (message) => toRefs(message, picturesOf(message)),
     toLinkedRefs,
     toPostedRefs(message) {
       const isPrivate = ((message.flags ?? 0) & MessageFlags.Ephemeral) !== 0;

@@ -9,7 +9,7 @@ import type { Author, EditedEvent, MessageEvent, ReplyAddress } from "../../src/
 import type { Files } from "./files.ts";
 import { PLATFORM, timeOf, toMessageId } from "./ids.ts";
 import type { RoomKind, Rooms } from "./rooms.ts";
-import { firstMention, readText } from "./wording.ts";
+import { asksForPicture, firstMention, readText } from "./wording.ts";
 
 /** A message as the gateway sends it; what was asked for by a call lacks the member. */
 export type Message = APIMessage &
@@ -69,10 +69,26 @@ function mayConfigure({ channel_id, author, member }: Message, rooms: Rooms): bo
 
 /** The words and files of a message, whole. */
 export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "text" | "attachments"> {
-  const text = readText(message, deps);
-  const asked = isForeignReply(message, deps.botId) ? message.referenced_message : undefined;
+  const isOne = deps.rooms.kindOf(message.channel_id, message.guild_id, message.channel_type) !== "channel";
+  const text = readText(message, deps, isOne ? "one" : "chain");
   const own = deps.files.toRefs(message);
-  return { text, attachments: asked ? [...own, ...deps.files.toRefs(asked)] : own };
+  const asked = isReplyHere(message) ? message.referenced_message : undefined;
+  if (!asked) return { text, attachments: own };
+  if (isForeignReply(message, deps.botId)) return { text, attachments: [...own, ...deps.files.toRefs(asked)] };
+  // Of all pictures of the place, these are the ones that are meant.
+  const areMeant = isOne || asksForPicture(text);
+  return { text, attachments: areMeant ? [...own, ...deps.files.toPictureRefs(asked)] : own };
+}
+
+/** A message with all that its kind has: what is empty may be left out on the way. */
+export function toWhole(
+  given: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
+  botId: string,
+): Message {
+  const { content = "", attachments = [], mention_roles = [], message_reference } = given;
+  const named = namesUser(content, botId) ? [{ id: botId, username: "you" } as APIUser] : [];
+  const type = message_reference === undefined ? MessageType.Default : MessageType.Reply;
+  return { type, mentions: named, ...given, content, attachments, mention_roles } as Message;
 }
 
 /** In a guild channel a conversation is named by the message that began it, elsewhere the place is the conversation. */

@@ -14,6 +14,7 @@ import type { DiscordAdapterOptions } from "./options.ts";
 import { listenTo, type Parts } from "./packets.ts";
 import { type Rooms, UNKNOWN_NAMES } from "./rooms.ts";
 import { createSink } from "./sink.ts";
+import { createTypings } from "./typing.ts";
 
 /** Longest that calls under way hold up the end. */
 const SETTLE_MS = 10_000;
@@ -27,6 +28,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const directs = createDirects(options.directs);
   const fresh = new Set<string>();
   const sightings = createSightings();
+  const typingIn = createTypings(api);
   let rooms: Pick<Rooms, keyof typeof UNKNOWN_NAMES> = UNKNOWN_NAMES;
   let botId = (): string | undefined => undefined;
   const closing = new AbortController();
@@ -54,7 +56,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       await connection.open();
       if (applicationIdOf(token) !== undefined) log.info(`To let the bot into a server, open ${inviteLink(token)}`);
     },
-    sink: (address) => createSink(address, { api, files, fresh, sightings, now }),
+    sink: (address) => createSink(address, { api, files, fresh, sightings, typingIn, now }),
     openAttachment: files.open,
     publicUrl: files.publicUrl,
     readEarlier(event, signal) {

@@ -22,6 +22,7 @@ import {
   type Asked,
   type InteractionEventDeps,
   isBesideSecret,
+  placeOf,
   readOptions,
   toActionEvent,
   toAskAboutEvent,
@@ -133,7 +134,7 @@ function createTake({ delivery, fresh }: InteractionsDeps, acknowledge: Acknowle
     if (outcome === "taken" || (outcome === "late" && isPrivate && as === "answer")) return;
     asked.isAcknowledged = outcome === "done";
     if (asked.isAcknowledged) remember(fresh, asked.interaction.token);
-    const isTaken = await delivery.enqueue(channelOf(asked.interaction), async () => [await toEvent()]);
+    const isTaken = await delivery.enqueue(placeOf(asked.interaction).channelId, async () => [await toEvent()]);
     if (!isTaken && asked.isAcknowledged && as === "answer") await acknowledge.apologise(asked.interaction);
   };
 }
@@ -153,8 +154,4 @@ function defer(flags: number): Promised {
 function say(content: string): Promised {
   const data = { content, flags: MessageFlags.Ephemeral, allowed_mentions: { parse: [] } };
   return { type: InteractionResponseType.ChannelMessageWithSource, data };
-}
-
-function channelOf({ channel, id }: APIInteraction): string {
-  return channel?.id ?? id;
 }

@@ -2,8 +2,16 @@ import type { GatewayMessageDeleteDispatchData } from "discord.js";
 import type { Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../src/adapter.ts";
 import type { Activity } from "./activity.ts";
 import type { Delivery } from "./delivery.ts";
-import { PLATFORM, timeOf, toMessageId } from "./ids.ts";
-import { type InboundDeps, isByPerson, type Message, toBody, toConversationId, toMessageEvent } from "./inbound.ts";
+import { PLATFORM, timeOf, toFingerprint, toMessageId } from "./ids.ts";
+import {
+  type InboundDeps,
+  isByPerson,
+  type Message,
+  toBody,
+  toConversationId,
+  toMessageEvent,
+  toWhole,
+} from "./inbound.ts";
 import { createKnownMessages, type KnownMessages, toBodyKey } from "./known-messages.ts";
 import type { TellNotAllowed } from "./permission-notice.ts";
 import type { RoomKind } from "./rooms.ts";
@@ -43,9 +51,10 @@ export function createListener(deps: ListenerDeps): Listener {
   const { delivery, activity, known } = hearing;
 
   return {
-    onMessage(message) {
+    onMessage(given) {
       const botId = deps.botId();
       if (botId === undefined) return;
+      const message = toWhole(given, botId);
       if (message.author.id === botId) {
         known.setOwn(message.id);
         activity.see(message);
@@ -59,9 +68,10 @@ export function createListener(deps: ListenerDeps): Listener {
       // What could not be stored may come once more, when what was missed is read.
       void delivering.then((isTaken) => isTaken || known.forget(message.id));
     },
-    onEdit(message) {
+    onEdit(given) {
       const botId = deps.botId();
-      if (botId === undefined || message.author === undefined) return;
+      if (botId === undefined || given.author === undefined) return;
+      const message = toWhole(given, botId);
       if (message.author.id === botId) return activity.see(message);
       if (!isByPerson(message) || message.edited_timestamp === null) return;
       void delivery.enqueue(message.channel_id, () => toEditEvents(message, botId, hearing));
@@ -112,7 +122,7 @@ function toEdited(message: Message, whole: Whole, { known, now }: Hearing): Edit
   const { conversationId, author, reply, text, attachments } = whole;
   const edited: EditedEvent = {
     kind: "edited",
-    key: `${PLATFORM}:${message.id}:edit:${message.edited_timestamp}`,
+    key: `${PLATFORM}:${message.id}:edit:${message.edited_timestamp ?? toFingerprint(toBodyKey(whole))}`,
     conversationId,
     author,
     reply,

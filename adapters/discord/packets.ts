@@ -16,6 +16,7 @@ import type { Files } from "./files.ts";
 import type { Message } from "./inbound.ts";
 import type { Sightings } from "./interactions/sightings.ts";
 import { createInteractions } from "./interactions.ts";
+import { applicationIdOf } from "./invite.ts";
 import { createListener } from "./listener.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { createTellNotAllowed } from "./permission-notice.ts";
@@ -102,18 +103,19 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
     const deps = { api, rooms, shard, directs: directs.list, onMessage: listener.onMessage, log, now };
     void catchUp(deps, parts.closing);
     // Of several processes one is enough.
-    if (shard === 0) void register(client, api, options);
+    if (shard === 0) void register(client, parts, options);
   });
 }
 
 /** Without its commands the bot still answers, so this only tells. */
-async function register(client: Client, api: Api, options: DiscordAdapterOptions): Promise<void> {
-  const { commands, imagine, guildId, log } = options;
-  const applicationId = client.application?.id;
+async function register(client: Client, { api, closing }: Parts, options: DiscordAdapterOptions): Promise<void> {
+  const { token, commands, imagine, guildId, log } = options;
+  const applicationId = client.application?.id ?? applicationIdOf(token);
   if (applicationId === undefined) return;
   try {
-    await registerCommands(toDefinitions(commands, imagine), { api, applicationId, guildId, log });
+    await registerCommands(toDefinitions(commands, imagine), { api, applicationId, guildId, log }, closing);
   } catch (error) {
-    log.error({ err: error }, "The commands could not be registered with Discord; it knows those of before.");
+    if (!closing.aborted)
+      log.error({ err: error }, "The commands could not be registered with Discord; it knows those of before.");
   }
 }

@@ -103,7 +103,8 @@ export function createRooms(client: Client): Rooms {
     recent(shard) {
       const found: RecentRoom[] = [];
       for (const channel of client.channels.cache.values()) {
-        if (channel.isDMBased() || !channel.isTextBased() || channel.lastMessageId === null) continue;
+        // Discord may leave the last message out where there was none.
+        if (channel.isDMBased() || !channel.isTextBased() || !channel.lastMessageId) continue;
         if (channel.guild.shardId !== shard || !mayAll(channel, TO_READ)) continue;
         found.push({ channelId: channel.id, guildId: channel.guildId, lastMessageId: channel.lastMessageId });
       }

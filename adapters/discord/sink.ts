@@ -11,7 +11,7 @@ import { readInteractionAddress } from "./interactions/address.ts";
 import type { Sightings } from "./interactions/sightings.ts";
 import { createInteractionWriter, type InteractionWriter, toBudgetKey } from "./interactions/writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
-import { createTyping } from "./typing.ts";
+import type { Typing } from "./typing.ts";
 import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./uploads.ts";
 
 const LIMITS: SinkLimits = {
@@ -31,6 +31,7 @@ export interface SinkDeps {
   files: Pick<Files, "toPostedRefs">;
   fresh: Set<string>;
   sightings: Pick<Sightings, "find">;
+  typingIn(channelId: string): Typing;
   now(): number;
 }
 
@@ -44,7 +45,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const writer = interaction && createInteractionWriter(interaction, { ...deps, channel, channelId });
   // What an acknowledged command promised shows by itself that the bot is at work; a pressed button shows nothing.
   const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
-  const typing = createTyping(api, channelId);
+  const typing = deps.typingIn(channelId);
   const root = address.extra?.["root"];
   /** The question, then the message before: in a busy channel the parts of an answer would not be told apart. */
   let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;

@@ -2,7 +2,7 @@ import { Routes } from "discord.js";
 import type { Logger } from "pino";
 import type { MessageEvent } from "../../src/adapter.ts";
 import type { Activity } from "./activity.ts";
-import { codeOf } from "./api/error.ts";
+import { ApiError, codeOf } from "./api/error.ts";
 import type { Api } from "./api.ts";
 import { PLATFORM } from "./ids.ts";
 import type { Rooms } from "./rooms.ts";
@@ -14,6 +14,7 @@ const NAME_CHARS = 90;
 const ARCHIVE_MINUTES = 1_440;
 const OPEN_MS = 5_000;
 const EXISTS = 160004;
+const MAX_CHANNELS = 1_000;
 
 export interface ThreadsDeps {
   mode: ThreadMode;
@@ -30,16 +31,28 @@ export type PlaceQuestion = (
 ) => Promise<MessageEvent>;
 
 export function createPlaceQuestion({ mode, api, activity, rooms, log }: ThreadsDeps): PlaceQuestion {
+  /** Until when no more threads may be opened in a channel; as `performance.now` counts. */
+  const closedUntil = new Map<string, number>();
+
+  function close(channelId: string, waitMs: number): void {
+    closedUntil.delete(channelId);
+    closedUntil.set(channelId, performance.now() + waitMs);
+    const [oldest] = closedUntil.keys();
+    if (closedUntil.size > MAX_CHANNELS && oldest !== undefined) closedUntil.delete(oldest);
+  }
+
   async function open(channelId: string, messageId: string, name: string): Promise<boolean> {
+    // A question does not wait for its thread: it is answered in the channel.
+    if ((closedUntil.get(channelId) ?? 0) > performance.now()) return false;
     const body = { name, auto_archive_duration: ARCHIVE_MINUTES };
+    const call = { method: "POST" as const, route: Routes.threads(channelId, messageId), body };
     try {
-      await api.call(
-        { method: "POST", route: Routes.threads(channelId, messageId), body },
-        AbortSignal.timeout(OPEN_MS),
-      );
+      const { budget } = await api.call(call, AbortSignal.timeout(OPEN_MS));
+      if (budget !== undefined && budget.remaining < 1) close(channelId, budget.resetAfterMs);
       return true;
     } catch (error) {
       if (codeOf(error) === EXISTS) return true;
+      if (error instanceof ApiError && error.retryAfterMs !== undefined) close(channelId, error.retryAfterMs);
       log.warn({ err: error, channelId }, "A thread could not be opened; the answer stands in the channel.");
       return false;
     }

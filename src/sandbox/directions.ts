@@ -24,6 +24,9 @@ const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
 /** How a file begins that is shown as text, in a part of its own. */
 const FILE_HEAD = /^<file name="([^"\n]*)" mark="([0-9a-f]{16})">\n/;
 
+/** What stands before a picture, in a part of its own: its name is none of the person's words. */
+const PICTURE_HEAD = /^Attached picture "[^"\n]*":$/;
+
 /** Directions stand at the beginning: what is longer is matter, and searching it would only cost time. */
 const MAX_HEAD_CHARS = 4000;
 
@@ -63,7 +66,7 @@ function readParts(content: SandboxMessage["content"] | undefined): { whole: str
   const files: string[] = [];
   const words: string[] = [];
   for (const part of content ?? []) {
-    if (part.type !== "text") continue;
+    if (part.type !== "text" || PICTURE_HEAD.test(part.text)) continue;
     const [, name, mark] = FILE_HEAD.exec(part.text) ?? [];
     if (name !== undefined && part.text.endsWith(`</file mark="${mark}">`)) files.push(name);
     else words.push(part.text);

@@ -42,6 +42,8 @@ const MAX_DEPTH = 16;
 const ANGLE = /<(?:[@#!:/]|a:|t:|id:)[^<>\n]{0,256}>|<(?:https?:|mailto:)[^<>\s]*>/y;
 const OPEN_ANGLE = /<(?:[@#!:/]|a:|t:|id:|https?:|mailto:)?[^<>\n]{0,256}/y;
 const ADDRESS = /https?:\/\/[^\s<>`。、，！？「」『』（）]*/y;
+/** In `[https://a](https://b)`. */
+const ADDRESS_AS_WORDS = /https?:\/\/[^\s<>`[\]。、，！？「」『』（）]*/y;
 const REFERENCE = /\[[^[\]\n]{0,200}\]?/y;
 const ENTITY = /&#?\w{0,31};?/y;
 const WORD = /[\p{L}\p{N}]/u;
@@ -142,7 +144,7 @@ function readAddress(scan: Scan, at: number): number {
   const beginning = text.slice(at, to);
   if (scan.growing && to - at < 8 && ("https://".startsWith(beginning) || "http://".startsWith(beginning)))
     return keep(scan, at, to);
-  const found = skip(ADDRESS, text, at);
+  const found = skip(scan.brackets.length > 0 ? ADDRESS_AS_WORDS : ADDRESS, text, at);
   if (found === at) return at + 1;
   let end = Math.min(found, to);
   // In `[a](https://b)` and `**https://c**` the last marks are not the address's.

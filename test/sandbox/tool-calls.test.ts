@@ -103,6 +103,15 @@ describe("choosing tools", () => {
     );
   });
 
+  test("the name of a picture is none of the person's words", () => {
+    const content = [
+      { type: "text", text: "what a nice one" },
+      { type: "text", text: 'Attached picture "draw-a-fox.png":' },
+      { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } },
+    ];
+    expect(callsFor([{ role: "user", content }])).toEqual([]);
+  });
+
   test("what is to be said calls nothing", () => expect(callsFor("say: use recall")).toEqual([]));
 
   test('"then" takes one round each, "forever" never ends', () => {

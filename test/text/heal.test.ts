@@ -29,6 +29,7 @@ const CORPUS = [
   "Run this:\n\n```ts\nconst a = `x${b}`; // **not bold**\n```\n\nand then:\n\n~~~~\n```\ninner\n```\n~~~~\n\n- item\n  ```sh\n  ls *\n  ```\n\nDone.",
   "| name | **value** |\n| --- | --- |\n| `a` | *b* |\n| c | [d](https://a.example) |\n\nAfter the **table**.",
   "これは**太字**です。そして`コード`と*斜体*。😀 **👩‍👩‍👧‍👦** end.",
+  "Read [https://a.example/b](https://a.example/b?c=d), **[https://c.example](https://c.example)** and [1] too.",
   "snake_case_name and 2 * 3 * 4 = 24, a_b, __strong__ and _emphasis_ and C# and 5 < 6 & 7.",
 ];
 

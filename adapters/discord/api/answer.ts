@@ -2,8 +2,9 @@ import type { ResponseLike } from "discord.js";
 import type { Receipt } from "../../../src/adapter.ts";
 import { ApiError } from "./error.ts";
 
-const JSON_TYPE = /\bapplication\/json\b/i;
 const MAX_WORDS = 200;
+/** What stands in front of Discord shuts out for longer than it says, where it says nothing. */
+const SHUT_OUT_MS = 60_000;
 
 /** What Discord answered to a call that it carried out. */
 export interface Answer extends Receipt {
@@ -12,13 +13,13 @@ export interface Answer extends Receipt {
 
 /** Reads an answer to its end. Throws an `ApiError` for anything but success. */
 export async function readAnswer(method: string, response: ResponseLike): Promise<Answer> {
-  const data = readJson(response, await response.text());
+  const data = readJson(await response.text());
   if (!response.ok) throw toApiError(method, response, data);
   return { data, ...readReceipt(response.headers) };
 }
 
-function readJson({ headers }: ResponseLike, text: string): unknown {
-  if (!JSON_TYPE.test(headers.get("content-type") ?? "")) return undefined;
+/** Whatever type it claims to be of: Discord's answers are JSON or nothing. */
+function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -33,22 +34,24 @@ function readReceipt(headers: ResponseLike["headers"]): Receipt {
 }
 
 function toApiError(method: string, { status, headers }: ResponseLike, data: unknown): ApiError {
-  const body = (typeof data === "object" && data !== null ? data : {}) as Record<string, unknown>;
+  const isForeign = typeof data !== "object" || data === null;
+  const body = (isForeign ? {} : data) as Record<string, unknown>;
   const code = typeof body["code"] === "number" ? body["code"] : 0;
   const words = typeof body["message"] === "string" ? `: ${body["message"].slice(0, MAX_WORDS)}` : "";
   const message = `Discord answered a ${method} with ${status}${code === 0 ? "" : ` (code ${code})`}${words}.`;
   const isShared = headers.get("x-ratelimit-scope") === "shared";
+  const isGlobal = headers.has("x-ratelimit-global") || body["global"] === true;
   return new ApiError(message, {
     status,
     code,
-    scope: headers.has("x-ratelimit-global") ? "global" : isShared ? "shared" : "own",
-    isForeign: data === undefined,
-    ...(status === 429 && { retryAfterMs: readRetryAfter(body, headers) }),
+    scope: isGlobal ? "global" : isShared ? "shared" : "own",
+    isForeign,
+    ...(status === 429 && { retryAfterMs: readRetryAfter(body, headers) ?? (isForeign ? SHUT_OUT_MS : 1_000) }),
   });
 }
 
 /** The body says it to the millisecond, the header in whole seconds. */
-function readRetryAfter(body: Record<string, unknown>, headers: ResponseLike["headers"]): number {
-  const seconds = Number(body["retry_after"] ?? headers.get("retry-after") ?? 1);
-  return Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds * 1_000) : 1_000;
+function readRetryAfter(body: Record<string, unknown>, headers: ResponseLike["headers"]): number | undefined {
+  const seconds = Number(body["retry_after"] ?? headers.get("retry-after") ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds * 1_000) : undefined;
 }

@@ -50,7 +50,8 @@ export function createGuard(now: () => number): Guard {
       const { status, code, retryAfterMs = 0, scope, isForeign } = error;
       if (status === 401 || status === 403 || (status === 429 && scope !== "shared")) count();
       if (status === 429 && scope === "global") block(now() + retryAfterMs);
-      if (code === SHUT_OUT || (status === 429 && isForeign)) block(now() + Math.max(retryAfterMs, BLOCK_MS));
+      if (status === 429 && isForeign) block(now() + retryAfterMs);
+      if (code === SHUT_OUT) block(now() + Math.max(retryAfterMs, BLOCK_MS));
       if (status !== 403 || !FORBIDDEN_CODES.has(code)) return;
       const [oldest] = forbidden.keys();
       if (forbidden.size >= MAX_REMEMBERED && oldest !== undefined) forbidden.delete(oldest);

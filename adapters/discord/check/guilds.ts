@@ -8,8 +8,8 @@ import {
   type RESTAPIPartialCurrentUserGuild,
   Routes,
 } from "discord.js";
+import type { Finding } from "../../../src/finding.ts";
 import { isRefused } from "../api/error.ts";
-import type { Finding } from "../check.ts";
 import { PERMISSION_BITS, PERMISSIONS } from "../invite.ts";
 
 const PAGE = 200;

@@ -49,6 +49,7 @@ export function createGatewayClient({ apiUrl, shards, hasContent, log }: Gateway
     ...(apiUrl !== undefined && { rest: { api: apiUrl } }),
     ...CACHES,
   });
+  holdOddPackets(client, log);
   // Without listeners these two would end the process.
   client.on(Events.Error, (error) => log.error({ err: error }, "discord.js reported an error."));
   client.on(Events.ShardError, (error, shard) => log.warn({ err: error, shard }, "A connection to Discord failed."));
@@ -67,6 +68,27 @@ export async function discard(client: Client): Promise<void> {
   } catch {
     // It was not connected.
   }
+}
+
+interface LibraryPackets {
+  handlePacket(packet: { t: string } | undefined, shard: unknown): boolean;
+}
+
+/**
+ * The library takes every packet apart, whoever listens: one without a field that it counts on would end the process,
+ * though what the bot needs of it was read before.
+ */
+function holdOddPackets(client: Client, log: Logger): void {
+  const library = client.ws as unknown as LibraryPackets;
+  const handle = library.handlePacket.bind(library);
+  library.handlePacket = (packet, shard) => {
+    try {
+      return handle(packet, shard);
+    } catch (error) {
+      log.warn({ err: error, event: packet?.t }, "discord.js could not read a packet from Discord.");
+      return false;
+    }
+  };
 }
 
 interface LibraryInside {

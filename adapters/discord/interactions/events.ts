@@ -192,9 +192,11 @@ function kindOf(interaction: Asked["interaction"], { rooms }: InteractionEventDe
   return rooms.kindOf(channelId, interaction.guild_id, type);
 }
 
-function placeOf({ channel }: Asked["interaction"]): { channelId: string; type: ChannelType } {
-  if (channel === undefined) throw new TypeError("An interaction came without the channel in which it began.");
-  return { channelId: channel.id, type: channel.type };
+/** The channel itself may be left out of what Discord sends, its id alone may not. */
+export function placeOf(interaction: APIInteraction): { channelId: string; type: ChannelType | undefined } {
+  const { channel, channel_id: channelId = channel?.id } = interaction;
+  if (channelId === undefined) throw new TypeError("An interaction came without the channel in which it began.");
+  return { channelId, type: channel?.type };
 }
 
 function readAuthor({ user, member }: APIInteraction): Author {

@@ -13,7 +13,9 @@ export async function proposeModels(
   { data }: APIApplicationCommandAutocompleteInteraction,
   listModels: ListModels,
 ): Promise<{ name: string; value: string }[]> {
-  const focused = data.options.find((option) => "focused" in option && option.focused === true);
+  const focused = (data.options as typeof data.options | undefined)?.find(
+    (option) => "focused" in option && option.focused === true,
+  );
   const typed = focused !== undefined && "value" in focused ? String(focused.value).toLowerCase() : "";
   const models = await askWithin(LIST_MS, listModels, []);
   return models

@@ -1,7 +1,7 @@
 /** Endings of names that are files or programs far more often than sites. */
 const FILE_ENDINGS = new Set(["cc", "cs", "js", "md", "ml", "mm", "pl", "ps", "py", "rs", "sh", "so", "tf", "ts"]);
 const SITE_ENDINGS = new Set(
-  "app biz cloud com dev edu gov info int link live me mil name net online org page pro shop site store tech xyz zip".split(
+  "app bank biz blog chat club cloud com company dev digital edu email finance fund gov help host info int link live me mil money mov name net network news online org page pay pro shop site social space store support team tech today top vip website wiki work world xyz zip zone".split(
     " ",
   ),
 );
@@ -12,8 +12,8 @@ const HOST_LIKE = /(?:https?:\/\/|\/\/|www\.)?((?:[\p{L}\p{N}_-]+\.)+\p{L}{2,24}
  * Pictures become links, since Discord draws none from text.
  */
 export function toHonestLink(link: string, words: string, target: string): string {
-  if (!/^https?:\/\//i.test(target) || !URL.canParse(target)) return link;
-  const text = words.trim();
+  if (!isFollowed(target)) return link;
+  const text = words.replace(/\s+/g, " ").trim();
   if (text === "" || isSameAddress(text, target)) return target;
   const host = toHost(new URL(target).host);
   const isDeceiving = findHosts(text).some((named) => named !== host);
@@ -21,6 +21,11 @@ export function toHonestLink(link: string, words: string, target: string): strin
   // Discord takes no address for the words of a link.
   if (/https?:\/\//i.test(text)) return target;
   return link.startsWith("!") ? link.slice(1) : link;
+}
+
+/** Whether Discord makes a link of it, or may: to the web in any spelling that a browser understands, or into itself. */
+function isFollowed(target: string): boolean {
+  return URL.canParse(target) && /^(?:https?|discord):$/.test(new URL(target).protocol);
 }
 
 function isSameAddress(text: string, target: string): boolean {

@@ -1,8 +1,24 @@
 import { toHonestLink } from "./links.ts";
 
-/** Code, addresses and escaped signs are not touched; the rest is what the other alternatives do not take. */
-const PIECE =
-  /(?<kept>\\[^\w\s]|(?<!`)(?<run>`+)(?!`)[\s\S]*?(?<!`)\k<run>(?!`)|<[^<>\s]+>)|(?<link>!?\[(?<words>(?:[^[\]\n]|\[[^[\]\n]*\])*)\]\((?<target><[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:[ \t]+"[^"\n]*")?\))|(?<address>https?:\/\/[^\s<>]+)|(?<bars>\|\|)|__(?=[^\s_])(?<bold>[^_\n]*(?:_[^_\n]+)*)(?<=[^\s_])__(?!\w)/g;
+/**
+ * Code, addresses and escaped signs are not touched; the rest is what the other alternatives do not take. A link is
+ * read as generously as Discord reads it, over the ends of lines and with room around its address, and within bounds
+ * that keep a text of nothing but brackets cheap.
+ */
+const PIECE = new RegExp(
+  [
+    /(?<kept>\\[^\w\s]|(?<!`)(?<run>`+)(?!`)[\s\S]*?(?<!`)\k<run>(?!`)|<[^<>\s]+>)/,
+    /(?<link>!?\[(?<words>(?:\[[^\]]{0,200}\]|[^[\]]|\](?=[^[]{0,200}\])){0,500})\]\(\s{0,20}(?<target><[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*|[^<\s]\S{0,500}?)(?:\s{1,20}(?:"[^"]{0,200}"|'[^']{0,200}'))?\s{0,20}\))/,
+    /(?<address>https?:\/\/[^\s<>]+)/,
+    /(?<bars>\|\|)/,
+    /__(?=[^\s_])(?<bold>[^_\n]*(?:_[^_\n]+)*)(?<=[^\s_])__(?!\w)/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "g",
+);
+/** A line that is a block of its own: what begins in it ends with it, code too. */
+const OWN_BLOCK = /^[ \t]*(?:>|#{1,3}[ \t]|-#[ \t]|[-*+][ \t]|\d{1,9}\.[ \t])[^\n]*$/;
 
 /** Rewrites Markdown outside of code and tables as Discord reads it. */
 export function rewriteProse(text: string): string {
@@ -27,7 +43,13 @@ function rewriteLineStart(line: string): string {
 
 function rewritePiece(piece: string, ...rest: unknown[]): string {
   const groups = rest.at(-1) as Record<string, string | undefined>;
-  const { kept, address, link, words = "", target = "", bars, bold } = groups;
+  const { kept, run, address, link, words = "", target = "", bars, bold } = groups;
+  if (kept !== undefined && run !== undefined && piece.includes("\n")) {
+    const [text, offset] = [rest.at(-2) as string, rest.at(-3) as number];
+    const before = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
+    // What looks like code is none to Discord, and a link in it is a link.
+    if (OWN_BLOCK.test(before)) return run + piece.slice(run.length).replace(PIECE, rewritePiece);
+  }
   if (kept !== undefined || address !== undefined) return piece;
   if (link !== undefined) return toHonestLink(link, words, target.replace(/^<|>$/g, ""));
   // Two bars begin a spoiler, which would hide what stands between them and the next two.

@@ -63,15 +63,44 @@ describe("a call to Discord", () => {
     await api.call(ME, signal);
   });
 
-  test("that something in front of Discord refuses stops all others for a minute", async () => {
-    const headers = { "content-type": "text/html" };
-    const { api, asked } = await startScripted({ status: 429, headers, body: "<html>banned</html>" });
-    for (const _ of [1, 2, 3]) await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429 });
+  test("is not made while the whole bot has to wait, also where the body alone says so", async () => {
+    const body = JSON.stringify({ retry_after: 0.5, global: true });
+    const { api, asked, pass } = await startScripted({ status: 429, body }, { status: 200, body: "{}" });
+    await expect(api.call(ME, signal)).rejects.toMatchObject({ scope: "global", retryAfterMs: 500 });
+    await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429 });
     expect(asked).toHaveLength(1);
+    pass(500);
+    await api.call(ME, signal);
+  });
+
+  test("that something in front of Discord refuses stops all others, for a minute where it does not say how long", async () => {
+    const headers = { "content-type": "text/html" };
+    const body = "<html>banned</html>";
+    const told = { status: 429, headers: { ...headers, "retry-after": "2" }, body };
+    const { api, asked, pass } = await startScripted({ status: 429, headers, body }, told, { status: 200, body: "{}" });
+    for (const _ of [1, 2, 3]) await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429 });
+    pass(59_999);
+    await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429 });
+    expect(asked).toHaveLength(1);
+    pass(1);
+    await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 2_000 });
+    pass(2_000);
+    await api.call(ME, signal);
+    expect(asked).toHaveLength(3);
+  });
+
+  test("is understood by what is in its answer, whatever type that claims to be of", async () => {
+    const headers = { "content-type": "text/plain" };
+    const { api } = await startScripted(
+      { status: 200, headers, body: '{"id":"1"}' },
+      { status: 429, headers, body: '{"retry_after":0.25}' },
+    );
+    expect(await api.call(ME, signal)).toEqual({ data: { id: "1" } });
+    await expect(api.call(ME, signal)).rejects.toMatchObject({ retryAfterMs: 250, isForeign: false });
   });
 
   test("with a token that is not known says so, but not for an interaction's own token", async () => {
-    const { api, lost } = await startScripted({
+    const { api, asked, lost } = await startScripted({
       status: 401,
       body: '{"code":50027,"message":"Invalid Webhook Token"}',
     });
@@ -80,6 +109,9 @@ describe("a call to Discord", () => {
     expect(lost).toEqual([]);
     await expect(api.call(ME, signal)).rejects.toBeInstanceOf(ApiError);
     expect(lost).toEqual(["lost"]);
+    // Each further one would count against the address of the bot.
+    await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 401 });
+    expect(asked).toHaveLength(2);
   });
 
   test("answered with something else than JSON has no data, and does not fail for it", async () => {

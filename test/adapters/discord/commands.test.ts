@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { toDefinitions } from "../../../adapters/discord/commands.ts";
+import { ApiError } from "../../../adapters/discord/api/error.ts";
+import type { Api } from "../../../adapters/discord/api.ts";
+import { registerCommands, toDefinitions } from "../../../adapters/discord/commands.ts";
 import { startDiscord } from "../../simulators/discord/index.ts";
-import { startAdapter } from "./stage.ts";
+import { silent } from "../../support/log.ts";
+import { signal, startAdapter } from "./stage.ts";
 
 const PUT = "PUT /applications/:application/commands";
 const GET = "GET /applications/:application/commands";
@@ -36,12 +39,29 @@ describe("the commands", () => {
     expect(discord.commands()).toEqual([]);
   });
 
-  test("that cannot be registered do not keep the bot from answering", async () => {
+  test("that cannot be registered do not keep the bot from answering, and are registered a little later", async () => {
     const discord = await startDiscord();
-    discord.faults.failNext(GET, { status: 500 });
+    discord.faults.failNext(PUT, { status: 502 });
     const { adapter } = await startAdapter(discord);
-    await discord.until(() => discord.requests.some(({ route, status }) => route === GET && status === 500));
+    await discord.until(() => discord.requests.some(({ route, status }) => route === PUT && status === 502));
     expect(adapter.isConnected()).toBe(true);
+    await discord.until(() => discord.commands().length > 0);
+  });
+
+  test("that Discord refuses are not offered again", async () => {
+    const discord = await startDiscord();
+    const [command] = toDefinitions([]);
+    const calls: string[] = [];
+    const api: Api = {
+      async call({ method }) {
+        calls.push(method);
+        throw new ApiError("refused", { status: 400, code: 50035 });
+      },
+      settled: async () => {},
+    };
+    const to = { api, applicationId: discord.bot.id, log: silent };
+    await expect(registerCommands(command === undefined ? [] : [command], to, signal)).rejects.toThrow("refused");
+    expect(calls).toEqual(["GET"]);
   });
 
   test("have descriptions that fit", () => {

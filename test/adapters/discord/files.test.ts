@@ -1,6 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createApi } from "../../../adapters/discord/api.ts";
+import { createFiles, type Files } from "../../../adapters/discord/files.ts";
 import type { Adapter, AttachmentRef } from "../../../src/adapter.ts";
 import { createStillClock } from "../../simulators/discord/clock.ts";
 import { createRawClient } from "../../simulators/discord/raw-client.ts";
@@ -33,6 +35,13 @@ async function startFile() {
   const asked = () => discord.requests.filter(({ route }) => route === GET).length;
   return { ...stage, clock, said, ref, asked };
 }
+
+test("a message that does not say what is attached has nothing attached", async () => {
+  const { discord } = await startStage({ listens: false });
+  const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
+  const bare = { id: "1", channel_id: "2" } as Parameters<Files["toPostedRefs"]>[0];
+  expect(createFiles({ api, now: Date.now }).toPostedRefs(bare)).toEqual([]);
+});
 
 describe("a file somebody attached", () => {
   test("is opened by the link it came with, while that is good", async () => {

@@ -173,6 +173,48 @@ describe("a reply to an older message of a conversation", () => {
     expect(event).toMatchObject({ addressed: "bot", conversationId: `discord:${thread.id}` });
     expect(event.inReplyTo).toBeUndefined();
   });
+
+  test("brings the picture along that it asks to draw from", async () => {
+    const { discord, adapter, channel, ada, message } = await startStage();
+    discord.people.say(channel, ada, "imagine a cat", { mentionBot: true });
+    const picture = { name: "a-cat.png", contentType: "image/png", bytes: new Uint8Array([1]) };
+    await adapter.sink((await message(0)).reply).upload([picture], undefined, "n", signal);
+    const [shownCat] = botMessages(discord, channel);
+    for (const text of ["imagine it at night", "is it asleep?"]) {
+      discord.people.say(channel, ada, text, { ...(shownCat && { replyTo: shownCat }) });
+    }
+    expect(await message(1)).toMatchObject({ text: "imagine it at night", attachments: [{ name: "a-cat.png" }] });
+    expect(await message(2)).toMatchObject({ text: "is it asleep?", attachments: [] });
+  });
+
+  test("in a thread has the beginning of what it answers in it, and its pictures", async () => {
+    const { discord, adapter, channel, ada, message } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    const attachments = [{ name: "cat.png", bytes: new Uint8Array([1]) }];
+    const asked = discord.people.say(thread, ada, "is this a cat?", { mentionBot: true, attachments });
+    const { reply } = await message(0);
+    await adapter.sink(reply).post(draft(`A cat. ${"It purrs. ".repeat(50)}`), "n:1", signal);
+    const [answer] = botMessages(discord, thread);
+    if (answer === undefined) throw new Error("There is no answer.");
+    discord.people.say(thread, ada, "are you sure?", { replyTo: answer });
+    expect((await message(1)).text).toMatch(
+      /^In answer to your message:\n> A cat\. [^\n]{290,300}…\n\nare you sure\?$/,
+    );
+    discord.people.say(thread, ada, "and its name?", { replyTo: asked });
+    expect(await message(2)).toMatchObject({
+      text: "Going back to:\n> is this a cat?\n\nand its name?",
+      attachments: [{ name: "cat.png" }],
+    });
+    discord.people.say(thread, ada, "!help", { replyTo: answer });
+    expect((await message(3)).text).toBe("!help");
+    discord.people.say(thread, ada, "imagine a dog like this", { replyTo: asked });
+    expect(await message(4)).toMatchObject({ text: "imagine a dog like this", attachments: [{ name: "cat.png" }] });
+    const picture = { name: "dog.png", contentType: "image/png", bytes: new Uint8Array([1]) };
+    await adapter.sink(reply).upload([picture], draft("drawn from your words"), "n:2", signal);
+    const drawn = botMessages(discord, thread).at(-1);
+    discord.people.say(thread, ada, "now at night", { ...(drawn && { replyTo: drawn }) });
+    expect(await message(5)).toMatchObject({ text: "now at night", attachments: [{ name: "dog.png" }] });
+  });
 });
 
 describe("what people forward and remove", () => {

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Accept } from "../../../src/adapter.ts";
+import { startDiscord } from "../../simulators/discord/index.ts";
 import type { Channel, Message } from "../../simulators/discord/world.ts";
 import { shown } from "../../simulators/discord/world.ts";
 import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
 import { recordingLog } from "../../support/log.ts";
-import { botMessages, draft, signal, startStage } from "./stage.ts";
+import { botMessages, draft, signal, startAdapter, startStage } from "./stage.ts";
 
 adapterContract("Discord", startUnderTest, {
   noRedelivery: "resumed sessions repeat messages, and nobody can make Discord do it at will",
@@ -105,4 +106,21 @@ describe("the Discord adapter", () => {
     expect(JSON.stringify(lines)).not.toContain(token);
     expect(JSON.stringify(lines)).not.toContain(discord.token);
   });
+});
+
+test("a Discord that leaves out whatever it may is heard and answered like any other", async () => {
+  const commands = [{ name: "help", description: "Says what I can do." }];
+  // A guild that is there already comes whole when the bot connects.
+  const discord = await startDiscord({ isSparse: true });
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const ada = discord.addUser("ada", guild);
+  const { adapter, message, event, reasons } = await startAdapter(discord, { commands });
+  discord.people.say(channel, ada, "hello", { mentionBot: true });
+  await adapter.sink((await message(0)).reply).post(draft("hi"), "n", signal);
+  await discord.until(() => discord.commands().length > 0);
+  discord.people.command(channel, ada, "help");
+  expect(await event(1)).toMatchObject({ kind: "command", name: "help", conversationId: `discord:${channel.id}` });
+  expect(botMessages(discord, channel).map((one) => shown(one).content)).toContain("hi");
+  expect(reasons).toEqual([]);
 });

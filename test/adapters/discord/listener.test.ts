@@ -76,6 +76,21 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "message", text: "hello", addressed: "bot", author: { name: "Ada" } }]);
   });
 
+  test("hears a message that leaves out every list with nothing in it", async () => {
+    const { listener, events, drained } = start();
+    const { id, author, timestamp } = packet("");
+    const bare = { id, author, timestamp, channel_id: "c", guild_id: "g" };
+    listener.onMessage({ ...bare, content: `<@${BOT}> hello` } as Message);
+    await drained();
+    expect(events).toMatchObject([{ kind: "message", text: "hello", attachments: [], addressed: "bot" }]);
+    for (const words of ["changed", "changed again"]) {
+      listener.onEdit({ ...bare, content: `<@${BOT}> ${words}` } as Message);
+    }
+    await drained();
+    expect(events.slice(1)).toMatchObject([{ text: "changed" }, { text: "changed again" }]);
+    expect(new Set(events.map(({ key }) => key)).size).toBe(3);
+  });
+
   test("does not hear twice what a resumed session repeats", async () => {
     const { listener, events, drained } = start();
     const message = packet("hello");

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../adapters/discord/api.ts";
 import { createSightings } from "../../../adapters/discord/interactions/sightings.ts";
 import { createSink } from "../../../adapters/discord/sink.ts";
+import { createTypings } from "../../../adapters/discord/typing.ts";
 import type { Button, ReplyAddress } from "../../../src/adapter.ts";
 import { SinkError } from "../../../src/errors.ts";
 import { createStillClock } from "../../simulators/discord/clock.ts";
@@ -298,7 +299,8 @@ describe("the sign that the bot is writing", () => {
       const api: Api = { call, settled: async () => {} };
       const files = { toPostedRefs: () => [] };
       const deps = { api, files, sightings: createSightings(), fresh: new Set<string>(), now: Date.now };
-      const sink = createSink({ platform: "discord", channelId: "1" }, deps);
+      const address = { platform: "discord", channelId: "1" };
+      const sink = createSink(address, { ...deps, typingIn: createTypings(api) });
       await sink.progress("thinking", signal);
       await sink.post(draft("a"), "n", signal);
       vi.advanceTimersByTime(60_000);

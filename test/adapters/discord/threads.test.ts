@@ -22,6 +22,18 @@ async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: 
 }
 
 describe("threads", () => {
+  test("on: questions that come faster than threads may be opened are answered in the channel", async () => {
+    // The simulator allows ten in five seconds, and has the test fail for one that it must refuse.
+    const { discord, channel, ada, message } = await startStage({ threads: "on" });
+    for (let index = 0; index < 14; index++)
+      discord.people.say(channel, ada, `question ${index}`, { mentionBot: true });
+    const asked = await Promise.all(Array.from({ length: 14 }, (_, index) => message(index)));
+    expect(asked.filter(({ reply }) => reply.threadId !== undefined)).toHaveLength(10);
+    expect(asked.slice(10).every(({ conversationId }) => conversationId.startsWith(`discord:${channel.id}:`))).toBe(
+      true,
+    );
+  });
+
   test("auto: a question beside an answer that is being written gets a thread of its own, named after it", async () => {
     const { guild, channel, first, second, asked, opened, discord, adapter } = await askTwice("auto");
     expect(first.reply.channelId).toBe(channel.id);

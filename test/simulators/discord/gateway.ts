@@ -4,6 +4,7 @@ import type { Changes } from "./changes.ts";
 import type { Clock } from "./clock.ts";
 import { createHandshake, type HandshakeDeps } from "./handshake.ts";
 import type { GatewayEvent, Line, Session } from "./sessions.ts";
+import { toSparse } from "./sparse.ts";
 import type { Payload } from "./world.ts";
 
 const SENDS_PER_MINUTE = 120;
@@ -29,11 +30,13 @@ export interface GatewayDeps extends Omit<HandshakeDeps, "sessions"> {
   clock: Clock;
   changes: Changes;
   heartbeatIntervalMs: number;
+  /** Events leave out whatever Discord may leave out. */
+  isSparse: boolean;
 }
 
 /** The socket side of Discord, on the same port as REST. */
 export function createGateway(server: Server, deps: GatewayDeps): Gateway {
-  const { clock, changes, violations, heartbeatIntervalMs } = deps;
+  const { clock, changes, violations, heartbeatIntervalMs, isSparse } = deps;
   const sockets = new WebSocketServer({ server });
   const sessions = new Map<string, Session>();
   const shake = createHandshake({ ...deps, sessions });
@@ -50,7 +53,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
   sockets.on("connection", (socket) => {
     let session: Session | undefined;
     const sends: number[] = [];
-    const line = toLine(socket, () => muted.has(socket));
+    const line = toLine(socket, () => muted.has(socket), isSparse);
     line.send({ op: 10, d: { heartbeat_interval: heartbeatIntervalMs, _trace: [] } });
 
     socket.on("message", (raw) => {
@@ -113,13 +116,19 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
   };
 }
 
-function toLine(socket: WebSocket, isMute: () => boolean): Line {
+function toLine(socket: WebSocket, isMute: () => boolean, isSparse: boolean): Line {
   return {
     send(frame) {
-      if (!isMute() && socket.readyState === socket.OPEN) socket.send(JSON.stringify(frame));
+      const shown = isSparse ? toSparseFrame(frame) : frame;
+      if (!isMute() && socket.readyState === socket.OPEN) socket.send(JSON.stringify(shown));
     },
     close: (code, reason) => socket.close(code, reason),
   };
+}
+
+function toSparseFrame(frame: object): object {
+  const { t: type, d: data } = frame as { t?: string; d?: Payload };
+  return type === undefined || data === undefined ? frame : { ...frame, d: toSparse(type, data) };
 }
 
 function parseFrame(raw: RawData): { op: number; d: unknown } | undefined {

@@ -38,6 +38,8 @@ export interface SimulatorOptions {
   /** Length of every round trip. */
   latencyMs?: number;
   heartbeatIntervalMs?: number;
+  /** Events leave out whatever Discord may leave out. */
+  isSparse?: boolean;
   /** What GET /gateway/bot recommends. */
   shards?: number;
 }
@@ -67,7 +69,7 @@ export interface Discord extends Builders, Pick<Violations, "assertClean"> {
 
 /** Discord on a loopback port, REST and gateway. Whoever starts it closes it. */
 export async function createDiscord(options: SimulatorOptions = {}): Promise<Discord> {
-  const { latencyMs = 0, heartbeatIntervalMs = 41_250, shards = 1 } = options;
+  const { latencyMs = 0, heartbeatIntervalMs = 41_250, isSparse = false, shards = 1 } = options;
   const sessionLimits: SessionLimits = { ...DEFAULT_SESSIONS, ...options.sessions };
   const closing = new AbortController();
   let host = "";
@@ -97,7 +99,7 @@ export async function createDiscord(options: SimulatorOptions = {}): Promise<Dis
     closed: closing.signal,
   });
   const shared = { clock, changes, world, violations, portal, sessionLimits, isToken };
-  const sockets = createGateway(server, { ...shared, heartbeatIntervalMs, url: gatewayUrl });
+  const sockets = createGateway(server, { ...shared, heartbeatIntervalMs, isSparse, url: gatewayUrl });
   gateway = sockets;
   host = await listen(server);
 

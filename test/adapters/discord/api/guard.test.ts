@@ -43,7 +43,12 @@ describe("the guard", () => {
     expect(() => guard.check("y")).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
     pass(800);
     guard.check("y");
-    refuse("x", 429, 0, { isForeign: true, retryAfterMs: 5 });
+    refuse("x", 429, 0, { isForeign: true, retryAfterMs: 5_000 });
+    pass(4_999);
+    expect(() => guard.check("y")).toThrow(/for a while/);
+    pass(1);
+    guard.check("y");
+    refuse("x", 403, 40333, { retryAfterMs: 5 });
     pass(59_000);
     expect(() => guard.check("y")).toThrow(/for a while/);
   });

@@ -22,4 +22,29 @@ describe("prose", () => {
     ["pictures become links", "![cat](https://a.example/c.png)", "[cat](https://a.example/c.png)"],
     ["a link in code is code", "`[a.com](https://b.com)`", "`[a.com](https://b.com)`"],
   ])("%s", (_, markdown, shown) => expect(rewriteProse(markdown)).toBe(shown));
+
+  // Each of these is a link to Discord, which is not strict about what stands around an address.
+  test.each([
+    "[bank.com]( https://evil.net )",
+    "[bank.com](\nhttps://evil.net)",
+    "[bank.com](https://evil.net 'a title')",
+    '[bank.com](https://evil.net "a\ntitle")',
+    "[bank.com\n](https://evil.net)",
+    "[see [the [bank.com]]](https://evil.net)",
+    "[a\\]bank.com](https://evil.net)",
+    "[bank.com](https://evil.net/(a(b)c))",
+    "[bank.com](https:evil.net)",
+    "[bank.com](discord://-/evil)",
+    "> `code that ends with the quote\n[bank.com](https://evil.net)`",
+    "- `code that ends with the item\n[bank.com](https://evil.net)`",
+  ])("a link is honest however it is written: %j", (markdown) => {
+    const shown = rewriteProse(markdown);
+    expect(shown).not.toMatch(/\]\(/);
+    expect(shown).toMatch(/` \(<(?:https:|discord:)/);
+  });
+
+  test("code over several lines stays code", () => {
+    const code = "see `one [bank.com](https://evil.net)\ntwo [bank.com](https://evil.net)` there";
+    expect(rewriteProse(code)).toBe(code);
+  });
 });

@@ -1,0 +1,22 @@
+import type { Payload } from "./world.ts";
+
+/** By event, what Discord's documentation marks as optional, or only says to be there most of the time. */
+const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
+  READY: ["shard", "private_channels"],
+  GUILD_CREATE: ["threads", "presences", "stage_instances", "guild_scheduled_events", "soundboard_sounds", "large"],
+  MESSAGE_CREATE: ["member", "channel_type", "flags", "components", "nonce", "pinned", "edited_timestamp"],
+  MESSAGE_UPDATE: ["member", "channel_type", "flags", "components", "nonce", "pinned"],
+  INTERACTION_CREATE: ["channel", "app_permissions", "entitlements", "context", "authorizing_integration_owners"],
+};
+const OPTIONAL_IN_CHANNELS = ["last_message_id", "permission_overwrites", "parent_id", "topic", "nsfw", "position"];
+
+/** An event as a Discord sends it that leaves out whatever it may. */
+export function toSparse(type: string, data: Payload): Payload {
+  const sparse = without(data, OPTIONAL[type] ?? []);
+  if (type !== "GUILD_CREATE" || !Array.isArray(data["channels"])) return sparse;
+  return { ...sparse, channels: data["channels"].map((channel: Payload) => without(channel, OPTIONAL_IN_CHANNELS)) };
+}
+
+function without(data: Payload, names: readonly string[]): Payload {
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name)));
+}
