@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import sharp from "sharp";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { describeWithBrowser } from "../support/browser.ts";
 import { COMPOSER, eventually, sitDown } from "../support/desk.ts";
 
@@ -107,11 +107,13 @@ describeWithBrowser("writing at the local page in a browser", () => {
   });
 
   test("says that a file is too large before a byte of it is sent", async () => {
-    await desk.tab.setInputFiles("main .attach input", {
-      name: "big.bin",
-      mimeType: "",
-      buffer: Buffer.alloc(21 * 1024 * 1024),
-    });
+    const folder = await mkdtemp(join(tmpdir(), "palaver-large-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const path = join(folder, "big.bin");
+    await writeFile(path, "");
+    // It takes no room on the disk, and its bytes need not go through the browser's remote control.
+    await truncate(path, 21 * 1024 * 1024);
+    await desk.tab.setInputFiles("main .attach input", path);
     await desk.tab.waitForSelector(".notice >> text=at most 20.0 MiB");
     expect(await desk.tab.locator(".uploads li").count()).toBe(0);
   });

@@ -35,8 +35,10 @@ export function createSwitcher(): Switcher {
       };
       const onKeyDown = (event: KeyboardEvent) => {
         if (isForInputMethod(event)) return;
-        if (event.key === "Enter") run(targets[selected]);
-        else if (event.key === "ArrowDown") selected = Math.min(selected + 1, targets.length - 1);
+        // Whoever types fast presses Enter before what they typed is drawn.
+        const found = toTargets(query, state, actions);
+        if (event.key === "Enter") run(found[selected]);
+        else if (event.key === "ArrowDown") selected = Math.min(selected + 1, found.length - 1);
         else if (event.key === "ArrowUp") selected = Math.max(selected - 1, 0);
         else return;
         event.preventDefault();
