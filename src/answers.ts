@@ -28,8 +28,11 @@ export interface Answers {
   toContinuation(event: ActionEvent): Promise<MessageEvent | string>;
   /** Notes that the question was accepted: no further press makes another one, and the button goes. */
   continued(event: ActionEvent, signal: AbortSignal): Promise<void>;
-  /** Lets an edit, a deletion or a stop reach the answer that is being written. */
-  interrupt(event: InboundEvent): void;
+  /**
+   * Lets an edit, a deletion or a stop reach the answer that is being written. Returns a sentence for the person when
+   * it is a stop that is not theirs to make.
+   */
+  interrupt(event: InboundEvent): string | undefined;
   /** The conversation of an answer that is being written, by one of its messages or one that it answers. */
   conversationOf(messageId: string): string | undefined;
 }
@@ -113,7 +116,9 @@ export function createAnswers(deps: AnswersDeps): Answers {
     },
 
     interrupt(event) {
-      for (const turn of running) turn.notice(event);
+      let isRefused = false;
+      for (const turn of running) if (turn.notice(event) === "refused") isRefused = true;
+      return isRefused ? NOT_YOURS : undefined;
     },
 
     conversationOf(messageId) {

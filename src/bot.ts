@@ -23,6 +23,8 @@ import type { Worker } from "./queue/queue.ts";
 /** Longest a command may take, the erasure of a person with many messages included. */
 const COMMAND_TIMEOUT_MS = 120_000;
 
+const NEVER = new AbortController().signal;
+
 export interface BotDeps {
   answers: Answers;
   history: History;
@@ -37,7 +39,8 @@ export interface BotDeps {
 
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
 export function createBot(deps: BotDeps): Worker {
-  const { answers, history, commands, rate, imagine, accept, sinkOf, log } = deps;
+  const { answers, history, commands, rate, imagine, accept } = deps;
+  const { reply, notify, refuseAtOnce } = createReplies(deps);
 
   async function onMessages(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const messages = foldBatch(events);
@@ -96,27 +99,6 @@ export function createBot(deps: BotDeps): Worker {
     await answers.continued(event, signal);
   }
 
-  function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {
-    return reply(event, signal, (sink, signal) => postNotice(sink, event, text, signal));
-  }
-
-  /** Lets `deliver` answer the author alone. Where no message of ours is taken any more, there is nobody to tell. */
-  async function reply(
-    event: CommandEvent | ActionEvent,
-    signal: AbortSignal,
-    deliver: (sink: ReplySink, signal: AbortSignal) => Promise<void>,
-    boundsItself = false,
-  ): Promise<void> {
-    const sink = sinkOf({ ...event.reply, visibleTo: event.author.id });
-    try {
-      if (boundsItself) await deliver(sink, signal);
-      else await runWithin(COMMAND_TIMEOUT_MS, (signal) => deliver(sink, signal), signal);
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      log.warn({ err: error, key: event.key }, "an answer to a command or a button could not be delivered");
-    }
-  }
-
   async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const [first] = batch;
     switch (first?.kind) {
@@ -142,11 +124,47 @@ export function createBot(deps: BotDeps): Worker {
     take: takeBatch,
     work,
     notice(event) {
-      answers.interrupt(event);
+      const refusal = answers.interrupt(event);
+      if (refusal !== undefined && event.kind === "action") void refuseAtOnce(event, refusal);
       imagine.notice(event);
     },
     hold: imagine.hold,
   };
+}
+
+/** What is said to whoever gave a command or pressed a button. */
+function createReplies({ sinkOf, log }: Pick<BotDeps, "sinkOf" | "log">) {
+  function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {
+    return reply(event, signal, (sink, signal) => postNotice(sink, event, text, signal));
+  }
+
+  /** Lets `deliver` answer the author alone. Where no message of ours is taken any more, there is nobody to tell. */
+  async function reply(
+    event: CommandEvent | ActionEvent,
+    signal: AbortSignal,
+    deliver: (sink: ReplySink, signal: AbortSignal) => Promise<void>,
+    boundsItself = false,
+  ): Promise<void> {
+    const sink = sinkOf({ ...event.reply, visibleTo: event.author.id });
+    try {
+      if (boundsItself) await deliver(sink, signal);
+      else await runWithin(COMMAND_TIMEOUT_MS, (signal) => deliver(sink, signal), signal);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      log.warn({ err: error, key: event.key }, "an answer to a command or a button could not be delivered");
+    }
+  }
+
+  /** While the answer is being written: when its turn comes in the conversation, nobody waits for a word any more. */
+  async function refuseAtOnce(event: ActionEvent, refusal: string): Promise<void> {
+    try {
+      await notify(event, refusal, NEVER);
+    } catch (error) {
+      log.warn({ err: error, key: event.key }, "why a stop was refused could not be said");
+    }
+  }
+
+  return { reply, notify, refuseAtOnce };
 }
 
 /** A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins that. */

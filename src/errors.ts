@@ -5,16 +5,25 @@
  */
 export type SinkErrorKind = "rate-limited" | "gone" | "forbidden" | "rejected" | "unavailable";
 
+export interface SinkErrorOptions {
+  cause?: unknown;
+  retryAfterMs?: number;
+  missing?: string;
+}
+
 /** A platform did not take a write. `kind` is what callers branch on; the message is for the log. */
 export class SinkError extends Error {
   override readonly name = "SinkError";
   readonly kind: SinkErrorKind;
   /** Wait the platform asked for; only with `rate-limited`. */
   readonly retryAfterMs: number | undefined;
+  /** The permission that the bot lacks, by the platform's name for it; only with `forbidden`, where it is known. */
+  readonly missing: string | undefined;
 
-  constructor(kind: SinkErrorKind, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
+  constructor(kind: SinkErrorKind, message: string, options: SinkErrorOptions = {}) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
+    this.missing = options.missing;
   }
 }

@@ -15,8 +15,11 @@ export interface Beginning {
 /** A turn that is being answered, and what people do to it meanwhile. */
 export interface RunningTurn {
   readonly record: TurnRecord;
-  /** Lets an edit, a deletion or a stop of this turn interrupt the attempt; everything else is none of its business. */
-  notice(event: InboundEvent): void;
+  /**
+   * Lets an edit, a deletion or a stop of this turn interrupt the attempt; everything else is none of its business.
+   * Somebody else's stop is refused.
+   */
+  notice(event: InboundEvent): "refused" | undefined;
   /** Takes what came so far; the record then names only the messages that are still there. */
   begin(): Beginning;
   /** Whether another attempt is needed after one that ended so. */
@@ -34,11 +37,13 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
   let isStopped = false;
   let controller = new AbortController();
 
-  function stop(event: ActionEvent): void {
-    if (event.action !== "stop" || event.turnId !== record.id || !mayPress(event.author, record)) return;
+  function stop(event: ActionEvent): "refused" | undefined {
+    if (event.action !== "stop" || event.turnId !== record.id) return undefined;
+    if (!mayPress(event.author, record)) return "refused";
     isStopped = true;
     taken.push(event);
     controller.abort("stopped");
+    return undefined;
   }
 
   function change(event: EditedEvent | DeletedEvent): void {
@@ -55,8 +60,9 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
   return {
     record,
     notice(event) {
-      if (event.kind === "action") stop(event);
+      if (event.kind === "action") return stop(event);
       if (event.kind === "edited" || event.kind === "deleted") change(event);
+      return undefined;
     },
     begin() {
       const own = new Set(record.messageIds);

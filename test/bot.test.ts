@@ -170,12 +170,14 @@ describe("a button", () => {
     expect(openStreams()).toBe(0);
   });
 
-  test("pressed by somebody else does nothing, except by a moderator", async () => {
-    const { accept, idle, channel, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
+  test("pressed by somebody else says so to them at once, and does nothing; a moderator's does", async () => {
+    const { accept, idle, channel, texts, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
     const question = message("Hello");
     await accept(question);
     await until(() => channel.length === 1);
     await accept(action("stop", toTurnId(question.key), { author: ben }));
+    await until(() => channel.length === 2);
+    expect(texts()[1]).toBe("Only the person who asked, or a moderator, can do that.");
     expect(openStreams()).toBe(1);
     await accept(action("stop", toTurnId(question.key), { author: { ...ben, isModerator: true } }));
     await idle();

@@ -38,9 +38,9 @@ describe("a running turn", () => {
     const { controller } = turn.begin();
     turn.notice(edited(message("another"), "changed"));
     turn.notice(edited(first, "Hello"));
-    turn.notice(action("stop", record.id, { author: ben }));
-    turn.notice(action("stop", "another"));
-    turn.notice(action("retry", record.id));
+    expect(turn.notice(action("stop", record.id, { author: ben }))).toBe("refused");
+    expect(turn.notice(action("stop", "another", { author: ben }))).toBeUndefined();
+    expect(turn.notice(action("retry", record.id))).toBeUndefined();
     expect(controller.signal.aborted).toBe(false);
     expect(turn.taken()).toEqual([]);
   });

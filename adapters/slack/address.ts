@@ -10,16 +10,19 @@ export interface SlackExtra {
   recipientTeam?: string;
   /** Where an answer to a command or a button is posted, five times within half an hour. */
   responseUrl?: string;
+  /** It was asked on the person's home, which is drawn again once it is answered. */
+  isFromHome?: "true";
 }
 
 /** The extra fields of an address, read back. Throws when it is none of Slack's. */
 export function readExtra({ extra = {}, platform }: ReplyAddress): SlackExtra {
-  const { team, user, recipientTeam, responseUrl } = extra;
+  const { team, user, recipientTeam, responseUrl, isFromHome } = extra;
   if (team === undefined) throw new TypeError(`An address on ${platform} names no workspace.`);
   return {
     team,
     ...(user !== undefined && { user }),
     ...(recipientTeam !== undefined && { recipientTeam }),
     ...(responseUrl !== undefined && { responseUrl }),
+    ...(isFromHome === "true" && { isFromHome }),
   };
 }

@@ -67,7 +67,8 @@ function toSinkError(error: unknown, signal: AbortSignal): unknown {
     return new SinkError("rate-limited", error.message, { retryAfterMs: error.retryAfterMs });
   }
   const { kind, words } = meaningOf(error);
-  return new SinkError(kind, words === undefined ? error.message : `${error.message} ${words}`);
+  const missing = error.needed === undefined ? {} : { missing: error.needed };
+  return new SinkError(kind, words === undefined ? error.message : `${error.message} ${words}`, missing);
 }
 
 function meaningOf(error: SlackApiError): Meaning {

@@ -26,7 +26,7 @@ const metadata = z.object({ channelId: z.string() });
 /** The page that everybody has for themselves: what the bot is, what it may be asked, one's own settings and data. */
 export interface Home {
   /** Rejects when Slack does not take the page. */
-  show(workspace: Workspace, userId: string, channelId: string): Promise<void>;
+  show(workspace: Pick<Workspace, "teamId">, userId: string, channelId: string): Promise<void>;
   /** Undefined for what is not on the page. */
   onPress(payload: PressPayload, workspace: Workspace): Promise<Reaction | undefined>;
 }
@@ -34,7 +34,7 @@ export interface Home {
 export function createHome(deps: HomeDeps): Home {
   const { commands, listModels, forms, readAbout } = deps;
 
-  async function show(workspace: Workspace, userId: string, channelId: string): Promise<void> {
+  async function show(workspace: Pick<Workspace, "teamId">, userId: string, channelId: string): Promise<void> {
     const signal = AbortSignal.timeout(READ_MS);
     const [models, about] = await Promise.all([
       listModels(signal).catch(() => []),
@@ -57,7 +57,7 @@ export function createHome(deps: HomeDeps): Home {
       }
       const said = toCommand(element.action_id, element.selected_option?.value);
       if (said === undefined) return NOTHING;
-      const asking: Asking = { workspace, person: user, channelId, name: `home:${trigger}` };
+      const asking: Asking = { workspace, person: user, channelId, name: `home:${trigger}`, isFromHome: true };
       const base = await toEventBase(asking, { isPrivate: true }, deps);
       const event: CommandEvent = { kind: "command", ...base, ...said };
       return { events: [event] };

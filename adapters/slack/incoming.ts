@@ -15,12 +15,15 @@ import { createOtherBots } from "./other-bots.ts";
 import { createPeople } from "./people.ts";
 import type { Running } from "./running.ts";
 import type { SingleWorkspace } from "./single-workspace.ts";
+import type { Surfaces } from "./surfaces.ts";
 import type { Workspaces } from "./workspaces.ts";
 
 /** Everything that Slack tells the bot. */
 export interface Incoming extends Required<Pick<Adapter, "listen" | "pause" | "isConnected" | "readEarlier">> {
   /** To be served on our HTTP server; undefined with sockets. */
   app: Hono | undefined;
+  /** Works before `listen`, and without it. */
+  redrawHome: Surfaces["redrawHome"];
 }
 
 export interface IncomingParts {
@@ -59,6 +62,7 @@ export function createIncoming(options: SlackAdapterOptions, { api, running, wor
 
   return {
     app: connection.app,
+    redrawHome: surfaces.redrawHome,
     async listen(accept: Accept) {
       await workspaces.open?.(closing.signal);
       delivery = createDelivery(accept);

@@ -3,6 +3,7 @@ import type { Hono } from "hono";
 import type { Adapter } from "../../src/adapter.ts";
 import { createSlackApi } from "./api.ts";
 import { describeAuthError } from "./auth-errors.ts";
+import { withHome } from "./home-sink.ts";
 import { PLATFORM } from "./ids.ts";
 import { createIncoming } from "./incoming.ts";
 import type { SlackAdapterOptions } from "./options.ts";
@@ -40,7 +41,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   const workspaces =
     "botToken" in installed ? createSingleWorkspace(installed.botToken, api, log) : installed.workspaces;
   const outbound = createOutbound({ api, apiUrl, running, now: options.now });
-  const incoming = createIncoming({ ...options, onFatal }, { api, running, workspaces });
+  const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, running, workspaces });
 
   /** Who ends already is not told to. */
   async function pause(): Promise<void> {
@@ -52,6 +53,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
     platform: PLATFORM,
     ...incoming,
     ...outbound,
+    sink: (address) => withHome(outbound.sink(address), address, redrawHome),
     async listen(accept) {
       await incoming.listen(accept);
       isListening = true;

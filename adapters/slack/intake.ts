@@ -19,7 +19,7 @@ export interface IntakeDeps {
   /** Undefined while nothing is taken. */
   delivery(): Delivery | undefined;
   listener: Listener;
-  surfaces: Surfaces;
+  surfaces: Pick<Surfaces, "onInteraction" | "onEvent">;
   log: Logger;
 }
 

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { codeOf } from "./api/error.ts";
 import { createAssistant } from "./assistant.ts";
 import { createCommands } from "./commands.ts";
 import { createHome, type ReadAbout } from "./home.ts";
@@ -104,6 +105,13 @@ export function createInteractions(deps: InteractionsDeps): Surfaces {
 
   return {
     onInteraction,
+    async redrawHome({ teamId, userId, channelId }) {
+      try {
+        await home.show({ teamId }, userId, channelId);
+      } catch (error) {
+        deps.log.info({ code: codeOf(error), team: teamId }, "A home could not be drawn again.");
+      }
+    },
     async onEvent(event, body, workspace) {
       const { type } = event;
       if (type === "app_uninstalled") return onGone(body, "uninstalled");

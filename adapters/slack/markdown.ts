@@ -1,3 +1,5 @@
+import { findDeceptiveLinks } from "./links.ts";
+
 /**
  * What notifies people or is rewritten by Slack wherever it stands, in code too: people, groups, channels, dates.
  * https://docs.slack.dev/messaging/formatting-message-text
@@ -16,17 +18,23 @@ const GAP = "\u200B";
 /** Longest text that is shown in notifications, and where the message itself cannot be. */
 const FALLBACK_CHARS = 3_000;
 
-/** Markdown as models write it, in which nothing notifies anybody. Grows with its text: a longer one begins with it. */
+/**
+ * Markdown as models write it, in which nothing notifies anybody, and no link leads elsewhere than its words say. Grows
+ * with its text: as far as that has settled, a longer one begins with it.
+ */
 export function toSlackMarkdown(markdown: string): string {
-  return markdown.replace(CONTROL, `<${GAP}`);
+  return separate(markdown, findDeceptiveLinks(markdown).deceptive);
 }
 
 /**
- * As much of a text that still grows as is certain to stay in its message as it is: no beginning of a mention, and
- * once the message is nearly full only whole paragraphs, because between those it will end.
+ * As much of a text that still grows as is certain to stay in its message as it is: no beginning of a mention, no link
+ * whose words name an address before its own is known, and once the message is nearly full only whole paragraphs,
+ * because between those it will end.
  */
 export function toSettledMarkdown(source: string): string {
-  const settled = toSlackMarkdown(source.slice(0, UNDECIDED.exec(source)?.index));
+  const { deceptive, undecidedAt = source.length } = findDeceptiveLinks(source);
+  const end = Math.min(undecidedAt, UNDECIDED.exec(source)?.index ?? source.length);
+  const settled = separate(source.slice(0, end), deceptive);
   if (Buffer.byteLength(settled) <= NEARLY_FULL) return settled;
   const sure = Buffer.from(settled)
     .subarray(0, NEARLY_FULL)
@@ -37,6 +45,13 @@ export function toSettledMarkdown(source: string): string {
 
 export function isNearlyFull(source: string): boolean {
   return Buffer.byteLength(source) > NEARLY_FULL;
+}
+
+/** Puts a gap into all that must not be read as what it looks like; `places` are ascending. */
+function separate(text: string, places: readonly number[]): string {
+  const starts = [0, ...places.filter((place) => place < text.length)];
+  const pieces = starts.map((start, index) => text.slice(start, starts[index + 1]));
+  return pieces.join(GAP).replace(CONTROL, `<${GAP}`);
 }
 
 /** Length of a text as it counts against a streamed message: bytes of UTF-8. */

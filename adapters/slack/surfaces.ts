@@ -23,4 +23,6 @@ export interface Surfaces {
    * `workspace` is undefined where the bot is not installed any more. What was rejected is delivered again.
    */
   onEvent(event: Body, body: Body, workspace: Workspace | undefined): Promise<Reaction>;
+  /** Draws somebody's home again, after what may have changed what it says. Best effort: never rejects. */
+  redrawHome(where: { teamId: string; userId: string; channelId: string }): Promise<void>;
 }

@@ -1,5 +1,7 @@
 import type { AttachmentRef, OutboundFile, Posted, ReplySink } from "../adapter.ts";
 import { mapBounded, runWithin } from "../bounds.ts";
+import { quoteName } from "../commands/command.ts";
+import { SinkError } from "../errors.ts";
 import type { Gateway, RetryNotice } from "../gateway/client.ts";
 import type { GeneratedImage } from "../gateway/image-answer.ts";
 import type { ImageReference, ImageRequest } from "../gateway/image-request.ts";
@@ -27,7 +29,7 @@ const LINKS_KEPT_MS = 180_000;
 const MAX_PIXELS = 100_000_000;
 const MAX_SIDE = 16_384;
 
-const NOT_TAKEN = "It was drawn, but the channel did not take the picture. Press Retry to draw it again.";
+const NOT_TAKEN = "It was drawn, but the channel did not take the picture.";
 
 export interface DrawingDeps {
   gateway: Pick<Gateway, "generateImage">;
@@ -125,8 +127,15 @@ async function show(
   } catch (cause) {
     if (signal.reason === "forgotten" && latest !== undefined) await takeBack(sink, latest);
     signal.throwIfAborted();
-    throw new PictureError(NOT_TAKEN, { cause });
+    throw new PictureError(describeUntaken(cause), { cause });
   }
+}
+
+function describeUntaken(cause: unknown): string {
+  const missing = cause instanceof SinkError ? cause.missing : undefined;
+  if (missing === undefined) return `${NOT_TAKEN} Press Retry to draw it again.`;
+  const lack = `The bot lacks the permission ${quoteName(missing)}: an administrator has to grant it.`;
+  return `${NOT_TAKEN} ${lack} Then press Retry to draw it again.`;
 }
 
 /** Removes what may still be on its way. Best effort. */

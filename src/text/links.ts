@@ -34,7 +34,9 @@ function hostOf(target: string): string {
 
 /** The hosts that a text names, as a reader would take them: compatibility forms of letters count as the letters. */
 function findHosts(text: string): string[] {
-  const plain = decode(text).normalize("NFKC").replace(/[\p{Cf}\p{Mn}*_~`\\]/gu, "");
+  const plain = decode(text)
+    .normalize("NFKC")
+    .replace(/[\p{Cf}\p{Mn}*_~`\\]/gu, "");
   return [...plain.matchAll(HOST_LIKE)].flatMap(([whole, name = ""]) => {
     const ending = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
     const isClear = /^(?:https?:|\/\/|www\.)/i.test(whole);

@@ -96,6 +96,15 @@ describe("drawing", () => {
     expect(job.parts).toMatchObject([{ state: "failed", reason: expect.stringContaining("the channel did not take") }]);
   });
 
+  test("names the permission that the bot lacks for it", async () => {
+    const job = pictureJob();
+    const { draw, setTrouble } = await start(job);
+    setTrouble(() => ({ kind: "forbidden", missing: "files:write" }));
+    await draw();
+    const reason = expect.stringMatching(/did not take the picture\. .*`files:write`.*grant it\. Then press Retry/);
+    expect(job.parts).toMatchObject([{ state: "failed", reason, canRetry: true }]);
+  });
+
   test("leaves what is cut pending, and begins nothing after that", async () => {
     const controller = new AbortController();
     const pending = { state: "pending" } as const;

@@ -10,7 +10,9 @@ export interface Shown {
 }
 
 /** How a scripted call ends: as an error of this kind, or not before the promise is settled. */
-export type Trouble = { kind: SinkErrorKind; retryAfterMs?: number; written?: boolean } | Promise<unknown>;
+export type Trouble =
+  | { kind: SinkErrorKind; retryAfterMs?: number; missing?: string; written?: boolean }
+  | Promise<unknown>;
 
 /**
  * A channel as its people see it, with what the sink did to it. `trouble` is asked before each call and may

@@ -12,6 +12,8 @@ export interface Asking {
   channelId: string;
   threadTs?: string | undefined;
   responseUrl?: string | undefined;
+  /** On their home. */
+  isFromHome?: true;
   /** Where it was looked up already. */
   author?: Author;
   /** What the event of it is known by; unique in the workspace. */
@@ -50,12 +52,14 @@ export function authorOf({ workspace, person, channelId }: Asking, people: Surfa
   return people.toAuthor(workspace, person.id, { name, channelId });
 }
 
-function toReply({ workspace, person, channelId, threadTs, responseUrl }: Asking, isPrivate: boolean): ReplyAddress {
+function toReply(asking: Asking, isPrivate: boolean): ReplyAddress {
+  const { workspace, person, channelId, threadTs, responseUrl, isFromHome } = asking;
   const extra: SlackExtra = {
     team: workspace.teamId,
     user: person.id,
     recipientTeam: person.team_id ?? workspace.teamId,
     ...(responseUrl !== undefined && { responseUrl }),
+    ...(isFromHome && { isFromHome: "true" }),
   };
   return {
     platform: PLATFORM,

@@ -3,7 +3,8 @@ import { readExtra } from "../../../adapters/slack/address.ts";
 
 describe("an address on Slack", () => {
   test("says whose token writes there, and for whom", () => {
-    const extra = { team: "T1", user: "U1", recipientTeam: "T2", responseUrl: "https://hooks.slack.com/1", other: "x" };
+    const responseUrl = "https://hooks.slack.com/1";
+    const extra = { team: "T1", user: "U1", recipientTeam: "T2", responseUrl, isFromHome: "true", other: "x" };
     const { other: _, ...known } = extra;
     expect(readExtra({ platform: "slack", channelId: "C1", extra })).toEqual(known);
     expect(readExtra({ platform: "slack", channelId: "C1", extra: { team: "T1" } })).toEqual({ team: "T1" });

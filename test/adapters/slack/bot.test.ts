@@ -45,7 +45,7 @@ async function startBot({ database = new DatabaseSync(":memory:"), transport, sc
     },
     database,
     stores,
-    gateway,
+    gateway: { ...gateway, listModels: async () => ["fake", "another"] },
     toTools: () => [],
     references: { prepare: async () => ({ ok: true, parts: [] }) },
     scheduler,
@@ -60,6 +60,7 @@ async function startBot({ database = new DatabaseSync(":memory:"), transport, sc
     ...(transport && { transport }),
     accept: engine.accept,
     commands: engine.commands,
+    readAbout: engine.readAbout,
   });
   onTestFinished(async () => {
     await engine.queue.close(0);
@@ -193,6 +194,20 @@ describe("the bot on Slack", () => {
     const isSaid = () => slack.texts(ada.direct()).find((text) => text.startsWith("Erased"));
     expect(await slack.until(isSaid, "the answer")).toBeDefined();
     expect(slack.ephemerals(ada.direct())).toEqual([]);
+  });
+
+  test("draws the home again when what was chosen or asked there is done", async () => {
+    const { slack, ada, finished } = await startBot({ scripts: [["Hello."]] });
+    await finished(ada.direct(), ada.dm("hi"));
+    ada.openHome();
+    const view = await slack.until(() => slack.home(ada), "the home");
+    const says = (words: string) => () => JSON.stringify(slack.home(ada)?.body).includes(words);
+    expect(says("`fake` answers you there")()).toBe(true);
+    const selected_option = { value: "another" };
+    await ada.pressInView(view, { type: "static_select", action_id: HOME_ACTIONS.model, selected_option });
+    expect(await slack.until(says("`another` answers you there"), "the chosen model")).toBe(true);
+    await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.forget });
+    expect(await slack.until(says("0 messages in 0 conversations"), "what is kept")).toBe(true);
   });
 
   test("answers five questions at once, each with its own words and without meeting a limit", async () => {

@@ -28,8 +28,35 @@ const PIECES = [
   " ",
   "word",
   "é漢👩‍👩‍👧",
+  "[",
+  "](",
+  "]",
+  ")",
+  ":",
+  "\\",
+  "``",
+  "https://bank.com",
+  "bank.com",
+  "<https://evil.net",
+  "<mailto",
+  "(<https://bank.com/x y",
 ];
 const hostile = fc.array(fc.constantFrom(...PIECES), { maxLength: 40 }).map((pieces) => pieces.join(""));
+const LINKS = [
+  "[bank.com",
+  "](",
+  "<",
+  "https://evil.net",
+  "https://bank.com",
+  "|bank.com",
+  ")",
+  ">",
+  " ",
+  "\n",
+  "`",
+  "\\",
+];
+const linked = fc.array(fc.constantFrom(...LINKS), { maxLength: 12 }).map((pieces) => pieces.join(""));
 const long = fc.array(fc.constantFrom(...PIECES), { minLength: 2_000, maxLength: 4_000 }).map((all) => all.join(""));
 
 describe("Markdown for Slack", () => {
@@ -61,6 +88,19 @@ describe("Markdown for Slack", () => {
         expect(toSlackMarkdown(text + more).startsWith(toSettledMarkdown(text))).toBe(true);
         expect(toSettledMarkdown(text + more).startsWith(toSettledMarkdown(text))).toBe(true);
       }),
+    );
+  });
+
+  test("with links in it grows without taking anything back, letter by letter", () => {
+    fc.assert(
+      fc.property(linked, (text) => {
+        const all = Array.from(text, (_, index) => toSettledMarkdown(text.slice(0, index + 1)));
+        for (const [index, settled] of all.entries()) {
+          expect(all[index + 1]?.startsWith(settled) ?? true).toBe(true);
+          expect(toSlackMarkdown(text).startsWith(settled)).toBe(true);
+        }
+      }),
+      { numRuns: 300 },
     );
   });
 

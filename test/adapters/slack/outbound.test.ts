@@ -59,6 +59,8 @@ interface Attempt {
   isResumed: boolean;
   /** The process dies in this call: it is carried out, and nobody hears of it. */
   diesIn?: number;
+  /** The text comes letter by letter. */
+  isSlow?: boolean;
   random: Random;
 }
 
@@ -72,9 +74,9 @@ function toText(random: Random): string {
   return words.join("");
 }
 
-async function* speak(text: string, random: Random): AsyncGenerator<TurnEvent> {
+async function* speak(text: string, random: Random, isSlow = false): AsyncGenerator<TurnEvent> {
   for (let at = 0; at < text.length; ) {
-    const length = Math.ceil(random.between(1, text.length / 6));
+    const length = isSlow ? 1 : Math.ceil(random.between(1, text.length / 6));
     yield { type: "text", text: text.slice(at, at + length) };
     at += length;
     await soon();
@@ -110,7 +112,7 @@ function dying(sink: ReplySink, diesIn = Infinity): { sink: ReplySink; died: Pro
 
 /** One run of a reply. Resolves to the record it has left when the process died, and to undefined when it came to its end. */
 async function run(attempt: Attempt): Promise<Record | undefined> {
-  const { outbound, address, text, isResumed, diesIn, random } = attempt;
+  const { outbound, address, text, isResumed, diesIn, isSlow, random } = attempt;
   const record = structuredClone(attempt.record);
   // As the turn keeps it before its first post.
   let saved: Record = { ...structuredClone(record), isPosting: record.isPosting || record.posted.length === 0 };
@@ -120,7 +122,7 @@ async function run(attempt: Attempt): Promise<Record | undefined> {
     pacerFor: () => createEvenPacer({ gap: 0 }),
     now: () => performance.now() / 1_000,
   });
-  const writing = writeReply(speak(text, random), {
+  const writing = writeReply(speak(text, random, isSlow), {
     sink,
     scheduler,
     record,
@@ -222,6 +224,25 @@ describe("replies on Slack under faults", () => {
       expect(problems.filter((problem) => problem !== "")).toEqual([]);
     });
   }
+});
+
+describe("a link on Slack that leads elsewhere than its words say", () => {
+  test.each([true, false])("is none, however slowly it comes; natively: %s", async (isNative) => {
+    const desk = await startDesk({ limits: UNLIMITED });
+    const { slack, general, question, address, outbound } = desk;
+    if (!isNative) slack.setStreaming("unknown_method");
+    const honest = "[the docs](https://docs.io) or [bank.com](https://bank.com/help)";
+    const text = `Read ${honest} and sign in at [https://bank.com](https://evil.net), <https://evil.net|bank.com>, a < b.`;
+    const record: Record = { id: "turn", posted: [], removed: 0, isPosting: false, seen: 0 };
+    await run({ desk, outbound, address, text, record, isResumed: false, isSlow: true, random: createRandom(1) });
+    const shown = text.replace("](https://evil", "]\u200B(https://evil").replace("<https", "<\u200Bhttps");
+    expect(slack.texts(general, question)).toEqual([shown]);
+    expect(desk.calls(isNative ? "chat.appendStream" : "chat.update")).toBeGreaterThan(0);
+    expect(desk.calls(isNative ? "chat.update" : "chat.appendStream")).toBe(0);
+    const sent = JSON.stringify(slack.requests.map(({ args }) => [args["markdown_text"], args["blocks"]]));
+    expect(sent).toContain("evil.net");
+    expect(sent).not.toMatch(/\[https:\/\/bank\.com\]\(|<https:\/\/evil\.net\|/);
+  });
 });
 
 describe("a very long answer on Slack", () => {

@@ -99,7 +99,11 @@ describe("files brought to Slack", () => {
     await expect(sink.upload(many, undefined, "n", signal)).rejects.toMatchObject({ kind: "rejected" });
     slack.workspace.scopes.delete("files:write");
     const message = expect.stringMatching(/files:write.*install the app again/);
-    await expect(sink.upload([text()], undefined, "m", signal)).rejects.toMatchObject({ kind: "forbidden", message });
+    await expect(sink.upload([text()], undefined, "m", signal)).rejects.toMatchObject({
+      kind: "forbidden",
+      message,
+      missing: "files:write",
+    });
   });
 
   test("for one person alone come in their direct conversation", async () => {
