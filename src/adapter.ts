@@ -156,6 +156,7 @@ export interface SinkLimits {
   maxLength: number;
   /** Length of a text as the platform counts it. */
   lengthOf(text: string): number;
+  keptLength?: number; // As `SplitLimits` has it.
   maxFiles: number;
   maxFileBytes: number;
   /** A reply that needs more messages than this shows so many of them and comes whole as a file; absent: no limit. */

@@ -1,7 +1,7 @@
 import type { Button, Draft, OutboundFile, SinkLimits } from "./adapter.ts";
 import { HEAL_ROOM, healMarkdown } from "./text/heal.ts";
 import { neutralize } from "./text/neutralize.ts";
-import { createSplitter } from "./text/split.ts";
+import { createSplitter, type Part } from "./text/split.ts";
 
 /** What stands under the text when the turn is over. */
 export interface Closing {
@@ -25,23 +25,26 @@ export interface ReplyDrafts {
   file(): OutboundFile | undefined;
 }
 
+type Shown = Pick<Part, "text" | "closingLength">;
+
 const WILL_COME = "_This is longer than fits here; the whole answer will come as a file._";
 const HAS_COME = "_The whole answer is in the attached file._";
 
 export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: Closing): ReplyDrafts {
-  const { maxLength, lengthOf, maxMessages = Infinity } = limits;
+  const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
   // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
-  const splitter = createSplitter({ maxLength: maxLength - HEAL_ROOM, lengthOf });
+  const splitter = createSplitter({ maxLength: maxLength - HEAL_ROOM, lengthOf, keptLength });
   let text = "";
   let ending: Closing | undefined;
   let rejectedIndex: number | undefined;
   let isTooLong = false;
 
-  function toDraft(markdown: string, isLast: boolean): Draft {
+  function toDraft({ text: markdown, closingLength }: Shown, isLast: boolean): Draft {
     if (!isLast) return { markdown, buttons: [], streaming: false };
     if (ending !== undefined) return { markdown, buttons: ending.buttons, streaming: false };
     const stop: Button = { action: "stop", turnId, label: "Stop" };
-    return { markdown: healMarkdown(markdown), source: markdown, buttons: [stop], streaming: true };
+    const source = markdown.slice(0, markdown.length - closingLength);
+    return { markdown: healMarkdown(markdown), source, buttons: [stop], streaming: true };
   }
 
   return {
@@ -63,9 +66,10 @@ export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: C
       const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
       const parts = splitter.update(whole).filter((part) => part.text.trim() !== "");
       isTooLong = parts.length > maxMessages;
-      const texts = isTooLong ? parts.slice(0, maxMessages).map((part) => part.text) : parts.map((part) => part.text);
-      if (isTooLong) texts.push(ending === undefined ? WILL_COME : [HAS_COME, note].filter(Boolean).join("\n\n"));
-      const drafts = texts.map((markdown, index) => toDraft(markdown, index === texts.length - 1));
+      const shown: Shown[] = isTooLong ? parts.slice(0, maxMessages) : parts;
+      const promise = ending === undefined ? WILL_COME : [HAS_COME, note].filter(Boolean).join("\n\n");
+      if (isTooLong) shown.push({ text: promise, closingLength: 0 });
+      const drafts = shown.map((part, index) => toDraft(part, index === shown.length - 1));
       if (rejectedIndex === undefined) return drafts;
       const { note: markdown, buttons } = refusal;
       return [...drafts.slice(0, rejectedIndex), { markdown, buttons, streaming: false }];

@@ -48,3 +48,15 @@ describe("reply drafts", () => {
     expect(shown[1]).toEqual({ markdown: "_Not taken._", buttons: [retry], streaming: false });
   });
 });
+
+test("while code grows, the source of a draft leaves its fence open, so that the next one only adds to it", () => {
+  const drafts = open();
+  let before = "";
+  for (const more of ["Look:\n\n```ts\nco", "nst a = 1;\nlet", " b;\n", "``", "`\n\nDone."]) {
+    drafts.append(more);
+    const [draft] = drafts.render();
+    expect(draft?.source?.startsWith(before)).toBe(true);
+    before = draft?.source ?? "";
+  }
+  expect(before).toBe("Look:\n\n```ts\nconst a = 1;\nlet b;\n```\n\nDone.");
+});

@@ -12,7 +12,7 @@ const UNDECIDED = /<(?:!(?:[a-z]{0,7})?|[@#])?$/;
  * What is posted whole has more room, but how a message is written is not known when its text is split.
  */
 export const MAX_LENGTH = 9_500;
-const NEARLY_FULL = 0.75 * MAX_LENGTH;
+export const NEARLY_FULL = 0.75 * MAX_LENGTH;
 /** Not seen, and keeps what follows from being read as a part of it. */
 const GAP = "\u200B";
 /** Longest text that is shown in notifications, and where the message itself cannot be. */
@@ -40,7 +40,9 @@ export function toSettledMarkdown(source: string): string {
     .subarray(0, NEARLY_FULL)
     .toString()
     .replace(/\uFFFD+$/, "").length;
-  return settled.slice(0, Math.max(sure, settled.lastIndexOf("\n\n")));
+  // A heading goes with what it stands above, which may come in the next message.
+  const whole = settled.slice(0, Math.max(settled.lastIndexOf("\n\n"), 0)).replace(/(?:^|\n)#{1,6} [^\n]*\s*$/, "");
+  return settled.slice(0, Math.max(sure, whole.length)).trimEnd();
 }
 
 export function isNearlyFull(source: string): boolean {

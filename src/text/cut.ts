@@ -34,9 +34,10 @@ const WIDE_CLOSING = /^[。！？、，；：」』）*_~]/;
 
 /**
  * Chooses where the part that begins at `start` ends: at the best kind of place that fills a third of it, else at the
- * best there is, and only when there is none inside something that should have stayed whole.
+ * best there is, and only when there is none inside something that should have stayed whole. From `kept` on, where that
+ * is given, the last good place is the best.
  */
-export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
+export function chooseCut(text: string, start: number, scan: BlockScan, kept?: number): Cut {
   const { need, frame } = scan;
   const window = text.slice(start, nextCodePoint(text, need));
   const view: InlineView = {
@@ -48,21 +49,21 @@ export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
     graphemes: SEGMENTER.segment(window),
   };
   if (!view.code) view.bonds = toBonds(scanInline(window, view.from, window.length, true), window.length);
+  const least = kept === undefined ? 0 : Math.min(kept, need) - start;
   const inline = (at: number | undefined): Cut | undefined =>
     at === undefined ? undefined : { at: start + at, frame, header: scan.header, quote: scan.quote };
   const filled = <T extends Candidate>(place: T | undefined, share = 1 / 3): T | undefined =>
-    place !== undefined && place.at - start >= (need - start) * share ? place : undefined;
+    place !== undefined && place.at - start >= Math.max((need - start) * share, least) ? place : undefined;
   const lines = scan.lines.findLast(({ at }) => (view.bonds[at - start] ?? 0) < 2);
   const anywhere = inline(findBoundary(view));
 
+  const nicest = () => filled(scan.heading, 2 / 3) ?? filled(scan.block) ?? filled(scan.item) ?? filled(lines);
+  const latest = () => latestOf([filled(scan.block), filled(scan.item), filled(lines)]);
   const cut =
-    filled(scan.heading, 2 / 3) ??
-    filled(scan.block) ??
-    filled(scan.item) ??
-    filled(lines) ??
-    inline(findBreak(view, 0, isSentenceEnd, view.need / 2)) ??
-    inline(findBreak(view, 0, isWordEnd, view.need / 3)) ??
-    inline(findBreak(view, 1, isWordEnd, view.need / 3)) ??
+    (kept === undefined ? nicest() : latest()) ??
+    inline(findBreak(view, 0, isSentenceEnd, Math.max(view.need / 2, least))) ??
+    inline(findBreak(view, 0, isWordEnd, Math.max(view.need / 3, least))) ??
+    inline(findBreak(view, 1, isWordEnd, Math.max(view.need / 3, least))) ??
     filled(anywhere) ??
     scan.block ??
     scan.item ??
@@ -72,6 +73,10 @@ export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
     scan.orphan ??
     inline(takeApart(view));
   return { quote: "", ...(cut ?? { at: need, frame, header: "" }) };
+}
+
+function latestOf<T extends Candidate>(places: ReadonlyArray<T | undefined>): T | undefined {
+  return places.filter((place) => place !== undefined).toSorted((left, right) => right.at - left.at)[0];
 }
 
 /**

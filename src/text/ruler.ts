@@ -3,6 +3,11 @@ export interface SplitLimits {
   maxLength: number;
   /** Length of a text as the platform counts it. Longer text must never count less. */
   lengthOf(text: string): number;
+  /**
+   * What people have been shown of a part cannot be moved to the next one: up to this length nothing is, and beyond it
+   * a part ends at the last place that will do rather than at the nicest.
+   */
+  keptLength?: number | undefined;
 }
 
 /**

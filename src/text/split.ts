@@ -16,6 +16,8 @@ export interface Part {
   /** The source it stands for is `source.slice(start, end)`; the parts of a text cover it without gap or overlap. */
   start: number;
   end: number;
+  /** How much of the end of `text` closes what the source leaves open there. */
+  closingLength: number;
 }
 
 /** Splits a text that grows, without doing again what is settled. */
@@ -52,38 +54,48 @@ export function createSplitter(limits: SplitLimits): Splitter {
       }
       const source = /[\uD800-\uDBFF]$/.test(text.slice(-1)) ? text.slice(0, -1) : text;
       const textEnd = source.trimEnd().length;
-      if (textEnd === 0) return text === "" ? [] : [{ text: "", start: 0, end: text.length }];
+      if (textEnd === 0) return text === "" ? [] : [{ text: "", start: 0, end: text.length, closingLength: 0 }];
 
       let place = last ?? toPlace(source, 0, { frame: undefined, header: "", quote: "" }, limits);
       for (;;) {
-        const { shown, next } = readPart(source, textEnd, place, limits);
+        const { shown, closingLength, next } = readPart(source, textEnd, place, limits);
         const start = settled.at(-1)?.end ?? 0;
         if (next === undefined || next.at >= textEnd) {
           if (settled.length > 0) last = place;
           settledText = source.slice(0, start);
-          return [...settled, { text: shown, start, end: text.length }];
+          return [...settled, { text: shown, start, end: text.length, closingLength }];
         }
-        settled.push({ text: shown, start, end: next.at });
+        settled.push({ text: shown, start, end: next.at, closingLength });
         place = next;
       }
     },
   };
 }
 
-function readPart(text: string, textEnd: number, place: Place, limits: SplitLimits): { shown: string; next?: Place } {
+interface Reading {
+  shown: string;
+  closingLength: number;
+  next?: Place;
+}
+
+function readPart(text: string, textEnd: number, place: Place, limits: SplitLimits): Reading {
   const prefix = toPrefix(place);
   const ruler = createRuler(text, place.at, prefix, limits);
   const scan = scanBlocks(text, textEnd, place, ruler, limits);
-  const show = (end: number, frame: Place["frame"]): string =>
-    prefix + text.slice(place.at, end).trimEnd() + toSuffix(frame);
+  const show = (end: number, frame: Place["frame"]): Reading => {
+    const closing = toSuffix(frame);
+    return { shown: prefix + text.slice(place.at, end).trimEnd() + closing, closingLength: closing.length };
+  };
 
-  if (scan.outcome === "whole") return { shown: show(scan.contentEnd, scan.frame) };
+  if (scan.outcome === "whole") return show(scan.contentEnd, scan.frame);
   if (scan.outcome === "closed") {
     const next = toPlace(text, scan.at, { frame: undefined, header: "", quote: "" }, limits);
-    return { shown: show(scan.contentEnd, scan.frame), next };
+    return { ...show(scan.contentEnd, scan.frame), next };
   }
-  const cut = chooseCut(text, place.at, scan);
-  return { shown: show(cut.at, cut.frame), next: toPlace(text, cut.at, cut, limits) };
+  const { keptLength } = limits;
+  const kept = keptLength && createRuler(text, place.at, prefix, { ...limits, maxLength: keptLength })("");
+  const cut = chooseCut(text, place.at, scan, kept);
+  return { ...show(cut.at, cut.frame), next: toPlace(text, cut.at, cut, limits) };
 }
 
 /** Where the text goes on after a cut: white space there belongs to the part before, a line's indentation does not. */

@@ -12,11 +12,20 @@ import { silent } from "./log.ts";
 export interface ImageCall {
   path: string;
   headers: IncomingHttpHeaders;
-  body: { contents: Array<{ parts: Array<{ text?: string; fileData?: { mimeType: string; fileUri: string } }> }> };
+  body: {
+    contents: Array<{ parts: Array<{ text?: string; fileData?: { mimeType: string; fileUri: string } }> }>;
+    generationConfig?: { imageConfig?: { aspectRatio?: string; imageSize?: string } };
+  };
 }
 
 /** Holds a request back, or answers it instead of the sandbox. */
 export type Meet = (call: ImageCall, index: number) => Promise<{ status: number; body: unknown } | undefined | void>;
+
+export interface ImageGatewayOptions extends Partial<GatewayOptions> {
+  meet?: Meet;
+  /** Whose files the sandbox fetches besides. */
+  fileOrigins?: readonly string[];
+}
 
 /**
  * The sandbox gateway behind a door that writes down what is asked, and a server under which it finds the files of a
@@ -24,14 +33,14 @@ export type Meet = (call: ImageCall, index: number) => Promise<{ status: number;
  */
 export async function startImageGateway(
   findFile: (id: string) => OutboundFile | undefined = () => undefined,
-  options: Partial<GatewayOptions> & { meet?: Meet } = {},
+  options: ImageGatewayOptions = {},
 ) {
-  const { meet = async () => {}, ...given } = options;
+  const { meet = async () => {}, fileOrigins = [], ...given } = options;
   const files = await listen(async (url) => {
     const file = findFile(decodeURIComponent(url.slice(1)));
     return file === undefined ? { status: 404, body: "" } : { status: 200, body: file.bytes };
   });
-  const trustedFileOrigins = [files];
+  const trustedFileOrigins = [files, ...fileOrigins];
   const speed = { tokensPerSecond: Infinity, requestsPerMinute: Infinity };
   const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, trustedFileOrigins, ...speed });
   onTestFinished(() => sandbox.close());

@@ -89,17 +89,19 @@ describe("splitMarkdown", () => {
   });
 
   test("leaves a text that fits as it is", () => {
-    expect(splitMarkdown("# Hello\n\nworld\n", ofChars(20))).toEqual([{ text: "# Hello\n\nworld", start: 0, end: 15 }]);
+    expect(splitMarkdown("# Hello\n\nworld\n", ofChars(20))).toMatchObject([
+      { text: "# Hello\n\nworld", start: 0, end: 15 },
+    ]);
   });
 
   test("makes nothing of nothing, and one empty part of white space", () => {
     expect(splitMarkdown("", ofChars(20))).toEqual([]);
-    expect(splitMarkdown(" \n\n", ofChars(20))).toEqual([{ text: "", start: 0, end: 3 }]);
+    expect(splitMarkdown(" \n\n", ofChars(20))).toMatchObject([{ text: "", start: 0, end: 3 }]);
   });
 
   test("holds back half a surrogate pair until the other half has come", () => {
-    expect(splitMarkdown("ab\uD83D", ofChars(20))).toEqual([{ text: "ab", start: 0, end: 3 }]);
-    expect(splitMarkdown("ab\uD83D\uDE00", ofChars(20))).toEqual([{ text: "ab😀", start: 0, end: 4 }]);
+    expect(splitMarkdown("ab\uD83D", ofChars(20))).toMatchObject([{ text: "ab", start: 0, end: 3 }]);
+    expect(splitMarkdown("ab\uD83D\uDE00", ofChars(20))).toMatchObject([{ text: "ab😀", start: 0, end: 4 }]);
   });
 
   test.each(Object.entries(HOSTILE))("comes to an end within its limits on 1 MB of %s", (_, piece) => {
@@ -190,7 +192,7 @@ function naiveSplit(text: string, { maxLength }: SplitLimits): Part[] {
   for (let start = 0; start < text.length; ) {
     const space = text.lastIndexOf(" ", start + maxLength);
     const end = text.length - start <= maxLength ? text.length : space > start ? space : start + maxLength;
-    parts.push({ text: text.slice(start, end), start, end });
+    parts.push({ text: text.slice(start, end), start, end, closingLength: 0 });
     start = end;
   }
   return parts;
@@ -202,6 +204,6 @@ function evenSplit(text: string, { maxLength }: SplitLimits): Part[] {
   return Array.from({ length: count }, (_, i) => {
     const start = Math.floor((text.length * i) / count);
     const end = Math.floor((text.length * (i + 1)) / count);
-    return { text: text.slice(start, end), start, end };
+    return { text: text.slice(start, end), start, end, closingLength: 0 };
   });
 }
