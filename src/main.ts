@@ -86,7 +86,7 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
     log,
   });
   const { queue } = engine;
-  const platforms = createPlatforms({ config, engine, database, stores, log, onFatal });
+  const platforms = await createPlatforms({ config, engine, database, stores, log, onFatal });
   const { adapters } = platforms;
 
   const server = await startHttpServer({

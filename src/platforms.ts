@@ -2,10 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
-import { createDiscordAdapter } from "../adapters/discord/index.ts";
 import { createLocalAdapter, EXAMPLES } from "../adapters/local/index.ts";
-import { createSlackAdapter } from "../adapters/slack/index.ts";
-import { createSeveralWorkspaces, type SeveralWorkspaces } from "../adapters/slack/several-workspaces.ts";
+import type { SeveralWorkspaces } from "../adapters/slack/several-workspaces.ts";
 import type { Adapter } from "./adapter.ts";
 import type { Config, SlackConfig } from "./config.ts";
 import type { Engine } from "./engine.ts";
@@ -31,12 +29,15 @@ export interface Platforms {
   mounts: Hono[];
 }
 
-/** Makes the adapters that the configuration switches on, and no other file knows them. */
-export function createPlatforms(options: PlatformsOptions): Platforms {
+/**
+ * Makes the adapters that the configuration switches on, and no other file knows them. What is off is not loaded: the
+ * libraries of the platforms are most of what a start costs.
+ */
+export async function createPlatforms(options: PlatformsOptions): Promise<Platforms> {
   const { localChat } = options.config;
   const local = createLocal(options);
-  const slack = createSlack(options);
-  const adapters = [localChat.enabled ? local : undefined, createDiscord(options), slack?.adapter].filter(
+  const slack = await createSlack(options);
+  const adapters = [localChat.enabled ? local : undefined, await createDiscord(options), slack?.adapter].filter(
     (adapter) => adapter !== undefined,
   );
   return {
@@ -53,8 +54,10 @@ function createLocal({ config, engine, database, log }: PlatformsOptions) {
   return createLocalAdapter({ ...localChat, ...imagine, database, botName, log, commands: engine.commands, examples });
 }
 
-function createDiscord({ config, engine, stores, log, onFatal }: PlatformsOptions): Adapter | undefined {
+async function createDiscord(options: PlatformsOptions): Promise<Adapter | undefined> {
+  const { config, engine, stores, log, onFatal } = options;
   if (config.discord === undefined) return undefined;
+  const { createDiscordAdapter } = await import("../adapters/discord/index.ts");
   const { token, threads, apiUrl, guildId, shards } = config.discord;
   return createDiscordAdapter({
     token,
@@ -72,12 +75,13 @@ function createDiscord({ config, engine, stores, log, onFatal }: PlatformsOption
   });
 }
 
-function createSlack(options: PlatformsOptions): { adapter: Adapter; mounts: Hono[] } | undefined {
+async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapter; mounts: Hono[] } | undefined> {
   const { config, engine, log, onFatal } = options;
   const { slack } = config;
   if (slack === undefined) return undefined;
   const { apiUrl, allowedBots } = slack;
-  const several = slack.oauth && createSlackWorkspaces(slack.oauth, options);
+  const { createSlackAdapter } = await import("../adapters/slack/index.ts");
+  const several = slack.oauth && (await createSlackWorkspaces(slack.oauth, options));
   const adapter = createSlackAdapter({
     transport: slack,
     installed: several?.installed ?? { botToken: slack.botToken ?? "" },
@@ -95,10 +99,11 @@ function createSlack(options: PlatformsOptions): { adapter: Adapter; mounts: Hon
   return { adapter, mounts: [adapter.app, several?.app].filter((app) => app !== undefined) };
 }
 
-function createSlackWorkspaces(
+async function createSlackWorkspaces(
   oauth: NonNullable<SlackConfig["oauth"]>,
   { config, engine, stores, log }: PlatformsOptions,
-): SeveralWorkspaces {
+): Promise<SeveralWorkspaces> {
+  const { createSeveralWorkspaces } = await import("../adapters/slack/several-workspaces.ts");
   return createSeveralWorkspaces({
     ...oauth,
     publicUrl: config.publicUrl ?? "",

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type LoopPlatform, runFaultLoop } from "./support/fault-loop.ts";
 
 /** A few of what `npm run bench -- turns` runs, with the same seeds. */
-const TURNS = 40;
+const TURNS = 30;
 
 describe.concurrent("a platform, an upstream, people and a process that do their worst", () => {
   test.each<LoopPlatform>(["discord", "slack"])(
