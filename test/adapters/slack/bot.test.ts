@@ -97,6 +97,27 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(slack.pings).toEqual([]);
   });
 
+  test("streams code while it grows, and nothing of it is written anew", async () => {
+    const lines = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
+    const script = lines.flatMap(({ promise }, index) => [`const a${index} = ${index};\n`, promise]);
+    const { slack, ada, general, finished } = await start({
+      scripts: [["Look:\n\n```ts\n", ...script, "```\n\nDone."]],
+    });
+    const asked = ada.mention(general, "code, please");
+    for (const [index, { resolve }] of lines.entries()) {
+      await slack.until(
+        () => slack.answers(general, asked).at(0)?.states.at(-1)?.shown.includes(`a${index} =`),
+        "a line",
+      );
+      resolve();
+    }
+    const code = lines.map((_, index) => `const a${index} = ${index};`).join("\n");
+    expect(await finished(general, asked)).toEqual([`Look:\n\n\`\`\`ts\n${code}\n\`\`\`\n\nDone.`]);
+    const methods = slack.requests.map(({ method }) => method);
+    expect(methods.filter((method) => method === "chat.appendStream").length).toBeGreaterThan(3);
+    expect(methods).not.toContain("chat.update");
+  });
+
   test("goes on in a thread without being mentioned, until somebody else is addressed", async () => {
     const { ada, bob, general, requests, finished, heard, idle } = await start({
       scripts: [["One."], ["Two."], ["Three."]],

@@ -41,8 +41,6 @@ export function createWatchdog(violations: Violations): Watchdog {
   function noticeBackwards({ channel, ts, states, comparableFrom }: Message): void {
     const [before, after] = states.slice(Math.max(comparableFrom, states.length - 2));
     if (before === undefined || after === undefined || !isCutOf(after.shown, before.shown)) return;
-    const wasShown = states.slice(comparableFrom, -2).some(({ shown }) => shown === after.shown);
-    if (!wasShown && Buffer.byteLength(before.shown) >= NEARLY_FULL_BYTES) return;
     const [was, is] = [before, after].map(({ shown }) => JSON.stringify(shown.slice(-40)));
     violations.record("backwards", `Message ${ts} in #${channel.name} ended with ${was} and shows less: ${is}.`);
   }
@@ -99,9 +97,6 @@ function saidBy({ states, content }: Message): string {
   const files = content.files.map(({ name, bytes }) => `${name} of ${bytes.length} bytes`);
   return [states.at(-1)?.shown.trim() ?? "", ...files].filter((part) => part !== "").join(" with ");
 }
-
-/** A message this long may have lost its end to the next one, where a section begins. */
-const NEARLY_FULL_BYTES = 7_000;
 
 /** The end of a draft may be a cursor or what closes a block: only words count. */
 const UNSPOKEN = /[^\p{L}\p{N}]+$/u;
