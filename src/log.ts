@@ -14,7 +14,7 @@ export interface LogOptions {
  * A logger whose lines carry no secret: errors are reduced to known fields wherever they stand, and every
  * finished line passes the redaction on its way out.
  */
-export function createLogger({ level, secrets, destination = pino.destination(1) }: LogOptions): Logger {
+export function createLogger({ level, secrets, destination = toStandardOutput() }: LogOptions): Logger {
   const redactor = createRedactor(secrets);
   const describe = (value: unknown) => describeForLog(value, redactor.text);
 
@@ -34,4 +34,12 @@ export function createLogger({ level, secrets, destination = pino.destination(1)
     },
     destination,
   );
+}
+
+/**
+ * Writes each line before the next is made. Pino's own default writes in the background, where the last words of a
+ * process that ends overtake the lines before them.
+ */
+function toStandardOutput(): DestinationStream {
+  return pino.destination({ dest: 1, sync: true });
 }

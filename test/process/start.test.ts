@@ -7,9 +7,12 @@ async function failToStart(env: Record<string, string>): Promise<string> {
   onTestFinished(folder.remove);
   const { code, output } = await runService({ DATA_DIR: folder.path, ...env });
   expect(code).toBe(1);
-  const { level, msg } = JSON.parse(output.trim().split("\n").at(-1) ?? "{}") as { level: string; msg: string };
-  expect(level).toBe("fatal");
-  return msg;
+  const lines = output.trim().split("\n");
+  const last = JSON.parse(lines.at(-1) ?? "{}") as { level: string; msg: string };
+  expect(last.level, output).toBe("fatal");
+  // A log written in the background would print its first line last.
+  expect(lines[0]).toContain("Gateway: ");
+  return last.msg;
 }
 
 describe("a start that fails says in one sentence what to do", () => {
