@@ -8,17 +8,17 @@ import type {
   MessageEvent,
   ReplySink,
 } from "./adapter.ts";
-import type { Answers } from "./answers.ts";
-import { foldBatch, takeBatch } from "./batch.ts";
 import { runWithin } from "./bounds.ts";
 import { type Command, postNotice } from "./commands/command.ts";
-import type { Rate } from "./feedback.ts";
 import type { History } from "./history.ts";
 import { readPictureId } from "./imagine/picture-id.ts";
 import type { Imagine } from "./imagine.ts";
-import type { SinkOf } from "./paced-sink.ts";
-import { isRefusal } from "./platform-call.ts";
+import type { Rate } from "./people/feedback.ts";
 import type { Worker } from "./queue/queue.ts";
+import type { SinkOf } from "./reply/paced-sink.ts";
+import { isRefusal } from "./reply/platform-call.ts";
+import type { Answers } from "./turn/answers.ts";
+import { foldBatch, takeBatch } from "./turn/batch.ts";
 
 /** Longest a command may take, the erasure of a person with many messages included. */
 const COMMAND_TIMEOUT_MS = 120_000;

@@ -12,7 +12,7 @@ import type { RunningJobs } from "./imagine/running-jobs.ts";
 import { createWaitingRoom } from "./imagine/waiting.ts";
 import type { Wish } from "./imagine/wish.ts";
 import type { ListModels } from "./model-list.ts";
-import { toTurnId } from "./turn-record.ts";
+import { toTurnId } from "./turn/record.ts";
 
 const NOT_SET_UP =
   "I cannot draw here: no model for pictures is configured. The operator can set `IMAGE_MODEL` to one that the gateway offers.";

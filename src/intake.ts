@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
 import type { Accept, ActionEvent, InboundEvent, MessageEvent } from "./adapter.ts";
-import type { Answers } from "./answers.ts";
+import { toSpokenCommand } from "./commands/spoken.ts";
 import type { History } from "./history.ts";
 import type { Queue } from "./queue/queue.ts";
-import { toSpokenCommand } from "./spoken-command.ts";
-import type { TurnRecords } from "./turn-record.ts";
+import type { Answers } from "./turn/answers.ts";
+import type { TurnRecords } from "./turn/record.ts";
 
 export interface IntakeDeps {
   queue: Pick<Queue, "accept" | "conversationOf">;

@@ -1,8 +1,8 @@
 import type { Button, ReplySink } from "./adapter.ts";
 import type { Scheduler } from "./pacing/scheduler.ts";
-import { callPlatform } from "./platform-call.ts";
-import type { Closing } from "./reply-drafts.ts";
-import { createReplyView, type ReplyViewOptions } from "./reply-view.ts";
+import type { Closing } from "./reply/drafts.ts";
+import { callPlatform } from "./reply/platform-call.ts";
+import { createReplyView, type ReplyViewOptions } from "./reply/view.ts";
 import type { TurnEvent } from "./turn.ts";
 
 /** Longest the platform may take to accept the final text; after that the reply is given up. */

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../src/gateway/errors.ts";
 import { openEventTable } from "../src/queue/event-table.ts";
-import { toTurnId } from "../src/turn-record.ts";
+import { toTurnId } from "../src/turn/record.ts";
 import { startEngine } from "./support/engine.ts";
 import { action, ben, command, deleted, edited, message } from "./support/events.ts";
 import { fakePlatform } from "./support/fake-platform.ts";

@@ -4,8 +4,8 @@ import type { Button, Draft } from "../src/adapter.ts";
 import { SinkError } from "../src/errors.ts";
 import { createEvenPacer } from "../src/pacing/even.ts";
 import { createScheduler } from "../src/pacing/scheduler.ts";
+import type { Closing } from "../src/reply/drafts.ts";
 import { createProgress, type ReplyOptions, writeReply } from "../src/reply.ts";
-import type { Closing } from "../src/reply-drafts.ts";
 import type { TurnEvent } from "../src/turn.ts";
 import { fakePlatform } from "./support/fake-platform.ts";
 

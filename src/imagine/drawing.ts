@@ -9,7 +9,7 @@ import { fitPicture } from "../media/picture.ts";
 import type { References } from "../media/reference.ts";
 import { describeReferenceFailure } from "../media/reference-failure.ts";
 import type { ImageMimeType } from "../media/sniff.ts";
-import { callPlatform } from "../platform-call.ts";
+import { callPlatform } from "../reply/platform-call.ts";
 import { describePictureFailure, PictureError, STOPPED } from "./failure.ts";
 import type { PictureJob, PicturePart } from "./picture-job.ts";
 import { insist } from "./status.ts";

@@ -1,6 +1,6 @@
-import { describeEnding } from "../endings.ts";
 import { GatewayError } from "../gateway/errors.ts";
 import { NO_PICTURE } from "../gateway/image-answer.ts";
+import { describeEnding } from "../turn/endings.ts";
 import type { PicturePart } from "./picture-job.ts";
 
 /** Why a picture is not there, as a sentence of Markdown, and whether asking again may help. */

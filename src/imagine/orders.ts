@@ -1,7 +1,7 @@
 import type { ActionEvent, AttachmentRef, CommandEvent } from "../adapter.ts";
 import { quoteName } from "../commands/command.ts";
 import { findModel, type ListModels, nearModels } from "../model-list.ts";
-import { toTurnId } from "../turn-record.ts";
+import { toTurnId } from "../turn/record.ts";
 import { readPictureId } from "./picture-id.ts";
 import { attachmentOf, type PictureJob, type PicturePart } from "./picture-job.ts";
 import type { RunningJobs } from "./running-jobs.ts";

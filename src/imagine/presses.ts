@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import type { ActionEvent, InboundEvent } from "../adapter.ts";
-import type { SinkOf } from "../paced-sink.ts";
-import { isRefusal } from "../platform-call.ts";
-import { mayPress } from "../running-turn.ts";
+import type { SinkOf } from "../reply/paced-sink.ts";
+import { isRefusal } from "../reply/platform-call.ts";
+import { mayPress } from "../turn/running.ts";
 import type { JobStore } from "./job-store.ts";
 import type { Remember } from "./memory.ts";
 import { TOO_OLD } from "./orders.ts";

@@ -1,6 +1,6 @@
 import type { Author } from "../adapter.ts";
 import { untilAborted } from "../bounds.ts";
-import { mayPress } from "../running-turn.ts";
+import { mayPress } from "../turn/running.ts";
 import type { JobStore } from "./job-store.ts";
 import type { PictureJob } from "./picture-job.ts";
 

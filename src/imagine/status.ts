@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Draft, ReplySink } from "../adapter.ts";
 import { SinkError } from "../errors.ts";
-import { isRefusal } from "../platform-call.ts";
+import { isRefusal } from "../reply/platform-call.ts";
 
 /** Pauses before a call that must succeed is made again; a rate limit says itself how long. */
 const PAUSES_MS = [500, 2_000, 5_000, 10_000] as const;

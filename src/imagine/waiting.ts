@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Draft, InboundEvent } from "../adapter.ts";
-import type { SinkOf } from "../paced-sink.ts";
-import { toTurnId } from "../turn-record.ts";
+import type { SinkOf } from "../reply/paced-sink.ts";
+import { toTurnId } from "../turn/record.ts";
 import { toStop } from "./wording.ts";
 
 const NEVER = new AbortController().signal;

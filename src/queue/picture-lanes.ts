@@ -1,6 +1,6 @@
 import type { InboundEvent } from "../adapter.ts";
 import { readPictureId } from "../imagine/picture-id.ts";
-import { toTurnId } from "../turn-record.ts";
+import { toTurnId } from "../turn/record.ts";
 import type { Lane } from "./lanes.ts";
 
 /** Pictures take long: what is drawn is bounded by itself, so that it takes no place from those who talk. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readPictureId, toPictureId } from "../../src/imagine/picture-id.ts";
-import { toTurnId } from "../../src/turn-record.ts";
+import { toTurnId } from "../../src/turn/record.ts";
 
 test("an id of a picture is read back, and fits beside others into what platforms allow", () => {
   const id = toPictureId(toTurnId("test:event:1"), 4);

@@ -5,7 +5,7 @@ import type { InboundEvent, MessageEvent } from "../../src/adapter.ts";
 import type { ChatCompletionChunk, ChatRequest } from "../../src/gateway/chunks.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { toTurnId } from "../../src/turn-record.ts";
+import { toTurnId } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, ben, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform, type Trouble } from "../support/fake-platform.ts";

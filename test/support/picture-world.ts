@@ -6,7 +6,7 @@ import type { Hono } from "hono";
 import { onTestFinished } from "vitest";
 import type { Adapter } from "../../src/adapter.ts";
 import { readConfig } from "../../src/config.ts";
-import { createPictureSources } from "../../src/picture-sources.ts";
+import { createPictureSources } from "../../src/media/picture-sources.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { startEngine } from "./engine.ts";
 import { type ImageCall, type Meet, startImageGateway } from "./image-gateway.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { createGenerateImage } from "../../src/tools/generate-image.ts";
 import { callTool } from "../../src/tools/tool.ts";
-import { toTurnId } from "../../src/turn-record.ts";
+import { toTurnId } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, command, message } from "../support/events.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { InboundEvent } from "../../../src/adapter.ts";
-import { toTurnId } from "../../../src/turn-record.ts";
+import { toTurnId } from "../../../src/turn/record.ts";
 import { createRandom, type Random } from "../pacing/random.ts";
 import { toName } from "./answers.ts";
 import type { PlannedQuestion, Round } from "./plan.ts";

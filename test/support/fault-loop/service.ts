@@ -8,7 +8,7 @@ import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import { openDatabase } from "../../../src/store/database.ts";
 import { createStores } from "../../../src/store/keyv.ts";
 import { createCurrentTime } from "../../../src/tools/current-time.ts";
-import type { TurnRecord } from "../../../src/turn-record.ts";
+import type { TurnRecord } from "../../../src/turn/record.ts";
 import { silent } from "../log.ts";
 import { openLine } from "./line.ts";
 import type { Upstream } from "./upstream.ts";

@@ -1,4 +1,4 @@
-import type { TurnRecord } from "../../../src/turn-record.ts";
+import type { TurnRecord } from "../../../src/turn/record.ts";
 import { answerTo, namesIn, squeeze, unedited } from "./answers.ts";
 import type { Asked } from "./upstream.ts";
 import { RETRY_AFTER_MS } from "./upstream-faults.ts";

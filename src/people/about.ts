@@ -1,0 +1,45 @@
+import type { History } from "../history.ts";
+import type { Settings } from "../settings.ts";
+import { describeAmounts, type Usage } from "./usage.ts";
+
+/** What the bot is set to where a person talks to it alone, and how much it keeps of that person. */
+export interface About {
+  /** The model that answers there. */
+  model: string;
+  persona?: string;
+  kept: {
+    /** Their messages and the answers to them, wherever they were said. */
+    entries: number;
+    conversations: number;
+  };
+  /** What they used this month, in words that end a sentence. */
+  used: string;
+}
+
+export interface AboutDeps {
+  history: Pick<History, "countAuthor">;
+  settings: Pick<Settings, "read">;
+  usage: Pick<Usage, "readMonth">;
+  /** The configured one. */
+  model: string;
+}
+
+/** Rejects when the store does not answer. `channelId` is the person's direct conversation with the bot. */
+export type ReadAbout = (who: { platform: string; authorId: string; channelId: string }) => Promise<About>;
+
+export function createReadAbout({ history, settings, usage, model }: AboutDeps): ReadAbout {
+  return async ({ platform, authorId, channelId }) => {
+    const [kept, channel, used] = await Promise.all([
+      history.countAuthor(platform, authorId),
+      settings.read({ platform, channelId }),
+      usage.readMonth({ platform, authorId }),
+    ]);
+    const { persona } = channel;
+    return {
+      model: channel.model ?? model,
+      ...(persona !== undefined && { persona }),
+      kept,
+      used: describeAmounts(used),
+    };
+  };
+}

@@ -1,0 +1,49 @@
+import type { History } from "../history.ts";
+import type { JobStore } from "../imagine/job-store.ts";
+import type { Settings } from "../settings.ts";
+import type { TurnRecords } from "../turn/record.ts";
+import type { Usage } from "./usage.ts";
+
+export interface ConversationErasureDeps {
+  history: Pick<History, "conversations" | "forgetConversation">;
+  records: Pick<TurnRecords, "eraseConversations">;
+  jobs: Pick<JobStore, "eraseConversations">;
+  settings: Pick<Settings, "setModel" | "setPersona">;
+  usage: Pick<Usage, "eraseWorkspace">;
+  /** What was erased is to be gone from the disk too. */
+  emptyLog(): void;
+}
+
+/**
+ * Erases everything that was said, drawn and set in all conversations whose ids begin like this, and what was used in
+ * their workspaces. Resolves to how many conversations that were. Rejects when something could not be erased; once more, it goes on with what is left.
+ */
+export type EraseConversations = (prefix: string) => Promise<number>;
+
+export function createEraseConversations(deps: ConversationErasureDeps): EraseConversations {
+  const { history, records, jobs, settings, usage, emptyLog } = deps;
+
+  return async (prefix) => {
+    // Listed before anything is erased: a store may lose its place when it is changed while it is walked through.
+    const conversationIds = new Set(await Array.fromAsync(history.conversations(prefix)));
+    for (const conversationId of conversationIds) await history.forgetConversation(conversationId);
+    await jobs.eraseConversations(prefix);
+    const places = await records.eraseConversations(prefix);
+    const channels = new Map(
+      places.map(({ platform, channelId }) => [`${platform} ${channelId}`, { platform, channelId }]),
+    );
+    for (const channel of channels.values()) {
+      const isDone = await Promise.all([
+        settings.setModel(channel, undefined),
+        settings.setPersona(channel, undefined, ""),
+      ]);
+      if (isDone.includes(false)) throw new Error("The settings of a channel could not be erased.");
+    }
+    const workspaces = new Map(places.map(({ platform, workspaceId }) => [workspaceId, platform]));
+    for (const [workspaceId, platform] of workspaces) {
+      if (workspaceId !== undefined) await usage.eraseWorkspace(platform, workspaceId);
+    }
+    emptyLog();
+    return conversationIds.size;
+  };
+}

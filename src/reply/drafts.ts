@@ -1,0 +1,91 @@
+import type { Button, Draft, OutboundFile, SinkLimits } from "../adapter.ts";
+import { HEAL_ROOM, healMarkdown } from "../text/heal.ts";
+import { neutralize } from "../text/neutralize.ts";
+import { createSplitter, type Part } from "../text/split.ts";
+
+/** What stands under the text when the turn is over. */
+export interface Closing {
+  note: string;
+  buttons: Button[];
+}
+
+/** What the messages of one reply should show. */
+export interface ReplyDrafts {
+  append(text: string): void;
+  /** Text so far, as the model wrote it. */
+  readonly text: string;
+  /** No more text comes. */
+  end(closing: Closing): void;
+  /** From this message on the platform does not take the text: the refusal stands in its place, and ends the reply. */
+  reject(index: number): void;
+  readonly isOver: boolean;
+  readonly isRejected: boolean;
+  render(): Draft[];
+  /** The whole answer, once it is over and its messages could not hold it. */
+  file(): OutboundFile | undefined;
+}
+
+type Shown = Pick<Part, "text" | "closingLength">;
+
+const WILL_COME = "_This is longer than fits here; the whole answer will come as a file._";
+const HAS_COME = "_The whole answer is in the attached file._";
+
+export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: Closing): ReplyDrafts {
+  const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
+  // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
+  const splitter = createSplitter({ maxLength: maxLength - HEAL_ROOM, lengthOf, keptLength });
+  let text = "";
+  let ending: Closing | undefined;
+  let rejectedIndex: number | undefined;
+  let isTooLong = false;
+
+  function toDraft({ text: markdown, closingLength }: Shown, isLast: boolean): Draft {
+    if (!isLast) return { markdown, buttons: [], streaming: false };
+    if (ending !== undefined) return { markdown, buttons: ending.buttons, streaming: false };
+    const stop: Button = { action: "stop", turnId, label: "Stop" };
+    const source = markdown.slice(0, markdown.length - closingLength);
+    return { markdown: healMarkdown(markdown), source, buttons: [stop], streaming: true };
+  }
+
+  return {
+    append: (more) => void (text += more),
+    get text() {
+      return text;
+    },
+    end: (closing) => void (ending = closing),
+    reject: (index) => void (rejectedIndex = index),
+    get isOver() {
+      return ending !== undefined || rejectedIndex !== undefined;
+    },
+    get isRejected() {
+      return rejectedIndex !== undefined;
+    },
+    render() {
+      const body = neutralize(text).trimEnd();
+      const note = neutralize(ending?.note ?? "");
+      const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
+      const parts = splitter.update(whole).filter((part) => part.text.trim() !== "");
+      isTooLong = parts.length > maxMessages;
+      const shown: Shown[] = isTooLong ? parts.slice(0, maxMessages) : parts;
+      const promise = ending === undefined ? WILL_COME : [HAS_COME, note].filter(Boolean).join("\n\n");
+      if (isTooLong) shown.push({ text: promise, closingLength: 0 });
+      const drafts = shown.map((part, index) => toDraft(part, index === shown.length - 1));
+      if (rejectedIndex === undefined) return drafts;
+      const { note: markdown, buttons } = refusal;
+      return [...drafts.slice(0, rejectedIndex), { markdown, buttons, streaming: false }];
+    },
+    file() {
+      if (!isTooLong || ending === undefined || rejectedIndex !== undefined) return undefined;
+      const bytes = new TextEncoder().encode(`${neutralize(text).trimEnd()}\n`);
+      return { name: "answer.md", contentType: "text/markdown", bytes };
+    },
+  };
+}
+
+/** Ends code that was left open, so that what stands under it is no part of it. */
+function closeFence(body: string): string {
+  // Only inside a fence does healing add a line after a further one, and nothing of what is there is touched.
+  const probe = `${body}\nx`;
+  const healed = healMarkdown(probe);
+  return body + (healed.startsWith(`${probe}\n`) ? healed.slice(probe.length) : "");
+}

@@ -1,0 +1,126 @@
+import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../adapter.ts";
+import { type TurnRecord, toNonce } from "../turn/record.ts";
+import { callPlatform } from "./platform-call.ts";
+
+export interface ReplyMessagesOptions {
+  sink: ReplySink;
+  /** Changes with what is on the platform. */
+  record: Pick<TurnRecord, "id" | "posted" | "removed" | "isPosting" | "seen">;
+  /** An earlier run may have posted more than the record says. */
+  isResumed: boolean;
+  /** Called when the record has changed, before anything else is written. */
+  onRecord(): Promise<void>;
+  /** Longest the platform may take for one call; without it a sensible time. */
+  callTimeoutMs?: number;
+}
+
+/** What a message of a file shows; no draft looks like it. */
+const FILE = "file";
+
+/** One call that brings the platform nearer to what should be shown. */
+export type Change =
+  | { type: "post"; draft: Draft }
+  | { type: "edit"; index: number; draft: Draft }
+  | { type: "upload"; file: OutboundFile }
+  | { type: "remove" };
+
+/** The messages of one reply as they stand on the platform. */
+export interface ReplyMessages {
+  /** The most urgent difference from the drafts and the file that follows them; `isOver` when no further drafts will come. */
+  nextChange(drafts: readonly Draft[], file: OutboundFile | undefined, isOver: boolean): Change | undefined;
+  /** Makes the call. Rejects with what the platform refused. */
+  apply(change: Change): Promise<Receipt>;
+  /** Whether an earlier run left a message here of which this one has seen nothing. */
+  isUnseen(index: number): boolean;
+  /** Takes a message off the record that is no longer on the platform. */
+  forget(index: number): Promise<void>;
+}
+
+export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessages {
+  const { sink, record, isResumed, callTimeoutMs, onRecord } = options;
+  const { posted } = record;
+  /** What each posted message shows, as far as this run knows: unknown for those of an earlier run. */
+  const shown: Array<string | undefined> = posted.map(() => undefined);
+  let isUploaded = false;
+
+  function call<T>(make: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return callPlatform(make, callTimeoutMs);
+  }
+
+  async function post(draft: Draft): Promise<Receipt> {
+    return add(JSON.stringify(draft), (nonce, signal, mayExist) => {
+      const post = mayExist ? sink.post : (sink.postAnew ?? sink.post);
+      return post(draft, nonce, signal);
+    });
+  }
+
+  async function upload(file: OutboundFile): Promise<Receipt> {
+    const receipt = await add(FILE, (nonce, signal) => sink.upload([file], undefined, nonce, signal));
+    isUploaded = true;
+    return receipt;
+  }
+
+  /** Makes one more message; `look` is what it then shows. */
+  async function add(
+    look: string,
+    make: (nonce: string, signal: AbortSignal, mayExist: boolean) => Promise<Posted>,
+  ): Promise<Receipt> {
+    // Made before, it is found again, and shows what it showed then.
+    const mayExist = isResumed || record.isPosting;
+    record.isPosting = true;
+    // That the first one may be under way stands in the record from the beginning.
+    if (posted.length > 0) await onRecord();
+    const { id, ...receipt } = await call((signal) => make(toNonce(record), signal, mayExist));
+    posted.push(id);
+    shown.push(mayExist || receipt.isPartial === true ? undefined : look);
+    record.isPosting = false;
+    await onRecord();
+    return receipt;
+  }
+
+  async function edit(index: number, draft: Draft): Promise<Receipt> {
+    const id = posted[index];
+    if (id === undefined) return {};
+    const receipt = await call((signal) => sink.edit(id, draft, signal));
+    shown[index] = receipt.isPartial === true ? undefined : JSON.stringify(draft);
+    return receipt;
+  }
+
+  async function removeLast(): Promise<Receipt> {
+    const id = posted.at(-1);
+    if (id !== undefined) await call((signal) => sink.remove(id, signal));
+    await forget(posted.length - 1);
+    return {};
+  }
+
+  async function forget(index: number): Promise<void> {
+    posted.splice(index, 1);
+    shown.splice(index, 1);
+    record.removed += 1;
+    await onRecord();
+  }
+
+  return {
+    nextChange(drafts, file, isOver) {
+      for (const [index, draft] of drafts.entries()) {
+        if (index >= posted.length) return { type: "post", draft };
+        if (shown[index] !== JSON.stringify(draft)) return { type: "edit", index, draft };
+      }
+      // While text still grows, messages of an earlier run may be needed again.
+      if (!isOver) return undefined;
+      const last = drafts.at(-1);
+      // A message that nobody can name cannot be removed.
+      if (record.isPosting && last !== undefined) return { type: "post", draft: { ...last, buttons: [] } };
+      // What an earlier run uploaded is not what this one would.
+      if (posted.length > drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
+      return file === undefined || isUploaded ? undefined : { type: "upload", file };
+    },
+    apply(change) {
+      if (change.type === "post") return post(change.draft);
+      if (change.type === "upload") return upload(change.file);
+      return change.type === "edit" ? edit(change.index, change.draft) : removeLast();
+    },
+    isUnseen: (index) => shown[index] === undefined,
+    forget,
+  };
+}

@@ -1,0 +1,20 @@
+import { runWithin } from "../bounds.ts";
+import { SinkError } from "../errors.ts";
+
+/** Longest a platform may take for one call before it counts as unanswered. */
+const CALL_TIMEOUT_MS = 15_000;
+
+const NEVER = new AbortController().signal;
+
+/**
+ * Makes one call of a sink. Rejects when it has not been answered in time, also where the sink ignores its signal:
+ * a platform that hangs must not hold up a turn.
+ */
+export function callPlatform<T>(call: (signal: AbortSignal) => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
+  return runWithin(timeoutMs, call, NEVER);
+}
+
+/** Whether the platform will refuse the same call again, however often it is made. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof SinkError && error.kind !== "unavailable" && error.kind !== "rate-limited";
+}

@@ -1,0 +1,127 @@
+import type { Receipt } from "../adapter.ts";
+import { SinkError, type SinkErrorKind } from "../errors.ts";
+import type { Answer, CallKind, Written } from "../pacing/pacer.ts";
+import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
+import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
+
+export interface ReplyViewOptions extends ReplyMessagesOptions {
+  /** Stands in the place of a text that the platform does not take. */
+  refusal: Closing;
+  /** Called when people are about to see more of the text; the call that shows it waits for this. */
+  onSeen(): Promise<void>;
+  /** Told of every call the platform answered, refused or not. */
+  onCall(kind: Change["type"], error: SinkError | undefined): void;
+  /** Told once when the platform will not take this reply any more, whatever is tried. */
+  onRefused(kind: SinkErrorKind): void;
+}
+
+/** The messages of one reply: what they should show, and what they show. */
+export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "end"> {
+  /** Makes the one most urgent call with the newest text. Never rejects; one at a time. */
+  write(): Promise<Written>;
+  /** Resolves when no call is in flight. */
+  settled(): Promise<void>;
+}
+
+export function createReplyView(options: ReplyViewOptions): ReplyView {
+  const { sink, record, refusal } = options;
+  const reply = createReplyDrafts(record.id, sink.limits, refusal);
+  const messages = createReplyMessages(options);
+  /** An answer that is written again after a crash does not take back what people have read. */
+  const heldUntil = options.isResumed ? record.seen : 0;
+  let refused = false;
+  let inFlight: Promise<unknown> = Promise.resolve();
+
+  /** What follows from a refusal for good: the reply goes on another way, or ends. */
+  async function onRefusal(change: Change, kind: SinkErrorKind): Promise<void> {
+    // An earlier run may have taken a message back and died before it said so.
+    if (kind === "gone" && change.type === "edit" && change.index > 0 && messages.isUnseen(change.index)) {
+      return messages.forget(change.index);
+    }
+    if (kind === "rejected" && change.type !== "remove" && !reply.isRejected) {
+      reply.reject(change.type === "edit" ? change.index : record.posted.length);
+    } else {
+      refused = true;
+    }
+    options.onRefused(kind);
+  }
+
+  /** A message that is whole from the beginning has nothing to gain from the way that lets it grow. */
+  function needsSpareWay(change: Change): boolean {
+    return sink.spare?.isTaken === false && change.type === "post" && !change.draft.streaming;
+  }
+
+  async function write(): Promise<Written> {
+    const { length } = reply.text;
+    let drafts = reply.render();
+    const isHeld = !reply.isOver && length < heldUntil;
+    const change = refused || isHeld ? undefined : messages.nextChange(drafts, reply.file(), reply.isOver);
+    if (change === undefined) return { answer: { ok: true }, behind: false };
+    if (needsSpareWay(change)) {
+      sink.spare?.take();
+      return { answer: { ok: true }, behind: true, next: "post" };
+    }
+    const kind = toKind(change);
+    const wasPosting = record.isPosting;
+    let receipt: Receipt = {};
+    // Before the call: whether it was carried out may not be known any more when the process dies in it.
+    if (length > record.seen) {
+      record.seen = length;
+      await options.onSeen();
+    }
+    try {
+      receipt = await messages.apply(change);
+      options.onCall(change.type, undefined);
+    } catch (cause) {
+      const error = toSinkError(cause);
+      options.onCall(change.type, error);
+      if (isPost(change) && error.kind !== "unavailable") record.isPosting = wasPosting;
+      if (error.kind === "rate-limited") {
+        return { answer: { ok: false, retryAfter: (error.retryAfterMs ?? 1_000) / 1_000 }, behind: true, kind };
+      }
+      if (error.kind === "unavailable") return { answer: { ok: false }, behind: true, kind };
+      await onRefusal(change, error.kind);
+      if (refused) return { answer: { ok: true }, behind: false, kind };
+      drafts = reply.render();
+    }
+    const rest = messages.nextChange(drafts, reply.file(), reply.isOver);
+    const next = rest === undefined ? "edit" : toKind(rest);
+    return { answer: toAnswer(receipt), behind: rest !== undefined, kind, next };
+  }
+
+  return {
+    append: reply.append,
+    get text() {
+      return reply.text;
+    },
+    end: reply.end,
+    write() {
+      const writing = write();
+      inFlight = writing;
+      return writing;
+    },
+    settled: async () => void (await inFlight),
+  };
+}
+
+/** Platforms may count the call that ends a message apart from those that let it grow. */
+function toKind(change: Change): CallKind {
+  if (isPost(change)) return "post";
+  return change.type === "edit" && !change.draft.streaming ? "final" : "edit";
+}
+
+function isPost({ type }: Change): boolean {
+  return type === "post" || type === "upload";
+}
+
+function toAnswer({ budget }: Receipt): Answer {
+  if (budget === undefined) return { ok: true };
+  const { limit, remaining, resetAfterMs } = budget;
+  return { ok: true, budget: { limit, remaining, resetAfter: resetAfterMs / 1_000 } };
+}
+
+/** What an adapter rejects with that is no `SinkError`, a timeout among it, leaves open whether the call was carried out. */
+function toSinkError(error: unknown): SinkError {
+  if (error instanceof SinkError) return error;
+  return new SinkError("unavailable", error instanceof Error ? error.message : String(error), { cause: error });
+}

@@ -1,0 +1,230 @@
+import type { Logger } from "pino";
+import type { ActionEvent, Adapter, Draft, InboundEvent, MessageEvent, ReplySink } from "../adapter.ts";
+import type { History } from "../history.ts";
+import type { SinkOf } from "../reply/paced-sink.ts";
+import { callPlatform, isRefusal } from "../reply/platform-call.ts";
+import type { Attempt, AttemptResult } from "./attempt.ts";
+import { splitBatch } from "./batch.ts";
+import { takeClosingOff } from "./cut-answer.ts";
+import type { BringEarlier } from "./earlier.ts";
+import { isQuestionGone, storeQuestions, toQuestion } from "./questions.ts";
+import { newRecord, type Progress, type TurnRecord, type TurnRecords, toNonce } from "./record.ts";
+import { createRunningTurn, mayPress, type RunningTurn } from "./running.ts";
+
+export interface Answers {
+  /**
+   * Answers the messages of a batch together, once `isWanted` says so. Resolves to the events that are done: a turn
+   * that an earlier run began is ended as it was begun, without what came after it. A batch whose messages were all
+   * deleted takes back what an earlier run wrote for it. Rejects when the reply could not be written, to be called
+   * again.
+   */
+  answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
+  /** Answers a turn's messages once more, in the same place; the batch may bring a stop. */
+  retry(event: ActionEvent, batch: readonly InboundEvent[], signal: AbortSignal): Promise<Retried>;
+  /**
+   * The question that goes on with an answer which was cut off, to be accepted as any other; or a sentence when that
+   * is refused. The same event makes the same question.
+   */
+  toContinuation(event: ActionEvent): Promise<MessageEvent | string>;
+  /** Notes that the question was accepted: no further press makes another one, and the button goes. */
+  continued(event: ActionEvent, signal: AbortSignal): Promise<void>;
+  /**
+   * Lets an edit, a deletion or a stop reach the answer that is being written. Returns a sentence for the person when
+   * it is a stop that is not theirs to make.
+   */
+  interrupt(event: InboundEvent): string | undefined;
+  /** The conversation of an answer that is being written, by one of its messages or one that it answers. */
+  conversationOf(messageId: string): string | undefined;
+}
+
+/** Events that are worked on together, and the messages they amount to. */
+export interface Batch {
+  events: readonly InboundEvent[];
+  messages: readonly MessageEvent[];
+}
+
+export interface Retried {
+  done: readonly InboundEvent[];
+  /** A sentence for the person, when it is not done. */
+  refusal?: string;
+}
+
+const NOT_YOURS = "Only the person who asked, or a moderator, can do that.";
+
+export interface AnswersDeps {
+  records: TurnRecords;
+  history: History;
+  adapterOf(platform: string): Adapter;
+  sinkOf: SinkOf;
+  attempt: Attempt;
+  bringEarlier: BringEarlier;
+  log: Logger;
+}
+
+export function createAnswers(deps: AnswersDeps): Answers {
+  const { records } = deps;
+  const running = new Set<RunningTurn>();
+
+  /** A turn counts as running before its first wait, so that no interruption is missed. */
+  async function whileRunning<T>(turn: RunningTurn, work: () => Promise<T>): Promise<T> {
+    running.add(turn);
+    try {
+      return await work();
+    } finally {
+      running.delete(turn);
+    }
+  }
+
+  return {
+    answer(batch, isWanted, signal) {
+      const turn = createRunningTurn(newRecord(batch.events, batch.messages), batch.messages);
+      return whileRunning(turn, async () => ((await isWanted) ? proceed(deps, turn, batch, signal) : batch.events));
+    },
+
+    async retry(event, batch, signal) {
+      const record = await records.load(event.turnId);
+      if (record === undefined)
+        return refuse(batch, "This answer is too old to be written again. Please ask once more.");
+      if (!mayPress(event.author, record)) {
+        return refuse(batch, NOT_YOURS);
+      }
+      if (await isQuestionGone(deps.history, record)) return refuse(batch, "The question was deleted.");
+      const isWritten = record.phase === "final" && !record.canRetry;
+      // Pressed twice: the answer is there, or is on its way.
+      if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: batch };
+      // What crashed on the way is no new beginning.
+      const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
+      const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, []);
+      for (const other of batch) turn.notice(other);
+      await whileRunning(turn, () => run(deps, turn, signal));
+      return { done: [...batch, ...turn.taken()] };
+    },
+
+    async toContinuation(event) {
+      const record = await records.load(event.turnId);
+      if (record === undefined) return "This answer is too old to go on with. Please ask once more.";
+      if (!mayPress(event.author, record)) return NOT_YOURS;
+      if (!record.canContinue) return "This answer goes on already.";
+      return toQuestion(event, record);
+    },
+
+    async continued(event, signal) {
+      const record = await records.load(event.turnId);
+      if (record === undefined) return;
+      await records.save({ ...record, canContinue: false });
+      await takeClosingOff(deps, record, signal);
+    },
+
+    interrupt(event) {
+      let isRefused = false;
+      for (const turn of running) if (turn.notice(event) === "refused") isRefused = true;
+      return isRefused ? NOT_YOURS : undefined;
+    },
+
+    conversationOf(messageId) {
+      const isOf = ({ record }: RunningTurn) =>
+        record.posted.includes(messageId) || record.messageIds.includes(messageId);
+      return running.values().find(isOf)?.record.conversationId;
+    },
+  };
+}
+
+function refuse(done: readonly InboundEvent[], refusal: string): Retried {
+  return { done, refusal };
+}
+
+/** Begins a turn, or goes on with what an earlier run has made of it. */
+async function proceed(
+  deps: AnswersDeps,
+  turn: RunningTurn,
+  { events, messages }: Batch,
+  signal: AbortSignal,
+): Promise<readonly InboundEvent[]> {
+  const { history, log } = deps;
+  const { record } = turn;
+  const progress = await loadProgress(deps, record.id, messages.length > 0);
+  const { own, done } = splitBatch(events, messages, progress?.messageIds);
+  const isOver = progress?.phase === "final";
+  for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
+  if (isOver) return done;
+  Object.assign(record, progress, { messageIds: own.map(({ messageId }) => messageId) });
+  const [first] = own;
+  if (first !== undefined) await deps.bringEarlier(first, signal);
+  await storeQuestions(history, own, log);
+  for (const event of done) if (event.kind === "action") turn.notice(event);
+  await run(deps, turn, signal);
+  return [...done, ...turn.taken()];
+}
+
+/** Attempts until one ends the turn: each edit of what is being answered begins another one in the same messages. */
+async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): Promise<void> {
+  const { history, attempt } = deps;
+  const { record } = turn;
+  let result: AttemptResult;
+  do {
+    const { controller, messages, changes } = turn.begin();
+    for (const event of changes) await change(history, event);
+    if (record.messageIds.length === 0) return takeBack(deps, record);
+    result = await attempt(record, messages, controller, signal);
+    if (result === "forgotten") return removePosted(deps, record);
+    // Another question has another answer, whatever people have read of this one.
+    if (result === "superseded") record.seen = 0;
+  } while (turn.mustGoOn(result));
+}
+
+async function change(history: History, event: InboundEvent): Promise<void> {
+  if (event.kind === "edited") await history.edit(event.messageId, event.text, event.attachments);
+  if (event.kind === "deleted") await history.remove(event.messageId);
+}
+
+/** Removes what was written for a turn that nobody asks for any more. */
+async function takeBack(deps: AnswersDeps, record: TurnRecord): Promise<void> {
+  const { history, records } = deps;
+  if (record.attempts === 0 && record.posted.length === 0) return;
+  await records.save(record);
+  await removePosted(deps, record);
+  await history.remove(record.id);
+  await records.save({ ...record, posted: [], phase: "final", canRetry: false });
+}
+
+/** Removes the messages of a reply, the last one first. Rejects when that has to be tried again. */
+async function removePosted({ adapterOf, log }: AnswersDeps, record: TurnRecord): Promise<void> {
+  const sink = adapterOf(record.reply.platform).sink(record.reply);
+  if (record.isPosting) await findPosted(sink, record);
+  for (const id of record.posted.toReversed()) {
+    try {
+      await callPlatform((signal) => sink.remove(id, signal));
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      log.warn({ err: error, turnId: record.id }, "a message of a cancelled answer could not be removed");
+    }
+  }
+}
+
+/** Names the message of a post of which it is not known whether it was carried out, by making the post again. */
+async function findPosted(sink: ReplySink, record: TurnRecord): Promise<void> {
+  const draft: Draft = { markdown: "…", buttons: [], streaming: false };
+  try {
+    const posted = await callPlatform((signal) => sink.post(draft, toNonce(record), signal));
+    record.posted.push(posted.id);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+  }
+  record.isPosting = false;
+}
+
+/** A store that is out of reach must not keep an answer back: how far the turn had come is then taken for unknown. */
+async function loadProgress(
+  { records, log }: AnswersDeps,
+  id: string,
+  isAsked: boolean,
+): Promise<Progress | undefined> {
+  try {
+    return await records.load(id);
+  } catch (error) {
+    if (!isAsked) throw error;
+    log.error({ err: error, turnId: id }, "the record of a turn could not be read");
+    // Whatever there was, it began before: its posts may be found again.
+    return { attempts: 1, isPosting: true };
+  }
+}

@@ -1,0 +1,212 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Adapter, Button, MessageEvent, ReplySink } from "../adapter.ts";
+import { persist } from "../bounds.ts";
+import type { GatewayError } from "../gateway/errors.ts";
+import type { History } from "../history.ts";
+import type { Scheduler } from "../pacing/scheduler.ts";
+import type { Usage } from "../people/usage.ts";
+import type { Closing } from "../reply/drafts.ts";
+import { type Cause, createProgress, writeReply } from "../reply.ts";
+import type { Settings } from "../settings.ts";
+import { neutralize } from "../text/neutralize.ts";
+import { describeEnding, type Ending } from "./endings.ts";
+import { type Asked, type ObservedTurn, runObserved, secondsSince, type TurnEventDeps } from "./events.ts";
+import type { TurnRecord, TurnRecords } from "./record.ts";
+
+const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
+
+/** Longest that showing more text waits until it is noted. */
+const SEEN_WAIT_MS = 50;
+
+/**
+ * `superseded`: the messages changed while they were answered, and the answer has to begin again. `forgotten`: the
+ * person who asked is being erased, so nothing was kept and what was posted is to go.
+ */
+export type AttemptResult = "ended" | "superseded" | "forgotten";
+
+/**
+ * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. `controller`
+ * interrupts with the reasons `stopped` and `superseded`, `signal` is the queue's, with `shutdown` and `forgotten`.
+ * `messages` are the record's where they are at hand. Model and persona are the channel's when it begins. Rejects when
+ * the reply could not be written to its end, or was cut by the shutdown before anything of it was seen: then the turn
+ * is to be taken up again.
+ */
+export type Attempt = (
+  record: TurnRecord,
+  messages: readonly MessageEvent[],
+  controller: AbortController,
+  signal: AbortSignal,
+) => Promise<AttemptResult>;
+
+export interface AttemptDeps extends TurnEventDeps {
+  /** The configured ones, where a channel has none of its own. */
+  model: string;
+  systemPrompt: string;
+  settings: Pick<Settings, "read">;
+  history: History;
+  records: TurnRecords;
+  scheduler: Scheduler;
+  usage: Pick<Usage, "note">;
+  adapterOf(platform: string): Adapter;
+}
+
+export function createAttempt(deps: AttemptDeps): Attempt {
+  return async (record, messages, controller, queueSignal) => {
+    const signal = AbortSignal.any([controller.signal, queueSignal]);
+    const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
+    const progress = createProgress(sink, { action: "stop", turnId: record.id, label: "Stop" });
+    progress.show("thinking");
+    record.attempts += 1;
+    const [own] = await Promise.all([
+      deps.settings.read(record.reply),
+      deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
+    ]);
+    const acceptedAt = messages.at(-1)?.at ?? Date.now();
+    const run: Run = {
+      deps,
+      record,
+      messages,
+      sink,
+      signal,
+      controller,
+      show: progress.show,
+      acceptedAt,
+      model: own.model ?? deps.model,
+      systemPrompt: own.persona ?? deps.systemPrompt,
+      context: NONE,
+      used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
+      pieces: [],
+    };
+    try {
+      const { text, ending } = await write(run);
+      // What was cut by a crash is gone on with; what has ended is not made again under the same number.
+      if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
+      // Of a person who is being erased nothing is stored any more.
+      if (ending === undefined && signal.reason === "forgotten") return "forgotten";
+      if (ending !== undefined) await keep(run, ending);
+      await note(run, ending !== undefined && text !== "");
+      if (ending === undefined) return "superseded";
+      report(run, text, ending);
+      return "ended";
+    } finally {
+      await progress.clear();
+    }
+  };
+}
+
+const NONE: Asked = { messages: [], notices: [], oldestShownId: undefined, written: [], count: 0 };
+
+interface Run extends ObservedTurn {
+  deps: AttemptDeps;
+  sink: ReplySink;
+  controller: AbortController;
+}
+
+/** Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt. */
+async function write(run: Run): Promise<{ text: string; ending: Ending | undefined }> {
+  const { deps, record, sink, signal, controller } = run;
+  const { metrics } = deps;
+  let ending: Ending | undefined;
+  let isRefused = false;
+  const toClosing = (cause: Cause, text: string): Closing | undefined => {
+    if ("error" in cause && (signal.reason === "superseded" || signal.reason === "forgotten")) return undefined;
+    if ("error" in cause && signal.reason === "shutdown" && record.posted.length === 0) throw cause.error;
+    if ("error" in cause) logFailure(run, cause.error);
+    ending = toEnding(run, cause, text);
+    const note = [...run.context.notices, ending.note].filter(Boolean).join("\n\n");
+    return { note, buttons: toButtons(ending, record, sink) };
+  };
+  const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
+  const text = await writeReply(runObserved(run), {
+    sink,
+    scheduler: deps.scheduler,
+    record,
+    isResumed: record.attempts > 1,
+    refusal: { note: refusal.note, buttons: toButtons(refusal, record, sink) },
+    onRecord: async () => {
+      if (record.posted.length > 0) record.phase = "posted";
+      await deps.records.save(record);
+    },
+    // A slow store must not slow the reply down: then a crash may show a little less for a moment.
+    onSeen: () => Promise.race([deps.records.save(record), sleep(SEEN_WAIT_MS, undefined, { ref: false })]),
+    onCall: (kind, error) => {
+      metrics.platformCall(record.reply.platform, kind);
+      if (error?.kind === "rate-limited") metrics.rateLimited("platform");
+      if (error !== undefined) deps.log.warn({ err: error, turnId: record.id, call: kind }, "a write was refused");
+    },
+    onRefused: () => {
+      isRefused = true;
+      controller.abort("refused");
+    },
+    onVisible: () => {
+      metrics.firstVisible(secondsSince(run.acceptedAt));
+      run.show("");
+    },
+    toClosing,
+  });
+  return { text, ending: isRefused ? refusal : ending };
+}
+
+/** What is not seen is no answer, whatever the model sent. */
+function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): Ending {
+  const aborted = "error" in cause && signal.aborted;
+  const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model, now: Date.now() });
+  // Asking again does not help: the model that a channel chose may be gone from the gateway since.
+  const mayBeModel = ending.outcome === "failed" && !ending.retry && model !== deps.model;
+  if (mayBeModel) return { ...ending, note: `${ending.note}\n\n${OWN_MODEL}` };
+  if (neutralize(text).trim() !== "" || ending.note !== "") return ending;
+  return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
+}
+
+function toButtons(ending: Ending, { id: turnId }: TurnRecord, { takesFeedback }: ReplySink): Button[] {
+  if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }];
+  if (ending.retry) return [{ action: "retry", turnId, label: "Retry" }];
+  if (ending.outcome !== "complete" || takesFeedback !== true) return [];
+  return [
+    { action: "good", turnId, label: "Good answer" },
+    { action: "bad", turnId, label: "Bad answer" },
+  ];
+}
+
+function canContinue({ outcome, retry }: Ending): boolean {
+  return outcome === "length" && retry;
+}
+
+/**
+ * Keeps the answer in the history and ends the record. Also an answer without text has an entry: it holds the place
+ * of the one that Retry may bring.
+ */
+async function keep({ deps, record, context, pieces }: Run, ending: Ending): Promise<void> {
+  const { history, records, log } = deps;
+  const { id, conversationId, author, reply, posted, messageIds } = record;
+  const askedBy = { platform: reply.platform, id: author.id };
+  const messages = context.messages.slice(context.count);
+  const isRefused = messages.length === 0 && (ending.outcome === "filtered" || !ending.retry);
+  const partial = ending.outcome !== "complete";
+  const entry = { id, at: Date.now(), askedBy, messages, partial, ...(isRefused && { isRefused }) };
+  await persist(
+    () => history.append(conversationId, entry, posted, pieces.at(-1) ?? messageIds.at(-1)),
+    (error) => log.error({ err: error, turnId: id }, "an answer could not be stored in the history"),
+  );
+  Object.assign(record, { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) });
+  await records.save(record);
+}
+
+/** Tokens count also where nothing came of them. */
+async function note({ deps, record, used }: Run, isAnswer: boolean): Promise<void> {
+  await deps.usage.note(record.author, record.reply, { ...used, answers: isAnswer ? 1 : 0 });
+}
+
+function logFailure({ deps, record, signal }: Run, error: unknown): void {
+  if (signal.aborted) return;
+  const kind = (error as GatewayError).kind;
+  if (kind === "rate-limited") deps.metrics.rateLimited("gateway");
+  deps.log.warn({ err: error, turnId: record.id }, "the model's answer broke off");
+}
+
+function report({ deps, record, model, acceptedAt }: Run, text: string, { outcome }: Ending): void {
+  deps.metrics.turnEnded(outcome);
+  const { id: turnId, conversationId, posted } = record;
+  const fields = { turnId, conversationId, model, outcome, chars: text.length, messages: posted.length };
+  deps.log.info({ ...fields, seconds: secondsSince(acceptedAt) }, "turn ended");
+}

@@ -1,0 +1,92 @@
+import type { InboundEvent, MessageEvent } from "../adapter.ts";
+import { toTurnId } from "./record.ts";
+
+/** Messages answered by one turn at most: a flood is answered in several turns rather than in one endless prompt. */
+const MAX_TOGETHER = 20;
+
+/**
+ * Chooses what is worked on next from the events that wait in one conversation, oldest first: messages of one
+ * author on one branch that wait together are answered together, with the edits and deletions that already came for them. A stop
+ * that already came for the turn is taken along. Everything else is worked on alone.
+ */
+export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
+  const [first, ...rest] = waiting;
+  if (first === undefined) return [];
+  if (first.kind === "action" && first.action === "retry") {
+    return [first, ...rest.filter((event) => isStopOf(event, first.turnId))];
+  }
+  if (first.kind !== "message") return [first];
+
+  const turnId = toTurnId(first.key);
+  const batch: InboundEvent[] = [first];
+  const ids = new Set([first.messageId]);
+  let open = true;
+  for (const event of rest) {
+    if (event.kind === "edited" || event.kind === "deleted") {
+      if (ids.has(event.messageId)) batch.push(event);
+      continue;
+    }
+    if (isStopOf(event, turnId)) {
+      batch.push(event);
+      continue;
+    }
+    // A command or somebody else's word in between ends what is answered together, not what is changed in it.
+    const isTogether = event.kind === "message" && belongs(event, first) && continuesBranch(event, batch);
+    if (!isTogether || ids.size >= MAX_TOGETHER) open = false;
+    else if (open) {
+      batch.push(event);
+      ids.add(event.messageId);
+    }
+  }
+  return batch;
+}
+
+function isStopOf(event: InboundEvent, turnId: string): boolean {
+  return event.kind === "action" && event.action === "stop" && event.turnId === turnId;
+}
+
+function belongs(event: MessageEvent, first: MessageEvent): boolean {
+  return event.author.id === first.author.id && (event.addressed === "other") === (first.addressed === "other");
+}
+
+/**
+ * Whether a message goes on where the batch ends: said to no message in particular, to the one that the batch began
+ * with, or to the last message of the batch. Every other one continues another branch of the conversation.
+ */
+function continuesBranch({ inReplyTo }: MessageEvent, batch: readonly InboundEvent[]): boolean {
+  const [first] = batch;
+  const last = batch.findLast((event) => event.kind === "message");
+  const begun = first?.kind === "message" ? first.inReplyTo : undefined;
+  return inReplyTo === undefined || inReplyTo === begun || inReplyTo === last?.messageId;
+}
+
+/** The messages of a batch as they stand after its edits, without those that were deleted. */
+export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
+  const messages = new Map<string, MessageEvent>();
+  for (const event of batch) {
+    if (event.kind === "message") messages.set(event.messageId, event);
+    if (event.kind === "deleted") messages.delete(event.messageId);
+    if (event.kind !== "edited") continue;
+    const message = messages.get(event.messageId);
+    if (message !== undefined) {
+      const { text, attachments, addressed = message.addressed } = event;
+      messages.set(event.messageId, { ...message, text, attachments, addressed });
+    }
+  }
+  return [...messages.values()];
+}
+
+/**
+ * Parts a batch by what its turn began with in an earlier run: `own` are those messages, all of them where nothing is
+ * known, and `done` are the events that end with the turn. Never leaves the first event out.
+ */
+export function splitBatch(
+  events: readonly InboundEvent[],
+  messages: readonly MessageEvent[],
+  begun: readonly string[] | undefined,
+): { own: readonly MessageEvent[]; done: readonly InboundEvent[] } {
+  const later = new Set(messages.map(({ messageId }) => messageId).filter((id) => begun?.includes(id) === false));
+  const done = events.filter((event) => !("messageId" in event && later.has(event.messageId)));
+  if (done[0] !== events[0]) return { own: messages, done: events };
+  return { own: messages.filter(({ messageId }) => !later.has(messageId)), done };
+}

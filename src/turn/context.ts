@@ -1,0 +1,109 @@
+import type { Logger } from "pino";
+import type { Adapter, MessageEvent } from "../adapter.ts";
+import { fitWindow, toMessages, withoutRefused } from "../conversation.ts";
+import type { ChatMessage, ContentPart } from "../gateway/chunks.ts";
+import type { History, HistoryEntry } from "../history.ts";
+import { loadContentParts } from "../media/content-parts.ts";
+import type { TurnRecord } from "./record.ts";
+
+/** Pictures and files of this many of the newest messages are shown to the model again; of older ones only the text. */
+const MESSAGES_WITH_FILES = 4;
+
+/** What one turn asks the model. */
+export interface Context {
+  messages: ChatMessage[];
+  /** Sentences for the person, to stand under the answer. */
+  notices: string[];
+  /** The oldest entry of the history that is in `messages`, when there are older ones. */
+  oldestShownId: string | undefined;
+  /** What the turn's answer says already, when it is written once more. */
+  written: ChatMessage[];
+}
+
+/**
+ * Reads what a turn asks the model: the branch of the conversation that ends with its question, inside the window. A
+ * history that is out of reach gives only the messages at hand, and says so. Rejects with the signal's reason, and when
+ * there are none at hand either.
+ */
+export type ReadContext = (
+  record: TurnRecord,
+  messages: readonly MessageEvent[],
+  systemPrompt: string,
+  signal: AbortSignal,
+) => Promise<Context>;
+
+export interface ContextDeps {
+  history: History;
+  maxEntries: number;
+  maxTokens: number;
+  adapterOf(platform: string): Adapter;
+  log: Logger;
+}
+
+export function createReadContext(deps: ContextDeps): ReadContext {
+  const { history, maxEntries, maxTokens, adapterOf, log } = deps;
+
+  async function readBranch(record: TurnRecord, messages: readonly MessageEvent[]) {
+    const { id, conversationId, messageIds } = record;
+    // An answer that is written once more must not see itself, nor what was said after it.
+    const own = await history.find(id);
+    const asked = messageIds.at(-1);
+    const end = own !== undefined ? { beforeId: own.entryId } : asked !== undefined && { upToId: asked };
+    const branch = await history.read(conversationId, { maxEntries, ...end });
+    if (own !== undefined) return { ...branch, written: await readWritten(conversationId, own.entryId) };
+    if (branch.entries.length > 0) return branch;
+    // The question could not be stored.
+    const { entries, hasOlder } = await history.read(conversationId, { maxEntries });
+    return { entries: [...entries, ...messages.map(toEntry)], hasOlder };
+  }
+
+  async function readWritten(conversationId: string, id: string): Promise<ChatMessage[]> {
+    const { entries } = await history.read(conversationId, { maxEntries: 1, upToId: id });
+    return entries.find((entry) => entry.id === id)?.messages ?? [];
+  }
+
+  async function readEntries(record: TurnRecord, messages: readonly MessageEvent[]) {
+    try {
+      return { written: [], ...(await readBranch(record, messages)), notices: [] as string[] };
+    } catch (error) {
+      // A question that is nowhere at hand cannot be answered.
+      if (messages.length === 0) throw error;
+      log.error({ err: error, turnId: record.id }, "the history could not be read");
+      const notice = "_My memory is out of reach right now: this answer knows nothing of what was said before._";
+      return { entries: messages.map(toEntry), hasOlder: false, notices: [notice], written: [] };
+    }
+  }
+
+  return async (record, messages, systemPrompt, signal) => {
+    const { entries, hasOlder, notices, written } = await readEntries(record, messages);
+    signal.throwIfAborted();
+    const { kept, dropped } = fitWindow(withoutRefused(entries), { maxEntries, maxTokens });
+    const parts = new Map<string, ContentPart[]>();
+    const withFiles = kept.filter(({ attachments }) => (attachments?.length ?? 0) > 0).slice(-MESSAGES_WITH_FILES);
+    for (const entry of withFiles) {
+      const open = adapterOf(record.reply.platform).openAttachment;
+      const loaded = await loadContentParts(entry.attachments ?? [], open, signal);
+      parts.set(entry.id, loaded.parts);
+      if (record.messageIds.includes(entry.id)) notices.push(...loaded.notices.map((notice) => `_${notice}_`));
+    }
+    const isCut = dropped > 0 || hasOlder;
+    if (isCut) notices.push("_Earlier messages of this conversation were left out._");
+    return {
+      messages: toMessages(systemPrompt, kept, (entry) => parts.get(entry.id) ?? []),
+      notices,
+      oldestShownId: isCut ? kept[0]?.id : undefined,
+      written,
+    };
+  };
+}
+
+/** A person's message as the history keeps it. */
+export function toEntry({ messageId, at, text, author, reply, attachments }: MessageEvent): HistoryEntry {
+  return {
+    id: messageId,
+    at,
+    author: { platform: reply.platform, id: author.id, name: author.name },
+    messages: [{ role: "user", content: text }],
+    attachments,
+  };
+}

@@ -1,0 +1,58 @@
+import type { Logger } from "pino";
+import { runWithin } from "../bounds.ts";
+import type { History } from "../history.ts";
+import { type Closing, createReplyDrafts } from "../reply/drafts.ts";
+import type { SinkOf } from "../reply/paced-sink.ts";
+import type { TurnRecord } from "./record.ts";
+
+/** Longest that the rest of an answer waits for this. */
+const TIMEOUT_MS = 15_000;
+const NO_CLOSING: Closing = { note: "", buttons: [] };
+
+export interface CutAnswerDeps {
+  history: Pick<History, "read">;
+  sinkOf: SinkOf;
+  log: Logger;
+}
+
+/**
+ * Takes sentence and button off the end of an answer that was cut off and goes on elsewhere, so that its messages show
+ * its text alone. Best effort, with a bound in time; never rejects.
+ */
+export async function takeClosingOff(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
+  const { history, sinkOf, log } = deps;
+  const { id: turnId, reply, posted } = record;
+  try {
+    const sink = sinkOf(reply);
+    const text = createReplyDrafts(turnId, sink.limits, NO_CLOSING);
+    text.append(await readText(history, record));
+    text.end(NO_CLOSING);
+    const drafts = text.render();
+    const last = drafts.at(-1);
+    const lastId = posted[drafts.length - 1];
+    // What the closing pushed out of the last message stands in one more; the file of a long answer stays.
+    const surplus = posted.slice(drafts.length, text.file() === undefined ? undefined : -1);
+    const isAsPosted = drafts.length <= posted.length && surplus.length <= 1;
+    if (!isAsPosted) return;
+    await runWithin(
+      TIMEOUT_MS,
+      async (bound) => {
+        if (last !== undefined && lastId !== undefined) await sink.edit(lastId, last, bound);
+        for (const id of surplus) await sink.remove(id, bound);
+      },
+      signal,
+    );
+  } catch (error) {
+    log.warn({ err: error, turnId }, "the end of an answer that goes on could not be taken off");
+  }
+}
+
+/** What the model said, as it was shown: before a tool and after it are two paragraphs. */
+async function readText(history: Pick<History, "read">, { conversationId, id }: TurnRecord): Promise<string> {
+  const { entries } = await history.read(conversationId, { upToId: id, maxEntries: 1 });
+  const messages = entries.at(-1)?.messages ?? [];
+  const texts = messages.map(({ role, content }) =>
+    role === "assistant" && typeof content === "string" ? content : "",
+  );
+  return texts.filter(Boolean).join("\n\n");
+}

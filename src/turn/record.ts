@@ -1,0 +1,203 @@
+import { createHash } from "node:crypto";
+import type { Keyv } from "keyv";
+import type { Logger } from "pino";
+import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../adapter.ts";
+import { persist } from "../bounds.ts";
+import { createKeyedTurns } from "../history/keyed-turns.ts";
+import { toKeyPart } from "../history/record.ts";
+
+/**
+ * What must survive a crash in the middle of a turn, and what its buttons need afterwards: where the
+ * reply stands and whose it is. No text.
+ */
+export interface TurnRecord {
+  v: 1;
+  id: string;
+  conversationId: string;
+  reply: ReplyAddress;
+  /** Who asked; may press the reply's buttons. */
+  author: Author;
+  /** The messages that are answered together. */
+  messageIds: string[];
+  /** Messages of the reply, in order. */
+  posted: string[];
+  /** How many more were posted and taken back: what they were posted with is used up. */
+  removed: number;
+  /** One more message may have been posted: whether it was is not known. Posted again, with the same nonce, it is found. */
+  isPosting: boolean;
+  phase: "received" | "posted" | "final";
+  /** How often the turn was begun without reaching its end. */
+  attempts: number;
+  /** How much of the model's text people may have seen, in UTF-16 units: what is taken up again shows no less. */
+  seen: number;
+  /** Whether its end, once it is there, offers to ask again. */
+  canRetry: boolean;
+  /** Whether its end offers to go on where it was cut off. */
+  canContinue: boolean;
+  /** How many pictures and the like the turn made before this attempt, besides the answer; absent: none. */
+  made?: number;
+  /** What people said of the answer, by their id; the latest word of each counts. */
+  feedback?: Readonly<Record<string, Feedback>>;
+}
+
+export type Feedback = "good" | "bad";
+
+/** What an earlier run left of a turn, as far as it is known. */
+export type Progress = Partial<TurnRecord> & Pick<TurnRecord, "attempts">;
+
+export interface TurnRecords {
+  load(id: string): Promise<TurnRecord | undefined>;
+  /** Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be kept. */
+  save(record: TurnRecord): Promise<void>;
+  /** Notes what a person thinks of a turn's answer. Resolves to whether that is kept and was not known before. */
+  rate(id: string, authorId: string, feedback: Feedback): Promise<boolean>;
+  /** What a person thinks of answers. */
+  readFeedback(platform: string, authorId: string): Promise<Judgement[]>;
+  /** Erases records, those of them that there are. */
+  erase(ids: readonly string[]): Promise<void>;
+  /** Erases the records of all conversations whose ids begin like this. Resolves to where their replies stand. */
+  eraseConversations(prefix: string): Promise<ReplyAddress[]>;
+  /** Erases the records of one person's turns, and what that person thinks of the answers to others. */
+  forget(platform: string, authorId: string): Promise<void>;
+}
+
+export interface Judgement {
+  turnId: string;
+  feedback: Feedback;
+}
+
+const NAMESPACE = "turns";
+
+export interface TurnRecordsOptions {
+  open(namespace: string): Keyv;
+  ttlMs: number;
+  log: Logger;
+}
+
+/** Records by id, and for each person two namespaces: one names their turns, one those that they judged. */
+export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): TurnRecords {
+  const keyv = open(NAMESPACE);
+  // Two people who judge one answer at once must not replace each other's word.
+  const inTurn = createKeyedTurns();
+
+  async function load(id: string): Promise<TurnRecord | undefined> {
+    const record: unknown = await keyv.get(id);
+    return isTurnRecord(record) ? record : undefined;
+  }
+
+  function store(record: TurnRecord, pointers: readonly string[]): Promise<boolean> {
+    const { id, author, reply } = record;
+    const values = [
+      { key: id, value: record, ttl: ttlMs },
+      ...[toOwner(reply.platform, author.id), ...pointers].map((of) => ({ key: `${of}:${id}`, value: 1, ttl: ttlMs })),
+    ];
+    const onFailure = (err: unknown) => log.warn({ err, turnId: id }, "the record of a turn could not be stored");
+    return persist(() => keyv.setMany(values), onFailure);
+  }
+
+  /** Ids of the turns that a namespace names. */
+  async function* walk(namespace: string): AsyncGenerator<string> {
+    const iterator = open(`${NAMESPACE}:${namespace}`).iterator;
+    if (iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
+    for await (const [id] of iterator(undefined) as AsyncIterable<[string, unknown]>) yield id;
+  }
+
+  async function takeBack(id: string, rater: string, authorId: string): Promise<void> {
+    const record = await load(id);
+    if (record?.feedback?.[authorId] !== undefined) {
+      const { [authorId]: _, ...feedback } = record.feedback;
+      await keyv.set(id, { ...record, feedback }, ttlMs);
+    }
+    await keyv.delete(`${rater}:${id}`);
+  }
+
+  return {
+    load,
+    async save(record) {
+      await store(record, []);
+    },
+    rate: (id, authorId, feedback) =>
+      inTurn(id, async () => {
+        const record = await load(id);
+        if (record === undefined || record.feedback?.[authorId] === feedback) return false;
+        const rated = { ...record, feedback: { ...record.feedback, [authorId]: feedback } };
+        return store(rated, [toRater(record.reply.platform, authorId)]);
+      }),
+    async readFeedback(platform, authorId) {
+      const judgements: Judgement[] = [];
+      for await (const turnId of walk(toRater(platform, authorId))) {
+        const feedback = (await load(turnId))?.feedback?.[authorId];
+        if (feedback !== undefined) judgements.push({ turnId, feedback });
+      }
+      return judgements;
+    },
+    async erase(ids) {
+      for (const id of ids) {
+        const record = await load(id);
+        if (record === undefined) continue;
+        await keyv.deleteMany([id, `${toOwner(record.reply.platform, record.author.id)}:${id}`]);
+      }
+    },
+    async eraseConversations(prefix) {
+      if (keyv.iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
+      const places: ReplyAddress[] = [];
+      for await (const [, record] of keyv.iterator(undefined) as AsyncIterable<[string, unknown]>) {
+        if (!isTurnRecord(record) || !record.conversationId.startsWith(prefix)) continue;
+        const { id, reply, author } = record;
+        await keyv.deleteMany([id, `${toOwner(reply.platform, author.id)}:${id}`]);
+        places.push(reply);
+      }
+      return places;
+    },
+    async forget(platform, authorId) {
+      const [owner, rater] = [toOwner(platform, authorId), toRater(platform, authorId)];
+      for await (const id of walk(owner)) await keyv.deleteMany([id, `${owner}:${id}`]);
+      for await (const id of walk(rater)) await inTurn(id, () => takeBack(id, rater, authorId));
+    },
+  };
+}
+
+function toOwner(platform: string, authorId: string): string {
+  return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
+}
+
+function toRater(platform: string, authorId: string): string {
+  return `rated:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
+}
+
+/** The turn that a batch of events begins: the same for the same first event, so that a turn taken up again finds its record. */
+export function toTurnId(eventKey: string): string {
+  return createHash("sha256").update(eventKey).digest("base64url").slice(0, 16);
+}
+
+/** The nonce of the next post of a reply. It stays the same until that post is known to be carried out. */
+export function toNonce({ id, posted, removed }: Pick<TurnRecord, "id" | "posted" | "removed">): string {
+  return `${id}:${posted.length + removed}`;
+}
+
+/** The record of a turn that nothing was done for yet. The events begin with a message, which may be deleted. */
+export function newRecord(events: readonly InboundEvent[], messages: readonly MessageEvent[]): TurnRecord {
+  const [first] = events;
+  const last = messages.at(-1) ?? first;
+  if (first === undefined || last === undefined) throw new TypeError("A turn begins with a message.");
+  return {
+    v: 1,
+    id: toTurnId(first.key),
+    conversationId: last.conversationId,
+    reply: last.reply,
+    author: last.author,
+    messageIds: messages.map(({ messageId }) => messageId),
+    posted: [],
+    removed: 0,
+    isPosting: false,
+    phase: "received",
+    attempts: 0,
+    seen: 0,
+    canRetry: false,
+    canContinue: false,
+  };
+}
+
+function isTurnRecord(value: unknown): value is TurnRecord {
+  return typeof value === "object" && value !== null && "v" in value && value.v === 1;
+}

@@ -1,0 +1,97 @@
+import type { ActionEvent, Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../adapter.ts";
+import type { AttemptResult } from "./attempt.ts";
+import { foldBatch } from "./batch.ts";
+import type { TurnRecord } from "./record.ts";
+
+/** What one attempt begins with. */
+export interface Beginning {
+  controller: AbortController;
+  /** The turn's messages as they stand after `changes`, where they are at hand. */
+  messages: MessageEvent[];
+  /** What people changed in them since the attempt before. */
+  changes: Array<EditedEvent | DeletedEvent>;
+}
+
+/** A turn that is being answered, and what people do to it meanwhile. */
+export interface RunningTurn {
+  readonly record: TurnRecord;
+  /**
+   * Lets an edit, a deletion or a stop of this turn interrupt the attempt; everything else is none of its business.
+   * Somebody else's stop is refused.
+   */
+  notice(event: InboundEvent): "refused" | undefined;
+  /** Takes what came so far; the record then names only the messages that are still there. */
+  begin(): Beginning;
+  /** Whether another attempt is needed after one that ended so. */
+  mustGoOn(result: AttemptResult): boolean;
+  /** Changes and stops whose effect is part of the turn. */
+  taken(): readonly InboundEvent[];
+}
+
+export function createRunningTurn(record: TurnRecord, known: readonly MessageEvent[]): RunningTurn {
+  const taken: InboundEvent[] = [];
+  /** Text and attachments of each message, where they are known: what tells an edit from an echo. */
+  const bodies = new Map(known.map((message) => [message.messageId, bodyOf(message)]));
+  let messages = [...known];
+  let pending: Array<EditedEvent | DeletedEvent> = [];
+  let isStopped = false;
+  let controller = new AbortController();
+
+  function stop(event: ActionEvent): "refused" | undefined {
+    if (event.action !== "stop" || event.turnId !== record.id) return undefined;
+    if (!mayPress(event.author, record)) return "refused";
+    isStopped = true;
+    taken.push(event);
+    controller.abort("stopped");
+    return undefined;
+  }
+
+  function change(event: EditedEvent | DeletedEvent): void {
+    if (!record.messageIds.includes(event.messageId)) return;
+    if (event.kind === "edited") {
+      // Platforms send an edit also for what they add themselves, such as a preview.
+      if (bodies.get(event.messageId) === bodyOf(event)) return;
+      bodies.set(event.messageId, bodyOf(event));
+    }
+    pending.push(event);
+    controller.abort("superseded");
+  }
+
+  return {
+    record,
+    notice(event) {
+      if (event.kind === "action") return stop(event);
+      if (event.kind === "edited" || event.kind === "deleted") change(event);
+      return undefined;
+    },
+    begin() {
+      const own = new Set(record.messageIds);
+      const changes = pending.filter(({ messageId }) => own.has(messageId));
+      pending = [];
+      taken.push(...changes);
+      messages = foldBatch([...messages.filter(({ messageId }) => own.has(messageId)), ...changes]);
+      const deleted = changes.filter(({ kind }) => kind === "deleted").map(({ messageId }) => messageId);
+      record.messageIds = record.messageIds.filter((id) => !deleted.includes(id));
+      controller = new AbortController();
+      if (isStopped) controller.abort("stopped");
+      return { controller, messages, changes };
+    },
+    mustGoOn(result) {
+      if (result === "superseded") return true;
+      // What was stopped is begun again by nothing but Retry, and goes away with its question.
+      if (!isStopped) return pending.length > 0;
+      return record.messageIds.every((id) =>
+        pending.some((event) => event.kind === "deleted" && event.messageId === id),
+      );
+    },
+    taken: () => taken,
+  };
+}
+
+export function mayPress(author: Author, record: Pick<TurnRecord, "author">): boolean {
+  return author.id === record.author.id || author.isModerator === true;
+}
+
+function bodyOf({ text, attachments }: MessageEvent | EditedEvent): string {
+  return JSON.stringify([text, attachments.map(({ id }) => id)]);
+}

@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { toSpokenCommand } from "../../src/commands/spoken.ts";
+import { message } from "../support/events.ts";
+
+const NAMES = ["help", "model", "forget", "imagine"];
+const file = { platform: "test", id: "f", name: "cat.png", sizeBytes: 3 };
+
+const spoken = (text: string, options: Parameters<typeof message>[1] = {}) => {
+  const command = toSpokenCommand(message(text, options), NAMES);
+  return command && [command.name, command.text];
+};
+
+describe("a spoken command", () => {
+  test.each([
+    ["!help", ["help", ""]],
+    ["!Help", ["help", ""]],
+    ["  !model  sandbox-text ", ["model", "sandbox-text"]],
+    ["!imagine a fox\nin snow", ["imagine", "a fox\nin snow"]],
+    ["/imagine a fox", ["imagine", "a fox"]],
+    ["/imagine", ["imagine", ""]],
+    ["Imagine a fox", ["imagine", "a fox"]],
+    ["imagine two people where the river bends", ["imagine", "two people where the river bends"]],
+  ])("%s", (text, expected) => {
+    expect(spoken(text)).toEqual(expected);
+  });
+
+  test.each([
+    "!important: read this",
+    "!dance",
+    "! help",
+    "!helpful words",
+    "please !help",
+    "/model x",
+    "imagine",
+    "imaginary friends",
+    "/imaginex",
+    "I imagine a fox",
+    "imagine a world where nobody sleeps",
+    "Imagine you’re a pirate and tell me of the sea",
+    "imagine that I won",
+    "imagine a fox: what would it say?",
+  ])("is not %s", (text) => {
+    expect(spoken(text)).toBeUndefined();
+  });
+
+  test("is the command of that message: its key, its place, its person and its files", () => {
+    const said = message("!imagine a fox", { attachments: [file] });
+    const { key, conversationId, author, reply, at } = said;
+    expect(toSpokenCommand(said, NAMES)).toEqual({
+      kind: "command",
+      name: "imagine",
+      text: "a fox",
+      attachments: [file],
+      key,
+      conversationId,
+      author,
+      reply,
+      at,
+    });
+  });
+
+  test("without a mark is only what was said to the bot itself, and of pictures whatever it says", () => {
+    expect(spoken("imagine a fox", { addressed: "open" })).toBeUndefined();
+    expect(spoken("!imagine a fox", { addressed: "open" })).toEqual(["imagine", "a fox"]);
+    expect(spoken("imagine you were here", { attachments: [file] })).toEqual(["imagine", "you were here"]);
+  });
+
+  test("of a name that is not known here is a message", () => {
+    expect(toSpokenCommand(message("imagine a fox"), ["help"])).toBeUndefined();
+  });
+});

@@ -1,0 +1,125 @@
+import { DatabaseSync } from "node:sqlite";
+import sharp from "sharp";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { ActionEvent, Adapter, AttachmentRef } from "../../src/adapter.ts";
+import { readConfig } from "../../src/config.ts";
+import { startHttpServer } from "../../src/http/server.ts";
+import { chooseRelayUrl, createPictureSources } from "../../src/media/picture-sources.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { start } from "../sandbox/sandbox.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ben, command } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { connect } from "../support/gateway-client.ts";
+import { silent } from "../support/log.ts";
+
+const never = new AbortController().signal;
+const HERE = "http://127.0.0.1:3000";
+
+/** What every gateway but the embedded one needs. */
+const REAL = { GATEWAY_API_KEY: "key", CHAT_MODEL: "m" };
+
+describe("chooseRelayUrl", () => {
+  test.each([
+    ["the embedded sandbox", {}, HERE],
+    ["the embedded sandbox, even with a public address", { PUBLIC_URL: "https://bot.example/" }, HERE],
+    ["a gateway on this machine", { ...REAL, GATEWAY_BASE_URL: "http://localhost:8787" }, HERE],
+    ["a gateway elsewhere", { ...REAL, GATEWAY_BASE_URL: "https://gateway.example" }, undefined],
+    [
+      "a gateway elsewhere, with a public address",
+      { ...REAL, GATEWAY_BASE_URL: "https://gateway.example", PUBLIC_URL: "https://bot.example/" },
+      "https://bot.example",
+    ],
+  ])("knows how %s reaches the service", (_, env, url) => {
+    expect(chooseRelayUrl(readConfig(env), HERE)).toBe(url);
+  });
+});
+
+/** Sources whose files the sandbox gateway can fetch, for a platform that opens files like this. */
+async function startSources(openAttachment: Adapter["openAttachment"]) {
+  const platform = fakePlatform();
+  const adapter: Adapter = { ...platform.adapter, openAttachment };
+  const database = new DatabaseSync(":memory:");
+  let serviceUrl: string | undefined;
+  const { references, routes } = createPictureSources({
+    config: readConfig({}),
+    adapterOf: () => adapter,
+    stores: createStores({ redisUrl: undefined, database, log: silent }),
+    ownKey: "k".repeat(32),
+    serviceUrl: () => serviceUrl,
+    log: silent,
+  });
+  const server = await startHttpServer({
+    host: "127.0.0.1",
+    port: 0,
+    log: silent,
+    health: {},
+    metrics: createMetrics(),
+    mounts: [routes],
+  });
+  onTestFinished(() => server.close());
+  serviceUrl = server.url;
+  const sandbox = await start({ trustedFileOrigins: [server.url] });
+  const gateway = connect(sandbox.url, { apiKey: "sk-sandbox-all" });
+  return { platform, adapter, database, references, gateway };
+}
+
+async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+describe("createPictureSources", () => {
+  test("has the sandbox draw from a private picture without any address being set", async () => {
+    const webp = await sharp({ create: { width: 64, height: 64, channels: 3, background: "red" } })
+      .webp()
+      .toBuffer();
+    const { references, gateway } = await startSources(async () => toSource(webp));
+    const ref = { platform: "fake", id: "1", name: "lies.png", sizeBytes: webp.length };
+    const prepared = await references.prepare([ref], never);
+    if (!prepared.ok) throw new Error(prepared.problems.join());
+    expect(prepared.parts[0]).toMatchObject({ mimeType: "image/webp" });
+    const { text } = await gateway.generateImage(
+      { model: "sandbox-image", prompt: "a cat", references: prepared.parts },
+      never,
+    );
+    expect(text).toContain("1 reference picture");
+  });
+
+  test("opens what the platform keeps no more, as long as its job is kept", async () => {
+    const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+      .png()
+      .toBuffer();
+    let isKept = true;
+    const { platform, adapter, database, references, gateway } = await startSources(async ({ id }) => {
+      const file = platform.findFile(id);
+      if (file !== undefined) return toSource(file.bytes);
+      if (!isKept) throw new Error("It is gone.");
+      return toSource(bytes);
+    });
+    const options = { gateway, references, platform, database, adapterOf: () => adapter };
+    const { accept, idle, channel, texts, queue } = startEngine({ ...options, imageModel: "sandbox-image" });
+    const ref: AttachmentRef = { platform: "test", id: "upload", name: "a.png", sizeBytes: 100, isFleeting: true };
+    await accept({ ...command("imagine", "a fox"), attachments: [ref] });
+    await idle();
+    isKept = false;
+    await queue.close(0);
+
+    const later = startEngine({ ...options, imageModel: "sandbox-image" });
+    const press = (name: ActionEvent["action"]) => action(name, channel[0]?.draft.buttons[0]?.turnId ?? "");
+    await later.accept(press("again"));
+    await later.accept(press("vary"));
+    await later.idle();
+    expect(texts().map((text) => /\d reference pictures?/.exec(text)?.[0])).toEqual([
+      "1 reference picture",
+      "1 reference picture",
+      "2 reference pictures",
+    ]);
+
+    await later.accept(command("forget", "me", { conversationId: "test:b" }));
+    await later.idle();
+    await later.accept({ ...command("imagine", "a cat", { author: ben }), attachments: [ref] });
+    await later.idle();
+    expect(texts().at(-1)).toContain("`a.png` cannot be used as a reference");
+  });
+});

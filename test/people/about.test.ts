@@ -1,0 +1,50 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { createHistory } from "../../src/history.ts";
+import { createReadAbout } from "../../src/people/about.ts";
+import { createUsage } from "../../src/people/usage.ts";
+import { createSettings } from "../../src/settings.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { answered, said } from "../support/history-contract.ts";
+import { silent } from "../support/log.ts";
+
+const ada = { platform: "test", id: "ada", name: "Ada" };
+const WHO = { platform: "test", authorId: "ada", channelId: "direct" };
+
+function start() {
+  const database = new DatabaseSync(":memory:");
+  const { open } = createStores({ redisUrl: undefined, database, log: silent });
+  const common = { open, ttlMs: 60_000, log: silent };
+  const history = createHistory({ ...common, now: Date.now });
+  const settings = createSettings(common);
+  const usage = createUsage({ ...common, now: Date.now });
+  return { history, settings, usage, readAbout: createReadAbout({ history, settings, usage, model: "usual" }) };
+}
+
+test("somebody who never wrote finds what is configured, and nothing kept", async () => {
+  const { readAbout } = start();
+  expect(await readAbout(WHO)).toEqual({
+    model: "usual",
+    kept: { entries: 0, conversations: 0 },
+    used: "no answers, no tokens, no pictures",
+  });
+});
+
+test("a person finds their own settings, and how much of theirs is kept in all conversations", async () => {
+  const { history, settings, usage, readAbout } = start();
+  await usage.note({ id: "ada" }, { platform: "test", channelId: "elsewhere" }, { answers: 2 });
+  await usage.note({ id: "ben" }, { platform: "test", channelId: "direct" }, { answers: 1 });
+  await history.append("test:a", said("1", "hello", ada));
+  await history.append("test:a", answered("2", "hello yourself", ada));
+  await history.append("test:b", said("3", "and here", ada));
+  await history.append("test:b", said("4", "somebody else", { ...ada, id: "ben" }));
+  await settings.setModel({ platform: "test", channelId: "direct" }, "chosen");
+  await settings.setPersona({ platform: "test", channelId: "direct" }, "A pirate.", "ada");
+  await settings.setModel({ platform: "test", channelId: "elsewhere" }, "other");
+  expect(await readAbout(WHO)).toEqual({
+    model: "chosen",
+    persona: "A pirate.",
+    kept: { entries: 3, conversations: 2 },
+    used: "2 answers, no tokens, no pictures",
+  });
+});

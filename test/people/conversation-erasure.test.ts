@@ -1,0 +1,89 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import type { ReplyAddress } from "../../src/adapter.ts";
+import { createHistory } from "../../src/history.ts";
+import { createJobStore } from "../../src/imagine/job-store.ts";
+import { createEraseConversations } from "../../src/people/conversation-erasure.ts";
+import { createUsage } from "../../src/people/usage.ts";
+import { createSettings } from "../../src/settings.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { createTurnRecords } from "../../src/turn/record.ts";
+import { ada } from "../support/events.ts";
+import { answered, said } from "../support/history-contract.ts";
+import { silent } from "../support/log.ts";
+import { noCopies, pictureJob } from "../support/picture-job.ts";
+
+const RECORD = {
+  v: 1 as const,
+  messageIds: [],
+  posted: [],
+  removed: 0,
+  isPosting: false,
+  phase: "final" as const,
+  attempts: 1,
+  seen: 0,
+  canRetry: false,
+  canContinue: false,
+};
+
+/** Everything that may be kept of a conversation, said in the words of the workspace it is in. */
+async function start() {
+  const database = new DatabaseSync(":memory:");
+  const { open } = createStores({ redisUrl: undefined, database, log: silent });
+  const common = { open, ttlMs: 60_000, log: silent };
+  const history = createHistory({ ...common, now: Date.now });
+  const [records, jobs, settings] = [
+    createTurnRecords(common),
+    createJobStore({ ...common, copies: noCopies }),
+    createSettings(common),
+  ];
+  let emptied = 0;
+  const emptyLog = () => void emptied++;
+  const usage = createUsage({ ...common, now: Date.now });
+  const erase = createEraseConversations({ history, records, jobs, settings, usage, emptyLog });
+
+  async function talk(team: string, channelId: string): Promise<void> {
+    const conversationId = `slack:${team}:${channelId}:1.1`;
+    const reply: ReplyAddress = { platform: "slack", channelId, workspaceId: team, extra: { team } };
+    const author = { platform: "slack", id: "U1", name: "Ada" };
+    await history.append(conversationId, said(`${conversationId}:q`, `a secret of <${team}>`, author));
+    await history.append(conversationId, answered(`turn-${channelId}`, `<${team}> was told`, author));
+    await records.save({ ...RECORD, id: `turn-${channelId}`, conversationId, reply, author: ada });
+    const job = pictureJob({ id: `job-${channelId}`, prompt: `<${team}> drawn` });
+    await jobs.save({ ...job, conversationId, reply });
+    await settings.setModel(reply, `<${team}> model`);
+    await settings.setPersona(reply, `<${team}> persona`, "U1");
+    await usage.note({ id: `person-of-${team}.` }, reply, { answers: 1 });
+  }
+
+  const dump = () => JSON.stringify(database.prepare("SELECT * FROM keyv").all());
+  return { erase, talk, dump, history, settings, usage, emptied: () => emptied };
+}
+
+describe("the erasure of a workspace's conversations", () => {
+  test("leaves no word of them, and everything of the others", async () => {
+    const { erase, talk, dump, history, settings, usage, emptied } = await start();
+    await talk("T1", "C1");
+    await talk("T1", "C2");
+    await talk("T12", "C3");
+    expect(await erase("slack:T1:")).toBe(2);
+    const left = dump();
+    for (const word of ["<T1>", "turn-C1", "job-C1", "turn-C2", "person-of-T1."]) expect(left).not.toContain(word);
+    for (const word of ["a secret of <T12>", "<T12> was told", "<T12> drawn", "turn-C3", "<T12> persona"]) {
+      expect(left).toContain(word);
+    }
+    expect((await history.read("slack:T12:C3:1.1", { maxEntries: 9 })).entries).toHaveLength(2);
+    expect(await settings.read({ platform: "slack", channelId: "C1" })).toEqual({ isKnown: true });
+    const used = (channelId: string) => usage.readMonth({ platform: "slack", channelId });
+    expect([(await used("C1")).answers, (await used("C3")).answers]).toEqual([0, 1]);
+    expect(emptied()).toBe(1);
+  });
+
+  test("goes on where it was interrupted, and finds nothing the next time", async () => {
+    const { erase, talk } = await start();
+    await talk("T1", "C1");
+    await erase("slack:T1:");
+    await expect(erase("slack:T1:")).resolves.toBeGreaterThanOrEqual(0);
+    expect(await erase("slack:T2:")).toBe(0);
+  });
+});

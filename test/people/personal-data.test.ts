@@ -1,0 +1,49 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import type { AttachmentRef } from "../../src/adapter.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ben, command, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { startImageGateway } from "../support/image-gateway.ts";
+
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+test("nothing that names a person is left in the store once they are forgotten", async () => {
+  const database = new DatabaseSync(":memory:");
+  const platform = fakePlatform();
+  const { gateway } = await startImageGateway();
+  const adapter = { ...platform.adapter, openAttachment: async () => ReadableStream.from([PNG]) };
+  const { accept, idle, channel } = startEngine({
+    gateway,
+    database,
+    platform,
+    adapterOf: () => adapter,
+    model: "sandbox-chat",
+    imageModel: "sandbox-image",
+    references: { prepare: async () => ({ ok: true, parts: [] }) },
+  });
+  const author = { id: "canary-person", name: "Canary" };
+  const ref: AttachmentRef = { platform: "test", id: "upload", name: "a.png", sizeBytes: 100, isFleeting: true };
+  await accept(message("hello", { author }));
+  await accept(message("hello", { author: ben, conversationId: "test:b" }));
+  await accept({ ...command("imagine", "a fox", { author }), attachments: [ref] });
+  await accept(command("persona", "be brief", { author }));
+  await idle();
+  const answer = channel.find(({ draft }) => draft.buttons.some(({ turnId }) => turnId.endsWith(".1")));
+  await accept(action("stop", `${answer?.draft.buttons[0]?.turnId.replace(/\.1$/, "")}.0`, { author }));
+  await idle();
+  const left = () =>
+    database
+      .prepare("SELECT key, value FROM keyv")
+      .all()
+      .filter((row) => JSON.stringify(row).includes("canary"));
+  expect(left()).not.toEqual([]);
+  expect(database.prepare("SELECT key FROM keyv WHERE key LIKE 'copies:%'").all()).not.toEqual([]);
+  await accept(command("forget", "me", { author, conversationId: "test:c" }));
+  await idle();
+  expect(left()).toEqual([]);
+  expect(database.prepare("SELECT key FROM keyv WHERE key LIKE 'copies:%'").all()).toEqual([]);
+});

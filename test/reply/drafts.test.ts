@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import { createReplyDrafts } from "../../src/reply/drafts.ts";
+
+const limits = { maxLength: 200, lengthOf: (text: string) => text.length, maxFiles: 1, maxFileBytes: 1 };
+const retry = { action: "retry" as const, turnId: "turn", label: "Retry" };
+
+function open() {
+  return createReplyDrafts("turn", limits, { note: "_Not taken._", buttons: [retry] });
+}
+
+describe("reply drafts", () => {
+  test("grow with a Stop button under the last message, healed", () => {
+    const drafts = open();
+    drafts.append(`${"word ".repeat(50)}**bold`);
+    const shown = drafts.render();
+    expect(shown.length).toBeGreaterThan(1);
+    expect(shown.at(-1)).toMatchObject({ streaming: true, buttons: [{ action: "stop", turnId: "turn" }] });
+    expect(shown.at(-1)?.markdown).toMatch(/\*\*bold\*\*$/);
+    expect(shown.slice(0, -1).every(({ streaming, buttons }) => !streaming && buttons.length === 0)).toBe(true);
+  });
+
+  test("end with the words of the model as they are", () => {
+    const drafts = open();
+    drafts.append("2*3 and `half\n");
+    drafts.end({ note: "", buttons: [] });
+    expect(drafts.render()).toEqual([{ markdown: "2*3 and `half", buttons: [], streaming: false }]);
+  });
+
+  test.each([
+    ["```js\nconst a = 1;", "```js\nconst a = 1;\n```"],
+    ["- item\n\n  ~~~\n  code\n", "- item\n\n  ~~~\n  code\n  ~~~"],
+    ["```js\ndone();\n```", "```js\ndone();\n```"],
+    ["2*3 and `half", "2*3 and `half"],
+  ])("close code that broke off before what stands under it, and nothing else: %j", (text, closed) => {
+    const drafts = open();
+    drafts.append(text);
+    drafts.end({ note: "_Interrupted._", buttons: [retry] });
+    expect(drafts.render()).toEqual([{ markdown: `${closed}\n\n_Interrupted._`, buttons: [retry], streaming: false }]);
+  });
+
+  test("show the refusal in the place of a text that is not taken", () => {
+    const drafts = open();
+    drafts.append("word ".repeat(60));
+    drafts.reject(1);
+    const shown = drafts.render();
+    expect(drafts.isOver).toBe(true);
+    expect(shown).toHaveLength(2);
+    expect(shown[1]).toEqual({ markdown: "_Not taken._", buttons: [retry], streaming: false });
+  });
+});
+
+test("while code grows, the source of a draft leaves its fence open, so that the next one only adds to it", () => {
+  const drafts = open();
+  let before = "";
+  for (const more of ["Look:\n\n```ts\nco", "nst a = 1;\nlet", " b;\n", "``", "`\n\nDone."]) {
+    drafts.append(more);
+    const [draft] = drafts.render();
+    expect(draft?.source?.startsWith(before)).toBe(true);
+    before = draft?.source ?? "";
+  }
+  expect(before).toBe("Look:\n\n```ts\nconst a = 1;\nlet b;\n```\n\nDone.");
+});

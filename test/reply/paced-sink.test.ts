@@ -1,0 +1,148 @@
+import { describe, expect, test } from "vitest";
+import type { Adapter, Button, Draft } from "../../src/adapter.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { createPacers } from "../../src/pacers.ts";
+import { createEvenPacer } from "../../src/pacing/even.ts";
+import { createScheduler } from "../../src/pacing/scheduler.ts";
+import { createPacedSinks } from "../../src/reply/paced-sink.ts";
+import { startStage as startDiscordStage } from "../adapters/discord/stage.ts";
+import { startStage as startSlackStage } from "../adapters/slack/stage.ts";
+import { startEngine } from "../support/engine.ts";
+import { command, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { startImageGateway } from "../support/image-gateway.ts";
+
+const never = new AbortController().signal;
+const ADDRESS = { platform: "test", channelId: "general" };
+const STOP: Button = { action: "stop", turnId: "job.0", label: "Stop" };
+const draft = (markdown: string, buttons: Button[] = []): Draft => ({ markdown, buttons, streaming: false });
+
+function start(gap = 0.001) {
+  const platform = fakePlatform();
+  const scheduler = createScheduler({
+    pacerFor: () => createEvenPacer({ gap }),
+    now: () => performance.now() / 1_000,
+  });
+  const metrics = createMetrics();
+  const sinkOf = createPacedSinks({ adapterOf: () => platform.adapter, scheduler, metrics });
+  return { ...platform, scheduler, metrics, paced: sinkOf(ADDRESS) };
+}
+
+describe("a paced sink", () => {
+  test("makes a call again when the platform asks for time, and counts that", async () => {
+    const { paced, texts, calls, setTrouble, metrics } = start();
+    setTrouble(() => (calls.length < 3 ? { kind: "rate-limited", retryAfterMs: 1 } : undefined));
+    await paced.post(draft("hello"), "n", never);
+    expect(texts()).toEqual(["hello"]);
+    expect(calls).toEqual(["post", "post", "post"]);
+    const { body } = await metrics.render();
+    expect(body).toContain('palaver_rate_limits_total{side="platform"} 2');
+    expect(body).toContain('palaver_platform_calls_total{platform="test",call="post"} 3');
+  });
+
+  test("leaves every other failure to whoever calls", async () => {
+    const { paced, calls, setTrouble } = start();
+    for (const kind of ["unavailable", "gone", "forbidden"] as const) {
+      setTrouble(() => ({ kind }));
+      await expect(paced.edit("test:1", draft("x"), never)).rejects.toMatchObject({ kind });
+    }
+    expect(calls).toHaveLength(3);
+  });
+
+  test("lets what has its last word go before what is on its way", async () => {
+    const { paced, calls, sink } = start(0.02);
+    const { id } = await sink.post(draft("status"), "status", never);
+    await paced.post(draft("before"), "first", never);
+    calls.length = 0;
+    const edit = paced.edit(id, draft("drawing", [STOP]), never);
+    await Promise.all([
+      edit,
+      paced.upload([], draft("picture"), "n", never),
+      paced.edit("test:reply2", draft("end"), never),
+    ]);
+    expect(calls.at(-1)).toBe("edit");
+    expect(calls.toSorted()).toEqual(["edit", "edit", "upload"]);
+  });
+
+  test("makes no call that is given up while it waits", async () => {
+    const { paced, calls } = start(60);
+    await paced.post(draft("first"), "1", never);
+    const controller = new AbortController();
+    const waiting = paced.post(draft("second"), "2", controller.signal);
+    controller.abort("over");
+    await expect(waiting).rejects.toBe("over");
+    expect(calls).toEqual(["post"]);
+  });
+
+  test("says what became of a call that is given up while it is under way", async () => {
+    const { paced, setTrouble, calls } = start();
+    const gate = Promise.withResolvers<void>();
+    setTrouble(() => gate.promise);
+    const controller = new AbortController();
+    const posting = paced.post(draft("first"), "1", controller.signal);
+    await expect.poll(() => calls).toEqual(["post"]);
+    controller.abort("over");
+    gate.resolve();
+    expect(await posting).toEqual({ id: "test:reply1" });
+  });
+
+  test("ends with its scheduler", async () => {
+    const { paced, scheduler } = start();
+    scheduler.close();
+    await expect(paced.post(draft("late"), "1", never)).rejects.toThrow("no longer paced");
+  });
+});
+
+/** The whole bot, before a sandbox that draws, at the pace of the service. */
+async function startBot(adapterOf: () => Adapter) {
+  const words = Array.from({ length: 60 }, (_, index) => `word ${index} `);
+  const { gateway: images } = await startImageGateway();
+  async function* streamChat() {
+    for (const content of words) {
+      yield {
+        id: "1",
+        object: "chat.completion.chunk" as const,
+        created: 0,
+        model: "fake",
+        choices: [{ index: 0, delta: { content }, finish_reason: null }],
+      };
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+  return startEngine({
+    gateway: { ...images, streamChat },
+    imageModel: "sandbox-image",
+    model: "fake",
+    adapterOf,
+    pacerFor: createPacers(),
+  });
+}
+
+describe("four pictures beside an answer", () => {
+  test("on Discord are refused nothing for the rate", { timeout: 90_000 }, async () => {
+    const stage = await startDiscordStage({ listens: false });
+    const { discord, channel } = stage;
+    const { accept, idle } = await startBot(() => stage.adapter);
+    const reply = { platform: "discord", channelId: channel.id };
+    await accept(message("tell me", { reply }));
+    await accept({ ...command("imagine", "a fox --count 4"), reply });
+    await idle();
+    expect(discord.requests.filter(({ status }) => status === 429)).toEqual([]);
+    expect(discord.requests.filter(({ fileNames }) => fileNames.length > 0)).toHaveLength(4);
+  });
+
+  test("on Slack are refused nothing for the rate", { timeout: 90_000 }, async () => {
+    const stage = await startSlackStage({ listens: false });
+    const { slack, general, ada } = stage;
+    const { accept, idle } = await startBot(() => stage.adapter);
+    const extra = { team: slack.workspace.id, user: ada.id };
+    const reply = { platform: "slack", channelId: general.id, extra };
+    const asked = ada.say(general, "tell me");
+    await accept(message("tell me", { reply: { ...reply, threadId: asked.ts } }));
+    await accept({ ...command("imagine", "a fox --count 4"), reply });
+    await idle();
+    expect(
+      slack.answers(general).filter(({ content }) => content.blocks.some(({ type }) => type === "image")),
+    ).toHaveLength(4);
+  });
+});

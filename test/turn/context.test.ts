@@ -1,0 +1,74 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { createHistory } from "../../src/history.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { createReadContext, toEntry } from "../../src/turn/context.ts";
+import { newRecord } from "../../src/turn/record.ts";
+import { ben, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { silent } from "../support/log.ts";
+
+const signal = new AbortController().signal;
+
+function open() {
+  const database = new DatabaseSync(":memory:");
+  const stores = createStores({ redisUrl: undefined, database, log: silent });
+  const history = createHistory({ open: stores.open, ttlMs: 60_000, log: silent, now: Date.now });
+  const limits = { maxEntries: 10, maxTokens: 10_000 };
+  const readContext = createReadContext({ history, ...limits, adapterOf: () => fakePlatform().adapter, log: silent });
+  return { database, history, readContext };
+}
+
+describe("the context of a turn", () => {
+  test("ends with the question, also when the conversation went on before it had an answer", async () => {
+    const { history, readContext } = open();
+    const [question, later] = [message("question"), message("later")];
+    for (const one of [question, later]) await history.append("test:a", toEntry(one));
+    const { messages } = await readContext(newRecord([question], [question]), [question], "", signal);
+    expect(messages.map(({ content }) => content)).toEqual(["question"]);
+  });
+
+  test("ends with the question at hand when only that could not be stored", async () => {
+    const { history, readContext } = open();
+    await history.append("test:a", toEntry(message("before")));
+    const question = message("question", { author: ben });
+    const { messages } = await readContext(newRecord([question], [question]), [question], "", signal);
+    expect(messages.map(({ content }) => content)).toEqual(["before", "question"]);
+  });
+
+  test("is the branch of the question, and where it goes on further back", async () => {
+    const { history, readContext } = open();
+    const long = Array.from({ length: 15 }, (_, index) => message(`m${index}`));
+    for (const [index, one] of long.entries()) {
+      await history.append("test:a", toEntry(one), [], long[index - 1]?.messageId);
+      await history.append("test:a", toEntry(message("another branch")), [], long[0]?.messageId);
+    }
+    const question = long.at(-1);
+    if (question === undefined) throw new Error("there is one");
+    const { messages, notices, oldestShownId } = await readContext(
+      newRecord([question], [question]),
+      [question],
+      "",
+      signal,
+    );
+    expect(JSON.stringify(messages)).not.toContain("another");
+    expect(oldestShownId).toBe(long[5]?.messageId);
+    expect(notices).toEqual([expect.stringContaining("left out")]);
+  });
+
+  test("without a history is the messages at hand, and says so", async () => {
+    const { database, readContext } = open();
+    database.close();
+    const question = message("question");
+    const { messages, notices } = await readContext(newRecord([question], [question]), [question], "", signal);
+    expect(messages.map(({ content }) => content)).toEqual(["question"]);
+    expect(notices).toEqual([expect.stringContaining("out of reach")]);
+  });
+
+  test("without a history and without a message at hand is none", async () => {
+    const { database, readContext } = open();
+    database.close();
+    const question = message("question");
+    await expect(readContext(newRecord([question], [question]), [], "", signal)).rejects.toThrow();
+  });
+});

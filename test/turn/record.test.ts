@@ -1,0 +1,114 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { createStores } from "../../src/store/keyv.ts";
+import { createTurnRecords, type TurnRecord, toTurnId } from "../../src/turn/record.ts";
+import { ada, ben } from "../support/events.ts";
+import { recordingLog, silent } from "../support/log.ts";
+
+function open(log = silent, database = new DatabaseSync(":memory:")) {
+  const stores = createStores({ redisUrl: undefined, database, log: silent });
+  return { database, records: createTurnRecords({ open: stores.open, ttlMs: 60_000, log }) };
+}
+
+function record(id: string, author = ada): TurnRecord {
+  const reply = { platform: "test", channelId: "general" };
+  return {
+    v: 1,
+    id,
+    conversationId: "test:a",
+    reply,
+    author,
+    messageIds: ["test:m1"],
+    posted: [],
+    removed: 0,
+    isPosting: false,
+    phase: "received",
+    attempts: 0,
+    seen: 0,
+    canRetry: false,
+    canContinue: false,
+  };
+}
+
+describe("turn records", () => {
+  test("come back as they were saved", async () => {
+    const { records } = open();
+    await records.save({ ...record("one"), posted: ["test:reply1"], phase: "posted" });
+    expect(await records.load("one")).toEqual({ ...record("one"), posted: ["test:reply1"], phase: "posted" });
+    expect(await records.load("two")).toBeUndefined();
+  });
+
+  test("of one person are erased without a trace, those of others stay", async () => {
+    const { records, database } = open();
+    await records.save(record("one"));
+    await records.save(record("two"));
+    await records.save(record("other", ben));
+    await records.forget("test", ada.id);
+    expect([await records.load("one"), await records.load("two")]).toEqual([undefined, undefined]);
+    expect(await records.load("other")).toBeDefined();
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    const rows = tables.map(({ name }) => JSON.stringify(database.prepare(`SELECT * FROM ${String(name)}`).all()));
+    expect(rows.join()).not.toContain("Ada");
+    expect(rows.join()).toContain("Ben");
+  });
+
+  test("that cannot be stored are said in the log, and the turn goes on", async () => {
+    const { log, lines } = recordingLog();
+    const { records, database } = open(log);
+    database.close();
+    await expect(records.save(record("one"))).resolves.toBeUndefined();
+    expect(lines.length).toBeGreaterThan(0);
+  });
+});
+
+describe("what people think of an answer", () => {
+  test("is kept with its turn, the latest word of each, and only news counts", async () => {
+    const { records } = open();
+    await records.save(record("one"));
+    expect(await records.rate("one", "ben", "good")).toBe(true);
+    expect(await records.rate("one", "ben", "good")).toBe(false);
+    expect(await Promise.all([records.rate("one", "ben", "bad"), records.rate("one", "cleo", "good")])).toEqual([
+      true,
+      true,
+    ]);
+    expect((await records.load("one"))?.feedback).toEqual({ ben: "bad", cleo: "good" });
+    expect(await records.rate("long gone", "ben", "good")).toBe(false);
+  });
+
+  test("goes with them, also from the turns of others, and can be had before", async () => {
+    const { records, database } = open();
+    await records.save(record("one"));
+    await records.save(record("two", ben));
+    for (const id of ["one", "two"]) for (const rater of ["rater", "cleo"]) await records.rate(id, rater, "bad");
+    expect(await records.readFeedback("test", "rater")).toEqual(
+      expect.arrayContaining([
+        { turnId: "one", feedback: "bad" },
+        { turnId: "two", feedback: "bad" },
+      ]),
+    );
+    await records.forget("test", "rater");
+    expect(await records.readFeedback("test", "rater")).toEqual([]);
+    expect((await records.load("one"))?.feedback).toEqual({ cleo: "bad" });
+    expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toContain("rater");
+  });
+
+  test("is gone with the record of the turn", async () => {
+    const { records, database } = open();
+    await records.save(record("one"));
+    await records.save(record("two"));
+    await records.rate("one", "ben", "good");
+    await records.erase(["one", "never was"]);
+    expect(await records.load("one")).toBeUndefined();
+    expect(await records.readFeedback("test", "ben")).toEqual([]);
+    expect(await records.load("two")).toBeDefined();
+    expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toMatch(/by:test:ada:one/);
+  });
+});
+
+describe("toTurnId", () => {
+  test("is the same for the same event, another for another, and short enough for a button", () => {
+    expect(toTurnId("event")).toBe(toTurnId("event"));
+    expect(toTurnId("event")).not.toBe(toTurnId("another"));
+    expect(toTurnId("event")).toMatch(/^[\w-]{16}$/);
+  });
+});
