@@ -3,15 +3,18 @@ import type { Scheduler } from "./pacing/scheduler.ts";
 import type { Closing } from "./reply/drafts.ts";
 import { callPlatform } from "./reply/platform-call.ts";
 import { createReplyView, type ReplyViewOptions } from "./reply/view.ts";
-import type { TurnEvent } from "./turn.ts";
+import type { OnText } from "./turn.ts";
 
 /** Longest the platform may take to accept the final text; after that the reply is given up. */
 const FINAL_DEADLINE_MS = 120_000;
 /** Longest a platform may take to show progress, which nobody misses. */
 const PROGRESS_TIMEOUT_MS = 5_000;
 
-/** How the events of a turn ended: with the gateway's word, or with what was thrown. */
+/** How a turn ended: with the gateway's word, or with what was thrown. */
 export type Cause = { finish: string } | { error: unknown };
+
+/** Runs a turn: hands over the text of its answer as it comes, and resolves to why that ended. */
+export type Run = (onText: OnText) => Promise<string>;
 
 export interface ReplyOptions extends ReplyViewOptions {
   scheduler: Scheduler;
@@ -22,12 +25,12 @@ export interface ReplyOptions extends ReplyViewOptions {
 }
 
 /**
- * Writes a turn to the channel while it happens. Two loops share one draft: the reader takes events as fast as
- * the model sends them, the writer shows the newest text whenever the scheduler says. Drafts in between are
+ * Writes a turn to the channel while it happens. Two sides share one draft: the turn adds its text as fast as the
+ * model sends it, the writer shows the newest text whenever the scheduler says. Drafts in between are
  * skipped; the final text never is. Resolves to the text of the model when the final is on the platform, or when
  * the platform refuses the reply for good. Rejects when the final could not be written in time.
  */
-export async function writeReply(events: AsyncIterable<TurnEvent>, options: ReplyOptions): Promise<string> {
+export async function writeReply(run: Run, options: ReplyOptions): Promise<string> {
   let visible = false;
   const onCall: ReplyViewOptions["onCall"] = (kind, error) => {
     options.onCall(kind, error);
@@ -39,7 +42,7 @@ export async function writeReply(events: AsyncIterable<TurnEvent>, options: Repl
   const { budget, room, spare } = options.sink;
   const pace = options.scheduler.join(budget, { write: view.write, room, spare });
   try {
-    const cause = await read(events, (text) => {
+    const cause = await toCause(run, (text) => {
       view.append(text);
       pace.text(text.length);
     });
@@ -56,14 +59,9 @@ export async function writeReply(events: AsyncIterable<TurnEvent>, options: Repl
   return view.text;
 }
 
-async function read(events: AsyncIterable<TurnEvent>, onText: (text: string) => void): Promise<Cause> {
-  let finish = "stop";
+async function toCause(run: Run, onText: OnText): Promise<Cause> {
   try {
-    for await (const event of events) {
-      if (event.type === "text") onText(event.text);
-      else finish = event.reason;
-    }
-    return { finish };
+    return { finish: await run(onText) };
   } catch (error) {
     return { error };
   }

@@ -2,6 +2,7 @@ import { estimateTokenCount } from "tokenx";
 import {
   type AssistantMessage,
   applyDelta,
+  type ChatCompletionChunk,
   type ChatMessage,
   settleCalls,
   toSendable,
@@ -10,13 +11,8 @@ import {
 import type { CallOptions, Gateway } from "./gateway/client.ts";
 import { callTools, type Tool, type ToolContext, toDefinition } from "./tools/tool.ts";
 
-export type TurnEvent =
-  | { type: "text"; text: string }
-  /**
-   * Why the answer ended, the last event of a turn that was not cut: the gateway's own `finish_reason`, or
-   * `tool_limit` when the model still called tools in the last round.
-   */
-  | { type: "finish"; reason: string };
+/** Takes the next piece of an answer. */
+export type OnText = (text: string) => void;
 
 export interface TurnDeps {
   gateway: Gateway;
@@ -36,27 +32,26 @@ export interface TurnDeps {
 }
 
 /**
- * Asks the model, runs the tools it calls, and asks again until it answers. Appends each finished
- * round to `messages`, so whatever stops the turn - an error, the signal, a reader that leaves -
- * the gateway will accept them next time: a round that was cut keeps only its text.
+ * Asks the model, runs the tools it calls, and asks again until it answers; hands over the text as it comes. Resolves to
+ * why the answer ended: the gateway's own `finish_reason`, or `tool_limit` when the model still called tools in the last
+ * round. Appends each finished round to `messages`, so whatever stops the turn - an error, the signal - the gateway will
+ * accept them next time: a round that was cut keeps only its text.
  */
-export async function* runTurn(
+export async function runTurn(
   messages: ChatMessage[],
   deps: TurnDeps,
+  onText: OnText,
   signal: AbortSignal,
-): AsyncGenerator<TurnEvent> {
+): Promise<string> {
   for (let round = 1; round <= deps.maxRounds; round++) {
     const tools = round < deps.maxRounds ? deps.tools : [];
     const draft: Draft = { answer: { role: "assistant", content: "" }, finish: "stop" };
     const results: ChatMessage[] = [];
     let complete = false;
     try {
-      yield* ask(messages, tools, draft, deps, signal);
+      await ask(messages, tools, draft, deps, onText, signal);
       const calls = draft.answer.tool_calls;
-      if (calls !== undefined && round === deps.maxRounds) {
-        yield { type: "finish", reason: "tool_limit" };
-        return;
-      }
+      if (calls !== undefined && round === deps.maxRounds) return "tool_limit";
       if (calls !== undefined) {
         results.push(...(await callTools(calls, tools, deps.toolContext, signal, deps.onProgress)));
       }
@@ -66,13 +61,11 @@ export async function* runTurn(
       if (complete) messages.push(toSendable(draft.answer), ...results);
       else if (content !== "") messages.push({ role: "assistant", content });
     }
-    if (draft.answer.tool_calls === undefined) {
-      yield { type: "finish", reason: draft.finish };
-      return;
-    }
+    if (draft.answer.tool_calls === undefined) return draft.finish;
     // What the model said before it reached for a tool and what it says after are two paragraphs.
-    if (draft.answer.content !== "") yield { type: "text", text: "\n\n" };
+    if (draft.answer.content !== "") onText("\n\n");
   }
+  return "tool_limit";
 }
 
 interface Draft {
@@ -81,24 +74,26 @@ interface Draft {
 }
 
 /** One request. Keeps `draft` up to date with every chunk, so that it holds what came whenever the stream breaks. */
-async function* ask(
+async function ask(
   messages: ChatMessage[],
   tools: readonly Tool[],
   draft: Draft,
   { gateway, model, user, onRetry, onUsage }: TurnDeps,
+  onText: OnText,
   signal: AbortSignal,
-): AsyncGenerator<TurnEvent> {
+): Promise<void> {
   let usage: Usage | undefined;
   const request = { model, messages, user, ...(tools.length > 0 && { tools: tools.map(toDefinition) }) };
+  const onChunk = (chunk: ChatCompletionChunk) => {
+    usage = chunk.usage ?? usage;
+    const choice = chunk.choices[0];
+    if (choice === undefined) return;
+    draft.answer = applyDelta(draft.answer, choice.delta);
+    if (choice.finish_reason) draft.finish = choice.finish_reason;
+    if (choice.delta.content) onText(choice.delta.content);
+  };
   try {
-    for await (const chunk of gateway.streamChat(request, signal, { onRetry })) {
-      usage = chunk.usage ?? usage;
-      const choice = chunk.choices[0];
-      if (choice === undefined) continue;
-      draft.answer = applyDelta(draft.answer, choice.delta);
-      if (choice.finish_reason) draft.finish = choice.finish_reason;
-      if (choice.delta.content) yield { type: "text", text: choice.delta.content };
-    }
+    await gateway.streamChat(request, signal, { onChunk, onRetry });
     draft.answer = settleCalls(draft.answer);
   } finally {
     onUsage(usage ?? estimateUsage(messages, draft.answer), usage === undefined);

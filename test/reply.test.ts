@@ -5,20 +5,21 @@ import { SinkError } from "../src/errors.ts";
 import { createEvenPacer } from "../src/pacing/even.ts";
 import { createScheduler } from "../src/pacing/scheduler.ts";
 import type { Closing } from "../src/reply/drafts.ts";
-import { createProgress, type ReplyOptions, writeReply } from "../src/reply.ts";
-import type { TurnEvent } from "../src/turn.ts";
+import { createProgress, type ReplyOptions, type Run, writeReply } from "../src/reply.ts";
 import { fakePlatform } from "./support/fake-platform.ts";
 
 type Scripted = string | Promise<unknown> | Error;
 
 /** Events of a turn: text, a promise to wait for, an error that cuts it. */
-async function* events(...steps: Scripted[]): AsyncGenerator<TurnEvent> {
-  for (const step of steps) {
-    if (step instanceof Error) throw step;
-    if (typeof step === "string") yield { type: "text", text: step };
-    else await step;
-  }
-  yield { type: "finish", reason: "stop" };
+function events(...steps: Scripted[]): Run {
+  return async (onText) => {
+    for (const step of steps) {
+      if (step instanceof Error) throw step;
+      if (typeof step === "string") onText(step);
+      else await step;
+    }
+    return "stop";
+  };
 }
 
 interface SetUp {
@@ -58,11 +59,12 @@ describe("writeReply", () => {
     const { options, texts, calls, setTrouble, violations } = setUp();
     const slow = Promise.withResolvers<void>();
     setTrouble(() => slow.promise);
-    async function* many(): AsyncGenerator<TurnEvent> {
-      for (let count = 0; count < 500; count++) yield { type: "text", text: "x" };
+    const many: Run = async (onText) => {
+      for (let count = 0; count < 500; count++) onText("x");
       slow.resolve();
-    }
-    await writeReply(many(), options);
+      return "stop";
+    };
+    await writeReply(many, options);
     expect(texts()).toEqual(["x".repeat(500)]);
     expect(calls.length).toBeLessThanOrEqual(3);
     expect(violations).toEqual([]);
@@ -72,12 +74,13 @@ describe("writeReply", () => {
     const { options, setTrouble, until, calls, texts } = setUp();
     const [hanging, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     setTrouble(() => hanging.promise);
-    async function* stream(): AsyncGenerator<TurnEvent> {
-      yield { type: "text", text: "one" };
-      for (let count = 0; count < 100; count++) yield { type: "text", text: "." };
+    const stream: Run = async (onText) => {
+      onText("one");
+      for (let count = 0; count < 100; count++) onText(".");
       read.resolve();
-    }
-    const writing = writeReply(stream(), options);
+      return "stop";
+    };
+    const writing = writeReply(stream, options);
     await read.promise;
     expect(calls).toEqual(["post"]);
     hanging.resolve();

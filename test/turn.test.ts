@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ChatMessage, Usage } from "../src/gateway/chunks.ts";
 import { GatewayError } from "../src/gateway/errors.ts";
 import { defineTool } from "../src/tools/tool.ts";
-import { runTurn, type TurnDeps, type TurnEvent } from "../src/turn.ts";
+import { type OnText, runTurn, type TurnDeps } from "../src/turn.ts";
 import { fakeGateway, type Step } from "./support/fake-gateway.ts";
 
 const double = defineTool({
@@ -50,36 +50,32 @@ function setUp(...scripts: Step[][]) {
     usages,
     progress,
     controller,
-    turn: () => runTurn(messages, deps, controller.signal),
+    turn: (onText: OnText) => runTurn(messages, deps, onText, controller.signal),
   };
 }
 
 async function collect(
-  turn: AsyncIterable<TurnEvent>,
+  turn: (onText: OnText) => Promise<string>,
 ): Promise<{ text: string; finish: string | undefined; error: unknown }> {
   let text = "";
-  let finish: string | undefined;
   try {
-    for await (const event of turn) {
-      if (event.type === "text") text += event.text;
-      else finish = event.reason;
-    }
+    const finish = await turn((piece) => void (text += piece));
+    return { text, finish, error: undefined };
   } catch (error) {
-    return { text, finish, error };
+    return { text, finish: undefined, error };
   }
-  return { text, finish, error: undefined };
 }
 
 describe("runTurn", () => {
   test("passes the text on and ends with the gateway's word", async () => {
     const { turn, messages } = setUp(["Forty", "-two", { finish: "length" }]);
-    expect(await collect(turn())).toEqual({ text: "Forty-two", finish: "length", error: undefined });
+    expect(await collect(turn)).toEqual({ text: "Forty-two", finish: "length", error: undefined });
     expect(messages.at(-1)).toEqual({ role: "assistant", content: "Forty-two" });
   });
 
   test("runs the tools the model calls and asks again with their results", async () => {
     const { turn, messages, requests, progress } = setUp(["Let me see.", call(0, 21)], ["It is 42."]);
-    expect((await collect(turn())).text).toBe("Let me see.\n\nIt is 42.");
+    expect((await collect(turn)).text).toBe("Let me see.\n\nIt is 42.");
     expect(requests[1]?.messages.slice(-2)).toEqual([
       expect.objectContaining({
         role: "assistant",
@@ -95,7 +91,7 @@ describe("runTurn", () => {
   test("answers every one of several calls, also where the model left a number out or gave no id", async () => {
     const third = { tool_calls: [{ index: 3, function: { name: "double", arguments: '{"value":3}' } }] };
     const { turn, requests } = setUp([call(0, 1), third], ["done"]);
-    await collect(turn());
+    await collect(turn);
     const [assistant, ...results] = requests[1]?.messages.slice(1) ?? [];
     expect(assistant).toMatchObject({ tool_calls: [{ id: "call0" }, { id: "call_1" }] });
     expect(results).toEqual([
@@ -106,7 +102,7 @@ describe("runTurn", () => {
 
   test("ends a model that never stops calling tools, and offers none in the last round", async () => {
     const { turn, requests, messages } = setUp([call(0, 1)]);
-    expect((await collect(turn())).finish).toBe("tool_limit");
+    expect((await collect(turn)).finish).toBe("tool_limit");
     expect(requests.map(({ tools }) => tools !== undefined)).toEqual([true, true, true, false]);
     expect(messages.at(-1)?.role).toBe("tool");
   });
@@ -114,34 +110,38 @@ describe("runTurn", () => {
   test("keeps the text of a round that was cut, and not its calls", async () => {
     const cut = new GatewayError("interrupted", "The answer broke off.");
     const { turn, messages } = setUp(["So far", call(0, 1), cut]);
-    expect(await collect(turn())).toMatchObject({ text: "So far", error: cut });
+    expect(await collect(turn)).toMatchObject({ text: "So far", error: cut });
     expect(messages.slice(1)).toEqual([{ role: "assistant", content: "So far" }]);
   });
 
   test("keeps earlier rounds whole when a later one is cut", async () => {
     const { turn, messages } = setUp([call(0, 1)], ["half", new GatewayError("stalled", "Nothing came.")]);
-    await collect(turn());
+    await collect(turn);
     expect(messages.slice(1).map(({ role }) => role)).toEqual(["assistant", "tool", "assistant"]);
   });
 
   test("stops with the reason of its signal, in the middle of a stream", async () => {
     const { turn, messages, controller } = setUp(["So far", new Promise(() => {})]);
-    const events = turn();
-    expect((await events.next()).value).toEqual({ type: "text", text: "So far" });
+    const said = Promise.withResolvers<string>();
+    const answer = turn(said.resolve);
+    expect(await said.promise).toBe("So far");
     controller.abort("stopped");
-    await expect(events.next()).rejects.toBe("stopped");
+    await expect(answer).rejects.toBe("stopped");
     expect(messages.at(-1)).toEqual({ role: "assistant", content: "So far" });
   });
 
-  test("keeps what was said when the reader leaves", async () => {
+  test("keeps what was said when its taker fails", async () => {
     const { turn, messages } = setUp(["So far", new Promise(() => {})]);
-    for await (const event of turn()) if (event.type === "text") break;
+    const fail = () => {
+      throw new Error("full");
+    };
+    await expect(turn(fail)).rejects.toThrow("full");
     expect(messages.at(-1)).toEqual({ role: "assistant", content: "So far" });
   });
 
   test("estimates tokens where the gateway counts none, also of an answer that was cut", async () => {
     const { turn, usages } = setUp(["So far", new GatewayError("interrupted", "The answer broke off.")]);
-    await collect(turn());
+    await collect(turn);
     expect(usages).toHaveLength(1);
     expect(usages[0]).toMatchObject({ estimated: true });
     expect(usages[0]?.completion_tokens).toBeGreaterThan(0);

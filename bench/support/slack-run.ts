@@ -4,8 +4,7 @@ import { createSlackApi } from "../../adapters/slack/api.ts";
 import { createOutbound } from "../../adapters/slack/outbound.ts";
 import { createPacers } from "../../src/pacers.ts";
 import { createScheduler, type Scheduler } from "../../src/pacing/scheduler.ts";
-import { writeReply } from "../../src/reply.ts";
-import type { TurnEvent } from "../../src/turn.ts";
+import { type Run, writeReply } from "../../src/reply.ts";
 import { openSlack, type Slack } from "../../test/simulators/slack/control.ts";
 import type { Person } from "../../test/simulators/slack/people.ts";
 import type { Message } from "../../test/simulators/slack/world.ts";
@@ -115,11 +114,13 @@ async function writeOne(
 }
 
 /** A model whose tokens come when they were planned, each a word of its own. */
-async function* runModel(slack: Slack, arrivals: Arrivals, startMs: number): AsyncGenerator<TurnEvent> {
-  for (const [index, at] of arrivals.entries()) {
-    const waitMs = startMs + at * 1_000 - slack.now();
-    if (waitMs > 0) await sleep(waitMs);
-    yield { type: "text", text: `${index.toString(36).padStart(TOKEN_UNITS - 1, "0")} ` };
-  }
-  yield { type: "finish", reason: "stop" };
+function runModel(slack: Slack, arrivals: Arrivals, startMs: number): Run {
+  return async (onText) => {
+    for (const [index, at] of arrivals.entries()) {
+      const waitMs = startMs + at * 1_000 - slack.now();
+      if (waitMs > 0) await sleep(waitMs);
+      onText(`${index.toString(36).padStart(TOKEN_UNITS - 1, "0")} `);
+    }
+    return "stop";
+  };
 }

@@ -39,9 +39,7 @@ async function createGatewayReader(url: string): Promise<ReadStream> {
   ]);
   const log = createLogger({ level: "info", secrets: [API_KEY], destination: { write() {} } });
   const gateway = createGateway({ baseUrl: url, apiKey: API_KEY, log });
-  return async (onChunks) => {
-    for await (const _ of gateway.streamChat(REQUEST, new AbortController().signal)) onChunks(1);
-  };
+  return (onChunks) => gateway.streamChat(REQUEST, new AbortController().signal, { onChunk: () => onChunks(1) });
 }
 
 async function createFetchReader(url: string): Promise<ReadStream> {

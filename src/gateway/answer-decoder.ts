@@ -1,23 +1,23 @@
-import type { ChatCompletionChunk } from "./chunks.ts";
+import type { ChatCompletion } from "./chunks.ts";
 import { parseCompletion, toChunks } from "./completion.ts";
 import { GatewayError } from "./errors.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
-import { createStreamDecoder, type StreamDecoder } from "./stream-decoder.ts";
+import { createStreamDecoder, type OnChunk, type StreamDecoder } from "./stream-decoder.ts";
 
 /**
  * Decodes the answer to a streaming request, which some servers give as one JSON document. What it is shows in
  * its first character, whatever its content type says. Pure.
  */
-export function createAnswerDecoder(limits: GatewayLimits, safe: SafeText): StreamDecoder {
-  const events = createStreamDecoder(limits, safe);
+export function createAnswerDecoder(limits: GatewayLimits, safe: SafeText, onChunk: OnChunk): StreamDecoder {
+  const events = createStreamDecoder(limits, safe, onChunk);
   const decoder: StreamDecoder = { ...events, feed: begin, end: finish };
   /** All of an answer that is no stream. */
   let whole = "";
 
-  function begin(text: string): ChatCompletionChunk[] {
+  function begin(text: string): void {
     whole = whole === "" ? text.trimStart() : whole + text;
-    if (whole === "") return [];
+    if (whole === "") return;
     if (!/^[{[<]/.test(whole)) {
       // From here on nothing stands between the text and its decoder: this is where the thousands of chunks go.
       decoder.feed = events.feed;
@@ -27,19 +27,21 @@ export function createAnswerDecoder(limits: GatewayLimits, safe: SafeText): Stre
     if (whole.length > limits.maxBodyBytes) {
       fail(new GatewayError("malformed", `The gateway's answer is larger than ${limits.maxBodyBytes} characters.`));
     }
-    return [];
   }
 
-  function finish(): ChatCompletionChunk[] {
-    if (whole === "" || decoder.failure() !== undefined) return [];
+  function finish(): void {
+    if (whole === "" || decoder.failure() !== undefined) return;
+    const completion = readWhole();
+    if (completion !== undefined) for (const chunk of toChunks(completion)) events.take(chunk);
+  }
+
+  function readWhole(): ChatCompletion | undefined {
     try {
-      const chunks = toChunks(parseCompletion(whole, safe));
-      for (const chunk of chunks) events.count(chunk);
-      return chunks;
+      return parseCompletion(whole, safe);
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       fail(error);
-      return [];
+      return undefined;
     }
   }
 

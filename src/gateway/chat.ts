@@ -1,44 +1,63 @@
 import { createAnswerReport } from "./answer-report.ts";
 import { ask, type CallDeps, type Notify } from "./call.ts";
-import { createChunkStream } from "./chunk-stream.ts";
-import type { ChatCompletion, ChatCompletionChunk, ChatRequest } from "./chunks.ts";
+import type { ChatCompletion, ChatRequest } from "./chunks.ts";
 import { parseCompletion } from "./completion.ts";
-import { createStreamedAnswer } from "./streamed-answer.ts";
+import type { Attempts } from "./retry.ts";
+import { type AnswerReader, createAnswerReader } from "./stream.ts";
+import type { OnChunk } from "./stream-decoder.ts";
 import type { GatewayCall } from "./transport.ts";
 import { toChatJson } from "./validate.ts";
+import { createWatch } from "./watch.ts";
 
-type StreamChat = (
-  request: ChatRequest,
-  signal: AbortSignal,
-  notify: Notify,
-) => AsyncGenerator<ChatCompletionChunk, void>;
+type StreamChat = (request: ChatRequest, signal: AbortSignal, onChunk: OnChunk, notify: Notify) => Promise<void>;
 
 type CompleteChat = (request: ChatRequest, signal: AbortSignal, notify: Notify) => Promise<ChatCompletion>;
 
 export function createStreamChat(deps: CallDeps): StreamChat {
-  return (request, signal, notify) => {
-    /** Aborts with the caller's signal, and when the consumer leaves. */
-    const ended = new AbortController();
-    const answer = createStreamedAnswer(deps, request.model, ended.signal);
-    const stream = createChunkStream({ begin: () => void begin(), resume: answer.resume, leave }, signal);
-
-    function leave(): void {
-      ended.abort(signal.reason);
+  return async (request, signal, onChunk, notify) => {
+    const call = toCall(request, true);
+    const attempts = deps.retry(request.model, notify);
+    for (;;) {
+      await attempts.begin(signal);
+      const failure = await attempt(deps, call, attempts, onChunk, signal);
+      if (failure === undefined) return;
+      if (failure.answered) throw failure.error;
+      await attempts.recover(failure.error, signal);
     }
-
-    async function begin(): Promise<void> {
-      signal.addEventListener("abort", leave, { once: true });
-      try {
-        await answer.pour(toCall(request, true), deps.retry(request.model, notify), stream);
-        stream.end();
-      } catch (error) {
-        stream.end({ error });
-      } finally {
-        signal.removeEventListener("abort", leave);
-      }
-    }
-    return stream.chunks;
   };
+}
+
+interface Failure {
+  error: unknown;
+  /** Text or a tool call has come: the answer cannot be begun again. */
+  answered: boolean;
+}
+
+/** Resolves to what went wrong, or to undefined when the answer is whole and all its chunks were handed over. */
+async function attempt(
+  { transport, limits, safe, log }: CallDeps,
+  call: GatewayCall,
+  attempts: Attempts,
+  onChunk: OnChunk,
+  signal: AbortSignal,
+): Promise<Failure | undefined> {
+  const watch = createWatch(signal, attempts.remainingMs());
+  const report = createAnswerReport(log, call.model ?? "", safe);
+  let reader: AnswerReader | undefined;
+  try {
+    watch.expect(limits.firstTokenMs);
+    reader = createAnswerReader(await transport.send(call, watch), watch, onChunk, { limits, safe, report });
+    await reader.read();
+    signal.throwIfAborted();
+    report.complete(reader.tally);
+    return undefined;
+  } catch (error) {
+    if (reader !== undefined) report.broken(reader.tally, error);
+    return { error, answered: reader?.tally.answered === true };
+  } finally {
+    reader?.leave();
+    watch.end();
+  }
 }
 
 export function createCompleteChat(deps: CallDeps): CompleteChat {

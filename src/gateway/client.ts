@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { readBaseUrl } from "./base-url.ts";
 import { ask, type CallDeps, type Question } from "./call.ts";
 import { createCompleteChat, createStreamChat } from "./chat.ts";
-import type { ChatCompletion, ChatCompletionChunk, ChatRequest } from "./chunks.ts";
+import type { ChatCompletion, ChatRequest } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import type { GeneratedImage } from "./image-answer.ts";
 import type { ImageRequest } from "./image-request.ts";
@@ -11,6 +11,7 @@ import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
 import { parseModelIds } from "./models.ts";
 import { createRetry, type RetryNotice } from "./retry.ts";
 import { createSafeText } from "./safe-text.ts";
+import type { OnChunk } from "./stream-decoder.ts";
 import { createTransport } from "./transport.ts";
 
 export type { GatewayLimits } from "./limits.ts";
@@ -21,22 +22,23 @@ export interface CallOptions {
   onRetry?: (notice: RetryNotice) => void;
 }
 
+export interface StreamOptions extends CallOptions {
+  /** Takes what comes without waiting for anything: a promise for each of thousands of chunks would cost too much. */
+  onChunk: OnChunk;
+}
+
 /**
  * Every method rejects with a GatewayError, or with the signal's reason when the signal aborts. Failures that
  * pass are tried again before that, as long as nothing of the answer has come.
  */
 export interface Gateway {
   /**
-   * Yields chunks as they come. Returns normally only when the answer is complete: a finish_reason was seen,
-   * or `[DONE]`. Otherwise throws after the chunks that came. Leaving the iterator, or the signal, closes the
-   * connection within a second. Until the first text or tool call, chunks of an attempt that failed may precede
-   * those of the next.
+   * Hands chunks over as they come. Resolves only when the answer is complete: a finish_reason was seen, or `[DONE]`.
+   * Otherwise rejects after the chunks that came; also with whatever `onChunk` throws. The signal closes the
+   * connection within a second, and no chunk comes after it. Until the first text or tool call, chunks of an attempt
+   * that failed may precede those of the next.
    */
-  streamChat(
-    request: ChatRequest,
-    signal: AbortSignal,
-    options?: CallOptions,
-  ): AsyncGenerator<ChatCompletionChunk, void>;
+  streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void>;
   completeChat(request: ChatRequest, signal: AbortSignal, options?: CallOptions): Promise<ChatCompletion>;
   /** Ids of the models that the key may use. */
   listModels(signal: AbortSignal, options?: CallOptions): Promise<string[]>;
@@ -68,7 +70,7 @@ export function createGateway({ baseUrl, apiKey, imageKeyHeader, log, limits: gi
   const generateImage = createGenerateImage(deps, imageKeyHeader);
 
   return {
-    streamChat: (request, signal, options = {}) => streamChat(request, signal, options.onRetry),
+    streamChat: (request, signal, { onChunk, onRetry }) => streamChat(request, signal, onChunk, onRetry),
     completeChat: (request, signal, options = {}) => completeChat(request, signal, options.onRetry),
     generateImage: (request, signal, options = {}) => generateImage(request, signal, options.onRetry),
     async listModels(signal, { onRetry } = {}) {

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { ChatCompletionChunk, ChatRequest } from "./chunks.ts";
-import type { CallOptions, Gateway } from "./client.ts";
+import type { Gateway, StreamOptions } from "./client.ts";
 import { GatewayError } from "./errors.ts";
 
 /** How gateways call what a model cannot do; what is wrong in itself is refused in other words. */
@@ -26,33 +26,23 @@ export interface OptionalPart {
 export function withOptionalPart(gateway: Gateway, part: OptionalPart, log: Logger): Gateway {
   const refusing = new Set<string>();
 
-  async function* streamChat(
-    request: ChatRequest,
-    signal: AbortSignal,
-    options?: CallOptions,
-  ): AsyncGenerator<ChatCompletionChunk, void> {
+  async function streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void> {
     const { model } = request;
-    if (!part.isIn(request)) {
-      yield* gateway.streamChat(request, signal, options);
-      return;
-    }
+    if (!part.isIn(request)) return gateway.streamChat(request, signal, options);
     const plain = part.without(request);
-    if (refusing.has(model)) {
-      yield* gateway.streamChat(plain, signal, options);
-      return;
-    }
+    if (refusing.has(model)) return gateway.streamChat(plain, signal, options);
     try {
-      yield* gateway.streamChat(request, signal, options);
-      return;
+      return await gateway.streamChat(request, signal, options);
     } catch (error) {
       if (!isRefusalOf(part, error)) throw error;
     }
-    for await (const chunk of gateway.streamChat(plain, signal, options)) {
+    const onChunk = (chunk: ChatCompletionChunk) => {
       // Only what goes through without the part was refused because of it.
       if (!refusing.has(model)) log.info({ model }, part.notice);
       refusing.add(model);
-      yield chunk;
-    }
+      options.onChunk(chunk);
+    };
+    return gateway.streamChat(plain, signal, { ...options, onChunk });
   }
 
   return { ...gateway, streamChat };

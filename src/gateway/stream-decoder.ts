@@ -28,63 +28,73 @@ export interface Tally {
   malformed: number;
 }
 
+/** Takes one chunk of an answer. */
+export type OnChunk = (chunk: ChatCompletionChunk) => void;
+
 /** Turns the text of an event stream into chunks. Pure: the same text, however it is cut, gives the same chunks. */
 export interface StreamDecoder {
   readonly tally: Readonly<Tally>;
-  /** Chunks that the text completes. After `done` or `failure` there are no more. */
-  feed(text: string): ChatCompletionChunk[];
-  /** Chunks that the end of the text completes: a last event need not have its blank line. */
-  end(): ChatCompletionChunk[];
-  /** Counts a chunk that did not come as an event. */
-  count(chunk: ChatCompletionChunk): void;
+  /** Hands over the chunks that the text completes. After `done` or `failure` there are no more. */
+  feed(text: string): void;
+  /** Hands over the chunks that the end of the text completes: a last event need not have its blank line. */
+  end(): void;
+  /** Counts a chunk that did not come as an event, and hands it over. */
+  take(chunk: ChatCompletionChunk): void;
   /** `[DONE]` has come. */
   isDone(): boolean;
-  /** Why the stream is over before its end; what `feed` gave before still stands. */
+  /** Why the stream is over before its end; what was handed over before still stands. */
   failure(): GatewayError | undefined;
 }
 
 type DecoderLimits = Pick<GatewayLimits, "maxEventBytes" | "maxAnswerChars">;
 
-export function createStreamDecoder(limits: DecoderLimits, safe: SafeText): StreamDecoder {
+export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChunk: OnChunk): StreamDecoder {
+  const { maxEventBytes, maxAnswerChars } = limits;
   const tally = createTally();
-  const readEvent = createReadEvent(tally, limits, safe);
-  let batch: ChatCompletionChunk[] | undefined;
+  const readChunk = createReadChunk();
   let done = false;
   let failure: GatewayError | undefined;
   /** Nothing of a line or of an event waits in the parser for what comes next. */
   let isBetween = false;
 
-  function take(event: string | undefined, data: string): void {
+  function takeEvent(event: string | undefined, data: string): void {
     if (done || failure !== undefined || data === "") return;
     tally.events += 1;
     done = data.startsWith("[DONE]");
     if (done) return;
-    const read = readEvent(event, data);
-    if (read instanceof GatewayError) failure = read;
-    else if (read !== undefined && batch === undefined) batch = [read];
-    else if (read !== undefined) batch?.push(read);
+    if (data.length > maxEventBytes) return fail(toGiantError(maxEventBytes));
+    const value = parseJson(data);
+    if (event === "error" || hasError(value)) return fail(toStreamError(value, safe));
+    const chunk = readChunk(value);
+    if (chunk !== undefined) return takeChunk(chunk);
+    tally.malformed += 1;
+    if (tally.malformed > MAX_MALFORMED) fail(toGarbageError());
+  }
+
+  function takeChunk(chunk: ChatCompletionChunk): void {
+    count(tally, chunk);
+    if (tally.chars > maxAnswerChars) fail(toLengthError(maxAnswerChars));
+    else onChunk(chunk);
+  }
+
+  function fail(error: GatewayError): void {
+    failure ??= error;
   }
 
   const parser = createParser({
-    maxBufferSize: limits.maxEventBytes,
-    onEvent: ({ event, data }) => take(event, data),
+    maxBufferSize: maxEventBytes,
+    onEvent: ({ event, data }) => takeEvent(event, data),
     onError({ type }) {
-      if (type === "max-buffer-size-exceeded") failure ??= toGiantError(limits.maxEventBytes);
+      if (type === "max-buffer-size-exceeded") fail(toGiantError(maxEventBytes));
     },
   });
 
-  function feed(text: string): ChatCompletionChunk[] {
-    if (done || failure !== undefined) return [];
-    const rest = isBetween ? takePlainEvents(text, take) : text;
-    if (rest !== "") {
-      parser.feed(rest);
-      isBetween = rest.endsWith("\n\n");
-    }
-    const fed = batch ?? [];
-    // Kept no longer than it is filled: a list that ages with its stream makes V8 put all later ones among the
-    // old objects, where each keeps its chunks until the whole heap is collected.
-    batch = undefined;
-    return fed;
+  function feed(text: string): void {
+    if (done || failure !== undefined) return;
+    const rest = isBetween ? takePlainEvents(text, takeEvent) : text;
+    if (rest === "") return;
+    parser.feed(rest);
+    isBetween = rest.endsWith("\n\n");
   }
 
   return {
@@ -92,7 +102,7 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText): Stre
     feed,
     // A line that was cut is broken JSON and falls away; one that is whole is an event.
     end: () => feed("\n\n"),
-    count: (chunk) => count(tally, chunk),
+    take: takeChunk,
     isDone: () => done,
     failure: () => failure,
   };
@@ -117,26 +127,12 @@ function takePlainEvents(text: string, take: (event: undefined, data: string) =>
   return from === 0 ? text : text.slice(from);
 }
 
-/** Reads one event: a chunk, the error that ends the stream, or nothing when a broken one is dropped. */
-function createReadEvent(tally: Tally, { maxEventBytes, maxAnswerChars }: DecoderLimits, safe: SafeText) {
-  const readChunk = createReadChunk();
+function toGarbageError(): GatewayError {
+  return new GatewayError("interrupted", "The gateway sent too many events that are no JSON chunks.");
+}
 
-  return (event: string | undefined, data: string): ChatCompletionChunk | GatewayError | undefined => {
-    if (data.length > maxEventBytes) return toGiantError(maxEventBytes);
-    const value = parseJson(data);
-    if (event === "error" || hasError(value)) return toStreamError(value, safe);
-    const chunk = readChunk(value);
-    if (chunk === undefined) {
-      tally.malformed += 1;
-      return tally.malformed > MAX_MALFORMED
-        ? new GatewayError("interrupted", "The gateway sent too many events that are no JSON chunks.")
-        : undefined;
-    }
-    count(tally, chunk);
-    return tally.chars > maxAnswerChars
-      ? new GatewayError("interrupted", `The answer is longer than ${maxAnswerChars} characters and was cut off there.`)
-      : chunk;
-  };
+function toLengthError(maxChars: number): GatewayError {
+  return new GatewayError("interrupted", `The answer is longer than ${maxChars} characters and was cut off there.`);
 }
 
 function toGiantError(maxBytes: number): GatewayError {

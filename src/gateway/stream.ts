@@ -1,13 +1,12 @@
 import type { AnswerBody } from "./answer-body.ts";
 import { createAnswerDecoder } from "./answer-decoder.ts";
 import type { AnswerReport } from "./answer-report.ts";
-import type { ChunkStream } from "./chunk-stream.ts";
 import type { ChatCompletionChunk } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import { toConnectionError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
-import type { StreamDecoder, Tally } from "./stream-decoder.ts";
+import type { OnChunk, StreamDecoder, Tally } from "./stream-decoder.ts";
 import { createUtf8Decoder } from "./utf8.ts";
 import type { Watch } from "./watch.ts";
 
@@ -15,12 +14,10 @@ import type { Watch } from "./watch.ts";
 export interface AnswerReader {
   readonly tally: Readonly<Tally>;
   /**
-   * Resolves when the answer is whole and all its chunks are pushed. Rejects with a GatewayError when it ends
-   * before, and with the signal's reason when `watch` ends.
+   * Resolves when the answer is whole and all its chunks are handed over. Rejects with a GatewayError when it ends
+   * before, with the signal's reason when `watch` ends, and with whatever the taker of the chunks throws.
    */
   read(): Promise<void>;
-  /** The consumer has read what was too much for it. */
-  resume(): void;
   /** Gives the connection back when the answer was whole, and closes it otherwise. */
   leave(): void;
 }
@@ -31,72 +28,81 @@ export interface AnswerReaderOptions {
   report: AnswerReport;
 }
 
-/** Decodes as the bytes come and pushes the chunks at once, so that a chunk costs no promise here. */
+interface Thrown {
+  error: unknown;
+}
+
+/** Decodes as the bytes come and hands the chunks over at once, so that a chunk costs no promise. */
 export function createAnswerReader(
   body: AnswerBody,
   watch: Watch,
-  stream: ChunkStream,
+  onChunk: OnChunk,
   { limits, safe, report }: AnswerReaderOptions,
 ): AnswerReader {
-  const decoder = createAnswerDecoder(limits, safe);
+  const decoder = createAnswerDecoder(limits, safe, hand);
   const { tally } = decoder;
   const decodeUtf8 = createUtf8Decoder();
   const end = Promise.withResolvers<void>();
+  let hasBegun = false;
   let isOver = false;
+  let isClean = false;
   let patienceMs = 0;
-  let broken: unknown;
 
-  function settle(error?: unknown): void {
+  function settle(broken?: unknown, thrown?: Thrown): void {
     if (isOver) return;
     isOver = true;
-    broken = error;
-    const gap = findGap(decoder, broken, watch.signal);
+    const gap = thrown ?? findGap(decoder, broken, watch.signal);
+    isClean = gap === undefined && broken === undefined && decoder.failure() === undefined && !watch.signal.aborted;
     if (gap === undefined) end.resolve();
     else end.reject(gap.error);
   }
 
-  /** The gateway's silence counts from the last event, or from when the consumer began to wait for the next. */
-  function expect(ms: number): void {
-    patienceMs = ms;
-    watch.expect(ms, stream.readWaitingMs);
+  /** The rest of what was read together is dropped once the taker has left. */
+  function hand(chunk: ChatCompletionChunk): void {
+    if (isOver) return;
+    if (!hasBegun) report.chunk();
+    hasBegun = true;
+    onChunk(chunk);
   }
 
-  function hand(chunks: readonly ChatCompletionChunk[]): void {
-    report.chunk();
-    if (!stream.push(chunks)) body.pause();
+  /** The gateway's silence counts from the last event; comments are no sign of life. */
+  function expect(): void {
+    patienceMs = readPatience(tally, limits);
+    watch.expect(patienceMs);
   }
 
   function onData(bytes: Buffer): void {
     if (isOver) return;
     const { events } = tally;
-    const chunks = decoder.feed(decodeUtf8(bytes));
-    if (chunks.length > 0) hand(chunks);
+    try {
+      decoder.feed(decodeUtf8(bytes));
+    } catch (error) {
+      return settle(undefined, { error });
+    }
     if (decoder.isDone() || decoder.failure() !== undefined) return settle();
-    const ms = readPatience(tally, limits);
-    // Only data events are a sign of life, comments are not. After a chunk it is the consumer who is to move.
-    if (ms !== patienceMs || (chunks.length === 0 && tally.events > events)) expect(ms);
+    if (tally.events > events || readPatience(tally, limits) !== patienceMs) expect();
+  }
+
+  function onEnd(): void {
+    try {
+      if (!isOver) decoder.end();
+    } catch (error) {
+      return settle(undefined, { error });
+    }
+    settle();
   }
 
   return {
     tally,
     read() {
-      expect(readPatience(tally, limits));
-      body.listen({
-        onData,
-        onEnd() {
-          const chunks = isOver ? [] : decoder.end();
-          if (chunks.length > 0) hand(chunks);
-          settle();
-        },
-        onError: settle,
-      });
+      expect();
+      // At once, because more may have been read together with what its taker left at.
+      watch.signal.addEventListener("abort", () => settle(), { once: true });
+      body.listen({ onData, onEnd, onError: settle });
       return end.promise;
     },
-    resume() {
-      if (!isOver) body.resume();
-    },
     leave() {
-      if (isOver && broken === undefined && decoder.failure() === undefined) body.drain();
+      if (isClean) body.drain();
       else body.destroy();
     },
   };
@@ -108,7 +114,7 @@ function readPatience(tally: Readonly<Tally>, { firstTokenMs, idleMs, tailMs }: 
 }
 
 /** What keeps an answer that has ended from being whole. */
-function findGap(decoder: StreamDecoder, broken: unknown, signal: AbortSignal): { error: unknown } | undefined {
+function findGap(decoder: StreamDecoder, broken: unknown, signal: AbortSignal): Thrown | undefined {
   // What is missing of a finished answer is its usage and `[DONE]`: no reason to call it partial.
   if (decoder.tally.finishReason !== undefined) return undefined;
   if (signal.aborted) return { error: signal.reason };

@@ -6,24 +6,16 @@ import { GatewayError } from "./errors.ts";
  */
 export interface Watch {
   readonly signal: AbortSignal;
-  /**
-   * Something must come within `ms` from this moment, or from the later one that `readSinceMs` gives when it is
-   * asked. While that gives undefined, nothing is expected: a consumer that takes its time is not the gateway's
-   * silence.
-   */
-  expect(ms: number, readSinceMs?: ReadSince): void;
+  /** Something must come within `ms` from this moment. */
+  expect(ms: number): void;
   /** Must be called when the call is over. Aborts nothing. */
   end(): void;
 }
-
-/** A time of `performance.now()`. */
-export type ReadSince = () => number | undefined;
 
 export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
   const ended = new AbortController();
   let silenceMs = 0;
   let expectedMs = 0;
-  let readSince: ReadSince | undefined;
   /** Asks now and then. It is not wound up for every wait, of which a stream makes thousands. */
   let look: NodeJS.Timeout | undefined;
   let lookMs = Number.POSITIVE_INFINITY;
@@ -40,8 +32,7 @@ export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
 
   function expire(): void {
     const nowMs = performance.now();
-    const sinceMs = readSince === undefined ? expectedMs : (readSince() ?? nowMs);
-    const untilMs = Math.max(expectedMs, sinceMs) + silenceMs;
+    const untilMs = expectedMs + silenceMs;
     if (nowMs < untilMs) return lookAt(untilMs, nowMs);
     ended.abort(new GatewayError("stalled", `The gateway sent nothing for ${describeSeconds(silenceMs)}.`));
   }
@@ -54,10 +45,9 @@ export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
 
   return {
     signal: ended.signal,
-    expect(ms, readSinceMs) {
+    expect(ms) {
       expectedMs = performance.now();
       silenceMs = ms;
-      readSince = readSinceMs;
       if (expectedMs + ms < lookMs) lookAt(expectedMs + ms, expectedMs);
     },
     end() {

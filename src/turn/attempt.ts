@@ -117,7 +117,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     return { note, buttons: toButtons(ending, record, sink) };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
-  const text = await writeReply(runObserved(run), {
+  const text = await writeReply((onText) => runObserved(run, onText), {
     sink,
     scheduler: deps.scheduler,
     record,

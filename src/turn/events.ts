@@ -5,7 +5,7 @@ import type { Gateway, RetryNotice } from "../gateway/client.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Amounts } from "../people/usage.ts";
 import type { Tool } from "../tools/tool.ts";
-import { runTurn, type TurnDeps, type TurnEvent } from "../turn.ts";
+import { type OnText, runTurn, type TurnDeps } from "../turn.ts";
 import type { Context, ReadContext } from "./context.ts";
 import { type TurnRecord, toTurnId } from "./record.ts";
 
@@ -50,8 +50,8 @@ export interface ObservedTurn {
   pieces: string[];
 }
 
-/** The events of the turn, beginning with what it asks; what is measured of them is taken on the way. */
-export async function* runObserved(observed: ObservedTurn): AsyncGenerator<TurnEvent> {
+/** Runs the turn, beginning with what it asks; what is measured of it is taken on the way. Resolves as `runTurn` does. */
+export async function runObserved(observed: ObservedTurn, onText: OnText): Promise<string> {
   const { deps, record, messages, signal } = observed;
   if (record.attempts > MAX_ATTEMPTS) throw new Error("The turn was begun too often without reaching its end.");
   const context = await deps.readContext(record, messages, observed.systemPrompt, signal);
@@ -59,16 +59,15 @@ export async function* runObserved(observed: ObservedTurn): AsyncGenerator<TurnE
   let first = true;
   deps.metrics.streamOpened();
   try {
-    for await (const event of runTurn(context.messages, toTurn(observed), signal)) {
-      if (first && event.type === "text") {
-        deps.metrics.firstToken(secondsSince(observed.acceptedAt));
-        first = false;
-      }
-      yield event;
-    }
+    const onFirst = (text: string) => {
+      if (first) deps.metrics.firstToken(secondsSince(observed.acceptedAt));
+      first = false;
+      onText(text);
+    };
+    return await runTurn(context.messages, toTurn(observed), onFirst, signal);
   } catch (error) {
     // Asked once more in vain: people keep what they have read.
-    if (first && !isTakenOver(signal)) yield* repeatWritten(context);
+    if (first && !isTakenOver(signal)) repeatWritten(context, onText);
     throw error;
   } finally {
     deps.metrics.streamClosed();
@@ -80,14 +79,14 @@ function isTakenOver({ reason }: AbortSignal): boolean {
   return reason === "superseded" || reason === "forgotten" || reason === "shutdown";
 }
 
-function* repeatWritten({ messages, written }: Context): Generator<TurnEvent> {
+function repeatWritten({ messages, written }: Context, onText: OnText): void {
   const texts = written.flatMap(({ role, content }) =>
     role === "assistant" && typeof content === "string" ? content : [],
   );
   const text = texts.filter(Boolean).join("\n\n");
   if (text === "") return;
   messages.push(...written);
-  yield { type: "text", text };
+  onText(text);
 }
 
 function toTurn({ deps, record, model, show, context, used, pieces }: ObservedTurn): TurnDeps {

@@ -4,7 +4,7 @@ import { connect, open, type Reading, readAnswer, request } from "../support/gat
 
 async function read(answer: Answer, limits = {}): Promise<Reading> {
   const { url } = await startFaultServer(answer);
-  return readAnswer(connect(url, { limits: { attempts: 1, ...limits } }).streamChat(request, open));
+  return readAnswer(connect(url, { limits: { attempts: 1, ...limits } }), request, open);
 }
 
 describe("an answer is complete", () => {
@@ -74,6 +74,6 @@ describe("an answer is malformed", () => {
 
 test("A whole answer to a streaming request is read only as far as a body may go", async () => {
   const { url } = await startFaultServer(json(200, { choices: [{ message: { content: "x".repeat(5_000) } }] }));
-  const { error } = await readAnswer(connect(url, { limits: { maxBodyBytes: 1_000 } }).streamChat(request, open));
+  const { error } = await readAnswer(connect(url, { limits: { maxBodyBytes: 1_000 } }), request, open);
   expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("1000 characters") });
 });

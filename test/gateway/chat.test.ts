@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
-import { DONE, events, FINISH, hanging, json, ROLE, startFaultServer, stream, words } from "../support/fault-server.ts";
-import { connect, failureOf, KEY, open, readAnswer, request } from "../support/gateway-client.ts";
+import { DONE, events, FINISH, hanging, json, startFaultServer, stream, words } from "../support/fault-server.ts";
+import {
+  beginAnswer,
+  connect,
+  failureOf,
+  ignoring,
+  KEY,
+  open,
+  readAnswer,
+  request,
+} from "../support/gateway-client.ts";
 import { recordingLog } from "../support/log.ts";
 
 const completion = {
@@ -16,7 +25,7 @@ const completion = {
 describe("a streaming request", () => {
   test("is a POST of exactly the fields given, with stream true and the key as a Bearer", async () => {
     const { url, received } = await startFaultServer(events(stream("Hello")));
-    await readAnswer(connect(url).streamChat({ ...request, temperature: 0.5 }, open));
+    await readAnswer(connect(url), { ...request, temperature: 0.5 }, open);
     expect(received).toMatchObject([{ method: "POST", path: "/v1/chat/completions" }]);
     expect(received[0]?.json).toEqual({ ...request, temperature: 0.5, stream: true });
     expect(received[0]?.headers).toMatchObject({
@@ -26,7 +35,7 @@ describe("a streaming request", () => {
     });
   });
 
-  test("yields a chunk before the next one is sent", async () => {
+  test("hands a chunk over before the next one is sent", async () => {
     const { promise: seen, resolve: see } = Promise.withResolvers<void>();
     const { url } = await startFaultServer(async (response, received) => {
       hanging(words("one"))(response, received);
@@ -34,27 +43,26 @@ describe("a streaming request", () => {
       response.end(words("two") + FINISH + DONE);
     });
     const texts: string[] = [];
-    for await (const { choices } of connect(url).streamChat(request, open)) {
+    const onChunk = ({ choices }: ChatCompletionChunk) => {
       texts.push(choices[0]?.delta.content ?? "");
       see();
-    }
+    };
+    await connect(url).streamChat(request, open, { onChunk });
     expect(texts).toEqual(["one", "two", ""]);
   });
 
-  test("survives a consumer that is slower than the gateway may be", async () => {
-    const { promise: seen, resolve: see } = Promise.withResolvers<void>();
-    const { url } = await startFaultServer(async (response, received) => {
-      hanging(words("one"))(response, received);
-      await seen;
-      response.end(words("two") + FINISH + DONE);
-    });
-    const answer = connect(url, { limits: { firstTokenMs: 1_000, idleMs: 1_000 } }).streamChat(request, open);
-    await answer.next();
-    // The silence is the consumer's own, and longer than the gateway's may be.
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    see();
-    expect(await readAnswer(answer)).toMatchObject({ text: "two", error: undefined });
-  });
+  test.each([events(stream("one", "two")), json(200, completion), events(words("one"))])(
+    "rejects with what the taker of its chunks throws, and asks for no second answer",
+    async (answer) => {
+      const { url, received } = await startFaultServer(answer);
+      const full = new Error("full");
+      const fail = () => {
+        throw full;
+      };
+      await expect(connect(url).streamChat(request, open, { onChunk: fail })).rejects.toBe(full);
+      expect(received).toHaveLength(1);
+    },
+  );
 });
 
 describe("an abort", () => {
@@ -62,11 +70,10 @@ describe("an abort", () => {
     const { url, received } = await startFaultServer(hanging(words("Hello")));
     const controller = new AbortController();
     const reason = new Error("the message was deleted");
-    const answer = connect(url).streamChat(request, controller.signal);
-    await answer.next();
-    const next = answer.next();
+    const answer = beginAnswer(connect(url), request, controller.signal);
+    await answer.first;
     controller.abort(reason);
-    await expect(next).rejects.toBe(reason);
+    await expect(answer.end).rejects.toBe(reason);
     await received[0]?.closed;
   });
 
@@ -75,10 +82,10 @@ describe("an abort", () => {
     const { url, received } = await startFaultServer(() => arrive());
     const controller = new AbortController();
     const reason = new Error("stopped");
-    const next = connect(url).streamChat(request, controller.signal).next();
+    const answer = connect(url).streamChat(request, controller.signal, ignoring);
     await arrived;
     controller.abort(reason);
-    await expect(next).rejects.toBe(reason);
+    await expect(answer).rejects.toBe(reason);
     await received[0]?.closed;
   });
 
@@ -86,20 +93,18 @@ describe("an abort", () => {
     const { url } = await startFaultServer(events(stream("a", "b", "c")));
     const controller = new AbortController();
     const seen: ChatCompletionChunk[] = [];
-    const reading = (async () => {
-      for await (const chunk of connect(url).streamChat(request, controller.signal)) {
-        seen.push(chunk);
-        controller.abort(new Error("enough"));
-      }
-    })();
-    await expect(reading).rejects.toThrow("enough");
+    const onChunk = (chunk: ChatCompletionChunk) => {
+      seen.push(chunk);
+      controller.abort(new Error("enough"));
+    };
+    await expect(connect(url).streamChat(request, controller.signal, { onChunk })).rejects.toThrow("enough");
     expect(seen).toHaveLength(1);
   });
 
   test("that came before makes no call", async () => {
     const { url, received } = await startFaultServer(events(stream("Hello")));
     const reason = new Error("too late");
-    await expect(connect(url).streamChat(request, AbortSignal.abort(reason)).next()).rejects.toBe(reason);
+    await expect(connect(url).streamChat(request, AbortSignal.abort(reason), ignoring)).rejects.toBe(reason);
     expect(received).toEqual([]);
   });
 
@@ -109,7 +114,7 @@ describe("an abort", () => {
     const reason = new Error("stopped");
     const gateway = connect(url, { limits: { backoffMinMs: 60_000, backoffMaxMs: 60_000 } });
     const onRetry = (): void => controller.abort(reason);
-    await expect(gateway.streamChat(request, controller.signal, { onRetry }).next()).rejects.toBe(reason);
+    await expect(gateway.streamChat(request, controller.signal, { ...ignoring, onRetry })).rejects.toBe(reason);
   });
 
   test("leaves no listener behind when the call is over", async () => {
@@ -126,18 +131,9 @@ describe("an abort", () => {
       listeners -= 1;
       remove(...args);
     };
-    await readAnswer(connect(url).streamChat(request, controller.signal));
+    await readAnswer(connect(url), request, controller.signal);
     expect(listeners).toBe(0);
   });
-});
-
-test("Leaving the iterator closes the connection", async () => {
-  const { url, received } = await startFaultServer(hanging(ROLE, words("Hello")));
-  for await (const { choices } of connect(url).streamChat(request, open)) {
-    expect(choices).toHaveLength(1);
-    break;
-  }
-  await received[0]?.closed;
 });
 
 describe("the log of an answer", () => {
@@ -147,7 +143,7 @@ describe("the log of an answer", () => {
       events(words("canary-text"), FINISH, `data: ${JSON.stringify({ choices: [], usage })}\n\n`, DONE),
     );
     const { log, lines } = recordingLog();
-    await readAnswer(connect(url, { log }).streamChat(request, open));
+    await readAnswer(connect(url, { log }), request, open);
     expect(lines).toMatchObject([
       {
         level: 30,
@@ -167,30 +163,21 @@ describe("the log of an answer", () => {
   test("says why an answer broke off", async () => {
     const { url } = await startFaultServer(events(words("Hello")));
     const { log, lines } = recordingLog();
-    await readAnswer(connect(url, { log }).streamChat(request, open));
+    await readAnswer(connect(url, { log }), request, open);
     expect(lines).toMatchObject([{ id: "chatcmpl-7", kind: "interrupted", chars: 5 }]);
   });
 });
 
-test("Leaving ends a read that waits, also one that waits for a next attempt, and is logged", async () => {
+test("Leaving is logged without the text", async () => {
   const { url, received } = await startFaultServer(hanging(words("Hello")));
   const { log, lines } = recordingLog();
-  const answer = connect(url, { log }).streamChat(request, open);
-  await answer.next();
-  const waiting = answer.next();
-  await answer.return();
-  expect(await waiting).toEqual({ done: true, value: undefined });
+  const leaving = new AbortController();
+  const { first, end } = beginAnswer(connect(url, { log }), request, leaving.signal);
+  await first;
+  leaving.abort("left");
+  await expect(end).rejects.toBe("left");
   await received[0]?.closed;
   expect(lines).toMatchObject([{ kind: "left", chars: 5 }]);
-
-  const failing = await startFaultServer(json(500, {}));
-  const retries = connect(failing.url, { limits: { backoffMinMs: 1, backoffMaxMs: 1 } });
-  const { promise: retried, resolve: onRetry } = Promise.withResolvers<unknown>();
-  const again = retries.streamChat(request, open, { onRetry });
-  const first = again.next();
-  await retried;
-  await again.return();
-  expect(await first).toEqual({ done: true, value: undefined });
 });
 
 describe("a whole answer", () => {
@@ -239,7 +226,7 @@ test("A request that breaks the interface's rules is not sent", async () => {
   const { url, received } = await startFaultServer(events(stream("Hello")));
   const gateway = connect(url);
   const bad = { ...request, temperature: 3 };
-  expect(await failureOf(gateway.streamChat(bad, open).next())).toMatchObject({ kind: "rejected" });
+  expect(await failureOf(gateway.streamChat(bad, open, ignoring))).toMatchObject({ kind: "rejected" });
   expect(await failureOf(gateway.completeChat(bad, open))).toMatchObject({ kind: "rejected" });
   expect(received).toEqual([]);
 });

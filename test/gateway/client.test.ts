@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../../src/gateway/client.ts";
 import { events, hanging, json, startFaultServer, stream, words } from "../support/fault-server.ts";
-import { connect, failureOf, KEY, open, readAnswer, request } from "../support/gateway-client.ts";
+import { beginAnswer, connect, failureOf, KEY, open, readAnswer, request } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
 
 describe("createGateway", () => {
   test("takes a base address with or without a slash or a version", async () => {
     const { url, received } = await startFaultServer(events(stream("Hello")));
-    for (const end of ["", "/", "/v1", "/v1/"]) await readAnswer(connect(`${url}${end}`).streamChat(request, open));
+    for (const end of ["", "/", "/v1", "/v1/"]) await readAnswer(connect(`${url}${end}`), request, open);
     expect(received.map(({ path }) => path)).toEqual(Array.from({ length: 4 }, () => "/v1/chat/completions"));
   });
 
@@ -29,11 +29,11 @@ describe("createGateway", () => {
   test("ends running calls, and takes no others, when it is closed", async () => {
     const { url, received } = await startFaultServer(hanging(words("Hel")), json(200, []));
     const gateway = connect(url, { limits: { attempts: 1 } });
-    const answer = gateway.streamChat(request, open);
-    await answer.next();
-    const rest = readAnswer(answer);
+    const { first, end } = beginAnswer(gateway, request, open);
+    await first;
+    const failure = failureOf(end);
     await gateway.close();
-    expect((await rest).error).toMatchObject({ kind: "interrupted" });
+    expect(await failure).toMatchObject({ kind: "interrupted" });
     await received[0]?.closed;
     expect(await failureOf(gateway.listModels(open))).toMatchObject({ kind: "unreachable" });
   });

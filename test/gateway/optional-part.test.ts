@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import type { ChatRequest } from "../../src/gateway/chunks.ts";
-import type { Gateway } from "../../src/gateway/client.ts";
+import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { withOptionalPart } from "../../src/gateway/optional-part.ts";
 import { createLogger } from "../../src/log.ts";
+import { ignoring, open } from "../support/gateway-client.ts";
 
 const log = createLogger({ level: "silent", secrets: [] });
 const part = {
@@ -20,17 +21,15 @@ const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "
 function setUp(refuse: (request: ChatRequest) => GatewayError | undefined) {
   const asked: ChatRequest[] = [];
   const gateway = {
-    async *streamChat(request: ChatRequest) {
+    async streamChat(request: ChatRequest, _signal: AbortSignal, { onChunk }: StreamOptions) {
       asked.push(request);
       const refusal = refuse(request);
       if (refusal !== undefined) throw refusal;
-      yield { id: "1", model: "m", choices: [] };
+      onChunk({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [] });
     },
   } as unknown as Gateway;
   const wrapped = withOptionalPart(gateway, part, log);
-  const ask = async () => {
-    for await (const _ of wrapped.streamChat(request, new AbortController().signal));
-  };
+  const ask = () => wrapped.streamChat(request, open, ignoring);
   return { asked, ask };
 }
 

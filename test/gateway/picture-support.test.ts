@@ -4,7 +4,7 @@ import { GatewayError, type GatewayErrorOptions } from "../../src/gateway/errors
 import { withOptionalPictures } from "../../src/gateway/picture-support.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";
-import { connect } from "../support/gateway-client.ts";
+import { connect, readAnswer } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
 
 const { signal } = new AbortController();
@@ -21,8 +21,9 @@ function begin(...scripts: Step[][]) {
   const { gateway, requests } = fakeGateway(...scripts);
   const adapted = withOptionalPictures(gateway, silent);
   const ask = async (asked = request) => {
-    const chunks = await Array.fromAsync(adapted.streamChat(asked, signal));
-    return chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+    const { text, error } = await readAnswer(adapted, asked, signal);
+    if (error !== undefined) throw error;
+    return text;
   };
   return { ask, sent: () => requests.map(({ messages }) => messages[0]?.content) };
 }
@@ -59,6 +60,6 @@ describe("pictures that a model does not see", () => {
     const sandbox = await start();
     const gateway = withOptionalPictures(connect(sandbox.url, { apiKey: "sk-sandbox-all" }), silent);
     const asked = { ...request, model: "sandbox-text" };
-    expect((await Array.fromAsync(gateway.streamChat(asked, signal))).length).toBeGreaterThan(1);
+    expect((await readAnswer(gateway, asked, signal)).chunks.length).toBeGreaterThan(1);
   });
 });

@@ -17,7 +17,7 @@ import {
   stream,
   words,
 } from "../support/fault-server.ts";
-import { connect, failureOf, open, readAnswer, request } from "../support/gateway-client.ts";
+import { connect, failureOf, ignoring, open, readAnswer, request } from "../support/gateway-client.ts";
 
 const drop: Answer = (response) => response.socket?.destroy();
 const good = events(stream("Hello"));
@@ -38,8 +38,11 @@ describe("a failure before the first token", () => {
     test(`is tried again: ${name}`, async () => {
       const { url, received } = await startFaultServer(answer, good);
       const notices: RetryNotice[] = [];
-      const reading = connect(url).streamChat(request, open, { onRetry: (notice) => notices.push(notice) });
-      expect(await readAnswer(reading)).toMatchObject({ text: "Hello", error: undefined });
+      const onRetry = (notice: RetryNotice) => notices.push(notice);
+      expect(await readAnswer(connect(url), request, open, { onRetry })).toMatchObject({
+        text: "Hello",
+        error: undefined,
+      });
       expect(received).toHaveLength(2);
       expect(notices).toMatchObject([{ attempt: 2, error: { name: "GatewayError" } }]);
     });
@@ -48,7 +51,7 @@ describe("a failure before the first token", () => {
   test("is tried again: an answer whose head does not come", async () => {
     const { url, received } = await startFaultServer(() => {}, good);
     const gateway = connect(url, { limits: { firstTokenMs: 300 } });
-    expect(await readAnswer(gateway.streamChat(request, open))).toMatchObject({ text: "Hello", error: undefined });
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
     expect(received).toHaveLength(2);
     await received[0]?.closed;
   });
@@ -56,13 +59,13 @@ describe("a failure before the first token", () => {
   test("is tried again: an answer whose first token does not come", async () => {
     const { url, received } = await startFaultServer(hanging(ROLE), good);
     const gateway = connect(url, { limits: { firstTokenMs: 300, idleMs: 1 } });
-    expect(await readAnswer(gateway.streamChat(request, open))).toMatchObject({ text: "Hello", error: undefined });
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
     expect(received).toHaveLength(2);
   });
 
   test("is the call's own after three attempts", async () => {
     const { url, received } = await startFaultServer(refusal(500, "oops"));
-    const { error } = await readAnswer(connect(url).streamChat(request, open));
+    const { error } = await readAnswer(connect(url), request, open);
     expect(error).toMatchObject({ kind: "overloaded", status: 500 });
     expect(received).toHaveLength(3);
   });
@@ -70,7 +73,7 @@ describe("a failure before the first token", () => {
   for (const status of [400, 401, 403, 404, 413, 422]) {
     test(`is not tried again: ${status}`, async () => {
       const { url, received } = await startFaultServer(refusal(status, "no"), good);
-      const { error } = await readAnswer(connect(url).streamChat(request, open));
+      const { error } = await readAnswer(connect(url), request, open);
       expect(error).toMatchObject({ kind: status === 401 || status === 403 ? "unauthorized" : "rejected", status });
       expect(received).toHaveLength(1);
     });
@@ -78,7 +81,7 @@ describe("a failure before the first token", () => {
 
   test("is not tried again: an answer that is no answer", async () => {
     const { url, received } = await startFaultServer(events(DONE), good);
-    expect((await readAnswer(connect(url).streamChat(request, open))).error).toMatchObject({ kind: "malformed" });
+    expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "malformed" });
     expect(received).toHaveLength(1);
   });
 });
@@ -86,7 +89,7 @@ describe("a failure before the first token", () => {
 test("A failure behind the first token is never tried again", async () => {
   for (const answer of [cut(words("Hel")), events(words("Hel")), events(words("Hel"), event({ error: "busy" }))]) {
     const { url, received } = await startFaultServer(answer, good);
-    expect(await readAnswer(connect(url).streamChat(request, open))).toMatchObject({
+    expect(await readAnswer(connect(url), request, open)).toMatchObject({
       text: "Hel",
       error: { kind: "interrupted" },
     });
@@ -97,7 +100,7 @@ test("A failure behind the first token is never tried again", async () => {
 test("A failure behind the first fragment of a tool call is never tried again", async () => {
   const delta = { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: "" } }] };
   const { url, received } = await startFaultServer(cut(event({ choices: [{ index: 0, delta }] })), good);
-  expect((await readAnswer(connect(url).streamChat(request, open))).error).toMatchObject({ kind: "interrupted" });
+  expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "interrupted" });
   expect(received).toHaveLength(1);
 });
 
@@ -106,8 +109,11 @@ describe("Retry-After", () => {
     const { url } = await startFaultServer(rateLimit({ "retry-after": "1" }), good);
     const notices: RetryNotice[] = [];
     const startedMs = performance.now();
-    const reading = connect(url).streamChat(request, open, { onRetry: (notice) => notices.push(notice) });
-    expect(await readAnswer(reading)).toMatchObject({ text: "Hello", error: undefined });
+    const onRetry = (notice: RetryNotice) => notices.push(notice);
+    expect(await readAnswer(connect(url), request, open, { onRetry })).toMatchObject({
+      text: "Hello",
+      error: undefined,
+    });
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1_000);
     expect(notices[0]?.waitMs).toBeGreaterThanOrEqual(1_000);
     expect(notices[0]?.error).toMatchObject({ kind: "rate-limited", retryAfterMs: 1_000 });
@@ -116,21 +122,21 @@ describe("Retry-After", () => {
   test("as a date in the past means at once", async () => {
     const past = new Date(Date.now() - 60_000).toUTCString();
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": past }), good);
-    expect(await readAnswer(connect(url).streamChat(request, open))).toMatchObject({ text: "Hello" });
+    expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello" });
     expect(received).toHaveLength(2);
   });
 
   test("as a date is understood", async () => {
     const date = new Date(Date.now() + 3_600_000).toUTCString();
     const { url } = await startFaultServer(rateLimit({ "retry-after": date }));
-    const failure = await failureOf(connect(url).streamChat(request, open).next());
+    const failure = await failureOf(connect(url).streamChat(request, open, ignoring));
     expect(failure.retryAfterMs).toBeGreaterThan(3_500_000);
     expect(failure.retryAfterMs).toBeLessThanOrEqual(3_600_000);
   });
 
   test("longer than a call may wait fails at once and names the wait and the model", async () => {
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": "3600" }), good);
-    const failure = await failureOf(connect(url).streamChat(request, open).next());
+    const failure = await failureOf(connect(url).streamChat(request, open, ignoring));
     expect(failure).toMatchObject({
       kind: "rate-limited",
       status: 429,
@@ -146,12 +152,12 @@ describe("Retry-After", () => {
   test("keeps other calls of the same model away, and no others", async () => {
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": "3600" }), good);
     const gateway = connect(url);
-    await failureOf(gateway.streamChat(request, open).next());
-    const failure = await failureOf(gateway.streamChat(request, open).next());
+    await failureOf(gateway.streamChat(request, open, ignoring));
+    const failure = await failureOf(gateway.streamChat(request, open, ignoring));
     expect(failure).toMatchObject({ kind: "rate-limited" });
     expect(failure.retryAfterMs).toBeGreaterThan(3_500_000);
     expect(received).toHaveLength(1);
-    const other = await readAnswer(gateway.streamChat({ ...request, model: "other" }, open));
+    const other = await readAnswer(gateway, { ...request, model: "other" }, open);
     expect(other).toMatchObject({ text: "Hello", error: undefined });
   });
 
@@ -160,10 +166,10 @@ describe("Retry-After", () => {
     const gateway = connect(url);
     const started = Promise.withResolvers<void>();
     const startedMs = performance.now();
-    const first = readAnswer(gateway.streamChat(request, open, { onRetry: () => started.resolve() }));
+    const first = readAnswer(gateway, request, open, { onRetry: () => started.resolve() });
     await started.promise;
     const notices: RetryNotice[] = [];
-    const second = readAnswer(gateway.streamChat(request, open, { onRetry: (notice) => notices.push(notice) }));
+    const second = readAnswer(gateway, request, open, { onRetry: (notice) => notices.push(notice) });
     expect(await second).toMatchObject({ text: "Hello", error: undefined });
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1_000);
     expect(notices).toMatchObject([{ attempt: 1, error: { kind: "rate-limited" } }]);
@@ -173,7 +179,7 @@ describe("Retry-After", () => {
   test("is obeyed only as long as the waits of one call together may be", async () => {
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": "0.2" }));
     const gateway = connect(url, { limits: { maxRetryWaitMs: 300, attempts: 10 } });
-    await failureOf(gateway.streamChat(request, open).next());
+    await failureOf(gateway.streamChat(request, open, ignoring));
     expect(received).toHaveLength(2);
   });
 });
@@ -202,7 +208,7 @@ describe("waits without Retry-After", () => {
   test("end the call when there is no time for them", async () => {
     const { url, received } = await startFaultServer(refusal(500, "oops"));
     const gateway = connect(url, { limits: { totalMs: 2_000, backoffMinMs: 5_000, backoffMaxMs: 5_000 } });
-    expect(await failureOf(gateway.streamChat(request, open).next())).toMatchObject({ kind: "overloaded" });
+    expect(await failureOf(gateway.streamChat(request, open, ignoring))).toMatchObject({ kind: "overloaded" });
     expect(received).toHaveLength(1);
   });
 });
@@ -222,5 +228,5 @@ test("What is no GatewayError is not tried again", async () => {
 
 test("Content behind a finished answer's finish_reason does not matter", async () => {
   const { url } = await startFaultServer(events(words("Hello"), FINISH, event({ error: "late" })));
-  expect(await readAnswer(connect(url).streamChat(request, open))).toMatchObject({ text: "Hello", error: undefined });
+  expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello", error: undefined });
 });

@@ -72,7 +72,7 @@ describe("the client and the sandbox", () => {
     };
     const gateway = await meet();
     expect(await answerOf(gateway, request)).toEqual(["thanks", "stop"]);
-    expect(await readAnswer(gateway.streamChat(request, open))).toMatchObject({ text: "thanks", error: undefined });
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "thanks", error: undefined });
   });
 
   test("agree on the whole answer: id, model, role, content, usage", async () => {
@@ -91,7 +91,7 @@ describe("the client and the sandbox", () => {
   });
 
   test("agree on the order of a stream", async () => {
-    const { chunks, text, error } = await readAnswer((await meet()).streamChat(say("say: one two 三 four"), open));
+    const { chunks, text, error } = await readAnswer(await meet(), say("say: one two 三 four"), open);
     expect([text, error]).toEqual(["one two 三 four", undefined]);
     const choices = chunks.map((chunk) => chunk.choices[0]);
     expect(choices[0]?.delta).toEqual({ role: "assistant", content: "" });
@@ -111,9 +111,8 @@ describe("the client and the sandbox", () => {
     const gateway = await meet();
     const asked = say("What time is it in Tokyo and in Paris?", { tools: [TIME], tool_choice: "auto" });
     let answer: AssistantMessage = { role: "assistant", content: "" };
-    for await (const { choices } of gateway.streamChat(asked, open)) {
-      if (choices[0] !== undefined) answer = applyDelta(answer, choices[0].delta);
-    }
+    const { chunks } = await readAnswer(gateway, asked, open);
+    for (const { choices } of chunks) if (choices[0] !== undefined) answer = applyDelta(answer, choices[0].delta);
     const calls = answer.tool_calls ?? [];
     expect(calls.map((call) => call.function.arguments)).toEqual(['{"zone":"Asia/Tokyo"}', '{"zone":"Europe/Paris"}']);
     const results = calls.map(({ id }, index) => ({
@@ -177,7 +176,7 @@ describe("the client and the sandbox", () => {
     const gateway = await meet({}, { log: pino({ level: "debug" }, { write }) });
     const leave = new AbortController();
     const request = say("count to 9000", { model: "sandbox-chat:speed=1" });
-    const reading = readAnswer(gateway.streamChat(request, leave.signal));
+    const reading = readAnswer(gateway, request, leave.signal);
     await begun.promise;
     leave.abort(new Error("nobody reads this"));
     await left.promise;

@@ -1,8 +1,9 @@
 import { StringDecoder } from "node:string_decoder";
 import { array, assert, nat, property } from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
-import { createStreamDecoder } from "../../src/gateway/stream-decoder.ts";
+import { createStreamDecoder, type StreamDecoder } from "../../src/gateway/stream-decoder.ts";
 import {
   type Answer,
   chunk,
@@ -19,11 +20,17 @@ import { recordingLog } from "../support/log.ts";
 
 const LIMITS = { maxEventBytes: 10_000, maxAnswerChars: 10_000 };
 
+/** A decoder, and what it has handed over. */
+function createDecoder(): { decoder: StreamDecoder; chunks: ChatCompletionChunk[] } {
+  const chunks: ChatCompletionChunk[] = [];
+  return { decoder: createStreamDecoder(LIMITS, createSafeText([]), (chunk) => chunks.push(chunk)), chunks };
+}
+
 function decode(parts: Uint8Array[]): { text: string; done: boolean; malformed: number } {
-  const decoder = createStreamDecoder(LIMITS, createSafeText([]));
+  const { decoder, chunks } = createDecoder();
   const utf8 = new StringDecoder("utf8");
-  const chunks = parts.flatMap((part) => decoder.feed(utf8.write(Buffer.from(part))));
-  chunks.push(...decoder.end());
+  for (const part of parts) decoder.feed(utf8.write(Buffer.from(part)));
+  decoder.end();
   const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
   return { text, done: decoder.isDone(), malformed: decoder.tally.malformed };
 }
@@ -91,14 +98,14 @@ describe("a stream gives the same text", () => {
         }
         response.end();
       });
-      expect(await readAnswer(connect(url).streamChat(request, open))).toMatchObject({ text: TEXT, error: undefined });
+      expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: TEXT, error: undefined });
     }
   });
 });
 
 describe("the tally", () => {
   test("knows id, model, characters, finish and usage", () => {
-    const decoder = createStreamDecoder(LIMITS, createSafeText([]));
+    const { decoder } = createDecoder();
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
     const call = { tool_calls: [{ index: 0, id: "c", function: { name: "look", arguments: '{"a":1}' } }] };
     decoder.feed(ROLE);
@@ -115,23 +122,24 @@ describe("the tally", () => {
   });
 
   test("counts comments and empty events as nothing", () => {
-    const decoder = createStreamDecoder(LIMITS, createSafeText([]));
+    const { decoder } = createDecoder();
     decoder.feed(": keepalive\n\ndata:\n\ndata: \n\nevent: ping\n\n");
     expect(decoder.tally).toMatchObject({ events: 0, malformed: 0 });
   });
 });
 
 test("Nothing is read behind a failure", () => {
-  const decoder = createStreamDecoder(LIMITS, createSafeText([]));
-  expect(decoder.feed(words("a") + event({ error: "x" }) + words("b"))).toHaveLength(1);
-  expect(decoder.feed(words("c"))).toEqual([]);
-  expect(decoder.end()).toEqual([]);
+  const { decoder, chunks } = createDecoder();
+  decoder.feed(words("a") + event({ error: "x" }) + words("b"));
+  decoder.feed(words("c"));
+  decoder.end();
+  expect(chunks).toHaveLength(1);
   expect(decoder.failure()).toMatchObject({ kind: "interrupted" });
 });
 
 async function read(answer: Answer, limits = {}): Promise<Reading> {
   const { url } = await startFaultServer(answer);
-  return readAnswer(connect(url, { limits }).streamChat(request, open));
+  return readAnswer(connect(url, { limits }), request, open);
 }
 
 describe("an answer is cut off", () => {
@@ -154,7 +162,7 @@ describe("a broken event", () => {
   test("is dropped and counted in the log, and the answer goes on", async () => {
     const { url } = await startFaultServer(events(words("Hel"), "data: {broken\n\n", words("lo"), FINISH, DONE));
     const { log, lines } = recordingLog();
-    const { text, error } = await readAnswer(connect(url, { log }).streamChat(request, open));
+    const { text, error } = await readAnswer(connect(url, { log }), request, open);
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
     expect(lines).toMatchObject([{ droppedEvents: 1 }]);
   });
@@ -170,7 +178,7 @@ describe("a broken event", () => {
   test("is never quoted in an error or in the log", async () => {
     const { url } = await startFaultServer(events(words("a"), "data: {canary-text\n\n".repeat(4)));
     const { log, lines } = recordingLog();
-    const { error } = await readAnswer(connect(url, { log }).streamChat(request, open));
+    const { error } = await readAnswer(connect(url, { log }), request, open);
     expect(`${String(error)} ${String((error as Error).cause)} ${JSON.stringify(lines)}`).not.toContain("canary-text");
   });
 });

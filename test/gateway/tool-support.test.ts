@@ -3,6 +3,7 @@ import type { ChatRequest, ToolDefinition } from "../../src/gateway/chunks.ts";
 import { GatewayError, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
 import { withOptionalTools } from "../../src/gateway/tool-support.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+import { ignoring, readAnswer } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
 
 const { signal } = new AbortController();
@@ -15,8 +16,9 @@ function start(...scripts: Step[][]) {
   const { gateway, requests } = fakeGateway(...scripts);
   const adapted = withOptionalTools(gateway, silent);
   const ask = async (asked = request) => {
-    const chunks = await Array.fromAsync(adapted.streamChat(asked, signal));
-    return chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+    const { text, error } = await readAnswer(adapted, asked, signal);
+    if (error !== undefined) throw error;
+    return text;
   };
   return { ask, requests, offered: () => requests.map((sent) => [sent.model, sent.tools !== undefined]) };
 }
@@ -61,13 +63,12 @@ describe("tools that a model does not take", () => {
   test("are offered again where leaving them away did not help", async () => {
     const offered: boolean[] = [];
     const { gateway } = fakeGateway([]);
-    const refusing: typeof gateway.streamChat = async function* (asked) {
+    const refusing: typeof gateway.streamChat = async (asked) => {
       offered.push(asked.tools !== undefined);
-      yield* [];
       throw noTools;
     };
     const adapted = withOptionalTools({ ...gateway, streamChat: refusing }, silent);
-    for (const _ of [1, 2]) await expect(Array.fromAsync(adapted.streamChat(request, signal))).rejects.toBe(noTools);
+    for (const _ of [1, 2]) await expect(adapted.streamChat(request, signal, ignoring)).rejects.toBe(noTools);
     expect(offered).toEqual([true, false, true, false]);
   });
 

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { body, events, json, startFaultServer, stream } from "../support/fault-server.ts";
-import { connect, failureOf, KEY, open, readAnswer, request } from "../support/gateway-client.ts";
+import { connect, failureOf, ignoring, KEY, open, readAnswer, request } from "../support/gateway-client.ts";
 
 const once = { limits: { attempts: 1 } };
 
@@ -33,7 +33,7 @@ describe("the gateway", () => {
   test("that sends no head in time is stalled", async () => {
     const { url, received } = await startFaultServer(() => {});
     const gateway = connect(url, { limits: { attempts: 1, firstTokenMs: 100 } });
-    expect(await failureOf(gateway.streamChat(request, open).next())).toMatchObject({ kind: "stalled" });
+    expect(await failureOf(gateway.streamChat(request, open, ignoring))).toMatchObject({ kind: "stalled" });
     await received[0]?.closed;
   });
 
@@ -62,7 +62,7 @@ describe("a redirect", () => {
       response.writeHead(307, { location: `${elsewhere.url}/v1/chat/completions` });
       response.end();
     });
-    const { error } = await readAnswer(connect(url).streamChat(request, open));
+    const { error } = await readAnswer(connect(url), request, open);
     expect(error).toMatchObject({ kind: "malformed", status: 307, message: expect.stringContaining("redirect") });
     expect(elsewhere.received).toEqual([]);
   });

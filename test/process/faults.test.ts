@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import type { InboundEvent, MessageEvent } from "../../src/adapter.ts";
 import type { ChatCompletionChunk, ChatRequest } from "../../src/gateway/chunks.ts";
-import type { Gateway } from "../../src/gateway/client.ts";
+import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
@@ -16,10 +16,7 @@ const CONVERSATIONS = 8;
 
 /** Answers with the question's own words, in pieces, and breaks off now and then. */
 function moodyGateway(random: Random): Gateway {
-  async function* streamChat(
-    { messages }: ChatRequest,
-    signal: AbortSignal,
-  ): AsyncGenerator<ChatCompletionChunk, void> {
+  async function streamChat({ messages }: ChatRequest, signal: AbortSignal, { onChunk }: StreamOptions): Promise<void> {
     const content = messages.at(-1)?.content;
     const question = typeof content === "string" ? content : "";
     const chunk = (content: string, finish: string | null = null): ChatCompletionChunk => ({
@@ -34,9 +31,9 @@ function moodyGateway(random: Random): Gateway {
     for (const [index, piece] of pieces.entries()) {
       await sleep(random.between(0, 4), undefined, { signal }).catch(() => signal.throwIfAborted());
       if (index >= breaksAt) throw new GatewayError("interrupted", "cut");
-      yield chunk(piece);
+      onChunk(chunk(piece));
     }
-    yield chunk("", "stop");
+    onChunk(chunk("", "stop"));
   }
   return { streamChat, close: async () => {} } as unknown as Gateway;
 }

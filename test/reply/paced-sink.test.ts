@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Adapter, Button, Draft } from "../../src/adapter.ts";
+import type { ChatRequest } from "../../src/gateway/chunks.ts";
+import type { StreamOptions } from "../../src/gateway/client.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createPacers } from "../../src/pacers.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
@@ -97,15 +99,15 @@ describe("a paced sink", () => {
 async function startBot(adapterOf: () => Adapter) {
   const words = Array.from({ length: 60 }, (_, index) => `word ${index} `);
   const { gateway: images } = await startImageGateway();
-  async function* streamChat() {
+  async function streamChat(_request: ChatRequest, _signal: AbortSignal, { onChunk }: StreamOptions) {
     for (const content of words) {
-      yield {
+      onChunk({
         id: "1",
         object: "chat.completion.chunk" as const,
         created: 0,
         model: "fake",
         choices: [{ index: 0, delta: { content }, finish_reason: null }],
-      };
+      });
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }

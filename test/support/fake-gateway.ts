@@ -1,5 +1,5 @@
 import type { ChatCompletionChunk, ChatRequest, Delta } from "../../src/gateway/chunks.ts";
-import type { Gateway } from "../../src/gateway/client.ts";
+import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 
 /** What a scripted answer consists of: text, a delta, the word that ends it, a promise to wait for, or the error that cuts it. */
 export type Step = string | Delta | { finish: string } | Promise<unknown> | Error;
@@ -12,22 +12,24 @@ export function fakeGateway(...scripts: Step[][]): { gateway: Gateway; requests:
   const requests: ChatRequest[] = [];
   let open = 0;
 
-  async function* streamChat(request: ChatRequest, signal: AbortSignal): AsyncGenerator<ChatCompletionChunk, void> {
+  async function streamChat(request: ChatRequest, signal: AbortSignal, { onChunk }: StreamOptions): Promise<void> {
     const script = scripts[Math.min(requests.length, scripts.length - 1)] ?? [];
     requests.push(structuredClone(request));
     open += 1;
     try {
-      yield chunk({ role: "assistant", content: "" });
+      // No answer comes before the question has left.
+      await Promise.resolve();
+      onChunk(chunk({ role: "assistant", content: "" }));
       let finish = "stop";
       for (const step of script) {
         signal.throwIfAborted();
         if (step instanceof Error) throw step;
         if (step instanceof Promise) await raceAbort(step, signal);
-        else if (typeof step === "string") yield chunk({ content: step });
+        else if (typeof step === "string") onChunk(chunk({ content: step }));
         else if ("finish" in step) finish = step.finish;
-        else yield chunk(step);
+        else onChunk(chunk(step));
       }
-      yield chunk({}, finish);
+      onChunk(chunk({}, finish));
     } finally {
       open -= 1;
     }

@@ -1,6 +1,12 @@
 import { onTestFinished } from "vitest";
 import type { ChatCompletionChunk, ChatRequest } from "../../src/gateway/chunks.ts";
-import { createGateway, type Gateway, type GatewayOptions } from "../../src/gateway/client.ts";
+import {
+  type CallOptions,
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+  type StreamOptions,
+} from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { silent } from "./log.ts";
 
@@ -33,17 +39,32 @@ export interface Reading {
   error: unknown;
 }
 
+/** Takes chunks and does nothing with them. */
+export const ignoring: StreamOptions = { onChunk() {} };
+
 /** Reads an answer to its end, whatever that is. */
-export async function readAnswer(answer: AsyncIterable<ChatCompletionChunk>): Promise<Reading> {
+export async function readAnswer(
+  gateway: Pick<Gateway, "streamChat">,
+  asked: ChatRequest,
+  signal: AbortSignal,
+  options: CallOptions = {},
+): Promise<Reading> {
   const chunks: ChatCompletionChunk[] = [];
-  let error: unknown;
-  try {
-    for await (const chunk of answer) chunks.push(chunk);
-  } catch (thrown) {
-    error = thrown;
-  }
+  const error: unknown = await gateway
+    .streamChat(asked, signal, { ...options, onChunk: (chunk) => chunks.push(chunk) })
+    .catch((thrown: unknown) => thrown);
   const text = chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
   return { chunks, text, error };
+}
+
+/** Begins to read an answer: its first chunk, and how it ends. */
+export function beginAnswer(
+  gateway: Pick<Gateway, "streamChat">,
+  asked: ChatRequest,
+  signal: AbortSignal,
+): { first: Promise<ChatCompletionChunk>; end: Promise<void> } {
+  const { promise: first, resolve: onChunk } = Promise.withResolvers<ChatCompletionChunk>();
+  return { first, end: gateway.streamChat(asked, signal, { onChunk }) };
 }
 
 /** What a promise rejects with, which must be a GatewayError. */

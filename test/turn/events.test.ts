@@ -41,35 +41,35 @@ function observe(scripts: Step[][], { attempts = 1 } = {}) {
   return { turn, requests, metrics };
 }
 
-describe("the events of a turn", () => {
-  test("come from the model and the system prompt of the attempt", async () => {
+const ignore = () => {};
+
+describe("an observed turn", () => {
+  test("is asked of the model of the attempt, with its system prompt", async () => {
     const { turn, requests } = observe([["Hello", " you."]]);
-    expect(await Array.fromAsync(runObserved(turn))).toEqual([
-      { type: "text", text: "Hello" },
-      { type: "text", text: " you." },
-      { type: "finish", reason: "stop" },
-    ]);
+    const texts: string[] = [];
+    expect(await runObserved(turn, (text) => texts.push(text))).toBe("stop");
+    expect(texts).toEqual(["Hello", " you."]);
     expect(requests).toMatchObject([
       { model: "large", user: "test/ada", messages: [{ content: "Be a pirate." }, { content: "Hello" }] },
     ]);
   });
 
-  test("leave the context with what was there before counted, and the answer after it", async () => {
+  test("leaves the context with what was there before counted, and the answer after it", async () => {
     const { turn } = observe([["Hello"]]);
-    await Array.fromAsync(runObserved(turn));
+    await runObserved(turn, ignore);
     expect(turn.context).toMatchObject({ count: 2, notices: ["a notice"] });
     expect(turn.context.messages.slice(turn.context.count)).toEqual([{ role: "assistant", content: "Hello" }]);
   });
 
-  test("are counted as open only while they come", async () => {
+  test("is counted as open only while it streams", async () => {
     const { turn, metrics } = observe([["Hello", new Error("cut")]]);
-    await expect(Array.fromAsync(runObserved(turn))).rejects.toThrow("cut");
+    await expect(runObserved(turn, ignore)).rejects.toThrow("cut");
     expect((await metrics.render()).body).toMatch(/upstream_streams_open 0$/m);
   });
 
-  test("do not begin when they began too often without an end", async () => {
+  test("does not begin when it began too often without an end", async () => {
     const { turn, requests } = observe([["Hello"]], { attempts: 51 });
-    await expect(Array.fromAsync(runObserved(turn))).rejects.toThrow("too often");
+    await expect(runObserved(turn, ignore)).rejects.toThrow("too often");
     expect(requests).toEqual([]);
   });
 });

@@ -4,8 +4,7 @@ import type { Outbound } from "../../../adapters/slack/outbound.ts";
 import type { ReplyAddress, ReplySink } from "../../../src/adapter.ts";
 import { createEvenPacer } from "../../../src/pacing/even.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
-import { type ReplyOptions, writeReply } from "../../../src/reply.ts";
-import type { TurnEvent } from "../../../src/turn.ts";
+import { type ReplyOptions, type Run, writeReply } from "../../../src/reply.ts";
 import type { Fault } from "../../simulators/slack/faults.ts";
 import { DEFAULT_LIMITS } from "../../simulators/slack/limits.ts";
 import type { Message } from "../../simulators/slack/world.ts";
@@ -74,14 +73,16 @@ function toText(random: Random): string {
   return words.join("");
 }
 
-async function* speak(text: string, random: Random, isSlow = false): AsyncGenerator<TurnEvent> {
-  for (let at = 0; at < text.length; ) {
-    const length = isSlow ? 1 : Math.ceil(random.between(1, text.length / 6));
-    yield { type: "text", text: text.slice(at, at + length) };
-    at += length;
-    await soon();
-  }
-  yield { type: "finish", reason: "stop" };
+function speak(text: string, random: Random, isSlow = false): Run {
+  return async (onText) => {
+    for (let at = 0; at < text.length; ) {
+      const length = isSlow ? 1 : Math.ceil(random.between(1, text.length / 6));
+      onText(text.slice(at, at + length));
+      at += length;
+      await soon();
+    }
+    return "stop";
+  };
 }
 
 /** A sink whose process dies in one of its calls. `died` resolves then. */
