@@ -27,6 +27,8 @@ export const ACCOUNTS: readonly Account[] = [
   { key: "sk-sandbox-header", models: ["sandbox-chat", "sandbox-text", "sandbox-image"], imageByHeaderOnly: true },
 ];
 
+const MAX_QUOTED_CHARS = 100;
+
 /** Where the image endpoint looks for a key beside `Authorization`. The second is the one that Google's client sends. */
 const IMAGE_KEY_HEADERS = ["x-sandbox-api-key", "x-goog-api-key"] as const;
 
@@ -68,7 +70,7 @@ export function requireModel(account: Account, id: string, kind: ModelCard["kind
   const card = MODELS.find((model) => model.id === id);
   if (card === undefined) {
     throw new ApiError(
-      `The model ${JSON.stringify(id)} does not exist. GET /v1/models lists the ones this key may use.`,
+      `The model ${JSON.stringify(id.slice(0, MAX_QUOTED_CHARS))} does not exist. GET /v1/models lists the ones this key may use.`,
       {
         status: 404,
         type: "invalid_request_error",

@@ -97,7 +97,9 @@ const beyond = {
   reasoning_effort: z.string().nullish(),
   verbosity: z.string().nullish(),
   service_tier: z.string().nullish(),
+  prediction: z.strictObject({ type: z.literal("content"), content: text }).nullish(),
   prompt_cache_key: z.string().nullish(),
+  prompt_cache_retention: z.string().nullish(),
   safety_identifier: z.string().nullish(),
 };
 

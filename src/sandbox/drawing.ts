@@ -2,7 +2,6 @@ import sharp, { type OverlayOptions } from "sharp";
 import { COLORS, type Rgb } from "./colors.ts";
 import { ASPECT_RATIOS, IMAGE_SIZES, type SandboxImageRequest } from "./image-request.ts";
 import { drawLetters, fitLetters, heightOfLines, wrapLetters } from "./lettering.ts";
-import { createPicker } from "./picker.ts";
 import type { Picture } from "./pictures.ts";
 import { drawScene, toRgb } from "./scene.ts";
 
@@ -30,8 +29,12 @@ export function toPixelSize(aspectRatio: DrawingOptions["aspectRatio"], imageSiz
   return { widthPx: width * unit, heightPx: height * unit };
 }
 
-/** A PNG with a scene in the prompt's colours, the prompt itself at the foot, and the references in frames above it. */
-export async function drawPicture({ prompt, references, aspectRatio, imageSize }: DrawingOptions): Promise<Buffer> {
+/**
+ * A PNG with a scene in the prompt's colours, the prompt itself at the foot, and the references in frames above it.
+ * `take` counts from 1: the same take is the same picture, and looks other than the one before it.
+ */
+export async function drawPicture(options: DrawingOptions, take: number): Promise<Buffer> {
+  const { prompt, references, aspectRatio, imageSize } = options;
   const size = toPixelSize(aspectRatio, imageSize);
   const { widthPx, heightPx } = size;
   const dotPx = Math.max(1, Math.round(Math.min(widthPx, heightPx) / 300));
@@ -40,7 +43,7 @@ export async function drawPicture({ prompt, references, aspectRatio, imageSize }
   const words = wrapLetters(prompt, perLine, lines);
   const bandPx = heightOfLines(words.length, dotPx) + 2 * marginPx;
 
-  const scene = drawScene(prompt, { widthPx, heightPx: heightPx - bandPx }, createPicker(prompt));
+  const scene = drawScene(prompt, { widthPx, heightPx: heightPx - bandPx }, take);
   const band = `<rect y="${heightPx - bandPx}" width="${widthPx}" height="${bandPx}" fill="${toRgb(COLORS["navy"] ?? WHITE)}"/>`;
   const text = drawLetters(words, { xPx: marginPx, yPx: heightPx - bandPx + marginPx, dotPx, color: WHITE });
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${widthPx}" height="${heightPx}">${scene}${band}${text}</svg>`;

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Logger } from "pino";
 import { type Fault, raiseFault, readFault } from "./faults.ts";
 import type { RateLimit } from "./rate-limit.ts";
+import type { Takes } from "./takes.ts";
 
 /** What all requests share. */
 export interface SandboxContext {
@@ -13,6 +14,7 @@ export interface SandboxContext {
   trustedFileOrigins: readonly string[];
   /** Like requests of which the first one has met its `-once` fault. */
   metOnce: Set<string>;
+  takes: Takes;
 }
 
 /** One request and its response. `signal` aborts when the caller leaves or the server closes. */

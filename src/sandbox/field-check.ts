@@ -52,7 +52,10 @@ function closestBranch(branches: Issue[][]): Issue | undefined {
 
 function readRule(issue: Issue, value: unknown): { code: string; rule: string } {
   if (issue.code === "invalid_type") {
-    return { code: "invalid_type", rule: `must be ${withArticle(issue.expected)}, not ${describeType(value)}.` };
+    // JSON has numbers that are larger than any number here can be.
+    const isEndless = value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
+    const sent = isEndless ? "one beyond all bounds" : describeType(value);
+    return { code: "invalid_type", rule: `must be ${withArticle(issue.expected)}, not ${sent}.` };
   }
   if (issue.code === "too_small" || issue.code === "too_big") return readBound(issue);
   if (issue.code === "invalid_value") return { code: "invalid_value", rule: `must be ${toOptions(issue.values)}.` };
@@ -77,9 +80,14 @@ function readBound(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): { 
   const isBelow = issue.code === "too_small";
   const bound = isBelow ? `at least ${issue.minimum}` : `at most ${issue.maximum}`;
   const edge = isBelow ? "below_min" : "above_max";
-  if (issue.origin === "array")
-    return { code: isBelow ? "empty_array" : "array_above_max_length", rule: `must have ${bound} entries.` };
-  if (issue.origin === "string") return { code: `string_${edge}_length`, rule: `must have ${bound} characters.` };
+  const isEmpty = isBelow && issue.minimum === 1;
+  if (issue.origin === "array") {
+    const rule = isEmpty ? "must not be empty." : `must have ${bound} entries.`;
+    return { code: isBelow ? "empty_array" : "array_above_max_length", rule };
+  }
+  if (issue.origin === "string") {
+    return { code: `string_${edge}_length`, rule: isEmpty ? "must not be empty." : `must have ${bound} characters.` };
+  }
   return { code: `number_${edge}_value`, rule: `must be ${bound}.` };
 }
 

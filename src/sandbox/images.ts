@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readImageAccount, requireModel } from "./access.ts";
 import { readDirections } from "./directions.ts";
-import { drawPicture, toPixelSize } from "./drawing.ts";
+import { type DrawingOptions, drawPicture, toPixelSize } from "./drawing.ts";
 import { toInvalidRequest } from "./errors.ts";
 import { type Exchange, type Handler, meetFault, readAskedModel } from "./exchange.ts";
 import type { FaultName } from "./faults.ts";
@@ -36,7 +36,8 @@ export const generateImage: Handler = async (exchange) => {
   const references: Picture[] = [];
   for (const reference of asked.references) references.push(await loadReference(reference, exchange));
   const prompt = directions.fault === undefined ? asked.prompt : directions.text;
-  const png = asked.hasImage ? await drawPicture({ ...asked, prompt, references }) : undefined;
+  const drawing = { ...asked, prompt, references };
+  const png = asked.hasImage ? await drawPicture(drawing, context.takes.next(toFingerprint(drawing))) : undefined;
 
   const body = toBody(model.id, asked, toParts(asked, png, fault?.name));
   const afterMs = /\bslowly\b/i.test(prompt) ? SLOW_MS : 0;
@@ -53,6 +54,13 @@ export const generateImage: Handler = async (exchange) => {
     signal,
   );
 };
+
+/** The same for drawings that would look the same: links to references change, what is behind them does not. */
+function toFingerprint({ prompt, references, aspectRatio, imageSize }: DrawingOptions): string {
+  const hash = createHash("sha256").update(JSON.stringify([prompt, aspectRatio, imageSize]));
+  for (const { bytes } of references) hash.update(createHash("sha256").update(bytes).digest());
+  return hash.digest("hex");
+}
 
 /** A picture is answered whole: who asks for a stream gets it as the only event, or without `alt=sse` in a list. */
 function toOneEvent(body: unknown, afterMs: number, url: string): Script {

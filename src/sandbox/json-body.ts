@@ -27,7 +27,7 @@ export function describeType(value: unknown): string {
 
 function requireJsonType({ headers }: IncomingMessage): void {
   const type = headers["content-type"];
-  if (type === undefined || !/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
+  if (type === undefined || !/^application\/json\s*(;\s*charset="?utf-?8"?\s*)?$/i.test(type)) {
     const sent = type === undefined ? "none was sent" : `not ${JSON.stringify(type)}`;
     throw unsupported(`The header Content-Type must be application/json; ${sent}.`, "unsupported_content_type");
   }

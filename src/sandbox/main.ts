@@ -9,11 +9,13 @@ const DEFAULT_PORT = 8787;
 /** Where the service listens on this machine when nothing else is said. */
 const DEFAULT_SERVICE_PORT = "3000";
 
+const LEVELS = [...Object.keys(pino.levels.values), "silent"];
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Starts the sandbox as the environment says and prints what a newcomer needs. Rejects with a sentence for the terminal. */
 export async function runGateway(env: Environment, print: (line: string) => void): Promise<Sandbox> {
-  const log = pino({ level: env["LOG_LEVEL"] ?? "info" });
+  const log = pino({ level: readLevel(env["LOG_LEVEL"]) });
   // The service beside it has no public address, and its pictures are to be drawn from all the same.
   const service = `http://${HOST}:${env["PORT"] || DEFAULT_SERVICE_PORT}`;
   const port = readPort(env["GATEWAY_PORT"]);
@@ -29,6 +31,12 @@ export async function runGateway(env: Environment, print: (line: string) => void
     `    -d '{"model":"sandbox-chat","stream":true,"messages":[{"role":"user","content":"Hello! What can you do?"}]}'`,
   );
   return sandbox;
+}
+
+function readLevel(text: string | undefined): string {
+  const level = text || "info";
+  if (LEVELS.includes(level)) return level;
+  throw new Error(`LOG_LEVEL must be one of ${LEVELS.join(", ")}, not ${JSON.stringify(level)}.`);
 }
 
 function readPort(text: string | undefined): number {

@@ -1,5 +1,5 @@
 import { COLORS, type Rgb } from "./colors.ts";
-import type { Picker } from "./picker.ts";
+import { createPicker } from "./picker.ts";
 
 interface Room {
   widthPx: number;
@@ -75,15 +75,32 @@ const SKIES = ["teal", "blue", "orange", "pink", "purple", "beige"] as const;
 /** Without the navy of the band at the foot. */
 const LANDS = ["green", "brown", "teal", "grey", "purple"] as const;
 
-/** A sky, hills and what the prompt names, in the colours it names. The same prompt is drawn the same way. */
-export function drawScene(prompt: string, { widthPx, heightPx }: Room, pick: Picker): string {
+/** Where what the prompt names stands, take by take: aside and above as shares of the picture, and how large. */
+const PLACES = [
+  { aside: 0, above: 0.36, scale: 1 },
+  { aside: -0.2, above: 0.3, scale: 0.7 },
+  { aside: 0.18, above: 0.4, scale: 1.25 },
+  { aside: 0.22, above: 0.26, scale: 0.6 },
+  { aside: -0.16, above: 0.42, scale: 1.1 },
+] as const;
+
+/**
+ * A sky, hills and what the prompt names, in the colours it names. The same take of a prompt is drawn the same way;
+ * another one has other hills, and its things in another place under another sky.
+ */
+export function drawScene(prompt: string, { widthPx, heightPx }: Room, take: number): string {
+  const pick = createPicker(`${prompt} ${take}`);
+  const place = PLACES[(take - 1) % PLACES.length] ?? PLACES[0];
   const named = namedColors(prompt);
-  const sky = NIGHT.test(prompt) ? "navy" : pick(SKIES);
-  const size = Math.min(widthPx, heightPx) * 0.42;
+  const turn = (take - 1) % SKIES.length;
+  const skies = [...SKIES.slice(turn), ...SKIES.slice(0, turn)];
+  const sky = NIGHT.test(prompt) ? "navy" : createPicker(prompt)(skies);
+  const size = Math.min(widthPx, heightPx) * 0.42 * place.scale;
   const shapes = namedShapes(prompt);
   const drawn = shapes.map(({ shape, at }, index, all) => {
     const color = closestTo(named, at) ?? "yellow";
-    return `<g fill="${fillOf(color)}">${shape((widthPx * (index + 1)) / (all.length + 1), heightPx * 0.36, size / Math.sqrt(all.length))}</g>`;
+    const aside = (index + 1) / (all.length + 1) + place.aside / all.length;
+    return `<g fill="${fillOf(color)}">${shape(widthPx * aside, heightPx * place.above, size / Math.sqrt(all.length))}</g>`;
   });
   const hills = [0.55, 0.7, 0.85].map((height, index) => {
     const color = named[index + shapes.length]?.name ?? pick(LANDS);

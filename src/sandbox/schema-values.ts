@@ -82,11 +82,19 @@ function fillArray(schema: Schema, name: string, source: ValueSource, place: Pla
 }
 
 function fillNumber(schema: Schema, name: string, words: string): number {
-  const spoken = Number(readEvidence(name, "number", words, undefined) ?? schema["default"] ?? schema["minimum"] ?? 1);
-  const low = typeof schema["minimum"] === "number" ? schema["minimum"] : Number.NEGATIVE_INFINITY;
-  const high = typeof schema["maximum"] === "number" ? schema["maximum"] : Number.POSITIVE_INFINITY;
+  // Not the least one: some schema libraries write -9007199254740991 where they mean any.
+  const spoken = Number(readEvidence(name, "number", words, undefined) ?? schema["default"] ?? 1);
+  const step = typeOf(schema) === "integer" ? 1 : 0.5;
+  const above = toNumber(schema["exclusiveMinimum"], Number.NEGATIVE_INFINITY) + step;
+  const below = toNumber(schema["exclusiveMaximum"], Number.POSITIVE_INFINITY) - step;
+  const low = Math.max(toNumber(schema["minimum"], above), above);
+  const high = Math.min(toNumber(schema["maximum"], below), below);
   const value = Math.min(high, Math.max(low, spoken));
   return typeOf(schema) === "integer" ? Math.round(value) : value;
+}
+
+function toNumber(value: unknown, otherwise: number): number {
+  return typeof value === "number" ? value : otherwise;
 }
 
 function fillString(schema: Schema, name: string, { words, text }: ValueSource, { room }: Place): string {

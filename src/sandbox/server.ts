@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { completeChat } from "./chat.ts";
 import { ApiError, toErrorBody } from "./errors.ts";
@@ -8,6 +9,8 @@ import { type Handler, type SandboxContext, sendJson } from "./exchange.ts";
 import { generateImage } from "./images.ts";
 import { listModels, showModel } from "./models.ts";
 import { createRateLimit } from "./rate-limit.ts";
+import { createTakes } from "./takes.ts";
+import { refuseOnTheWire } from "./wire-errors.ts";
 
 export interface SandboxOptions {
   host: string;
@@ -66,10 +69,15 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     tokensPerSecond: options.tokensPerSecond ?? TOKENS_PER_SECOND,
     trustedFileOrigins: options.trustedFileOrigins ?? [],
     metOnce: new Set(),
+    takes: createTakes(),
   };
+  const answering = new WeakSet<Duplex>();
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
+    answering.add(request.socket);
+    response.on("close", () => answering.delete(request.socket));
     void serve(request, response, context);
   });
+  refuseOnTheWire(server, (socket) => answering.has(socket));
   server.listen(port, host);
   await once(server, "listening");
   const address = server.address() as AddressInfo;
@@ -100,9 +108,12 @@ async function serve(request: IncomingMessage, response: ServerResponse, context
 }
 
 function findRoute({ method, url = "/" }: IncomingMessage): { handle: Handler; parameters: string[] } {
-  const path = url.split("?", 1)[0] ?? "/";
+  // Through a proxy a request may name the whole address.
+  const path = url.replace(/^https?:\/\/[^/?]*/i, "").split("?", 1)[0] ?? "/";
   const routes = ROUTES.filter(({ pattern }) => pattern.test(path));
-  const route = routes.find((candidate) => candidate.method === method);
+  // Node leaves the body of an answer to HEAD away by itself.
+  const asked = method === "HEAD" ? "GET" : method;
+  const route = routes.find((candidate) => candidate.method === asked);
   if (route !== undefined) {
     return { handle: route.handle, parameters: (route.pattern.exec(path) ?? []).slice(1).map(decode) };
   }
@@ -113,7 +124,7 @@ function findRoute({ method, url = "/" }: IncomingMessage): { handle: Handler; p
       code: "unknown_path",
     });
   }
-  const allow = routes.map((candidate) => candidate.method).join(", ");
+  const allow = routes.map((candidate) => (candidate.method === "GET" ? "GET, HEAD" : candidate.method)).join(", ");
   throw new ApiError(`${method} is not allowed here. Use ${allow}.`, {
     status: 405,
     type: "invalid_request_error",

@@ -85,6 +85,12 @@ describe("model permissions", () => {
     });
   });
 
+  test("a name of any length is quoted in a few words", async () => {
+    const sandbox = await start();
+    const { message } = await refusalOf(ask(sandbox, "hi", { model: "m".repeat(100_000) }));
+    expect(message.length).toBeLessThan(300);
+  });
+
   test("a model that the key may not use is 403", async () => {
     const sandbox = await start();
     const headers = { ...JSON_HEADERS, authorization: "Bearer sk-sandbox-chat" };

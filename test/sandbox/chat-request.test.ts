@@ -163,6 +163,8 @@ describe("chat completion request", () => {
       store: false,
       logprobs: false,
       reasoning_effort: "low",
+      prediction: { type: "content", content: "as before" },
+      prompt_cache_retention: "24h",
     };
     expect(verdict(beyond)).toBe("accepted");
   });

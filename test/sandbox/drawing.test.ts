@@ -7,8 +7,10 @@ import { picture } from "./sandbox.ts";
 
 /** How bright the foot of a drawing is. */
 async function footOf(prompt: string): Promise<number> {
-  const png = await drawPicture({ prompt, references: [], aspectRatio: "1:1", imageSize: "1K" });
-  const { channels } = await sharp(png).extract({ left: 0, top: 940, width: 1024, height: 84 }).stats();
+  const png = await drawPicture({ prompt, references: [], aspectRatio: "1:1", imageSize: "1K" }, 1);
+  // `stats` by itself would count the whole picture.
+  const foot = await sharp(png).extract({ left: 0, top: 950, width: 1024, height: 74 }).toBuffer();
+  const { channels } = await sharp(foot).stats();
   return channels[0]?.mean ?? 0;
 }
 
@@ -36,10 +38,26 @@ describe("drawPicture", () => {
   ] as const)("draws %s at %s with %i references", async (aspectRatio, imageSize, count) => {
     const bytes = await picture("red", 5, 3);
     const references = Array.from({ length: count }, () => ({ bytes, mimeType: "image/png", widthPx: 5, heightPx: 3 }));
-    const png = await drawPicture({ prompt: "A <b>&amp; star ".repeat(40), references, aspectRatio, imageSize });
+    const png = await drawPicture({ prompt: "A <b>&amp; star ".repeat(40), references, aspectRatio, imageSize }, 1);
     const { widthPx, heightPx } = toPixelSize(aspectRatio, imageSize);
     expect(await sharp(png).metadata()).toMatchObject({ format: "png", width: widthPx, height: heightPx, channels: 3 });
   });
+
+  test.each(["a red fox", "a lighthouse at night", "a red house, a boat and a tree"])(
+    "every take of %j looks other than the one before, and always the same",
+    async (prompt) => {
+      const options = { prompt, references: [], aspectRatio: "1:1", imageSize: "1K" } as const;
+      const takes = await Promise.all([1, 2, 3, 4, 5, 6, 2].map((take) => drawPicture(options, take)));
+      const pixels = await Promise.all(takes.map((png) => sharp(png).resize(64, 64).raw().toBuffer()));
+      for (const [index, later] of pixels.slice(1, 6).entries()) {
+        const before = pixels[index] ?? Buffer.alloc(0);
+        const changed = later.filter((value, at) => Math.abs(value - (before[at] ?? 0)) > 30).length;
+        expect(changed / later.length).toBeGreaterThan(0.05);
+        if (!prompt.includes("night")) expect(later.subarray(0, 3).equals(before.subarray(0, 3))).toBe(false);
+      }
+      expect(takes[6]?.equals(takes[1] ?? Buffer.alloc(0))).toBe(true);
+    },
+  );
 
   test("the prompt is visible at the foot", async () => {
     // White letters on a dark band: more letters make it brighter.

@@ -8,6 +8,7 @@ describe("request body", () => {
     ["application/x-www-form-urlencoded", 415],
     ["application/json; charset=latin1", 415],
     ["application/json; charset=utf-8", 200],
+    ["application/json;charset=UTF8", 200],
     ["Application/JSON", 200],
   ])("Content-Type %s is answered with %i", async (type, status) => {
     const sandbox = await start();

@@ -36,6 +36,14 @@ describe("npm run gateway", () => {
     expect(await statusOf(`${other}/a.png`)).toBe(400);
   });
 
+  test("refuses an unknown LOG_LEVEL in plain words, and takes an empty one as none", async () => {
+    await expect(runGateway({ GATEWAY_PORT: "0", LOG_LEVEL: "loud" }, () => {})).rejects.toThrow(
+      'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent, not "loud".',
+    );
+    const sandbox = await runGateway({ GATEWAY_PORT: "0", LOG_LEVEL: "" }, () => {});
+    await sandbox.close();
+  });
+
   test.each(["x", "70000", "-1", "1.5"])("refuses GATEWAY_PORT=%s in plain words", async (port) => {
     await expect(runGateway({ GATEWAY_PORT: port, LOG_LEVEL: "silent" }, () => {})).rejects.toThrow(
       `GATEWAY_PORT must be a port between 0 and 65535, not "${port}".`,

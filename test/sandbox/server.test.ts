@@ -29,7 +29,7 @@ describe("sandbox server", () => {
 
   test.each([
     ["GET", "/v1/chat/completions", "POST"],
-    ["DELETE", "/v1/models", "GET"],
+    ["DELETE", "/v1/models", "GET, HEAD"],
     ["GET", "/v1beta/models/sandbox-image:generateContent", "POST"],
     ["PUT", "/v1/models/sandbox-image:generateContent", "POST"],
   ])("answers %s %s with 405 and what is allowed", async (method, path, allowed) => {
@@ -39,6 +39,25 @@ describe("sandbox server", () => {
     expect(await response.json()).toMatchObject({
       error: { type: "invalid_request_error", code: "method_not_allowed" },
     });
+  });
+
+  test("answers HEAD as GET, without the body", async () => {
+    const sandbox = await start();
+    const headers = { authorization: "Bearer sk-sandbox-all" };
+    const response = await fetch(`${sandbox.url}/v1/models`, { method: "HEAD", headers });
+    expect([response.status, await response.text()]).toEqual([200, ""]);
+    expect((await fetch(`${sandbox.url}/v1/chat/completions`, { method: "HEAD" })).status).toBe(405);
+  });
+
+  test("takes a request that names the whole address, as through a proxy", async () => {
+    const { url } = await start();
+    const status = await new Promise((resolve, reject) => {
+      const options = { port: new URL(url).port, path: `${url}/healthz` };
+      httpRequest(options, (response) => resolve(response.resume().statusCode))
+        .on("error", reject)
+        .end();
+    });
+    expect(status).toBe(200);
   });
 
   test("every error body has type, code, message and param, and nothing else", async () => {

@@ -1,0 +1,23 @@
+/** Counts how often each drawing has been asked for. */
+export interface Takes {
+  /** 1 for the first request with this fingerprint, 2 for the second. */
+  next(fingerprint: string): number;
+}
+
+/** Beyond so many the one that was asked for longest ago is forgotten, and begins again. */
+const MAX_REMEMBERED = 1000;
+
+export function createTakes(maxRemembered = MAX_REMEMBERED): Takes {
+  const counts = new Map<string, number>();
+
+  return {
+    next(fingerprint) {
+      const take = (counts.get(fingerprint) ?? 0) + 1;
+      counts.delete(fingerprint);
+      counts.set(fingerprint, take);
+      const [oldest] = counts.keys();
+      if (counts.size > maxRemembered && oldest !== undefined) counts.delete(oldest);
+      return take;
+    },
+  };
+}
