@@ -1,43 +1,39 @@
+import { createPlaceOf } from "./call-places.ts";
 import type { ChatCompletionChunk, Usage } from "./chunks.ts";
 import { isRecord } from "./failures.ts";
-
-/** Above this an index is a mistake or an attack, and would make a list of that length. */
-export const MAX_TOOL_CALLS = 128;
 
 /** Reads one event's JSON as a chunk; undefined when it is none. */
 export type ReadChunk = (value: unknown) => ChatCompletionChunk | undefined;
 
 /**
- * Reads the chunks of one answer. What servers do differently is made the same: missing `choices`, empty ids
- * and names in later fragments, calls without an index, arguments as an object. Chunks are changed in place,
- * because there are thousands of them.
+ * Reads the chunks of one answer. What servers do differently is made the same: missing `choices`, other choices than
+ * the one that was asked for, text in parts, refusals, empty ids and names in later fragments, calls without an index,
+ * arguments as an object. Chunks are changed in place, because there are thousands of them.
  */
 export function createReadChunk(): ReadChunk {
-  let callsWithoutIndex = 0;
-
-  function readIndex(call: Record<string, unknown>): number {
-    if (Number.isSafeInteger(call.index)) return call.index as number;
-    // Without an index, an id begins a call and everything else goes on with it.
-    if (typeof call.id === "string" && call.id !== "") callsWithoutIndex += 1;
-    return Math.max(0, callsWithoutIndex - 1);
-  }
+  const placeOf = createPlaceOf();
+  let hasDeltas = false;
 
   function fixCall(call: unknown): boolean {
     if (!isRecord(call)) return false;
-    call.index = readIndex(call);
-    if ((call.index as number) < 0 || (call.index as number) >= MAX_TOOL_CALLS) return false;
     if (typeof call.id !== "string" || call.id === "") delete call.id;
-    return fixFunction(call);
+    if (!fixFunction(call)) return false;
+    const { name, arguments: args } = isRecord(call.function) ? call.function : {};
+    const place = placeOf({ index: call.index, id: toText(call.id), name: toText(name), args: toText(args) });
+    call.index = place;
+    return place !== undefined;
   }
 
   function fixChoice(choice: unknown): boolean {
     if (!isRecord(choice)) return false;
     if (typeof choice.index !== "number") choice.index = 0;
     if (typeof choice.finish_reason !== "string" || choice.finish_reason === "") choice.finish_reason = null;
-    const delta = choice.delta ?? choice.message ?? {};
+    if (isRecord(choice.delta)) hasDeltas = true;
+    // Behind deltas a message says all of it once more.
+    const delta = choice.delta ?? (hasDeltas ? undefined : choice.message) ?? {};
     if (!isRecord(delta)) return false;
     choice.delta = delta;
-    if (delta.content !== undefined && delta.content !== null && typeof delta.content !== "string") return false;
+    if (typeof delta.content !== "string" && !fixContent(delta)) return false;
     const calls = delta.tool_calls;
     if (calls === undefined) return true;
     if (calls === null) return delete delta.tool_calls;
@@ -47,10 +43,36 @@ export function createReadChunk(): ReadChunk {
   return (value) => {
     if (!isRecord(value)) return undefined;
     if (!Array.isArray(value.choices)) value.choices = [];
+    // One answer is asked for; the text of a second one would run into it.
+    if ((value.choices as unknown[]).length > 1) value.choices = (value.choices as unknown[]).filter(isFirst);
     if (!(value.choices as unknown[]).every(fixChoice)) return undefined;
     if (value.usage !== undefined) value.usage = readUsage(value.usage) ?? null;
     return value as unknown as ChatCompletionChunk;
   };
+}
+
+function isFirst(choice: unknown): boolean {
+  return !isRecord(choice) || typeof choice.index !== "number" || choice.index === 0;
+}
+
+function toText(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/**
+ * Makes the content of a message, whole or a fragment, a text where it is none: a list of parts becomes the text in
+ * it, and a refusal stands where nothing else is said. False when it is something else.
+ */
+export function fixContent(message: Record<string, unknown>): boolean {
+  const { content, refusal } = message;
+  if (Array.isArray(content)) {
+    // Parts of other types are the model thinking, or nothing that can be shown as text.
+    message.content = content.map((part) => (isRecord(part) && part.type === "text" ? toText(part.text) : "")).join("");
+    return true;
+  }
+  if (content !== undefined && content !== null && typeof content !== "string") return false;
+  if (!content && typeof refusal === "string" && refusal !== "") message.content = refusal;
+  return true;
 }
 
 /** Token counts; undefined unless both parts are there. A missing total is their sum. */

@@ -1,4 +1,5 @@
-import { fixFunction, MAX_TOOL_CALLS, readUsage } from "./chunk-reader.ts";
+import { MAX_TOOL_CALLS } from "./call-places.ts";
+import { fixContent, fixFunction, readUsage } from "./chunk-reader.ts";
 import type { ChatCompletion, ChatCompletionChunk, ToolCall } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
@@ -62,8 +63,8 @@ export function toChunks(completion: ChatCompletion): ChatCompletionChunk[] {
 
 function readChoice(choice: unknown, position: number): ChatCompletion["choices"][number] | undefined {
   if (!isRecord(choice) || !isRecord(choice.message)) return undefined;
+  if (!fixContent(choice.message)) return undefined;
   const { content, tool_calls } = choice.message;
-  if (typeof content !== "string" && content !== null && content !== undefined) return undefined;
   if (tool_calls !== undefined && tool_calls !== null && !Array.isArray(tool_calls)) return undefined;
   const calls = (tool_calls ?? []).map(readCall);
   if (calls.some((call) => call === undefined) || calls.length > MAX_TOOL_CALLS) return undefined;
@@ -71,7 +72,7 @@ function readChoice(choice: unknown, position: number): ChatCompletion["choices"
     index: typeof choice.index === "number" ? choice.index : position,
     message: {
       role: "assistant",
-      content: content ?? "",
+      content: typeof content === "string" ? content : "",
       ...(calls.length > 0 ? { tool_calls: calls.filter((call) => call !== undefined) } : {}),
     },
     finish_reason: typeof choice.finish_reason === "string" ? choice.finish_reason : "stop",
@@ -81,6 +82,7 @@ function readChoice(choice: unknown, position: number): ChatCompletion["choices"
 function readCall(call: unknown): ToolCall | undefined {
   if (!isRecord(call) || !fixFunction(call) || !isRecord(call.function)) return undefined;
   const { name, arguments: args } = call.function;
-  if (typeof call.id !== "string" || typeof name !== "string") return undefined;
-  return { id: call.id, type: "function", function: { name, arguments: typeof args === "string" ? args : "" } };
+  if (typeof name !== "string") return undefined;
+  const id = typeof call.id === "string" ? call.id : "";
+  return { id, type: "function", function: { name, arguments: typeof args === "string" ? args : "" } };
 }

@@ -19,6 +19,8 @@ const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   ECONNRESET: "it closed the connection",
   EPIPE: "it closed the connection",
   UND_ERR_SOCKET: "it closed the connection",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "its answer is not as long as it says",
+  UND_ERR_HEADERS_OVERFLOW: "the headers of its answer are too large",
   UND_ERR_CONNECT_TIMEOUT: "it did not take the connection in time",
   ETIMEDOUT: "it did not take the connection in time",
   EHOSTUNREACH: "there is no way to its host",
@@ -31,6 +33,13 @@ const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
 };
 
+/** Many servers say in words alone that a request is longer than the model's context; the code is the usual one. */
+const TOO_LONG =
+  /\b(?:maximum|max|model'?s) context (?:length|window|size)\b|\b(?:prompt|input|request|messages) (?:is|are|has) too (?:long|many tokens)|exceeds? the (?:available |maximum )?context\b|input token count .{0,40}exceeds/i;
+const TOO_LONG_CODE = "context_length_exceeded";
+/** The server gave up waiting, is locked, or wants the same once more: the next attempt may well succeed. */
+const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425]);
+
 /** An answer with a status other than 2xx. `body` may be anything, also nothing. */
 export function toStatusError(
   status: number,
@@ -42,7 +51,7 @@ export function toStatusError(
   const object = readErrorObject(parseJson(body), safe);
   const retryAfterMs = readRetryAfter(headers["retry-after"], Date.now());
   const words = object?.message ?? describeBody(body, safe);
-  const quote = words === "" ? "" : ` It said: ${words}`;
+  const quote = words === "" ? "" : ` It said: ${endSentence(words)}`;
   const options: GatewayErrorOptions = { status, ...toOptions(object) };
   if (retryAfterMs !== undefined) options.retryAfterMs = retryAfterMs;
   const kind = toKind(status);
@@ -53,8 +62,13 @@ export function toStatusError(
 /** An error object inside an answer that had begun well. */
 export function toStreamError(value: unknown, safe: SafeText): GatewayError {
   const object = readErrorObject(value, safe);
-  const quote = object === undefined || object.message === "" ? "" : ` It said: ${object.message}`;
+  const quote = object === undefined || object.message === "" ? "" : ` It said: ${endSentence(object.message)}`;
   return new GatewayError("interrupted", `The gateway broke its answer off with an error.${quote}`, toOptions(object));
+}
+
+/** What others said, with an end, so that the next sentence does not run into it. */
+export function endSentence(words: string): string {
+  return /[.!?…。！？]["'”’)\]]*$/.test(words) ? words : `${words}.`;
 }
 
 /** A connection that failed before (`unreachable`) or within (`interrupted`) an answer. */
@@ -96,9 +110,10 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether an answer is, or carries, an error object. */
+/** Whether an answer is, or carries, an error object. Some servers send one without its envelope. */
 export function hasError(value: unknown): boolean {
-  return isRecord(value) && value.error !== undefined && value.error !== null && value.error !== false;
+  if (!isRecord(value)) return false;
+  return (value.error !== undefined && value.error !== null && value.error !== false) || value.object === "error";
 }
 
 /** Understands `{error: {…}}`, `{error: "text"}`, an error without its envelope, and a list of one of these. */
@@ -110,13 +125,21 @@ function readErrorObject(value: unknown, safe: SafeText): ErrorObject | undefine
     return { type: undefined, code: undefined, param: undefined, message: safe.sentence(error) };
   }
   if (!isRecord(error)) return undefined;
-  const words = error.message ?? error.detail ?? error.error_description;
+  const words = error.message ?? describeDetail(error.detail) ?? error.error_description ?? error.msg;
+  const message = typeof words === "string" ? safe.sentence(words) : "";
   return {
     type: toName(error.type ?? error.status, safe),
-    code: toName(error.code, safe),
+    code: TOO_LONG.test(message) ? TOO_LONG_CODE : toName(error.code, safe),
     param: toName(error.param, safe),
-    message: typeof words === "string" ? safe.sentence(words) : "",
+    message,
   };
+}
+
+/** Of a list of broken rules, as FastAPI writes it, the first one and where it was broken. */
+function describeDetail(detail: unknown): unknown {
+  const [first] = Array.isArray(detail) ? (detail as unknown[]) : [];
+  if (!isRecord(first) || typeof first.msg !== "string") return detail;
+  return Array.isArray(first.loc) ? `${first.loc.join(".")}: ${first.msg}` : first.msg;
 }
 
 function toName(value: unknown, safe: SafeText): string | undefined {
@@ -135,7 +158,7 @@ function toOptions(object: ErrorObject | undefined): GatewayErrorOptions {
 function toKind(status: number): GatewayErrorKind {
   if (status === 429) return "rate-limited";
   if (status === 401 || status === 403) return "unauthorized";
-  if (status >= 500) return "overloaded";
+  if (status >= 500 || PASSING_STATUSES.has(status)) return "overloaded";
   return status >= 400 ? "rejected" : "malformed";
 }
 

@@ -1,6 +1,6 @@
 import { fileTypeFromBuffer } from "file-type";
 import { GatewayError } from "./errors.ts";
-import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
+import { endSentence, hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
 import type { SafeText } from "./safe-text.ts";
 
 /** The type of the error when the model declined; its message is then fit to be shown. */
@@ -98,7 +98,7 @@ function toNoImageError(text: string, reason: string | undefined, safe: SafeText
     return new GatewayError("malformed", "The gateway's answer has no picture in it.");
   }
   const why = reason === undefined ? "" : ` (${safe.name(reason)})`;
-  const words = text === "" ? "." : `. It said: ${safe.sentence(text)}`;
+  const words = text === "" ? "." : `. It said: ${endSentence(safe.sentence(text))}`;
   const code = reason === undefined ? {} : { code: safe.name(reason) };
   return new GatewayError("rejected", `The model drew no picture${why}${words}`, { type: NO_PICTURE, ...code });
 }

@@ -4,7 +4,7 @@ import type { SafeText } from "./safe-text.ts";
 
 /**
  * Model ids from the answer of the model list, each once, in its order. The interface leaves the shape open:
- * `{data: […]}`, `{models: […]}` and a bare list are understood, of ids or of objects with `id` or `name`.
+ * `{data: […]}`, `{models: […]}` and a bare list are understood, of ids or of objects with `id`, `name` or `model`.
  */
 export function parseModelIds(json: string, safe: SafeText): string[] {
   const value = parseJson(json);
@@ -21,7 +21,7 @@ export function parseModelIds(json: string, safe: SafeText): string[] {
 }
 
 function readId(entry: unknown): string {
-  const id: unknown = isRecord(entry) ? (entry.id ?? entry.name) : entry;
+  const id: unknown = isRecord(entry) ? (entry.id ?? entry.name ?? entry.model) : entry;
   // Some lists name a model by its resource path, which is not its id.
   return typeof id === "string" ? id.replace(/^models\//, "") : "";
 }

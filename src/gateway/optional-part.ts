@@ -48,9 +48,9 @@ export function withOptionalPart(gateway: Gateway, part: OptionalPart, log: Logg
   return { ...gateway, streamChat };
 }
 
-/** A refusal as a whole, so nothing of an answer has come. */
+/** A refusal as a whole, so nothing of an answer has come. Some servers call it a failure of their own. */
 function isRefusalOf(part: OptionalPart, error: unknown): boolean {
-  if (!(error instanceof GatewayError) || error.kind !== "rejected") return false;
+  if (!(error instanceof GatewayError) || (error.kind !== "rejected" && error.status !== 500)) return false;
   const { type = "", code = "", param = "", message } = error;
   if (part.param.test(param) && UNSUPPORTED_CODE.test(`${type} ${code}`)) return true;
   return part.code.test(code) || part.message.test(message);

@@ -11,8 +11,19 @@ const PICTURES: OptionalPart = {
   without: (request) => ({ ...request, messages: request.messages.map(withoutPictures) }),
   param: /^messages(\[|\.)\d/,
   code: /(image|vision)(_input|_url)?s?_not_supported|unsupported_(image|vision)/i,
-  message:
-    /(not|n't|cannot|only) (support|supported|see|accept|take|process)[^.]{0,40}\b(images?|image_url|vision|pictures?)\b|support image input/i,
+  message: new RegExp(
+    [
+      "(not|n't|cannot|only) (support|supported|see|accept|take|process)[^.]{0,40}\\b(images?|image_url|vision|pictures?)\\b",
+      "\\b(images?|image (inputs?|content)|image_url|vision|pictures?)[`'\"]? (is|are) (not|only) (supported|enabled|available)",
+      "(support|required for) image input",
+      "not a multimodal model",
+      "at most 0 image",
+      // Models that take no parts take no pictures either.
+      "content must be a string",
+      "unknown variant `image_url`",
+    ].join("|"),
+    "i",
+  ),
   notice: "the model sees no pictures and answers without",
 };
 

@@ -7,7 +7,18 @@ const TOOLS: OptionalPart = {
   without: ({ tools: _tools, tool_choice: _choice, ...plain }) => plain,
   param: /^(tools|tool_choice|functions)$/,
   code: /(tools?|function_calling)_not_supported|unsupported_tools?\b/i,
-  message: /not support (tools?|tool use|tool calling|function calling|functions)\b|found that support tool use/i,
+  message: new RegExp(
+    [
+      "(not|n't) support (tools?|tool use|tool calling|function calling|functions)\\b",
+      "\\b(tools?|tool use|tool calling|function calling|functions)[`'\"]? (is|are) not (supported|enabled|available)",
+      "found that support tool use",
+      // What servers for open models say that were started without a parser of calls.
+      "tool choice requires",
+      "tools param requires",
+      "argument supplied: tools",
+    ].join("|"),
+    "i",
+  ),
   notice: "the model takes no tools and answers without",
 };
 

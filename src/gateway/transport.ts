@@ -3,6 +3,7 @@ import { type Answer, type AnswerBody, dispatchRequest } from "./answer-body.ts"
 import { GatewayError } from "./errors.ts";
 import { toConnectionError, toStatusError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
+import { toPlainBody } from "./plain-body.ts";
 import type { SafeText } from "./safe-text.ts";
 import type { Watch } from "./watch.ts";
 
@@ -64,11 +65,7 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
     return headers;
   }
 
-  async function readFailure(
-    { status, headers, body }: Answer,
-    call: GatewayCall,
-    watch: Watch,
-  ): Promise<GatewayError> {
+  async function readFailure({ status, headers }: Answer, body: AnswerBody, call: GatewayCall, watch: Watch) {
     const text = await readErrorBody(body, limits.errorBodyMs, watch.signal);
     return toStatusError(status, headers, text, call.model, safe);
   }
@@ -90,8 +87,9 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
         watch.signal.throwIfAborted();
         throw toConnectionError("unreachable", error);
       }
-      if (answer.status < 200 || answer.status >= 300) throw await readFailure(answer, call, watch);
-      return answer.body;
+      const body = toPlainBody(answer);
+      if (answer.status < 200 || answer.status >= 300) throw await readFailure(answer, body, call, watch);
+      return body;
     },
     close: () => agent.destroy(),
   };

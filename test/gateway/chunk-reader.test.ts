@@ -49,6 +49,15 @@ describe("tool calls", () => {
     expect(message?.tool_calls).toEqual([call("a", "first", "{}"), call("b", "second", "{}")]);
   });
 
+  test("all with the same index are told apart by their ids, and without ids by arguments that are whole", () => {
+    const same = { tool_calls: [{ index: 0, ...call("a", "f", "{}") }] };
+    const next = { tool_calls: [{ index: 0, ...call("b", "f", '{"x":1}') }] };
+    expect(assemble(same, next)?.tool_calls).toEqual([call("a", "f", "{}"), call("b", "f", '{"x":1}')]);
+    const bare = (args: string) => ({ function: { name: "f", arguments: args } });
+    const both = assemble({ tool_calls: [bare("{}"), bare('{"x":1}')] })?.tool_calls;
+    expect(both?.map((each) => each.function.arguments)).toEqual(["{}", '{"x":1}']);
+  });
+
   test("may have their arguments as an object", () => {
     const message = assemble({ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: { x: 1 } } }] });
     expect(message?.tool_calls?.[0]?.function.arguments).toBe('{"x":1}');
@@ -61,6 +70,36 @@ describe("tool calls", () => {
 
   test("that are null are none", () => {
     expect(assemble({ content: "a", tool_calls: null })).toEqual({ role: "assistant", content: "a" });
+  });
+});
+
+describe("the text of a chunk", () => {
+  const textOf = (delta: unknown) => createReadChunk()({ choices: [{ index: 0, delta }] })?.choices[0]?.delta.content;
+
+  test("is the text of its parts, without what the model thinks", () => {
+    const thinking = { type: "thinking", thinking: [{ type: "text", text: "hm" }] };
+    expect(textOf({ content: [thinking, { type: "text", text: "a" }, { type: "text", text: "b" }] })).toBe("ab");
+    expect(textOf({ content: [] })).toBe("");
+  });
+
+  test("is the refusal where nothing else is said", () => {
+    expect(textOf({ content: null, refusal: "I will not." })).toBe("I will not.");
+    expect(textOf({ content: "a", refusal: "I will not." })).toBe("a");
+    expect(textOf({ content: null, refusal: null })).toBe(null);
+  });
+
+  test("is not said once more by a message behind the deltas", () => {
+    const read = createReadChunk();
+    const textIn = (choice: object) => read({ choices: [choice] })?.choices[0]?.delta.content;
+    expect(textIn({ delta: { content: "all of it" } })).toBe("all of it");
+    expect(textIn({ message: { content: "all of it" }, finish_reason: "stop" })).toBeUndefined();
+  });
+
+  test("is that of the one answer that was asked for, whichever comes first", () => {
+    const choice = (index: number, content: string) => ({ index, delta: { content }, finish_reason: null });
+    expect(createReadChunk()({ choices: [choice(1, "other"), choice(0, "mine")] })?.choices).toEqual([
+      choice(0, "mine"),
+    ]);
   });
 });
 

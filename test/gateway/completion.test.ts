@@ -35,6 +35,18 @@ describe("a whole answer", () => {
     });
   });
 
+  test("may have calls without ids, and say its text in parts or as a refusal", () => {
+    const messageOf = (message: unknown) => parse({ choices: [{ message }] }).choices[0]?.message;
+    const tool_calls = [{ function: { name: "f", arguments: { x: 1 } } }];
+    expect(messageOf({ content: null, tool_calls })?.tool_calls).toEqual([
+      { id: "", type: "function", function: { name: "f", arguments: '{"x":1}' } },
+    ]);
+    expect(messageOf({ content: [{ type: "text", text: "a" }, { type: "thinking", text: "no" }, null] })?.content).toBe(
+      "a",
+    );
+    expect(messageOf({ content: null, refusal: "I will not." })?.content).toBe("I will not.");
+  });
+
   test("drops fields that the interface does not know", () => {
     const message = { role: "assistant", content: "hi", refusal: null, reasoning_content: "hmm" };
     expect(parse({ ...whole, system_fingerprint: "x", choices: [{ message }] }).choices[0]?.message).toEqual({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readRetryAfter, toStatusError, toStreamError } from "../../src/gateway/failures.ts";
+import { hasError, readRetryAfter, toStatusError, toStreamError } from "../../src/gateway/failures.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
 
 const safe = createSafeText(["the-configured-key"]);
@@ -27,6 +27,12 @@ describe("the error object", () => {
     expect(refuse(400, '{"error":"just words"}').message).toContain("just words");
     expect(refuse(400, '{"message":"bare words"}').message).toContain("bare words");
     expect(refuse(400, '{"detail":"other words"}').message).toContain("other words");
+    const detail = [{ loc: ["body", "user"], msg: "extra fields not permitted", type: "value_error.extra" }];
+    expect(refuse(422, JSON.stringify({ detail })).message).toContain("body.user: extra fields not permitted");
+    expect(refuse(400, '{"code":7,"msg":"short words"}')).toMatchObject({
+      code: "7",
+      message: expect.stringContaining("short words"),
+    });
     expect(refuse(400, '[{"error":{"code":400,"message":"listed words","status":"INVALID"}}]')).toMatchObject({
       code: "400",
       type: "INVALID",
@@ -40,6 +46,30 @@ describe("the error object", () => {
     expect(refuse(502, "upstream connect error").message).toContain("upstream connect error");
     expect(refuse(502, '{"error":{"mess').message).toBe("The gateway failed for model some-model (502).");
     expect(refuse(502, '{"error":{"message":{"a":1}}}').message).toBe("The gateway failed for model some-model (502).");
+  });
+
+  test("is quoted as a sentence, so that another one can follow", () => {
+    expect(refuse(404, '{"detail":"Not Found"}').message).toMatch(/ It said: Not Found\.$/);
+    expect(refuse(400, '{"message":"Is this \\"it?\\""}').message).toMatch(/ It said: Is this "it\?"$/);
+  });
+
+  test("has the usual code where words alone say that the request is too long for the model", () => {
+    const said = [
+      "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+      "prompt is too long: 210000 tokens > 200000 maximum",
+      "The input token count (9) exceeds the maximum number of tokens allowed (8).",
+      "the request exceeds the available context size",
+    ];
+    for (const message of said) {
+      expect(refuse(400, JSON.stringify({ error: { message, code: 400 } })).code).toBe("context_length_exceeded");
+    }
+    expect(refuse(400, '{"error":{"message":"the name is too long","code":"name"}}').code).toBe("name");
+  });
+
+  test("is known without its envelope inside an answer", () => {
+    expect(hasError({ object: "error", message: "worker died", code: 500 })).toBe(true);
+    expect(toStreamError({ object: "error", message: "worker died" }, safe).message).toContain("worker died");
+    expect(hasError({ object: "chat.completion.chunk", choices: [] })).toBe(false);
   });
 
   test("is shown without keys, on one line, shortened", () => {
@@ -58,6 +88,9 @@ describe("the kind of a status", () => {
     [429, "rate-limited"],
     [400, "rejected"],
     [404, "rejected"],
+    [408, "overloaded"],
+    [409, "overloaded"],
+    [425, "overloaded"],
     [500, "overloaded"],
     [503, "overloaded"],
     [302, "malformed"],

@@ -21,6 +21,7 @@ describe("the model list", () => {
     expect(parse({ models: [{ name: "models/a" }, { id: "b" }] })).toEqual(["a", "b"]);
     expect(parse(["a", "b"])).toEqual(["a", "b"]);
     expect(parse([{ id: "a" }, { name: "b" }])).toEqual(["a", "b"]);
+    expect(parse({ data: null, models: [{ model: "a" }] })).toEqual(["a"]);
     expect(parse({ data: [] })).toEqual([]);
   });
 

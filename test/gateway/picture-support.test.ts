@@ -39,6 +39,12 @@ describe("pictures that a model does not see", () => {
     [refusal({ code: "image_not_supported" })],
     [refusal({}, "No endpoints found that support image input")],
     [refusal({}, "This model does not support image inputs.")],
+    [refusal({}, "Invalid content type. image_url is only supported by certain models.")],
+    [refusal({}, "gemma-2-9b is not a multimodal model")],
+    [refusal({}, "At most 0 image(s) may be provided in one request.")],
+    [refusal({}, "messages[1].content must be a string")],
+    [refusal({ status: 422 }, "messages[1]: unknown variant `image_url`, expected `text`")],
+    [new GatewayError("overloaded", "image input is not supported", { status: 500 })],
   ])("are replaced by words, from then on at once: %s", async (error) => {
     const { ask, sent } = begin([error], ["A guess."], ["Another."]);
     expect(await ask()).toBe("A guess.");

@@ -45,6 +45,12 @@ describe("tools that a model does not take", () => {
     refusal({ code: "tools_not_supported" }),
     refusal({}, "The gateway refused: gemma does not support tools"),
     refusal({ status: 404 }, "No endpoints found that support tool use."),
+    refusal({}, "This model doesn't support tool use."),
+    refusal({}, "`tool calling` is not supported with this model"),
+    refusal({}, "Function calling is not enabled for models/gemma-3-27b-it"),
+    refusal({}, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+    refusal({}, "Unrecognized request argument supplied: tools"),
+    new GatewayError("overloaded", "tools param requires --jinja flag", { status: 500 }),
   ])("are recognised in the words of other gateways: $message", async (error) => {
     expect(await start([error], ["Hello."]).ask()).toBe("Hello.");
   });
