@@ -107,7 +107,7 @@ describe("/imagine", () => {
     await accept(imagine("a fox --count 4"));
     gates[1]?.resolve();
     await until(() => pictures(channel).length === 1);
-    await until(() => texts()[0] === "Drawing `a fox` … 2 of 4");
+    await until(() => texts()[0] === "Drawing `a fox` … 1 of 4 done");
     for (const gate of gates) gate.resolve();
     await idle();
     expect(most).toBe(2);

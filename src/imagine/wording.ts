@@ -51,7 +51,7 @@ function toButtons({ id, size }: PictureJob, number: number): Button[] {
 /** How far a job has come. `notice` says what it waits for. */
 export function toProgress({ id, prompt, parts }: PictureJob, notice: string): Draft {
   const ended = parts.filter(({ state }) => state !== "pending").length;
-  const count = parts.length === 1 ? "" : ` ${Math.min(ended + 1, parts.length)} of ${parts.length}`;
+  const count = parts.length === 1 ? "" : ` ${ended} of ${parts.length} done`;
   const note = notice === "" ? "" : `\n\n_${notice}_`;
   return { markdown: `Drawing ${quoteName(prompt)} …${count}${note}`, buttons: [toStop(id)], streaming: false };
 }

@@ -42,7 +42,7 @@ describe("the status", () => {
   test("counts while pictures are drawn", () => {
     expect(toProgress(named("a fox"), "").markdown).toBe("Drawing `a fox` …");
     const parts: PicturePart[] = [done, { state: "pending" }, failed("x"), { state: "pending" }];
-    expect(toProgress(named("a fox", { parts }), "Wait.").markdown).toBe("Drawing `a fox` … 3 of 4\n\n_Wait._");
+    expect(toProgress(named("a fox", { parts }), "Wait.").markdown).toBe("Drawing `a fox` … 2 of 4 done\n\n_Wait._");
   });
 
   test("has nothing left to say when every picture is there or was taken away", () => {

@@ -14,7 +14,7 @@ test("a job of four that kill -9 cuts ends with four pictures, none twice", { ti
   onTestFinished(async () => void (await first.end("SIGKILL")));
   const client = await connectLocal(first.url);
   await client.send(PROMPT);
-  await client.until((messages) => messages.some(({ text }) => text.includes("… 3 of 4")));
+  await client.until((messages) => messages.some(({ text }) => text.includes("… 2 of 4 done")));
   client.close();
   expect(await first.end("SIGKILL")).toBe("SIGKILL");
 
