@@ -66,7 +66,7 @@ export async function startLocalPage(options: LocalPageOptions = {}): Promise<Lo
       events.push(event);
     });
   }
-  const server = createAdaptorServer({ fetch: adapter.app.fetch });
+  const server = createAdaptorServer({ fetch: adapter.app.fetch, overrideGlobalObjects: false });
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${portOf(server)}`;

@@ -64,7 +64,7 @@ export async function startPictureWorld(fileOrigins: readonly string[] = []): Pr
 }
 
 async function serve(fetch: (request: Request) => Promise<Response>): Promise<string> {
-  const server = createAdaptorServer({ fetch });
+  const server = createAdaptorServer({ fetch, overrideGlobalObjects: false });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
