@@ -22,8 +22,8 @@ export interface Tally {
   opened: boolean;
   finishReason: string | undefined;
   usage: Usage | undefined;
-  /** Data events of any kind. */
-  events: number;
+  /** Chunks with something in them: comments and pings are no sign that the answer goes on. */
+  signs: number;
   /** Broken events that were dropped. */
   malformed: number;
 }
@@ -59,11 +59,12 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
 
   function takeEvent(event: string | undefined, data: string): void {
     if (done || failure !== undefined || data === "") return;
-    tally.events += 1;
     done = data.startsWith("[DONE]");
     if (done) return;
     if (data.length > maxEventBytes) return fail(toGiantError(maxEventBytes));
     const value = parseJson(data);
+    // Without blank lines between them, events become the lines of one.
+    if (value === undefined && data.includes("\n")) return data.split("\n").forEach((line) => takeEvent(event, line));
     if (event === "error" || hasError(value)) return fail(toStreamError(value, safe));
     const chunk = readChunk(value);
     if (chunk !== undefined) return takeChunk(chunk);
@@ -148,7 +149,7 @@ function createTally(): Tally {
     opened: false,
     finishReason: undefined,
     usage: undefined,
-    events: 0,
+    signs: 0,
     malformed: 0,
   };
 }
@@ -157,6 +158,7 @@ function count(tally: Tally, chunk: ChatCompletionChunk): void {
   if (tally.id === "" && typeof chunk.id === "string") tally.id = chunk.id;
   if (tally.model === "" && typeof chunk.model === "string") tally.model = chunk.model;
   if (chunk.usage) tally.usage = chunk.usage;
+  if (chunk.usage || chunk.choices.length > 0) tally.signs += 1;
   for (const { index, delta, finish_reason } of chunk.choices) {
     tally.opened = true;
     if (delta.content) {

@@ -65,22 +65,25 @@ export function createAnswerReader(
     onChunk(chunk);
   }
 
-  /** The gateway's silence counts from the last event; comments are no sign of life. */
-  function expect(): void {
-    patienceMs = readPatience(tally, limits);
-    watch.expect(patienceMs);
+  function expect(ms: number): void {
+    patienceMs = ms;
+    watch.expect(ms, countSigns);
+  }
+
+  function countSigns(): number {
+    return tally.signs;
   }
 
   function onData(bytes: Buffer): void {
     if (isOver) return;
-    const { events } = tally;
     try {
       decoder.feed(decodeUtf8(bytes));
     } catch (error) {
       return settle(undefined, { error });
     }
     if (decoder.isDone() || decoder.failure() !== undefined) return settle();
-    if (tally.events > events || readPatience(tally, limits) !== patienceMs) expect();
+    const ms = readPatience(tally, limits);
+    if (ms !== patienceMs) expect(ms);
   }
 
   function onEnd(): void {
@@ -95,7 +98,7 @@ export function createAnswerReader(
   return {
     tally,
     read() {
-      expect();
+      expect(readPatience(tally, limits));
       // At once, because more may have been read together with what its taker left at.
       watch.signal.addEventListener("abort", () => settle(), { once: true });
       body.listen({ onData, onEnd, onError: settle });

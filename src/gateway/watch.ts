@@ -6,35 +6,27 @@ import { GatewayError } from "./errors.ts";
  */
 export interface Watch {
   readonly signal: AbortSignal;
-  /** Something must come within `ms` from this moment. */
-  expect(ms: number): void;
+  /**
+   * Something must come within `ms` from this moment, and again within `ms` each time: whatever comes raises what
+   * `countSigns` gives. Noticed up to a tenth later.
+   */
+  expect(ms: number, countSigns?: () => number): void;
   /** Must be called when the call is over. Aborts nothing. */
   end(): void;
 }
 
+/**
+ * Looks within one silence. Looking now and then costs nothing for each of thousands of chunks, and a process that was
+ * held up takes in what came meanwhile before the next look.
+ */
+const LOOKS = 10;
+
 export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
   const ended = new AbortController();
-  let silenceMs = 0;
-  let expectedMs = 0;
-  /** Asks now and then. It is not wound up for every wait, of which a stream makes thousands. */
-  let look: NodeJS.Timeout | undefined;
-  let lookMs = Number.POSITIVE_INFINITY;
+  let looking: NodeJS.Timeout | undefined;
 
   function leave(): void {
     ended.abort(signal.reason);
-  }
-
-  function lookAt(atMs: number, nowMs: number): void {
-    clearTimeout(look);
-    lookMs = atMs;
-    look = setTimeout(expire, Math.ceil(atMs - nowMs));
-  }
-
-  function expire(): void {
-    const nowMs = performance.now();
-    const untilMs = expectedMs + silenceMs;
-    if (nowMs < untilMs) return lookAt(untilMs, nowMs);
-    ended.abort(new GatewayError("stalled", `The gateway sent nothing for ${describeSeconds(silenceMs)}.`));
   }
 
   const total = setTimeout(() => {
@@ -45,17 +37,32 @@ export function createWatch(signal: AbortSignal, remainingMs: number): Watch {
 
   return {
     signal: ended.signal,
-    expect(ms) {
-      expectedMs = performance.now();
-      silenceMs = ms;
-      if (expectedMs + ms < lookMs) lookAt(expectedMs + ms, expectedMs);
+    expect(ms, countSigns = countNone) {
+      clearInterval(looking);
+      let counted = countSigns();
+      let quietLooks = 0;
+      looking = setInterval(
+        () => {
+          const count = countSigns();
+          quietLooks = count === counted ? quietLooks + 1 : 0;
+          counted = count;
+          if (quietLooks < LOOKS) return;
+          clearInterval(looking);
+          ended.abort(new GatewayError("stalled", `The gateway sent nothing for ${describeSeconds(ms)}.`));
+        },
+        Math.ceil(ms / LOOKS),
+      );
     },
     end() {
-      clearTimeout(look);
+      clearInterval(looking);
       clearTimeout(total);
       signal.removeEventListener("abort", leave);
     },
   };
+}
+
+function countNone(): number {
+  return 0;
 }
 
 /** A wait as people say it: "12 s". Rounded up, so that nobody comes back too early. */

@@ -56,6 +56,7 @@ const CORPUS: Record<string, string> = {
   "carriage returns": PLAIN.replaceAll("\n", "\r"),
   "a byte order mark": `\uFEFF${PLAIN}`,
   "no blank line at the end": PLAIN.trimEnd(),
+  "no blank lines between events": PLAIN.replaceAll("\n\n", "\n"),
   "no space behind the colon": PLAIN.replaceAll("data: ", "data:"),
   "all of these beside each other": MIXED,
   "comments, other fields and data over several lines": MULTI_LINE,
@@ -121,10 +122,10 @@ describe("the tally", () => {
     });
   });
 
-  test("counts comments and empty events as nothing", () => {
+  test("counts comments, pings and empty events as no sign of the answer", () => {
     const { decoder } = createDecoder();
-    decoder.feed(": keepalive\n\ndata:\n\ndata: \n\nevent: ping\n\n");
-    expect(decoder.tally).toMatchObject({ events: 0, malformed: 0 });
+    decoder.feed(': keepalive\n\ndata:\n\ndata: \n\nevent: ping\n\ndata: {"type":"ping"}\n\ndata: {"choices":[]}\n\n');
+    expect(decoder.tally).toMatchObject({ signs: 0, malformed: 0 });
   });
 });
 

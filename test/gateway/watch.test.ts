@@ -39,6 +39,20 @@ describe("a watch", () => {
     watch.end();
   });
 
+  test("waits anew as often as something came meanwhile", async () => {
+    const watch = createWatch(new AbortController().signal, LONG_MS);
+    let signs = 0;
+    const coming = setInterval(() => (signs += 1), 1);
+    watch.expect(30, () => signs);
+    const meanwhile = createWatch(new AbortController().signal, 120);
+    await aborted(meanwhile.signal);
+    expect(watch.signal.aborted).toBe(false);
+    clearInterval(coming);
+    expect(await aborted(watch.signal)).toMatchObject({ kind: "stalled" });
+    watch.end();
+    meanwhile.end();
+  });
+
   test("takes a shorter wait before the longer one is over, and forgets it for a longer one", async () => {
     const watch = createWatch(new AbortController().signal, LONG_MS);
     watch.expect(LONG_MS);
