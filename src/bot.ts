@@ -41,6 +41,8 @@ export interface BotDeps {
 export function createBot(deps: BotDeps): Worker {
   const { answers, history, commands, rate, imagine, accept } = deps;
   const { reply, notify, refuseAtOnce } = createReplies(deps);
+  /** Presses that were answered when they came, and have yet to come up in their conversation. */
+  const refused = new Set<string>();
 
   async function onMessages(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const messages = foldBatch(events);
@@ -70,8 +72,11 @@ export function createBot(deps: BotDeps): Worker {
       if (refusal !== undefined) await notify(event, refusal, signal);
       return batch;
     }
-    // A stop that comes here was too late: the answer it was meant for has ended.
-    if (event.action === "stop") return batch;
+    if (event.action === "stop") {
+      // Who may not stop it was told so while it was written.
+      if (!refused.delete(event.key)) await notify(event, await answers.stopLate(event, signal), signal);
+      return batch;
+    }
     if (event.action === "good" || event.action === "bad") {
       await rate(event, event.action);
       return batch;
@@ -125,7 +130,10 @@ export function createBot(deps: BotDeps): Worker {
     work,
     notice(event) {
       const refusal = answers.interrupt(event);
-      if (refusal !== undefined && event.kind === "action") void refuseAtOnce(event, refusal);
+      if (refusal !== undefined && event.kind === "action") {
+        refused.add(event.key);
+        void refuseAtOnce(event, refusal);
+      }
       imagine.notice(event);
     },
     hold: imagine.hold,

@@ -33,10 +33,13 @@ const EX_CONFIG = 78;
 
 interface Service {
   url: string;
-  close(): Promise<void>;
+  close(graceMs: number): Promise<void>;
 }
 
-async function start(config: Config, log: Logger, onFatal: (reason: string) => void): Promise<Service> {
+/** A platform takes this bot no more. `isLast`: there is no other one. */
+type OnFatal = (reason: string, isLast: boolean) => void;
+
+async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Service> {
   const { limits, botName } = config;
   let isClosing = false;
   const database = openDatabase(join(config.dataDir, "palaver.sqlite"));
@@ -86,7 +89,8 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
     log,
   });
   const { queue } = engine;
-  const platforms = await createPlatforms({ config, engine, database, stores, log, onFatal });
+  const onLost = (reason: string) => onFatal(reason, platforms.adapters.size === 1);
+  const platforms = await createPlatforms({ config, engine, database, stores, log, onFatal: onLost });
   const { adapters } = platforms;
 
   const server = await startHttpServer({
@@ -110,11 +114,11 @@ async function start(config: Config, log: Logger, onFatal: (reason: string) => v
 
   return {
     url: server.url,
-    async close() {
+    async close(graceMs) {
       isClosing = true;
       // Nothing is taken in any more; what runs may still write its end; then everything it wrote with goes away.
       await Promise.allSettled([...adapters.values()].map((adapter) => adapter.pause()));
-      await queue.close(limits.shutdownGraceMs);
+      await queue.close(graceMs);
       scheduler.close();
       for (const adapter of adapters.values()) await adapter.close();
       await server.close();
@@ -178,9 +182,9 @@ async function main(): Promise<void> {
   });
   for (const line of describeConfig(config)) log.info(line);
 
-  const starting = start(config, log, (reason) => {
+  const starting = start(config, log, (reason, isLast) => {
     log.fatal(reason);
-    end("A platform takes this bot no more", 1);
+    end("A platform takes this bot no more", { exitCode: 1, ...(isLast && { graceMs: 0 }) });
   });
   const end = createEnding(starting, config.limits.shutdownGraceMs, log);
   process.on("SIGTERM", (signal) => end(signal));

@@ -171,7 +171,9 @@ describe("a button", () => {
   });
 
   test("pressed by somebody else says so to them at once, and does nothing; a moderator's does", async () => {
-    const { accept, idle, channel, texts, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
+    const { accept, idle, calls, channel, texts, until, openStreams } = startEngine({
+      scripts: [["So far", held().promise]],
+    });
     const question = message("Hello");
     await accept(question);
     await until(() => channel.length === 1);
@@ -182,6 +184,43 @@ describe("a button", () => {
     await accept(action("stop", toTurnId(question.key), { author: { ...ben, isModerator: true } }));
     await idle();
     expect(openStreams()).toBe(0);
+    // The answer, and what ben was told: when it is over he is not told again.
+    expect(calls.filter((call) => call === "post")).toHaveLength(2);
+  });
+
+  test("that stops says so when there is nothing left to stop, and changes nothing", async () => {
+    const { accept, idle, texts, channel } = startEngine({ scripts: [["Done"]] });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(action("stop", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Done", "This answer has ended already."]);
+    expect(channel[0]?.draft.buttons).toEqual([]);
+  });
+
+  test("shows the end that its place did not take when it came", async () => {
+    const { accept, idle, texts, channel, setTrouble, until } = startEngine({
+      scripts: [["So far", " and more", held().promise], ["Again"]],
+    });
+    setTrouble((call) => (call === "edit" ? { kind: "forbidden" } : undefined));
+    const question = message("Hello");
+    await accept(question);
+    await until(() => channel.length === 1);
+    await idle();
+    const stop = { action: "stop", turnId: toTurnId(question.key), label: "Stop" };
+    expect(channel[0]?.draft.buttons).toEqual([stop]);
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()[1]).toMatch(/cannot write to this answer any more/);
+    setTrouble(() => undefined);
+    for (const author of [ben, { ...ben, isModerator: true }]) {
+      await accept(action("stop", toTurnId(question.key), { author }));
+      await idle();
+      expect(texts().at(-1)).toBe("This answer has ended already.");
+    }
+    expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
+    expect(texts()[0]).toMatch(/_Interrupted: the channel takes no more/);
   });
 
   test("writes the answer once more in the same message, from the same question", async () => {

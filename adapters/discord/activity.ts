@@ -15,6 +15,8 @@ export interface Activity {
   begin(channelId: string, root: string): void;
   /** A message of the bot was posted or edited. */
   see(message: Pick<APIMessage, "id" | "channel_id" | "components" | "message_reference">): void;
+  /** A message was deleted: where it was the bot's, its answer is not seen to grow any more. */
+  forget(message: Pick<APIMessage, "id" | "channel_id">): void;
   isBusy(channelId: string): boolean;
 }
 
@@ -54,6 +56,11 @@ export function createActivity(now: () => number): Activity {
       if (roots.size > MAX_MESSAGES && oldest !== undefined) roots.delete(oldest);
       if (buttons.some(({ action }) => action === "stop")) begin(channel_id, root);
       else end(channel_id, root);
+    },
+    forget({ id, channel_id }) {
+      const root = roots.get(id);
+      roots.delete(id);
+      if (root !== undefined) end(channel_id, root);
     },
     isBusy,
   };

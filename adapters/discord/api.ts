@@ -47,7 +47,9 @@ export function createApi({ token, apiUrl, onUnauthorized, now }: ApiOptions): A
 
   async function make({ method, route, isBot = true, ...content }: ApiCall, signal: AbortSignal): Promise<Answer> {
     signal.throwIfAborted();
-    const what = `${method} ${route.replace(/\/messages\/[^/]+/, "/messages/:id")}`;
+    // Who may not attach anything may still write.
+    const withFiles = content.files === undefined ? "" : " with files";
+    const what = `${method} ${route.replace(/\/messages\/[^/]+/, "/messages/:id")}${withFiles}`;
     if (isBot && unauthorized !== undefined) throw unauthorized;
     guard.check(what);
     // What answers an interaction does not count.

@@ -18,7 +18,9 @@ export interface CatchUpDeps {
   shard: number;
   /** Direct conversations, which Discord does not list. */
   directs(): Promise<readonly string[]>;
-  onMessage(message: Message): void;
+  /** `isAnswered`: what it asks was heard before, and its place is settled. */
+  onMessage(message: Message, isAnswered: boolean): void;
+  botId(): string | undefined;
   log: Logger;
   now(): number;
 }
@@ -28,7 +30,7 @@ export interface CatchUpDeps {
  * dropped by its key. Bounded by age and number, newest rooms first. Never rejects.
  */
 export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
-  const { rooms, shard, now, log } = deps;
+  const { rooms, shard, now, log, botId } = deps;
   const since = now() - MAX_AGE_MS;
   const guildRooms = rooms.recent(shard).filter(({ lastMessageId }) => timeOf(lastMessageId) > since);
   // Direct messages all come through the first shard.
@@ -40,7 +42,8 @@ export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<v
     try {
       const messages = await readRoom(deps.api, room, since, Math.min(left, PAGE), signal);
       left -= messages.length;
-      for (const message of messages) deps.onMessage(message);
+      const answered = findAnswered(messages, botId());
+      for (const message of messages) deps.onMessage(message, answered.has(message.id));
     } catch (error) {
       if (signal.aborted) return;
       log.debug({ err: error, channelId: room.channelId }, "A channel could not be read for what was missed.");
@@ -62,6 +65,18 @@ async function readRoom(
     return { ...message, ...(guildId !== undefined && { guild_id: guildId }) };
   });
   return messages.sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
+}
+
+/** The messages that the bot points at with an answer, or opened a thread from. */
+function findAnswered(messages: readonly Message[], botId: string | undefined): ReadonlySet<string | undefined> {
+  const own = messages.filter(({ author }) => author.id === botId);
+  const opened = messages.filter(
+    ({ thread }) => thread !== undefined && "owner_id" in thread && thread.owner_id === botId,
+  );
+  return new Set([
+    ...own.map(({ message_reference: reference }) => reference?.message_id),
+    ...opened.map(({ id }) => id),
+  ]);
 }
 
 async function readDirects({ directs, log }: CatchUpDeps): Promise<readonly string[]> {

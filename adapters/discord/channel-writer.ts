@@ -27,7 +27,15 @@ export interface ChannelWriter {
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
-export function createChannelWriter(api: Api, files: Pick<Files, "toPostedRefs">): ChannelWriter {
+/** `mayRefer` says whether a post may point at a message of the channel, where that is known. */
+export function createChannelWriter(
+  api: Api,
+  files: Pick<Files, "toPostedRefs">,
+  mayRefer: (channelId: string) => boolean,
+): ChannelWriter {
+  /** Channels that took a post only without it. */
+  const unread = new Set<string>();
+
   /** Does it once more in a thread that was archived meanwhile: an edit, unlike a post, does not wake it. */
   async function awake<T>(channelId: string, write: () => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
@@ -55,12 +63,15 @@ export function createChannelWriter(api: Api, files: Pick<Files, "toPostedRefs">
   }
 
   return {
-    async post(channelId, post, signal) {
+    async post(channelId, given, signal) {
+      const isAlone = unread.has(channelId) || !mayRefer(channelId);
+      const post = isAlone ? { ...given, replyToId: undefined } : given;
       try {
         return toPosted(await awake(channelId, () => send(channelId, post, signal), signal), files);
       } catch (error) {
         // Without the permission to read the history, an answer can still stand in the channel.
         if (codeOf(error) !== NO_HISTORY || post.replyToId === undefined) throw error;
+        unread.add(channelId);
         return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal), files);
       }
     },

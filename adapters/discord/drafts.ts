@@ -1,8 +1,8 @@
 import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
 import type { Action, Button, Draft } from "../../src/adapter.ts";
-import { countChars, toDiscordMarkdown } from "./markdown.ts";
+import { toDiscordMarkdown } from "./markdown.ts";
 
-/** Longest message, in code points. */
+/** Longest message, in UTF-16 units. */
 export const MAX_LENGTH = 2_000;
 const MAX_LABEL = 80;
 const MAX_CUSTOM_ID = 100;
@@ -51,11 +51,11 @@ export function toMessageBody(draft: Draft, context: ButtonContext): MessageBody
 /** A text that only grows too long by being rewritten is sent as it is. */
 function toContent(markdown: string): string {
   const content = toDiscordMarkdown(markdown);
-  return countChars(content) > MAX_LENGTH && countChars(markdown) <= MAX_LENGTH ? markdown : content;
+  return content.length > MAX_LENGTH && markdown.length <= MAX_LENGTH ? markdown : content;
 }
 
 export function lengthOfBody({ content }: MessageBody): number {
-  return countChars(content);
+  return content.length;
 }
 
 function toComponents(buttons: readonly Button[], context: ButtonContext): unknown[] {

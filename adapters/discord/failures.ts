@@ -43,10 +43,12 @@ export function toSinkError(error: unknown, signal: AbortSignal): unknown {
   return new SinkError(kind, message, kind === "rate-limited" ? { retryAfterMs: retryAfterMs ?? 1_000 } : {});
 }
 
-function kindOf({ status, code }: ApiError): SinkErrorKind {
+function kindOf({ status, code, isForeign }: ApiError): SinkErrorKind {
   const known = KINDS.get(code);
   if (known !== undefined) return known;
   if (status === 429) return "rate-limited";
+  // Something on the way, which may let the next call through.
+  if (isForeign && (status === 403 || status === 404)) return "unavailable";
   // A token that is not known any more ends the process, and the next one goes on with the turn.
   if (status >= 500 || status === 401 || status === 408) return "unavailable";
   if (status === 403) return "forbidden";

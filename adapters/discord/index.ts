@@ -8,6 +8,7 @@ import { createDirects } from "./directs.ts";
 import { readEarlier } from "./earlier.ts";
 import { createFiles } from "./files.ts";
 import { PLATFORM } from "./ids.ts";
+import { createLastWords } from "./interactions/last-words.ts";
 import { createSightings } from "./interactions/sightings.ts";
 import { applicationIdOf, inviteLink } from "./invite.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
@@ -31,7 +32,9 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const typingIn = createTypings(api);
   let rooms: Pick<Rooms, keyof typeof UNKNOWN_NAMES> = UNKNOWN_NAMES;
   let botId = (): string | undefined => undefined;
+  const mayReadHistory = (channelId: string): boolean => rooms.mayReadHistory(channelId);
   const closing = new AbortController();
+  const lastWords = createLastWords(api, now, closing.signal);
   let delivery: Delivery | undefined;
   const parts: Parts = {
     api,
@@ -39,6 +42,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     directs,
     fresh,
     sightings,
+    lastWords,
     setRooms: (known, knownBotId) => {
       rooms = known;
       botId = knownBotId;
@@ -56,7 +60,8 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       await connection.open();
       if (applicationIdOf(token) !== undefined) log.info(`To let the bot into a server, open ${inviteLink(token)}`);
     },
-    sink: (address) => createSink(address, { api, files, fresh, sightings, typingIn, now }),
+    sink: (address) =>
+      createSink(address, { api, files, fresh, sightings, lastWords, typingIn, rooms: { mayReadHistory }, now }),
     openAttachment: files.open,
     publicUrl: files.publicUrl,
     readEarlier(event, signal) {

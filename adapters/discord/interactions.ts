@@ -18,6 +18,7 @@ import type { Delivery } from "./delivery.ts";
 import { readCustomId } from "./drafts.ts";
 import type { Files } from "./files.ts";
 import { type Acknowledge, createAcknowledge } from "./interactions/acknowledge.ts";
+import { expiryOf } from "./interactions/address.ts";
 import {
   type Asked,
   type InteractionEventDeps,
@@ -31,8 +32,10 @@ import {
   toImagineEvent,
   toWish,
 } from "./interactions/events.ts";
+import type { LastWords } from "./interactions/last-words.ts";
 import { createPictureForms } from "./interactions/pictures.ts";
 import { type ListModels, proposeModels } from "./interactions/proposals.ts";
+import { ORIGINAL } from "./interactions/token.ts";
 
 const MAX_FRESH = 1_000;
 
@@ -47,6 +50,7 @@ export interface InteractionsDeps extends InteractionEventDeps {
   imagine?: ImagineMenu;
   /** Tokens that are acknowledged and wait for their answer. */
   fresh: Set<string>;
+  lastWords: Pick<LastWords, "promise" | "settle">;
   log: Logger;
 }
 
@@ -124,7 +128,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
 }
 
 /** Acknowledges an interaction and hands over what it asks for. */
-function createTake({ delivery, fresh }: InteractionsDeps, acknowledge: Acknowledge): Take {
+function createTake({ delivery, fresh, lastWords }: InteractionsDeps, acknowledge: Acknowledge): Take {
   return async (asked, as, toEvent) => {
     const { isPrivate } = asked;
     const flags = isPrivate ? MessageFlags.Ephemeral : 0;
@@ -134,9 +138,18 @@ function createTake({ delivery, fresh }: InteractionsDeps, acknowledge: Acknowle
     if (outcome === "taken" || (outcome === "late" && isPrivate && as === "answer")) return;
     asked.isAcknowledged = outcome === "done";
     if (asked.isAcknowledged) remember(fresh, asked.interaction.token);
+    const promised = asked.isAcknowledged && isPrivate && as === "answer" ? toPromised(asked) : undefined;
+    if (promised !== undefined) lastWords.promise(promised);
     const isTaken = await delivery.enqueue(placeOf(asked.interaction).channelId, async () => [await toEvent()]);
-    if (!isTaken && asked.isAcknowledged && as === "answer") await acknowledge.apologise(asked.interaction);
+    if (isTaken || !asked.isAcknowledged || as !== "answer") return;
+    if (promised !== undefined) lastWords.settle(promised, ORIGINAL);
+    await acknowledge.apologise(asked.interaction);
   };
+}
+
+function toPromised({ interaction }: Asked): Parameters<LastWords["promise"]>[0] {
+  const { token, application_id: applicationId, id } = interaction;
+  return { token, applicationId, expiresAt: expiryOf(id) };
 }
 
 function remember(fresh: Set<string>, token: string): void {

@@ -26,7 +26,8 @@ type Deleted = Pick<GatewayMessageDeleteDispatchData, "id" | "channel_id" | "gui
 
 /** Turns what happens to messages into events. */
 export interface Listener {
-  onMessage(message: Message): void;
+  /** `isAnswered`: it was heard before, perhaps by a process that is no more, and only has to be known. */
+  onMessage(message: Message, isAnswered?: boolean): void;
   onEdit(message: Message): void;
   onDelete(deleted: Deleted): void;
 }
@@ -51,7 +52,7 @@ export function createListener(deps: ListenerDeps): Listener {
   const { delivery, activity, known } = hearing;
 
   return {
-    onMessage(given) {
+    onMessage(given, isAnswered = false) {
       const botId = deps.botId();
       if (botId === undefined) return;
       const message = toWhole(given, botId);
@@ -62,7 +63,8 @@ export function createListener(deps: ListenerDeps): Listener {
       }
       const delivering = delivery.enqueue(message.channel_id, async () => {
         // A resumed session repeats what was under way.
-        const event = known.get(message.id) === undefined ? await toPlaced(message, botId, hearing) : undefined;
+        const event =
+          known.get(message.id) === undefined ? await toPlaced(message, botId, hearing, isAnswered) : undefined;
         return event === undefined ? [] : [event];
       });
       // What could not be stored may come once more, when what was missed is read.
@@ -77,13 +79,19 @@ export function createListener(deps: ListenerDeps): Listener {
       void delivery.enqueue(message.channel_id, () => toEditEvents(message, botId, hearing));
     },
     onDelete(deleted) {
+      activity.forget(deleted);
       void delivery.enqueue(deleted.channel_id, async () => toDeleted(deleted, hearing));
     },
   };
 }
 
 /** A message where its answer will stand, remembered. */
-async function toPlaced(message: Message, botId: string, hearing: Hearing): Promise<MessageEvent | undefined> {
+async function toPlaced(
+  message: Message,
+  botId: string,
+  hearing: Hearing,
+  isAnswered = false,
+): Promise<MessageEvent | undefined> {
   const kind = kindOf(message, hearing);
   const event = toMessageEvent(message, kind, { ...hearing, botId });
   if (event === undefined) return undefined;
@@ -93,7 +101,8 @@ async function toPlaced(message: Message, botId: string, hearing: Hearing): Prom
     return undefined;
   }
   const at = { channelId: message.channel_id, messageId: message.id };
-  const placed = kind === "channel" ? await hearing.place(event, at) : event;
+  // An answered question gets no thread for the answer it has.
+  const placed = kind === "channel" && !isAnswered ? await hearing.place(event, at) : event;
   hearing.known.set(message.id, placed);
   return placed;
 }

@@ -35,15 +35,12 @@ export function toDiscordMarkdown(markdown: string): string {
   return shown.join("\n");
 }
 
-/** Length of a text as Discord counts it, or as it was written where that is longer. */
+/**
+ * Length of a text as Discord shows it, or as it was written where that is longer. In UTF-16 units: Discord does not say
+ * what it counts, and code points are never more.
+ */
 export function lengthOfMarkdown(markdown: string): number {
-  return Math.max(countChars(markdown), countChars(toDiscordMarkdown(markdown)));
-}
-
-/** Code points. */
-export function countChars(text: string): number {
-  if (!/[\uD800-\uDBFF]/.test(text)) return text.length;
-  return text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0);
+  return Math.max(markdown.length, toDiscordMarkdown(markdown).length);
 }
 
 /** Three backticks are the only fence that Discord knows, and one word after them the only information. */

@@ -14,6 +14,7 @@ import type { Delivery } from "./delivery.ts";
 import type { Directs } from "./directs.ts";
 import type { Files } from "./files.ts";
 import type { Message } from "./inbound.ts";
+import type { LastWords } from "./interactions/last-words.ts";
 import type { Sightings } from "./interactions/sightings.ts";
 import { createInteractions } from "./interactions.ts";
 import { applicationIdOf } from "./invite.ts";
@@ -38,6 +39,7 @@ export interface Parts {
   directs: Directs;
   fresh: Set<string>;
   sightings: Pick<Sightings, "see">;
+  lastWords: LastWords;
   /** What the gateway told last of places and names. */
   setRooms(rooms: Rooms, botId: () => string | undefined): void;
   /** Undefined while nothing is taken. */
@@ -51,7 +53,7 @@ export interface Parts {
  */
 export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOptions): void {
   const { log, now, threads: mode } = options;
-  const { api, files, directs, fresh, delivery } = parts;
+  const { api, files, directs, delivery } = parts;
   const rooms = createRooms(client);
   parts.setRooms(rooms, () => client.user?.id);
   const activity = createActivity(now);
@@ -68,7 +70,7 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
     now,
     botId: () => client.user?.id,
   });
-  const onInteraction = createInteractions({ ...options, api, rooms, files, delivery: queue, fresh });
+  const onInteraction = createInteractions({ ...options, ...parts, rooms, delivery: queue });
 
   function on<E extends keyof Packets>(event: E, listen: (data: Packets[E]) => void): void {
     client.ws.on(event, (data: unknown) => {
@@ -100,7 +102,8 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
     });
   });
   client.on(Events.ShardReady, (shard) => {
-    const deps = { api, rooms, shard, directs: directs.list, onMessage: listener.onMessage, log, now };
+    const { onMessage } = listener;
+    const deps = { api, rooms, shard, directs: directs.list, onMessage, botId: () => client.user?.id, log, now };
     void catchUp(deps, parts.closing);
     // Of several processes one is enough.
     if (shard === 0) void register(client, parts, options);

@@ -1,5 +1,6 @@
 import { type APIChannel, MessageFlags, Routes } from "discord.js";
 import type { Api } from "./api.ts";
+import { toNonce } from "./ids.ts";
 import type { Rooms } from "./rooms.ts";
 
 /** Said once in this time to one person about one channel. */
@@ -22,7 +23,9 @@ export function createTellNotAllowed(api: Api, rooms: Rooms, now: () => number):
     if (told.size > MAX_REMEMBERED && oldest !== undefined) told.delete(oldest);
     const where = rooms.nameOfChannel(channelId);
     const content = `I cannot answer you in ${where === undefined ? "that channel" : `#${where}`}, because I may not write there. Somebody who manages the server can give me the permission to send messages. Here I can answer you.`;
-    const body = { content, allowed_mentions: { parse: [] }, flags: MessageFlags.SuppressEmbeds };
+    const nonce = toNonce(`not allowed: ${key} ${now()}`);
+    const flags = MessageFlags.SuppressEmbeds;
+    const body = { content, allowed_mentions: { parse: [] }, flags, nonce, enforce_nonce: true };
     try {
       const signal = AbortSignal.timeout(CALL_MS);
       const opening = { method: "POST" as const, route: Routes.userChannels(), body: { recipient_id: userId } };

@@ -22,6 +22,8 @@ export interface Rooms {
   nameOfRole(guildId: string | undefined, id: string): string | undefined;
   /** True also where nothing is known. */
   mayWrite(channelId: string): boolean;
+  /** What was said there, which a reply needs too. True also where nothing is known. */
+  mayReadHistory(channelId: string): boolean;
   mayOpenThread(channelId: string): boolean;
   /** Whether a person with these roles manages the channel. False also where nothing is known. */
   mayManage(channelId: string, userId: string, roleIds: readonly string[]): boolean;
@@ -36,8 +38,12 @@ const TO_WRITE_IN_THREAD = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits
 const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessageHistory];
 
 /** What a process knows that never listened. */
-export const UNKNOWN_NAMES: Pick<Rooms, "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole" | "mayManage"> = {
+export const UNKNOWN_NAMES: Pick<
+  Rooms,
+  "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole" | "mayManage" | "mayReadHistory"
+> = {
   mayManage: () => false,
+  mayReadHistory: () => true,
   botRoleId: () => undefined,
   guildIdOf: () => undefined,
   nameOfChannel: () => undefined,
@@ -67,6 +73,11 @@ export function createRooms(client: Client): Rooms {
     return user !== null && channel.permissionsFor(user)?.has([...permissions]) === true;
   }
 
+  function mayOrUnknown(channel: GuildBasedChannel | undefined, permissions: readonly bigint[]): boolean {
+    if (channel === undefined || client.user === null || channel.permissionsFor(client.user) === null) return true;
+    return mayAll(channel, permissions);
+  }
+
   function guildChannel(id: string): GuildBasedChannel | undefined {
     const channel = client.channels.cache.get(id);
     return channel === undefined || channel.isDMBased() ? undefined : channel;
@@ -88,9 +99,9 @@ export function createRooms(client: Client): Rooms {
     nameOfRole: (guildId, id) => client.guilds.cache.get(guildId ?? "")?.roles.cache.get(id)?.name,
     mayWrite(channelId) {
       const channel = guildChannel(channelId);
-      if (channel === undefined || client.user === null || channel.permissionsFor(client.user) === null) return true;
-      return mayAll(channel, channel.isThread() ? TO_WRITE_IN_THREAD : TO_WRITE);
+      return mayOrUnknown(channel, channel?.isThread() === true ? TO_WRITE_IN_THREAD : TO_WRITE);
     },
+    mayReadHistory: (channelId) => mayOrUnknown(guildChannel(channelId), TO_READ),
     mayOpenThread(channelId) {
       const channel = guildChannel(channelId);
       const hasThreads = channel?.type === ChannelType.GuildText || channel?.type === ChannelType.GuildAnnouncement;

@@ -8,9 +8,11 @@ import { toSinkError } from "./failures.ts";
 import type { Files } from "./files.ts";
 import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "./ids.ts";
 import { readInteractionAddress } from "./interactions/address.ts";
+import type { LastWords } from "./interactions/last-words.ts";
 import type { Sightings } from "./interactions/sightings.ts";
 import { createInteractionWriter, type InteractionWriter, toBudgetKey } from "./interactions/writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
+import type { Rooms } from "./rooms.ts";
 import type { Typing } from "./typing.ts";
 import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./uploads.ts";
 
@@ -31,7 +33,9 @@ export interface SinkDeps {
   files: Pick<Files, "toPostedRefs">;
   fresh: Set<string>;
   sightings: Pick<Sightings, "find">;
+  lastWords: LastWords;
   typingIn(channelId: string): Typing;
+  rooms: Pick<Rooms, "mayReadHistory">;
   now(): number;
 }
 
@@ -41,7 +45,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   // To Discord a thread is a channel.
   const channelId = address.threadId ?? address.channelId;
   const interaction = readInteractionAddress(address);
-  const channel = createChannelWriter(api, deps.files);
+  const channel = createChannelWriter(api, deps.files, deps.rooms.mayReadHistory);
   const writer = interaction && createInteractionWriter(interaction, { ...deps, channel, channelId });
   // What an acknowledged command promised shows by itself that the bot is at work; a pressed button shows nothing.
   const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
@@ -64,8 +68,16 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       writer === undefined
         ? await channel.post(channelId, { ...post, replyToId: pointsAt }, signal)
         : await writer.post({ ...post, mark: toMark(nonce) }, signal);
-    pointsAt = root === undefined ? undefined : readMessageId(posted.id)?.messageId;
+    pointPast(posted.id);
     return posted;
+  }
+
+  /** What is posted next points at this message, which may be one that an earlier run wrote, or at a later one. */
+  function pointPast(id: string): void {
+    const { messageId } = placeOf(id);
+    const isLater = pointsAt === undefined || BigInt(messageId) > BigInt(pointsAt);
+    if (root === undefined) pointsAt = undefined;
+    else if (isLater) pointsAt = messageId;
   }
 
   /** Puts a message in the place of one that takes no more edits. */
@@ -91,6 +103,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     edit: (id, draft, signal) =>
       guarded(signal, async () => {
         const body = toCheckedBody(draft, { root });
+        pointPast(id);
         try {
           return await (writer ?? channel).edit(placeOf(moved.get(id) ?? id), body, signal);
         } catch (error) {

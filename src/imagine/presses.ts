@@ -10,6 +10,7 @@ import { readPictureId } from "./picture-id.ts";
 import type { PictureJob } from "./picture-job.ts";
 import type { RunningJobs } from "./running-jobs.ts";
 
+const HAS_ENDED = "This has ended already.";
 const NOT_YOURS = "Only the person who asked for this picture, or a moderator, can do that.";
 
 export interface PressesDeps {
@@ -42,6 +43,8 @@ export function createPresses({ jobs, running, work, remember, sinkOf, log }: Pr
   /** Jobs that a Retry is at work on, and keys of those that were pressed meanwhile. */
   const retrying = new Set<string>();
   const repeated = new Set<string>();
+  /** Keys of stops that ended a job when they came, and have yet to come up in their conversation. */
+  const effective = new Set<string>();
 
   async function findOwn(
     { turnId, author }: ActionEvent,
@@ -100,13 +103,14 @@ export function createPresses({ jobs, running, work, remember, sinkOf, log }: Pr
       await remember(current);
       return undefined;
     },
-    async stop({ turnId, author, reply }, waiting) {
+    async stop({ key, turnId, author, reply }, waiting) {
+      const wasEffective = effective.delete(key);
       const jobId = readPictureId(turnId)?.jobId;
       if (jobId === undefined) return undefined;
       const job = await running.find(jobId);
       const asked = job ?? waiting;
       if (asked !== undefined && !mayPress(author, asked)) return NOT_YOURS;
-      if (job?.isOver === true) return undefined;
+      if (job?.isOver === true) return wasEffective ? undefined : HAS_ENDED;
       // Kept first: the process may die before the job has its end, and the job may begin at this moment.
       await jobs.askStop(jobId, reply.platform, author);
       running.stop(jobId, author);
@@ -114,7 +118,10 @@ export function createPresses({ jobs, running, work, remember, sinkOf, log }: Pr
     },
     notice(event) {
       if (event.kind !== "action") return;
-      if (event.action === "stop") running.stop(readPictureId(event.turnId)?.jobId ?? "", event.author);
+      if (event.action === "stop") {
+        const isStopped = running.stop(readPictureId(event.turnId)?.jobId ?? "", event.author);
+        if (isStopped === true) effective.add(event.key);
+      }
       if (event.action !== "retry") return;
       if (retrying.has(event.turnId)) repeated.add(event.key);
     },

@@ -5,7 +5,7 @@ import type { SinkOf } from "../reply/paced-sink.ts";
 import { callPlatform, isRefusal } from "../reply/platform-call.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
-import { takeClosingOff } from "./cut-answer.ts";
+import { showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier } from "./earlier.ts";
 import { isQuestionGone, storeQuestions, toQuestion } from "./questions.ts";
 import { newRecord, type Progress, type TurnRecord, type TurnRecords, toNonce } from "./record.ts";
@@ -28,6 +28,8 @@ export interface Answers {
   toContinuation(event: ActionEvent): Promise<MessageEvent | string>;
   /** Notes that the question was accepted: no further press makes another one, and the button goes. */
   continued(event: ActionEvent, signal: AbortSignal): Promise<void>;
+  /** What to say to a stop that came after the end. Where the end is not seen, it is shown through the button's own way. */
+  stopLate(event: ActionEvent, signal: AbortSignal): Promise<string>;
   /**
    * Lets an edit, a deletion or a stop reach the answer that is being written. Returns a sentence for the person when
    * it is a stop that is not theirs to make.
@@ -49,6 +51,9 @@ export interface Retried {
   refusal?: string;
 }
 
+const HAS_ENDED = "This answer has ended already.";
+const NOT_TAKEN =
+  "I cannot write to this answer any more: its place may be closed to me, or too much time has passed. Please ask once more.";
 const NOT_YOURS = "Only the person who asked, or a moderator, can do that.";
 
 export interface AnswersDeps {
@@ -93,11 +98,22 @@ export function createAnswers(deps: AnswersDeps): Answers {
       // Pressed twice: the answer is there, or is on its way.
       if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: batch };
       // What crashed on the way is no new beginning.
-      const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
+      const fresh = record.phase === "final" ? { attempts: 0, seen: 0, isRefused: false } : {};
       const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, []);
       for (const other of batch) turn.notice(other);
       await whileRunning(turn, () => run(deps, turn, signal));
-      return { done: [...batch, ...turn.taken()] };
+      const done = [...batch, ...turn.taken()];
+      return turn.record.isRefused === true ? { done, refusal: NOT_TAKEN } : { done };
+    },
+
+    async stopLate(event, signal) {
+      const record = await records.load(event.turnId);
+      const isUnseen = record?.phase === "final" && record.isRefused === true && mayPress(event.author, record);
+      // A place that takes no messages may still let a button change the one it stands under.
+      if (isUnseen && (await showRefusal(deps, { ...record, reply: event.reply }, signal))) {
+        await records.save({ ...record, isRefused: false });
+      }
+      return HAS_ENDED;
     },
 
     async toContinuation(event) {

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Adapter, Button, MessageEvent, ReplySink } from "../adapter.ts";
+import type { Adapter, Button, MessageEvent, ReplySink, Step } from "../adapter.ts";
 import { persist } from "../bounds.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Usage } from "../people/usage.ts";
 import type { Closing } from "../reply/drafts.ts";
+import { createSteps, describeRunning, type Steps, takesSteps } from "../reply/steps.ts";
 import { type Cause, createProgress, writeReply } from "../reply.ts";
 import type { Settings } from "../settings.ts";
 import { neutralize } from "../text/neutralize.ts";
@@ -55,6 +56,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const signal = AbortSignal.any([controller.signal, queueSignal]);
     const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
     const progress = createProgress(sink, { action: "stop", turnId: record.id, label: "Stop" });
+    const steps = createSteps();
     progress.show("thinking");
     record.attempts += 1;
     const [own] = await Promise.all([
@@ -70,6 +72,8 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       signal,
       controller,
       show: progress.show,
+      steps,
+      noteStep: (step) => noteStep(run, step),
       acceptedAt,
       model: own.model ?? deps.model,
       systemPrompt: own.persona ?? deps.systemPrompt,
@@ -99,12 +103,21 @@ const NONE: Asked = { messages: [], notices: [], oldestShownId: undefined, writt
 interface Run extends ObservedTurn {
   deps: AttemptDeps;
   sink: ReplySink;
+  steps: Steps;
   controller: AbortController;
+}
+
+function noteStep({ steps, sink, record, show }: Run, step: Step): void {
+  steps.note(step);
+  const words = describeRunning(steps.all);
+  // Where the reply stands already, it shows them itself.
+  const isInReply = takesSteps(sink) && record.posted.length > 0;
+  if (words !== "" && !isInReply) show(words);
 }
 
 /** Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt. */
 async function write(run: Run): Promise<{ text: string; ending: Ending | undefined }> {
-  const { deps, record, sink, signal, controller } = run;
+  const { deps, record, sink, steps, signal, controller } = run;
   const { metrics } = deps;
   let ending: Ending | undefined;
   let isRefused = false;
@@ -119,6 +132,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
   const text = await writeReply((onText) => runObserved(run, onText), {
     sink,
+    steps,
     scheduler: deps.scheduler,
     record,
     isResumed: record.attempts > 1,
@@ -134,8 +148,10 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       if (error?.kind === "rate-limited") metrics.rateLimited("platform");
       if (error !== undefined) deps.log.warn({ err: error, turnId: record.id, call: kind }, "a write was refused");
     },
-    onRefused: () => {
+    onRefused: (kind) => {
       isRefused = true;
+      // A text that is not taken has the refusal in its place.
+      record.isRefused = kind !== "rejected";
       controller.abort("refused");
     },
     onVisible: () => {

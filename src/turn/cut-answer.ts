@@ -1,13 +1,16 @@
 import type { Logger } from "pino";
+import type { Button } from "../adapter.ts";
 import { runWithin } from "../bounds.ts";
 import type { History } from "../history.ts";
 import { type Closing, createReplyDrafts } from "../reply/drafts.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
+import { describeEnding } from "./endings.ts";
 import type { TurnRecord } from "./record.ts";
 
 /** Longest that the rest of an answer waits for this. */
 const TIMEOUT_MS = 15_000;
 const NO_CLOSING: Closing = { note: "", buttons: [] };
+const REFUSED = describeEnding({ error: "refused" }, { model: "", now: 0 });
 
 export interface CutAnswerDeps {
   history: Pick<History, "read">;
@@ -20,20 +23,35 @@ export interface CutAnswerDeps {
  * its text alone. Best effort, with a bound in time; never rejects.
  */
 export async function takeClosingOff(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
-  const { history, sinkOf, log } = deps;
+  await close(deps, record, NO_CLOSING, signal);
+}
+
+/** Shows how an answer ended whose end its place did not take then. Resolves to whether it does so now; never rejects. */
+export async function showRefusal(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<boolean> {
+  const retry: Button = { action: "retry", turnId: record.id, label: "Retry" };
+  return close(deps, record, { note: REFUSED.note, buttons: [retry] }, signal);
+}
+
+/** Writes the messages of an answer that has ended once more, with another end. */
+async function close(
+  { history, sinkOf, log }: CutAnswerDeps,
+  record: TurnRecord,
+  closing: Closing,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { id: turnId, reply, posted } = record;
   try {
     const sink = sinkOf(reply);
     const text = createReplyDrafts(turnId, sink.limits, NO_CLOSING);
     text.append(await readText(history, record));
-    text.end(NO_CLOSING);
+    text.end(closing);
     const drafts = text.render();
     const last = drafts.at(-1);
     const lastId = posted[drafts.length - 1];
     // What the closing pushed out of the last message stands in one more; the file of a long answer stays.
     const surplus = posted.slice(drafts.length, text.file() === undefined ? undefined : -1);
     const isAsPosted = drafts.length <= posted.length && surplus.length <= 1;
-    if (!isAsPosted) return;
+    if (!isAsPosted) return false;
     await runWithin(
       TIMEOUT_MS,
       async (bound) => {
@@ -42,8 +60,10 @@ export async function takeClosingOff(deps: CutAnswerDeps, record: TurnRecord, si
       },
       signal,
     );
+    return true;
   } catch (error) {
-    log.warn({ err: error, turnId }, "the end of an answer that goes on could not be taken off");
+    log.warn({ err: error, turnId }, "the end of an answer could not be written again");
+    return false;
   }
 }
 

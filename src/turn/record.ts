@@ -34,6 +34,8 @@ export interface TurnRecord {
   canRetry: boolean;
   /** Whether its end offers to go on where it was cut off. */
   canContinue: boolean;
+  /** The place took no more of it at some point, so that its last message may look as if more were to come. */
+  isRefused?: boolean;
   /** How many pictures and the like the turn made before this attempt, besides the answer; absent: none. */
   made?: number;
   /** What people said of the answer, by their id; the latest word of each counts. */

@@ -1,41 +1,9 @@
-import { onTestFinished } from "vitest";
-import { createDiscordAdapter } from "../../adapters/discord/index.ts";
-import type { Adapter } from "../../src/adapter.ts";
+import { startPictureStage } from "../adapters/discord/picture-stage.ts";
 import { botMessages } from "../adapters/discord/stage.ts";
-import { type Discord, startDiscord } from "../simulators/discord/index.ts";
+import type { Discord } from "../simulators/discord/index.ts";
 import { type Channel, type Message, shown } from "../simulators/discord/world.ts";
 import { imagineContract } from "../support/imagine-contract.ts";
 import { type Shown, type ShownPicture, type Surface, toAction } from "../support/imagine-surface.ts";
-import { silent } from "../support/log.ts";
-import { type PictureWorld, startPictureWorld } from "../support/picture-world.ts";
-
-/** The pace is another test's matter. */
-const LIMITS = { limits: { messages: { kind: "fixed" as const, limit: 100, windowMs: 5_000 } } };
-
-/** One run of the bot. */
-async function startBot(discord: Discord, world: PictureWorld) {
-  const engine = world.start((): Adapter => adapter);
-  const adapter = createDiscordAdapter({
-    token: discord.token,
-    apiUrl: discord.apiUrl,
-    threads: "off",
-    commands: [],
-    listModels: async () => [],
-    imagine: engine.imagineMenu,
-    log: silent,
-    onFatal: () => {},
-    now: discord.clock.now,
-  });
-  await adapter.listen(engine.accept);
-  const stop = async () => {
-    await adapter.pause();
-    await engine.queue.close(0);
-    await adapter.close();
-  };
-  onTestFinished(stop);
-  await discord.until(() => discord.commands().length > 0);
-  return { stop, idle: engine.idle };
-}
 
 function toShown(message: Message): Shown {
   const { content, components } = shown(message);
@@ -68,13 +36,10 @@ function readMessages(discord: Discord, channel: Channel) {
 }
 
 async function startSurface(): Promise<Surface> {
-  const discord = await startDiscord(LIMITS);
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const people = { ada: discord.addUser("ada", guild), bob: discord.addUser("bob", guild) };
-  const world = await startPictureWorld([new URL(discord.apiUrl).origin]);
+  const { discord, channel, ada, bob, world, startBot } = await startPictureStage();
+  const people = { ada, bob };
   const { find, newest, ...seen } = readMessages(discord, channel);
-  let bot = await startBot(discord, world);
+  let bot = await startBot();
   return {
     world,
     ...seen,
@@ -101,7 +66,7 @@ async function startSurface(): Promise<Surface> {
     idle: () => bot.idle(),
     async restart() {
       await bot.stop();
-      bot = await startBot(discord, world);
+      bot = await startBot();
     },
   };
 }

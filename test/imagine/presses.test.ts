@@ -101,13 +101,20 @@ describe("Stop", () => {
     expect(stops).toEqual(["stopped job Ada"]);
   });
 
-  test("is nothing to a job that is over, and forgotten by the Retry after it", async () => {
+  test("of a job that is over says so, and is forgotten by the Retry after it", async () => {
     const { stop, stops, press, hold } = start({ parts: [failed] });
-    expect(await stop()).toBeUndefined();
+    expect(await stop()).toBe("This has ended already.");
     expect(stops).toEqual([]);
     hold.resolve();
     await press("retry", "job.0");
     expect(stops).toEqual(["dropped job"]);
+  });
+
+  test("that ended the job needs no word when it comes up after that", async () => {
+    const { presses } = start({ parts: [failed] });
+    const press = action("stop", "job.0");
+    presses.notice(press);
+    expect(await presses.stop(press, undefined)).toBeUndefined();
   });
 
   test("of what waits is for the one who asked for it", async () => {

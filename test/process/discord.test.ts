@@ -48,6 +48,29 @@ describe("the service on Discord", () => {
     const answers = await answersOf(discord, channel, 1);
     expect(answers.map(({ states }) => states.at(-1)?.content)).toEqual([numbers]);
   });
+
+  test("whose token is revoked in the middle of an answer ends without a grace that helps nobody, and completes it with one that is not", async () => {
+    const discord = await startDiscord();
+    const guild = discord.addGuild();
+    const channel = discord.addChannel(guild, "general");
+    const ada = discord.addUser("Ada", guild);
+    const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
+    const first = await open(discord);
+    discord.people.say(channel, ada, `At 60 tokens per second, say: ${numbers}`, { mentionBot: true });
+    await discord.until(() => botMessages(discord, channel).some(({ states }) => states.length >= 2));
+    discord.faults.failNext("PATCH /channels/:channel/messages/:message", { status: 401, times: Infinity });
+    // A signal that does nothing: it ends by itself.
+    expect(await first.service.end("SIGCONT")).toBe(1);
+    const log = first.service.lines.join("\n");
+    expect(log).toContain("Discord does not accept the token any more");
+    expect(log).toContain("at most 0 s");
+    expect(log).not.toContain("did not end in time and is cut");
+
+    discord.faults.clear();
+    await open(discord, first.dataDir);
+    const answers = await answersOf(discord, channel, 1);
+    expect(answers.map(({ states }) => states.at(-1)?.content)).toEqual([numbers]);
+  });
 });
 
 function botMessages(discord: Discord, channel: Parameters<Discord["messages"]>[0]) {

@@ -1,10 +1,13 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type APIInteraction, type InteractionResponseType, MessageFlags, Routes } from "discord.js";
 import type { Logger } from "pino";
-import { codeOf } from "../api/error.ts";
+import { ApiError, codeOf, isUncertain } from "../api/error.ts";
 import type { Api } from "../api.ts";
 
 /** Discord waits for three seconds, and the way there takes its part of them. */
 const ACKNOWLEDGE_MS = 2_500;
+/** Before the same is tried again after a call whose answer was lost. */
+const AGAIN_MS = 150;
 const APOLOGY_MS = 10_000;
 const TAKEN = 40060;
 
@@ -26,13 +29,20 @@ export interface Acknowledge {
 export function createAcknowledge(api: Api, log: Logger): Acknowledge {
   async function acknowledge({ id, token }: Interaction, body: object): Promise<Acknowledged> {
     const call = { method: "POST" as const, route: Routes.interactionCallback(id, token), body, isBot: false };
-    try {
-      await api.call(call, AbortSignal.timeout(ACKNOWLEDGE_MS));
-      return "done";
-    } catch (error) {
-      if (codeOf(error) === TAKEN) return "taken";
-      log.warn({ err: error }, "A command or a button could not be acknowledged in time.");
-      return "late";
+    const signal = AbortSignal.timeout(ACKNOWLEDGE_MS);
+    for (let isDoubtful = false; ; ) {
+      try {
+        await api.call(call, signal);
+        return "done";
+      } catch (error) {
+        // What was taken while an answer was lost was taken from here.
+        if (codeOf(error) === TAKEN) return isDoubtful ? "done" : "taken";
+        isDoubtful ||= isUncertain(error);
+        if (signal.aborted || !(await mayTryAgain(error, signal))) {
+          log.warn({ err: error }, "A command or a button could not be acknowledged in time.");
+          return "late";
+        }
+      }
     }
   }
 
@@ -44,4 +54,11 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
   }
 
   return Object.assign(acknowledge, { apologise });
+}
+
+/** Waits as long as is needed before the next try; false where there is none, or no time for it. */
+async function mayTryAgain(error: unknown, signal: AbortSignal): Promise<boolean> {
+  const pauseMs = isUncertain(error) ? AGAIN_MS : error instanceof ApiError ? error.retryAfterMs : undefined;
+  if (pauseMs === undefined || pauseMs > ACKNOWLEDGE_MS) return false;
+  return sleep(pauseMs, true, { signal }).catch(() => false);
 }

@@ -13,8 +13,15 @@ export interface InteractionAddress {
   isPrivate: boolean;
   /** A pressed button: what was acknowledged is the message with the button, which is not to be overwritten. */
   isPress: boolean;
+  /** The message with the pressed button, which the token reaches as the original answer alone. */
+  pressedId: string | undefined;
   /** Unix milliseconds. */
   expiresAt: number;
+}
+
+/** When the token of the interaction with this id ends, Unix milliseconds. */
+export function expiryOf(interactionId: string): number {
+  return timeOf(interactionId) + TOKEN_MS;
 }
 
 /** As plain strings, for the address of a reply. */
@@ -24,14 +31,16 @@ export function toExtra(interaction: {
   token: string;
   isPrivate: boolean;
   isPress: boolean;
+  message?: { id: string } | undefined;
 }): NonNullable<ReplyAddress["extra"]> {
   return {
     interactionId: interaction.id,
     applicationId: interaction.application_id,
     token: interaction.token,
-    expiresAt: String(timeOf(interaction.id) + TOKEN_MS),
+    expiresAt: String(expiryOf(interaction.id)),
     ...(interaction.isPrivate && { isPrivate: "yes" }),
     ...(interaction.isPress && { isPress: "yes" }),
+    ...(interaction.isPress && interaction.message !== undefined && { pressedId: interaction.message.id }),
   };
 }
 
@@ -48,5 +57,6 @@ export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress):
     expiresAt: Number(expiresAt),
     isPrivate: isPress ? visibleTo !== undefined : extra["isPrivate"] === "yes",
     isPress,
+    pressedId: extra["pressedId"],
   };
 }

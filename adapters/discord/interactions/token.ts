@@ -5,7 +5,7 @@ import type { Api, ApiCall } from "../api.ts";
 import type { InteractionAddress } from "./address.ts";
 
 /** The token is not used for what would arrive at its very end. */
-const MARGIN_MS = 20_000;
+export const MARGIN_MS = 20_000;
 const UNKNOWN_MESSAGE = 10008;
 /** Unknown message, unknown webhook, invalid token: nothing can be written this way (any more). */
 const PASSED = new Set([UNKNOWN_MESSAGE, 10015, 50027]);

@@ -6,9 +6,10 @@ import type { Api } from "../api.ts";
 import { type ChannelWriter, toPosted, toReceipt } from "../channel-writer.ts";
 import { type MessageBody, readCustomId, readCustomIds } from "../drafts.ts";
 import type { Files } from "../files.ts";
-import { type MessagePlace, toFingerprint, toMessageId } from "../ids.ts";
+import { type MessagePlace, readMessageId, toFingerprint, toMessageId } from "../ids.ts";
 import { attach, type Upload } from "../uploads.ts";
 import type { InteractionAddress } from "./address.ts";
+import type { LastWords } from "./last-words.ts";
 import type { Sightings } from "./sightings.ts";
 import { createInteractionToken, ORIGINAL } from "./token.ts";
 
@@ -40,13 +41,14 @@ export interface InteractionWriterDeps {
   channelId: string;
   files: Pick<Files, "toPostedRefs">;
   sightings: Pick<Sightings, "find">;
+  lastWords: LastWords;
   /** Tokens of interactions that this process acknowledged and has not answered yet. */
   fresh: Set<string>;
   now(): number;
 }
 
 export function createInteractionWriter(to: InteractionAddress, deps: InteractionWriterDeps): InteractionWriter {
-  const { channel, channelId, files, fresh } = deps;
+  const { channel, channelId, files, fresh, lastWords } = deps;
   const { isPrivate, isPress } = to;
   const token = createInteractionToken(to, deps);
   let isBegun = false;
@@ -72,6 +74,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     const isMine = isFresh || (original !== undefined && (original.isWaiting || isSame(original.message, post)));
     const write = { method: "PATCH" as const, messageId: ORIGINAL, ...attach(post.body, post.files) };
     const answer = isMine ? await token.call(write, signal) : undefined;
+    if (answer !== undefined) lastWords.settle(to, ORIGINAL);
     return answer && toPosted(answer, files);
   }
 
@@ -87,9 +90,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
       }
       throw error;
     }
-    if (isPrivate) {
-      throw new SinkError("gone", "The time is over in which this can be answered so that only one person sees it.");
-    }
+    if (isPrivate) throw tooLate();
     return channel.post(channelId, { body, files: uploads, nonce }, signal);
   }
 
@@ -109,17 +110,26 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
       const filled = isBegun ? undefined : await begin(post, signal);
       const posted = filled ?? (await find(post, signal)) ?? (await followUp(post, signal));
       written.add(posted.id);
+      if (isPrivate) lastWords.note(to, readMessageId(posted.id)?.messageId ?? "", post.body);
       return posted;
     },
     async edit(place, body, signal) {
-      const answer = await token.call({ method: "PATCH", messageId: place.messageId, body }, signal);
+      const messageId = place.messageId === to.pressedId ? ORIGINAL : place.messageId;
+      const answer = await token.call({ method: "PATCH", messageId, body }, signal);
+      if (isPrivate && messageId !== ORIGINAL && answer === undefined) throw tooLate();
+      if (isPrivate) lastWords.note(to, messageId, body);
       return answer === undefined ? channel.edit(place, body, signal) : toReceipt(answer);
     },
     async remove(place, signal) {
       const answer = await token.call({ method: "DELETE", messageId: place.messageId }, signal);
       if (answer === undefined) await channel.remove(place, signal);
+      lastWords.settle(to, place.messageId);
     },
   };
+}
+
+function tooLate(): SinkError {
+  return new SinkError("gone", "The time is over in which this can be answered so that only one person sees it.");
 }
 
 /** Looks through what the bot wrote in the channel since. */

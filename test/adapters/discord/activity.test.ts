@@ -45,6 +45,15 @@ describe("activity", () => {
     expect(activity.isBusy("c")).toBe(false);
   });
 
+  test("ends with the message that shows it, and not with another", () => {
+    const { activity } = start();
+    activity.see(shown("a", stop("q")));
+    activity.forget({ id: "b", channel_id: "c" });
+    expect(activity.isBusy("c")).toBe(true);
+    activity.forget({ id: "a", channel_id: "c" });
+    expect(activity.isBusy("c")).toBe(false);
+  });
+
   test("that shows no sign of life for two minutes is over", () => {
     const { activity, pass } = start();
     activity.begin("c", "q");

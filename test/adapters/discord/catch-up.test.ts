@@ -2,25 +2,15 @@ import { describe, expect, test } from "vitest";
 import type { Api } from "../../../adapters/discord/api.ts";
 import { catchUp } from "../../../adapters/discord/catch-up.ts";
 import { idAt } from "../../../adapters/discord/ids.ts";
-import type { Rooms } from "../../../adapters/discord/rooms.ts";
+import type { Button } from "../../../src/adapter.ts";
 import { createStillClock } from "../../simulators/discord/clock.ts";
 import { recordingLog, silent } from "../../support/log.ts";
-import { signal, startAdapter, startStage } from "./stage.ts";
+import { draft, NO_ROOMS, signal, startAdapter, startStage } from "./stage.ts";
 
+const OPEN = "POST /channels/:channel/messages/:message/threads";
+const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 const READ = "GET /channels/:channel/messages";
 const MINUTE_MS = 60_000;
-const NO_ROOMS: Rooms = {
-  kindOf: () => "channel",
-  botRoleId: () => undefined,
-  guildIdOf: () => undefined,
-  parentOf: () => undefined,
-  nameOfChannel: () => undefined,
-  nameOfRole: () => undefined,
-  mayWrite: () => true,
-  mayOpenThread: () => false,
-  mayManage: () => false,
-  recent: () => [],
-};
 
 describe("what was said while the bot was away", () => {
   test("is heard when it comes back, in the order in which it was said", async () => {
@@ -73,7 +63,7 @@ describe("what was said while the bot was away", () => {
       },
       settled: async () => {},
     };
-    const deps = { api, shard: 0, onMessage: () => {}, log: silent, now: () => now };
+    const deps = { api, shard: 0, onMessage: () => {}, botId: () => "1", log: silent, now: () => now };
     const directs = async () => Array.from({ length: 20 }, (_, index) => `dm${index}`);
     await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, directs }, signal);
     expect(read).toHaveLength(30);
@@ -129,6 +119,26 @@ describe("what was said while the bot was away", () => {
     await message(0);
     expect(lines.map(({ msg }) => String(msg)).join("\n")).toContain("list of direct conversations");
     expect(JSON.stringify(lines)).not.toContain("hello");
+  });
+
+  test("gets no thread where it is answered, in the channel or in a thread of its own", async () => {
+    const { discord, adapter, channel, ada, message } = await startStage({ threads: "auto" });
+    const answers = ["one", "two"];
+    for (const [index, text] of answers.entries()) {
+      discord.people.say(channel, ada, text, { mentionBot: true });
+      const { reply } = await message(index);
+      const sink = adapter.sink(reply);
+      const { id } = await sink.post(draft("Well", { buttons: [STOP] }), text, signal);
+      // The second question comes while the first answer grows, and so gets a thread.
+      if (index > 0) await sink.edit(id, draft("Well."), signal);
+    }
+    discord.people.say(channel, ada, "three", { mentionBot: true });
+    await message(2);
+    const opened = discord.requests.filter(({ route }) => route === OPEN).length;
+    await adapter.close();
+    const { message: again } = await startAdapter(discord, { threads: "auto" });
+    expect([(await again(0)).text, (await again(1)).text, (await again(2)).text]).toEqual([...answers, "three"]);
+    expect(discord.requests.filter(({ route }) => route === OPEN)).toHaveLength(opened);
   });
 
   test("is heard again after Discord ended the session", async () => {

@@ -5,8 +5,8 @@ import { SinkError } from "../../../src/errors.ts";
 
 const signal = new AbortController().signal;
 
-function kindOf(status: number, code: number): string {
-  const error = toSinkError(new ApiError("words", { status, code, retryAfterMs: 700 }), signal);
+function kindOf(status: number, code: number, isForeign = false): string {
+  const error = toSinkError(new ApiError("words", { status, code, retryAfterMs: 700, isForeign }), signal);
   return error instanceof SinkError ? error.kind : "none";
 }
 
@@ -44,6 +44,15 @@ describe("what Discord's refusals mean", () => {
     [404, 0, "gone"],
     [400, 0, "rejected"],
   ])("%i with code %i is %s", (status, code, kind) => expect(kindOf(status, code)).toBe(kind));
+
+  test("a refusal by something on the way is no word of Discord's", () => {
+    expect([403, 404, 413, 400].map((status) => kindOf(status, 0, true))).toEqual([
+      "unavailable",
+      "unavailable",
+      "rejected",
+      "rejected",
+    ]);
+  });
 
   test("a limit says how long to wait", () => {
     const error = toSinkError(new ApiError("words", { status: 429, code: 0, retryAfterMs: 700 }), signal);

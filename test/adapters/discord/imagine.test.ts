@@ -1,65 +1,13 @@
-import { DatabaseSync } from "node:sqlite";
 import sharp from "sharp";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
-import type { Adapter } from "../../../src/adapter.ts";
-import { createGateway } from "../../../src/gateway/client.ts";
-import { createReferences } from "../../../src/media/reference.ts";
-import { startSandbox } from "../../../src/sandbox/server.ts";
-import { type Discord, startDiscord } from "../../simulators/discord/index.ts";
+import { describe, expect, test } from "vitest";
+import type { Discord } from "../../simulators/discord/index.ts";
 import { type Channel, type Message, shown } from "../../simulators/discord/world.ts";
-import { startEngine } from "../../support/engine.ts";
-import { silent } from "../../support/log.ts";
+import { startPictureStage } from "./picture-stage.ts";
 import { botMessages } from "./stage.ts";
 
-const LIMITS = { limits: { messages: { kind: "fixed" as const, limit: 100, windowMs: 5_000 } } };
-
-async function startGateway(discord: Discord) {
-  const trustedFileOrigins = [new URL(discord.apiUrl).origin];
-  const speed = { tokensPerSecond: Infinity, requestsPerMinute: Infinity };
-  const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, trustedFileOrigins, ...speed });
-  onTestFinished(() => sandbox.close());
-  const gateway = createGateway({ baseUrl: sandbox.url, apiKey: "sk-sandbox-all", log: silent });
-  onTestFinished(() => gateway.close());
-  return gateway;
-}
-
-/** The whole bot, between Discord and a gateway that fetches what it is shown and draws. */
-async function startBot(discord: Discord, database = new DatabaseSync(":memory:")) {
-  const gateway = await startGateway(discord);
-  const adapterOf = (): Adapter => adapter;
-  const relay = { publish: () => Promise.reject(new Error("Discord's own links are public.")) };
-  const references = createReferences({ adapterOf, relay, relayUrl: () => undefined, maxReferences: 8 });
-  const engine = startEngine({ gateway, imageModel: "sandbox-image", references, adapterOf, database });
-  const adapter = createDiscordAdapter({
-    token: discord.token,
-    apiUrl: discord.apiUrl,
-    threads: "off",
-    commands: [],
-    listModels: async () => [],
-    imagine: engine.imagineMenu,
-    log: silent,
-    onFatal: () => {},
-    now: discord.clock.now,
-  });
-  await adapter.listen(engine.accept);
-  const stop = async () => {
-    await adapter.pause();
-    await engine.queue.close(0);
-    await adapter.close();
-  };
-  onTestFinished(stop);
-  await discord.until(() => discord.commands().length > 0);
-  return { stop, idle: engine.idle };
-}
-
 async function startGuild() {
-  const discord = await startDiscord(LIMITS);
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const [ada, bob] = [discord.addUser("ada", guild), discord.addUser("bob", guild)];
-  const database = new DatabaseSync(":memory:");
-  return { discord, channel, ada, bob, database, bot: await startBot(discord, database) };
+  const stage = await startPictureStage();
+  return { ...stage, bot: await stage.startBot() };
 }
 
 const pictures = (discord: Discord, channel: Channel) =>
@@ -132,12 +80,12 @@ describe("pictures on Discord", () => {
   });
 
   test("keep their buttons over a restart", async () => {
-    const { discord, channel, ada, bot, database } = await startGuild();
+    const { discord, channel, ada, bot, startBot } = await startGuild();
     discord.people.command(channel, ada, "imagine", { prompt: "a cat", image1: await red("red.png") });
     const [first] = await drawn(discord, channel, 1);
     await bot.idle();
     await bot.stop();
-    const next = await startBot(discord, database);
+    const next = await startBot();
     if (first !== undefined) discord.people.press(first, ada, "Again");
     await drawn(discord, channel, 2);
     await next.idle();

@@ -5,6 +5,7 @@ import { type Message, shown } from "../../simulators/discord/world.ts";
 import { botMessages, draft, type StageOptions, signal, startAdapter, startStage } from "./stage.ts";
 
 const CALLBACK = "POST /interactions/:interaction/:token/callback";
+const EDIT = "PATCH /webhooks/:webhook/:token/messages/:message";
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 const COMMANDS = [
   { name: "help", description: "Says what I can do." },
@@ -123,6 +124,23 @@ describe("/ask", () => {
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     await adapter.sink((await message(0)).reply).post(draft("Because."), "n", signal);
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+  });
+});
+
+describe("an acknowledgement", () => {
+  test.each([
+    ["whose answer was lost", { status: "reset", when: "after" } as const],
+    ["that did not arrive", { status: "reset" } as const],
+    ["that Discord stumbled over", { status: 502 } as const],
+    ["that came too early", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
+  ])("%s is made once more, and the answer stands where it was promised", async (_, fault) => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    discord.faults.failNext(CALLBACK, fault);
+    discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
+    const { reply } = await message(0);
+    await adapter.sink(reply).post(draft("Because."), "n", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+    expect(isPrivate(botMessages(discord, channel)[0])).toBe(true);
   });
 });
 
@@ -379,6 +397,16 @@ describe("buttons", () => {
     const [first, notice] = botMessages(discord, channel);
     expect(first && shown(first).content).toBe("answer");
     expect(notice?.ephemeralFor).toBe(bob.id);
+  });
+
+  test("change the message they stand under, also where the bot may write nothing", async () => {
+    const { discord, channel, adapter, ada, answer, event } = await startAnswer();
+    discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
+    discord.people.press(answer, ada, "Stop");
+    const { reply } = await event(1);
+    await adapter.sink(reply).edit(`discord:${channel.id}:${answer.id}`, draft("It has ended."), signal);
+    expect(shown(answer)).toMatchObject({ content: "It has ended.", components: [] });
+    expect(discord.requests.at(-1)).toMatchObject({ route: EDIT, status: 200 });
   });
 
   test("that mean nothing any more say so", async () => {

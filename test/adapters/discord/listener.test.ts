@@ -9,21 +9,11 @@ import { createListener } from "../../../adapters/discord/listener.ts";
 import type { Rooms } from "../../../adapters/discord/rooms.ts";
 import type { InboundEvent, MessageEvent } from "../../../src/adapter.ts";
 import { silent } from "../../support/log.ts";
+import { NO_ROOMS } from "./stage.ts";
 
 const BOT = "100000000000000001";
 const NO_API: Api = { call: () => Promise.reject(new Error("not part of this test")), settled: async () => {} };
-const ROOMS: Rooms = {
-  kindOf: (_, guildId) => (guildId === undefined ? "direct" : "channel"),
-  botRoleId: () => undefined,
-  guildIdOf: () => undefined,
-  parentOf: () => undefined,
-  nameOfChannel: () => undefined,
-  nameOfRole: () => undefined,
-  mayWrite: () => true,
-  mayOpenThread: () => false,
-  mayManage: () => false,
-  recent: () => [],
-};
+const ROOMS: Rooms = { ...NO_ROOMS, kindOf: (_, guildId) => (guildId === undefined ? "direct" : "channel") };
 
 function start(accept?: (event: InboundEvent) => Promise<void>) {
   const events: InboundEvent[] = [];

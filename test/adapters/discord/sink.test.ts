@@ -1,13 +1,15 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../adapters/discord/api.ts";
+import { createLastWords } from "../../../adapters/discord/interactions/last-words.ts";
 import { createSightings } from "../../../adapters/discord/interactions/sightings.ts";
+import { UNKNOWN_NAMES } from "../../../adapters/discord/rooms.ts";
 import { createSink } from "../../../adapters/discord/sink.ts";
 import { createTypings } from "../../../adapters/discord/typing.ts";
 import type { Button, ReplyAddress } from "../../../src/adapter.ts";
 import { SinkError } from "../../../src/errors.ts";
 import { createStillClock } from "../../simulators/discord/clock.ts";
 import { type Channel, shown } from "../../simulators/discord/world.ts";
-import { botMessages, botTexts, draft, type StageOptions, signal, startStage } from "./stage.ts";
+import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "./stage.ts";
 
 const POST = "POST /channels/:channel/messages";
 const EDIT = "PATCH /channels/:channel/messages/:message";
@@ -48,6 +50,23 @@ describe("a reply on Discord", () => {
     expect(messages.map(({ reference }) => reference?.messageId)).toEqual([question.id, one?.id, two?.id]);
   });
 
+  test("points at the message before also where an earlier run wrote that one", async () => {
+    const { discord, channel, ada, address, question, sink } = await startSink();
+    const { id } = await sink.post(draft("one"), "n:one", signal);
+    const { adapter: next } = await startAdapter(discord, { listens: false });
+    const later = next.sink(address);
+    await later.edit(id, draft("one and"), signal);
+    await later.post(draft("two"), "n:two", signal);
+    const [one, two] = botMessages(discord, channel);
+    expect([one, two].map((message) => message?.reference?.messageId)).toEqual([question.id, one?.id]);
+    const thread = discord.people.openThread(channel, ada, "thread");
+    const there = next.sink(to(thread, { replyToId: address.replyToId ?? "" }));
+    const { id: first } = await sink.post(draft("elsewhere"), "n:elsewhere", signal);
+    await there.edit(first, draft("elsewhere and"), signal);
+    await there.post(draft("more"), "n:more", signal);
+    expect(botMessages(discord, thread).map(({ reference }) => reference?.messageId)).toEqual([undefined]);
+  });
+
   test("points at its question alone in a thread, where it stands for itself", async () => {
     const { discord, channel, ada, adapter } = await startSink();
     const thread = discord.people.openThread(channel, ada, "thread");
@@ -69,6 +88,24 @@ describe("a reply on Discord", () => {
     discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
     await sink.post(draft("blind"), "n", signal);
     expect(botTexts(discord, channel)).toEqual(["blind"]);
+  });
+
+  test("is posted in one call for each message there, as far as is known", async () => {
+    const known = await startStage();
+    const { discord, channel, ada, message } = known;
+    discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
+    discord.people.say(channel, ada, "hello", { mentionBot: true });
+    const { reply } = await message(0);
+    const { adapter: deaf } = await startAdapter(discord, { listens: false });
+    for (const [adapter, calls] of [
+      [known.adapter, 2],
+      [deaf, 3],
+    ] as const) {
+      const before = discord.requests.length;
+      const sink = adapter.sink(reply);
+      for (const part of ["one", "two"]) await sink.post(draft(`${part} of ${calls}`), `${part}${calls}`, signal);
+      expect(discord.requests.slice(before).filter(({ route }) => route === POST)).toHaveLength(calls);
+    }
   });
 
   test("notifies nobody, whatever the model writes, in no post and no edit", async () => {
@@ -137,7 +174,7 @@ describe("a reply on Discord", () => {
   test("is refused before it is sent when it is too long as Discord shows it", async () => {
     const { sink, discord } = await startSink();
     await expect(sink.post(draft("数".repeat(2_001)), "n", signal)).rejects.toMatchObject({ kind: "rejected" });
-    await sink.post(draft("🎉".repeat(2_000)), "n", signal);
+    await sink.post(draft("🎉".repeat(1_000)), "n", signal);
     expect(discord.requests).toHaveLength(1);
   });
 });
@@ -160,6 +197,17 @@ describe("what Discord refuses", () => {
     for (const nonce of ["a", "b", "c"])
       await expect(sink.post(draft("x"), nonce, signal)).rejects.toMatchObject({ kind: "forbidden" });
     expect(discord.requests).toHaveLength(1);
+  });
+
+  test("because nothing may be attached leaves words to be written", async () => {
+    const { discord, channel, sink } = await startSink({ simulator: { allow: { "invalid-request": 1 } } });
+    discord.overwrite(channel, discord.bot.id, { deny: ["AttachFiles"] });
+    const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
+    for (const nonce of ["a", "b"])
+      await expect(sink.upload([file], undefined, nonce, signal)).rejects.toMatchObject({ kind: "forbidden" });
+    await sink.post(draft("words"), "c", signal);
+    expect(botTexts(discord, channel)).toEqual(["words"]);
+    expect(discord.requests).toHaveLength(2);
   });
 
   test("in an archived thread is done after waking it", async () => {
@@ -298,7 +346,16 @@ describe("the sign that the bot is writing", () => {
       };
       const api: Api = { call, settled: async () => {} };
       const files = { toPostedRefs: () => [] };
-      const deps = { api, files, sightings: createSightings(), fresh: new Set<string>(), now: Date.now };
+      const lastWords = createLastWords(api, Date.now, signal);
+      const deps = {
+        api,
+        files,
+        sightings: createSightings(),
+        fresh: new Set<string>(),
+        rooms: UNKNOWN_NAMES,
+        lastWords,
+        now: Date.now,
+      };
       const address = { platform: "discord", channelId: "1" };
       const sink = createSink(address, { ...deps, typingIn: createTypings(api) });
       await sink.progress("thinking", signal);

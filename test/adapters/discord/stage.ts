@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import type { DiscordAdapterOptions } from "../../../adapters/discord/options.ts";
+import type { Rooms } from "../../../adapters/discord/rooms.ts";
 import type { Accept, Adapter, Draft, InboundEvent, MessageEvent } from "../../../src/adapter.ts";
 import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
 import { type Channel, type Guild, type Message, shown, type User } from "../../simulators/discord/world.ts";
@@ -29,6 +30,21 @@ export interface Stage {
   /** Resolves when everything that happened in the channel so far has been heard, by having somebody speak to the bot there. */
   heard(channel: Channel, speaker: User): Promise<void>;
 }
+
+/** A process that was told nothing of the places it is in. */
+export const NO_ROOMS: Rooms = {
+  kindOf: () => "channel",
+  botRoleId: () => undefined,
+  guildIdOf: () => undefined,
+  parentOf: () => undefined,
+  nameOfChannel: () => undefined,
+  nameOfRole: () => undefined,
+  mayWrite: () => true,
+  mayReadHistory: () => true,
+  mayOpenThread: () => false,
+  mayManage: () => false,
+  recent: () => [],
+};
 
 const signal = new AbortController().signal;
 

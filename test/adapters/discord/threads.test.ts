@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { ThreadMode } from "../../../adapters/discord/threads.ts";
 import type { Button } from "../../../src/adapter.ts";
-import { draft, type StageOptions, signal, startStage } from "./stage.ts";
+import { botMessages, draft, type StageOptions, signal, startStage } from "./stage.ts";
 
 const OPEN = "POST /channels/:channel/messages/:message/threads";
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 
 /** Two questions in one channel, the second while the first is answered; resolves to what they became. */
-async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: boolean } = {}) {
+async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: boolean; isDeleted?: boolean } = {}) {
   const stage = await startStage({ threads, ...options });
   const { discord, adapter, channel, ada, bob, message } = stage;
   discord.people.say(channel, ada, "first question", { mentionBot: true });
@@ -15,6 +15,8 @@ async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: 
   const sink = adapter.sink(first.reply);
   const { id } = await sink.post(draft("An answer", { buttons: [STOP], streaming: true }), "n", signal);
   if (options.isOver === true) await sink.edit(id, draft("An answer."), signal);
+  const [answer] = botMessages(discord, channel);
+  if (options.isDeleted === true && answer !== undefined) discord.people.delete(answer);
   const asked = discord.people.say(channel, bob, "**second** question <@1> about `x`?", { mentionBot: true });
   const second = await message(1);
   const opened = discord.requests.filter(({ route }) => route === OPEN);
@@ -53,6 +55,12 @@ describe("threads", () => {
 
   test("auto: while the channel is quiet answers stand in it", async () => {
     const { channel, second, opened } = await askTwice("auto", { isOver: true });
+    expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
+    expect(opened).toEqual([]);
+  });
+
+  test("auto: a channel is quiet again when the answer that grew there was deleted", async () => {
+    const { channel, second, opened } = await askTwice("auto", { isDeleted: true });
     expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
     expect(opened).toEqual([]);
   });

@@ -59,7 +59,8 @@ export type MessageBody = z.infer<typeof MESSAGE_BODY>;
 export function readMessageBody(json: unknown): MessageBody {
   const body = readForm(MESSAGE_BODY, json ?? {});
   const problems: FormProblem[] = [];
-  if (lengthOf(body.content ?? "") > MAX_CONTENT) {
+  // What Discord counts is not documented, so the stricter way is asked for.
+  if ((body.content ?? "").length > MAX_CONTENT) {
     problems.push(tooLong(["content"], `Must be ${MAX_CONTENT} or fewer in length.`));
   }
   const embedText = (body.embeds ?? []).reduce((sum, embed) => sum + lengthOfEmbed(embed), 0);

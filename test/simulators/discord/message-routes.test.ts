@@ -18,9 +18,10 @@ async function startChannel(options: DiscordOptions = {}) {
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
 
 describe("messages", () => {
-  test("have at most 2,000 characters, counted as code points", async () => {
+  test("have at most 2,000 characters, counted as UTF-16 units", async () => {
     const { post } = await startChannel();
-    expect((await post({ content: "😀".repeat(2000) })).status).toBe(200);
+    expect((await post({ content: "😀".repeat(1000) })).status).toBe(200);
+    expect((await post({ content: `${"😀".repeat(1000)}x` })).status).toBe(400);
     const refused = await post({ content: "x".repeat(2001) });
     expect([refused.status, code(refused)]).toEqual([400, 50035]);
     expect(refused.body["errors"]).toMatchObject({ content: { _errors: [{ code: "BASE_TYPE_MAX_LENGTH" }] } });

@@ -36,8 +36,8 @@ export function createWebhookRoutes(
     const id = call.params["message"] ?? "";
     const message =
       id === "@original"
-        ? interaction.original
-        : [...interaction.messages, interaction.source].find((own) => own?.id === id);
+        ? (interaction.original ?? interaction.source)
+        : interaction.messages.find((own) => own.id === id);
     if (message === undefined || message.deletedAtMs !== undefined) throw refuse("unknown-message");
     return message;
   }
