@@ -1,8 +1,7 @@
 /**
- * The port: what the core asks of a platform, and what a platform tells the core.
- * Everything that crosses it is plain JSON, because an event may be taken up by another
- * process, or by the next run after a crash. So a reply is written to an address,
- * never to a live SDK object. Rejections that the core branches on are `SinkError`s.
+ * The port: what the core asks of a platform, and what a platform tells the core. Everything that crosses it is plain
+ * JSON, because an event may be taken up by another process, or by the next run after a crash. So a reply is written to
+ * an address, never to a live SDK object. Rejections that the core branches on are `SinkError`s.
  */
 
 export interface Author {
@@ -62,15 +61,13 @@ export interface MessageEvent extends EventBase {
   text: string;
   attachments: AttachmentRef[];
   /**
-   * The message this one is a reply to. A reply to any message of a conversation belongs to that conversation,
-   * whatever `conversationId` says: the core looks it up. What was said there after that message is another branch, and
-   * is not shown to the model.
+   * The message this one is a reply to, whose conversation it belongs to, whatever `conversationId` says. What was said
+   * there after that message is another branch, and is not shown to the model.
    */
   inReplyTo?: string;
   /**
-   * `bot`: a mention or a direct message, always answered. `open`: nobody in particular,
-   * answered while the bot follows the conversation. `other`: somebody else was addressed,
-   * never answered, and the bot stops following until it is addressed again.
+   * `bot`: a mention or a direct message, always answered. `open`: nobody in particular, answered while the bot follows
+   * the conversation. `other`: somebody else, never answered, and the bot stops following until it is addressed again.
    */
   addressed: "bot" | "open" | "other";
 }
@@ -117,8 +114,8 @@ export interface ActionEvent extends EventBase {
 export type InboundEvent = MessageEvent | EditedEvent | DeletedEvent | CommandEvent | ActionEvent;
 
 /**
- * Takes over an event. Resolves when it is durable, also when it had been accepted before;
- * only then may the platform's delivery be acknowledged. Rejects when it could not be stored.
+ * Takes over an event. Resolves when it is durable, also when it had been accepted before; only then may the platform's
+ * delivery be acknowledged. Rejects when it could not be stored.
  */
 export type Accept = (event: InboundEvent) => Promise<void>;
 
@@ -131,14 +128,21 @@ export interface Button {
 /** One message as it should look. Markdown, already neutralised and within `limits`. */
 export interface Draft {
   markdown: string;
-  /**
-   * While it streams: the text as far as it has come, with what is still open left open, so that the next draft most
-   * often only adds to it. For platforms that take a stream rather than a whole text.
-   */
+  /** While it streams: the text as it came, with what is open left open, so that the next draft most often adds to it. */
   source?: string;
+  /** What is done besides writing, in the order it began; none where the platform shows none. */
+  steps?: readonly Step[];
   buttons: Button[];
   /** More text is coming: the platform may show that in its own way. */
   streaming: boolean;
+}
+
+/** One thing that is done on the way to an answer, such as a call of a tool. Its id is unique within the reply. */
+export interface Step {
+  id: string;
+  /** In a few plain words, such as "looking up the time in Tokyo". Untrusted text. */
+  title: string;
+  state: "running" | "done" | "failed";
 }
 
 export interface OutboundFile {
@@ -154,7 +158,6 @@ export interface OutboundFile {
 export interface SinkLimits {
   /** Longest message, in the unit that `lengthOf` counts. */
   maxLength: number;
-  /** Length of a text as the platform counts it. */
   lengthOf(text: string): number;
   keptLength?: number; // As `SplitLimits` has it.
   maxFiles: number;
@@ -180,7 +183,6 @@ export interface Posted extends Receipt {
 
 /** A message that stood in a place before the bot was asked there. */
 export interface EarlierMessage {
-  /** `{platform}:…` */
   messageId: string;
   author: Author;
   text: string;
@@ -204,6 +206,8 @@ export interface ReplySink {
   readonly room?: string;
   /** Absent where there is one way of writing. Taken by the core before a post, and by the sink in any call. */
   readonly spare?: SpareWay;
+  /** The steps of a draft are shown beside its text, except where it is written the spare way. */
+  readonly showsSteps?: boolean;
   /** People can judge an answer here: buttons for `good` and `bad` are shown under a complete one. */
   readonly takesFeedback?: boolean;
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
@@ -227,15 +231,11 @@ export interface Adapter {
   sink(address: ReplyAddress): ReplySink;
   /** Bytes of an attachment. Works in a process that never listened. Rejects when it is gone. */
   openAttachment(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
-  /**
-   * A link under which the gateway reaches the bytes for the next fifteen minutes and longer. Absent on platforms whose
-   * files nobody reaches without a token. Rejects when the file is gone.
-   */
+  /** A link for the next fifteen minutes and longer. Absent where a token is needed. Rejects when the file is gone. */
   publicUrl?(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
   /**
-   * What people said in the same thread before this message, oldest first, as far as the platform lets a bot read
-   * it; empty where the message began the place. Absent on platforms without such places. Best effort: a rejection
-   * means that it is not known.
+   * What people said in the same thread before this message, oldest first, as far as a bot may read it; empty where the
+   * message began the place. Absent on platforms without such places. Best effort: a rejection means it is not known.
    */
   readEarlier?(event: MessageEvent, signal: AbortSignal): Promise<EarlierMessage[]>;
   isConnected(): boolean;

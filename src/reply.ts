@@ -2,6 +2,7 @@ import type { Button, ReplySink } from "./adapter.ts";
 import type { Scheduler } from "./pacing/scheduler.ts";
 import type { Closing } from "./reply/drafts.ts";
 import { callPlatform } from "./reply/platform-call.ts";
+import { takesSteps } from "./reply/steps.ts";
 import { createReplyView, type ReplyViewOptions } from "./reply/view.ts";
 import type { OnText } from "./turn.ts";
 
@@ -9,6 +10,8 @@ import type { OnText } from "./turn.ts";
 const FINAL_DEADLINE_MS = 120_000;
 /** Longest a platform may take to show progress, which nobody misses. */
 const PROGRESS_TIMEOUT_MS = 5_000;
+/** What a step that begins or ends weighs beside text, in characters: about a line. */
+const STEP_UNITS = 40;
 
 /** How a turn ended: with the gateway's word, or with what was thrown. */
 export type Cause = { finish: string } | { error: unknown };
@@ -39,13 +42,18 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
     options.onVisible();
   };
   const view = createReplyView({ ...options, onCall });
-  const { budget, room, spare } = options.sink;
+  const { sink, steps } = options;
+  const { budget, room, spare } = sink;
   const pace = options.scheduler.join(budget, { write: view.write, room, spare });
+  // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
+  // end one that grows after some minutes. Beside text, the next write brings it.
+  steps?.follow(() => takesSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));
   try {
     const cause = await toCause(run, (text) => {
       view.append(text);
       pace.text(text.length);
     });
+    steps?.end();
     const closing = options.toClosing(cause, view.text);
     if (closing !== undefined) {
       view.end(closing);

@@ -1,4 +1,5 @@
 import { estimateTokenCount } from "tokenx";
+import type { Step } from "./adapter.ts";
 import {
   type AssistantMessage,
   applyDelta,
@@ -23,8 +24,8 @@ export interface TurnDeps {
   toolContext: ToolContext;
   /** Pseudonym of the person asking. */
   user: string;
-  /** Told in words what a tool is doing. */
-  onProgress(text: string): void;
+  /** Told of each call of a tool that runs, and of what becomes of it; not of one that is cut short. */
+  onStep(step: Step): void;
   /** Told before the gateway is asked again after a refusal. */
   onRetry: NonNullable<CallOptions["onRetry"]>;
   /** Told the tokens of each request, also of one that was cut; estimated where the gateway sent no count. */
@@ -53,7 +54,8 @@ export async function runTurn(
       const calls = draft.answer.tool_calls;
       if (calls !== undefined && round === deps.maxRounds) return "tool_limit";
       if (calls !== undefined) {
-        results.push(...(await callTools(calls, tools, deps.toolContext, signal, deps.onProgress)));
+        const onStep = (step: Step) => deps.onStep({ ...step, id: `${round}.${step.id}` });
+        results.push(...(await callTools(calls, tools, deps.toolContext, signal, onStep)));
       }
       complete = true;
     } finally {

@@ -1,10 +1,11 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { Button, Draft } from "../src/adapter.ts";
+import type { Button, Draft, Step } from "../src/adapter.ts";
 import { SinkError } from "../src/errors.ts";
 import { createEvenPacer } from "../src/pacing/even.ts";
 import { createScheduler } from "../src/pacing/scheduler.ts";
 import type { Closing } from "../src/reply/drafts.ts";
+import { createSteps } from "../src/reply/steps.ts";
 import { createProgress, type ReplyOptions, type Run, writeReply } from "../src/reply.ts";
 import { fakePlatform } from "./support/fake-platform.ts";
 
@@ -360,12 +361,96 @@ describe("writeReply", () => {
     expect(violations).toEqual([]);
   });
 
+  test("comes in as many messages as it needs where no file is taken", async () => {
+    const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
+    for (const kind of ["forbidden", "rejected"] as const) {
+      const { options, channel, texts, setTrouble, refusals, violations } = setUp({ maxLength: 300, maxMessages: 3 });
+      setTrouble((call) => (call === "upload" ? { kind } : undefined));
+      await writeReply(events(words), options);
+      expect(texts().join(" ")).toBe(words);
+      expect(channel.flatMap(({ files }) => files)).toEqual([]);
+      expect([refusals, violations]).toEqual([[], []]);
+    }
+  });
+
   test("takes back the file of an earlier run when the answer is shorter", async () => {
     const { options, channel, texts } = setUp({ maxLength: 300, maxMessages: 2 });
     await writeReply(events("word ".repeat(300)), options);
     expect(channel.flatMap(({ files }) => files)).toHaveLength(1);
     await writeReply(events("Short."), { ...options, isResumed: true });
     expect(texts()).toEqual(["Short."]);
+  });
+});
+
+describe("the steps of a reply that is being written", () => {
+  const running: Step = { id: "1.0", title: "looking", state: "running" };
+
+  function setUpSteps(showsSteps: boolean) {
+    const { options, ...rest } = setUp();
+    const steps = createSteps();
+    const shown: string[] = [];
+    const note = ({ markdown, steps = [] }: Draft) =>
+      shown.push([markdown, ...steps.map(({ state }) => state)].join(" "));
+    const { sink, scheduler } = options;
+    let writes = 0;
+    const counting: ReplyOptions["scheduler"] = {
+      ...scheduler,
+      join: (key, paced) => scheduler.join(key, { ...paced, write: () => ((writes += 1), paced.write()) }),
+    };
+    const noting: ReplyOptions["sink"] = {
+      ...sink,
+      showsSteps,
+      post: (draft, nonce, signal) => (note(draft), sink.post(draft, nonce, signal)),
+      edit: (id, draft, signal) => (note(draft), sink.edit(id, draft, signal)),
+    };
+    return {
+      ...rest,
+      steps,
+      shown,
+      writes: () => writes,
+      options: { ...options, sink: noting, steps, scheduler: counting },
+    };
+  }
+
+  test("are shown with the text, also when that does not grow, and end with it", async () => {
+    const { options, steps, shown, until } = setUpSteps(true);
+    const [ended, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const writing = writeReply(events("Text", ended.promise, " grows", over.promise, new Error("cut")), options);
+    await until(() => shown.includes("Text"));
+    steps.note(running);
+    await until(() => shown.includes("Text running"));
+    steps.note({ ...running, state: "done" });
+    steps.note({ ...running, id: "1.1" });
+    ended.resolve();
+    await until(() => shown.includes("Text grows done running"));
+    over.resolve();
+    await writing;
+    expect(shown.at(-1)).toBe("Text grows done failed");
+  });
+
+  test("begin no message, which would be one without words", async () => {
+    const { options, steps, writes, texts } = setUpSteps(true);
+    const gate = Promise.withResolvers<void>();
+    const writing = writeReply(events(gate.promise, "Text"), options);
+    steps.note(running);
+    for (let turn = 0; turn < 5; turn++) await soon();
+    expect(writes()).toBe(0);
+    gate.resolve();
+    await writing;
+    expect(texts()).toEqual(["Text"]);
+  });
+
+  test("cost no call where they are not shown", async () => {
+    const { options, steps, shown, writes, until } = setUpSteps(false);
+    const gate = Promise.withResolvers<void>();
+    const writing = writeReply(events("Text", gate.promise), options);
+    await until(() => shown.includes("Text"));
+    steps.note(running);
+    for (let turn = 0; turn < 5; turn++) await soon();
+    expect(writes()).toBe(1);
+    gate.resolve();
+    await writing;
+    expect(shown).toEqual(["Text", "Text"]);
   });
 });
 

@@ -37,7 +37,7 @@ function setUp(...scripts: Step[][]) {
     maxRounds: 4,
     toolContext: { conversationId: "test:a" },
     user: "someone",
-    onProgress: (text) => void progress.push(text),
+    onStep: ({ id, title, state }) => void progress.push(`${id} ${title}: ${state}`),
     onRetry: () => {},
     onUsage: (usage, estimated) => void usages.push({ ...usage, estimated }),
   };
@@ -85,7 +85,7 @@ describe("runTurn", () => {
       { role: "tool", tool_call_id: "call0", content: "42" },
     ]);
     expect(messages).toHaveLength(4);
-    expect(progress).toEqual(["doubling 21"]);
+    expect(progress).toEqual(["1.0 doubling 21: running", "1.0 doubling 21: done"]);
   });
 
   test("answers every one of several calls, also where the model left a number out or gave no id", async () => {

@@ -1,5 +1,6 @@
 import type { Posted } from "../../src/adapter.ts";
 import { codeOf, SlackApiError } from "./api/error.ts";
+import type { Cards } from "./cards.ts";
 import type { MessagePlace } from "./ids.ts";
 
 /** A message that grows as a native stream, as far as this process knows it. */
@@ -8,6 +9,8 @@ export interface Stream {
   nonce: string;
   /** What the calls that were accepted have written, in Slack's own Markdown. */
   sent: string;
+  /** What they may have shown of steps. */
+  cards: Cards;
   startedAtMs: number;
   /** Whether the last call was carried out is not known: nothing may be added any more. */
   isDoubtful: boolean;
@@ -38,6 +41,9 @@ const CHANNEL_CODES = new Set([
   "user_not_found",
 ]);
 
+/** What not every workspace takes. */
+export type Extra = "sessions" | "cards" | "feedback buttons";
+
 /** What the replies of one process leave for each other: the next attempt at a reply is written by another sink. */
 export interface Memory {
   /** Messages by the nonce they were posted with. */
@@ -50,14 +56,16 @@ export interface Memory {
   streams: Shelf<Stream>;
   /** Ids of the files that came with a message, none for most; by the message's id. */
   files: Shelf<readonly string[]>;
-  /** Nonces of messages that do not carry theirs: a stream gets it with its end. */
+  /** By the message's id: the nonce that its next update gives it. A stream has none before its end. */
   nonces: Shelf<string>;
   mayStream(teamId: string, channelId: string): boolean;
   /** Takes note of a refusal to begin a stream. */
   noteRefusal(teamId: string, channelId: string, error: unknown): void;
-  /** Whether the app is an agent there, as far as that is known. */
-  hasSessions(teamId: string): boolean;
-  noteNoSessions(teamId: string): void;
+  /** The newest answer that was begun as a session, by its thread. */
+  sessions: Shelf<object>;
+  /** Whether a workspace takes it, as far as that is known. */
+  takes(extra: Extra, teamId: string): boolean;
+  noteUntaken(extra: Extra, teamId: string): void;
   /** When this process began, Unix milliseconds: what was asked before may have been answered by another. */
   readonly startedAtMs: number;
 }
@@ -80,14 +88,15 @@ export function createMemory(now: () => number): Memory {
     streams: createShelf(),
     files: createShelf(),
     nonces: createShelf(),
+    sessions: createShelf(),
     mayStream: (teamId, channelId) => !isWithout(teamId) && !isWithout(`${teamId}:${channelId}`),
     noteRefusal(teamId, channelId, error) {
       const isMissing = error instanceof SlackApiError && error.status === 404;
       if (isMissing || WORKSPACE_CODES.has(codeOf(error))) without.set(teamId, now() + NO_STREAMS_MS);
       else if (CHANNEL_CODES.has(codeOf(error))) without.set(`${teamId}:${channelId}`, now() + NO_STREAMS_HERE_MS);
     },
-    hasSessions: (teamId) => !isWithout(`sessions:${teamId}`),
-    noteNoSessions: (teamId) => without.set(`sessions:${teamId}`, now() + NO_STREAMS_MS),
+    takes: (extra, teamId) => !isWithout(`${extra}:${teamId}`),
+    noteUntaken: (extra, teamId) => without.set(`${extra}:${teamId}`, now() + NO_STREAMS_MS),
     startedAtMs: now(),
   };
 }

@@ -8,7 +8,7 @@ const MAX_RENEWALS = 10;
 /** Longest a renewal may take. */
 const RENEW_TIMEOUT_MS = 5_000;
 
-/** What the bot is doing, under a thread. Also after the first text: as cards of a stream such words would stay in the answer. */
+/** What the bot is doing, under a thread: before there is text, and beside text that cannot show it itself. */
 export interface Status {
   /** "" takes it away. */
   show(text: string, signal: AbortSignal): Promise<void>;

@@ -3,19 +3,17 @@ import { SinkError } from "../../src/errors.ts";
 import { readTs } from "./api/answer.ts";
 import { codeOf, isUncertain, SlackApiError } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
-import { checkLength, toButtonBlocks, toMetadata } from "./blocks.ts";
+import { checkLength, toMetadata } from "./blocks.ts";
+import { type Cards, toAddition, toTaskChunks } from "./cards.ts";
 import { type MessagePlace, toMessageId } from "./ids.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
 import type { Memory, Stream } from "./memory.ts";
+import { createStreamChanges, NOWHERE, OVER_CODES } from "./stream-changes.ts";
 
 /** Slack ends a stream five minutes after its start, whatever it does, and leaves a broken message. */
 const MAX_AGE_MS = 240_000;
-/** The stream is over, and the message takes updates. */
-const OVER_CODES = new Set(["message_not_in_streaming_state", "stopped_by_user"]);
-/** A message that is posted, or updated, would be refused as well. */
-const NOWHERE =
-  /^(not_in_channel|channel_not_found|is_archived|is_inactive|thread_not_found|message_not_found|restricted_action.*|invalid_auth|not_authed|account_inactive|token_\w+|app_not_installed)$/;
+const NO_CARDS: Cards = new Map();
 
 /** Whom a stream is for: channels want to know it. */
 export interface Recipient {
@@ -43,75 +41,31 @@ export interface StreamDeps {
 }
 
 export function createStreamWriter({ api, memory, spare, now }: StreamDeps): StreamWriter {
-  /** The message goes on as one that is updated; what it shows until then is not all. */
-  function goWhole({ place, nonce }: Stream): Receipt {
-    memory.streams.delete(toMessageId(place));
-    memory.nonces.set(toMessageId(place), nonce);
-    spare.take();
-    return { isPartial: true };
-  }
-
-  async function append(stream: Stream, text: string, signal: AbortSignal): Promise<Receipt> {
-    const { teamId, channelId, ts } = stream.place;
-    try {
-      await api.call(teamId, "chat.appendStream", { channel: channelId, ts, markdown_text: text }, signal);
-      stream.sent += text;
-      return {};
-    } catch (error) {
-      if (codeOf(error) === "stopped_by_user") {
-        stream.isStopped = true;
-        spare.take();
-        return {};
-      }
-      if (OVER_CODES.has(codeOf(error))) return goWhole(stream);
-      if (isElsewhere(error)) throw error;
-      // Added again it might stand there twice, or be refused again.
-      stream.isDoubtful = true;
-      if (signal.aborted || isUncertain(error)) throw error;
-      return { isPartial: true };
-    }
-  }
-
-  async function stop(stream: Stream, rest: string | undefined, draft: Draft, signal: AbortSignal): Promise<Receipt> {
-    const { teamId, channelId, ts } = stream.place;
-    const ending = rest === undefined ? {} : { ...(rest !== "" && { markdown_text: rest }), ...toEnd(draft) };
-    const metadata = toMetadata(stream.nonce);
-    try {
-      await api.call(teamId, "chat.stopStream", { channel: channelId, ts, metadata, ...ending }, signal);
-    } catch (error) {
-      if (OVER_CODES.has(codeOf(error))) return goWhole(stream);
-      if (isElsewhere(error)) throw error;
-      // Refused for what it was to add, it is ended without that; refused once more, or not heard of, an update tells.
-      const isUnknown = signal.aborted || isUncertain(error);
-      const receipt = isUnknown || stream.isDoubtful ? goWhole(stream) : { isPartial: true };
-      if (isUnknown) throw error;
-      stream.isDoubtful = true;
-      return receipt;
-    }
-    if (rest === undefined) return goWhole(stream);
-    memory.streams.delete(toMessageId(stream.place));
-    return {};
-  }
+  const { append, stop, goWhole, toWanted, isCardRefusal } = createStreamChanges({ api, memory, spare });
 
   return {
     async start({ teamId, channelId, threadTs }, recipient, draft, nonce, signal) {
       checkLength(draft);
       const text = toSettled(draft);
+      const cards = toWanted(teamId, draft, NO_CARDS);
       const method = "chat.startStream";
-      const args = { channel: channelId, thread_ts: threadTs, ...toRecipient(recipient) };
+      const where = { channel: channelId, thread_ts: threadTs, ...toRecipient(recipient) };
+      const addition = toAddition(text, toTaskChunks(NO_CARDS, cards));
       try {
-        const answer = await api.call(teamId, method, { ...args, ...(text !== "" && { markdown_text: text }) }, signal);
+        // Together and folded, the cards leave the text in one piece. How they look is settled with the start.
+        const answer = await api.call(teamId, method, { ...where, ...addition, task_display_mode: "plan" }, signal);
         const place = { teamId, channelId, ts: readTs(method, answer) };
         const id = toMessageId(place);
-        const stream = { place, nonce, sent: text, startedAtMs: now(), isDoubtful: false, isStopped: false };
-        memory.streams.set(id, stream);
+        const state = { startedAtMs: now(), isDoubtful: false, isStopped: false };
+        memory.streams.set(id, { place, nonce, sent: text, cards, ...state });
         return { id };
       } catch (error) {
         if (signal.aborted) throw error;
+        if (isCardRefusal(teamId, cards.size > 0, error)) throw toDetour(error, "The stream is begun without cards.");
         memory.noteRefusal(teamId, channelId, error);
         if (error instanceof SlackApiError && !isUncertain(error) && !NOWHERE.test(error.code)) {
           spare.take();
-          if (error.retryAfterMs === undefined) throw toDetour(error);
+          if (error.retryAfterMs === undefined) throw toDetour(error, "The reply is posted and updated instead.");
         }
         throw error;
       }
@@ -130,7 +84,7 @@ export function createStreamWriter({ api, memory, spare, now }: StreamDeps): Str
       const isOld = now() - stream.startedAtMs > MAX_AGE_MS;
       const isTakenBack = rest === undefined && !stream.sent.startsWith(text);
       if (stream.isDoubtful || isOld || isTakenBack) return stop(stream, undefined, draft, signal);
-      return rest === undefined || rest === "" ? {} : append(stream, rest, signal);
+      return append(stream, rest ?? "", toWanted(stream.place.teamId, draft, stream.cards), signal);
     },
     async takeOver({ teamId, channelId, ts }, nonce, signal) {
       const metadata = nonce === undefined ? undefined : toMetadata(nonce);
@@ -143,11 +97,6 @@ export function createStreamWriter({ api, memory, spare, now }: StreamDeps): Str
       return true;
     },
   };
-}
-
-/** Whether it says nothing about the stream: a rate limit, or a refusal of the place. */
-function isElsewhere(error: unknown): boolean {
-  return error instanceof SlackApiError && (error.retryAfterMs !== undefined || NOWHERE.test(error.code));
 }
 
 function toRecipient({ userId, teamId }: Recipient): object {
@@ -164,12 +113,8 @@ function toRest({ sent }: Stream, text: string): string | undefined {
   return text.startsWith(sent) ? text.slice(sent.length) : undefined;
 }
 
-function toEnd({ buttons }: Draft): object {
-  const blocks = toButtonBlocks(buttons);
-  return blocks.length === 0 ? {} : { blocks };
-}
-
-/** Nothing was written, and the same post goes the other way at once. */
-function toDetour(error: SlackApiError): SinkError {
-  return new SinkError("unavailable", `${error.message} The reply is posted and updated instead.`, { cause: error });
+/** Nothing was written, and the same post goes another way at once. */
+function toDetour(error: unknown, way: string): SinkError {
+  const words = error instanceof SlackApiError ? `${error.message} ${way}` : way;
+  return new SinkError("unavailable", words, { cause: error });
 }

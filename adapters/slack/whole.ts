@@ -1,10 +1,12 @@
 import type { Draft, Posted, Receipt } from "../../src/adapter.ts";
+import { SinkError } from "../../src/errors.ts";
 import { readTs } from "./api/answer.ts";
 import { codeOf } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
-import { type Block, toMessageBody, toMetadata } from "./blocks.ts";
+import { type Block, hasJudging, type MessageBody, toMessageBody, toMetadata } from "./blocks.ts";
 import { type MessagePlace, toMessageId } from "./ids.ts";
 import type { ReplyPlace } from "./lookup.ts";
+import type { Memory } from "./memory.ts";
 import { readText } from "./wire.ts";
 
 /** Writes messages whole: posted, then updated. */
@@ -14,37 +16,59 @@ export interface WholeWriter {
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
-export function createWholeWriter(api: SlackApi): WholeWriter {
+export interface WholeDeps {
+  api: SlackApi;
+  memory: Pick<Memory, "takes" | "noteUntaken">;
+}
+
+export function createWholeWriter({ api, memory }: WholeDeps): WholeWriter {
+  /** Writes with Slack's own buttons for feedback where those are taken; where they turn out not to be, the next call does without. */
+  async function write<T>(teamId: string, draft: Draft, make: (body: MessageBody) => Promise<T>): Promise<T> {
+    const hasFeedbackButtons = hasJudging(draft.buttons) && memory.takes("feedback buttons", teamId);
+    const body = toMessageBody(draft, { hasFeedbackButtons });
+    try {
+      return await make(body);
+    } catch (error) {
+      if (!hasFeedbackButtons || !isBlockRefusal(error)) throw error;
+      memory.noteUntaken("feedback buttons", teamId);
+      throw new SinkError("unavailable", "Slack takes no feedback buttons there: they come as plain ones.", {
+        cause: error,
+      });
+    }
+  }
+
   return {
-    async post({ teamId, channelId, threadTs }, draft, nonce, signal, more = []) {
-      const { blocks, text } = toMessageBody(draft);
+    post({ teamId, channelId, threadTs }, draft, nonce, signal, more = []) {
       const method = "chat.postMessage";
-      const answer = await api.call(
-        teamId,
-        method,
-        {
-          channel: channelId,
-          ...(threadTs !== undefined && { thread_ts: threadTs }),
-          blocks: [...more, ...blocks],
-          text,
-          metadata: toMetadata(nonce),
-          // A preview would be fetched for every address the model writes, whoever put it there.
-          unfurl_links: false,
-          unfurl_media: false,
-        },
-        signal,
-      );
-      // Posted to a person, it stands in the direct conversation with them.
-      return {
-        id: toMessageId({ teamId, channelId: readText(answer["channel"]) ?? channelId, ts: readTs(method, answer) }),
-      };
+      return write(teamId, draft, async ({ blocks, text }) => {
+        const answer = await api.call(
+          teamId,
+          method,
+          {
+            channel: channelId,
+            ...(threadTs !== undefined && { thread_ts: threadTs }),
+            blocks: [...more, ...blocks],
+            text,
+            metadata: toMetadata(nonce),
+            // A preview would be fetched for every address the model writes, whoever put it there.
+            unfurl_links: false,
+            unfurl_media: false,
+          },
+          signal,
+        );
+        // Posted to a person, it stands in the direct conversation with them.
+        const channel = readText(answer["channel"]) ?? channelId;
+        return { id: toMessageId({ teamId, channelId: channel, ts: readTs(method, answer) }) };
+      });
     },
-    async update({ teamId, channelId, ts }, draft, nonce, signal) {
+    update({ teamId, channelId, ts }, draft, nonce, signal) {
       const metadata = nonce === undefined ? undefined : toMetadata(nonce);
-      // Unlike a post, an update reads plain words such as names of channels as markup when nothing else is said.
-      const body = { ...toMessageBody(draft), parse: "none", ...(metadata && { metadata }) };
-      await api.call(teamId, "chat.update", { channel: channelId, ts, ...body }, signal);
-      return {};
+      return write(teamId, draft, async (body) => {
+        // Unlike a post, an update reads plain words such as names of channels as markup when nothing else is said.
+        const message = { ...body, parse: "none", ...(metadata && { metadata }) };
+        await api.call(teamId, "chat.update", { channel: channelId, ts, ...message }, signal);
+        return {};
+      });
     },
     async remove({ teamId, channelId, ts }, signal) {
       try {
@@ -55,4 +79,9 @@ export function createWholeWriter(api: SlackApi): WholeWriter {
       }
     },
   };
+}
+
+/** Whether Slack does not know one of the blocks. */
+export function isBlockRefusal(error: unknown): boolean {
+  return codeOf(error).startsWith("invalid_blocks");
 }

@@ -36,7 +36,7 @@ export async function runOnSlack({ replies, isNative, seed }: SlackRunOptions): 
   const proxy = await startSlowProxy(slack.apiUrl, () => toRoundTrip(random, SLACK_TRIP) * 1_000);
   const log = pino({ level: "silent" });
   const apiUrl = `${proxy.origin}/api/`;
-  const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, log });
+  const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log });
   const outbound = createOutbound({ api, apiUrl, running: { note: () => {} }, now: slack.now });
   const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
   const ada = slack.user({ name: "Ada" });

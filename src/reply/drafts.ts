@@ -1,7 +1,8 @@
-import type { Button, Draft, OutboundFile, SinkLimits } from "../adapter.ts";
+import type { Button, Draft, OutboundFile, SinkLimits, Step } from "../adapter.ts";
 import { HEAL_ROOM, healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { createSplitter, type Part } from "../text/split.ts";
+import { createPlacedSteps } from "./steps.ts";
 
 /** What stands under the text when the turn is over. */
 export interface Closing {
@@ -18,6 +19,8 @@ export interface ReplyDrafts {
   end(closing: Closing): void;
   /** From this message on the platform does not take the text: the refusal stands in its place, and ends the reply. */
   reject(index: number): void;
+  /** The platform does not take the file: the answer comes in as many messages as it needs. */
+  rejectFile(): void;
   readonly isOver: boolean;
   readonly isRejected: boolean;
   render(): Draft[];
@@ -30,14 +33,22 @@ type Shown = Pick<Part, "text" | "closingLength">;
 const WILL_COME = "_This is longer than fits here; the whole answer will come as a file._";
 const HAS_COME = "_The whole answer is in the attached file._";
 
-export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: Closing): ReplyDrafts {
+/** `stepsToShow` is undefined where the platform shows none any more: what it has shown then stays as it was. */
+export function createReplyDrafts(
+  turnId: string,
+  limits: SinkLimits,
+  refusal: Closing,
+  stepsToShow: () => readonly Step[] | undefined = () => undefined,
+): ReplyDrafts {
   const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
   // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
   const splitter = createSplitter({ maxLength: maxLength - HEAL_ROOM, lengthOf, keptLength });
+  const placed = createPlacedSteps();
   let text = "";
   let ending: Closing | undefined;
   let rejectedIndex: number | undefined;
   let isTooLong = false;
+  let takesFile = true;
 
   function toDraft({ text: markdown, closingLength }: Shown, isLast: boolean): Draft {
     if (!isLast) return { markdown, buttons: [], streaming: false };
@@ -54,6 +65,7 @@ export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: C
     },
     end: (closing) => void (ending = closing),
     reject: (index) => void (rejectedIndex = index),
+    rejectFile: () => void (takesFile = false),
     get isOver() {
       return ending !== undefined || rejectedIndex !== undefined;
     },
@@ -65,11 +77,12 @@ export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: C
       const note = neutralize(ending?.note ?? "");
       const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
       const parts = splitter.update(whole).filter((part) => part.text.trim() !== "");
-      isTooLong = parts.length > maxMessages;
+      isTooLong = takesFile && parts.length > maxMessages;
       const shown: Shown[] = isTooLong ? parts.slice(0, maxMessages) : parts;
       const promise = ending === undefined ? WILL_COME : [HAS_COME, note].filter(Boolean).join("\n\n");
       if (isTooLong) shown.push({ text: promise, closingLength: 0 });
-      const drafts = shown.map((part, index) => toDraft(part, index === shown.length - 1));
+      if (shown.length > 0) placed.place(stepsToShow() ?? [], shown.length - 1);
+      const drafts = shown.map((part, index) => withSteps(toDraft(part, index === shown.length - 1), placed.of(index)));
       if (rejectedIndex === undefined) return drafts;
       const { note: markdown, buttons } = refusal;
       return [...drafts.slice(0, rejectedIndex), { markdown, buttons, streaming: false }];
@@ -80,6 +93,10 @@ export function createReplyDrafts(turnId: string, limits: SinkLimits, refusal: C
       return { name: "answer.md", contentType: "text/markdown", bytes };
     },
   };
+}
+
+function withSteps(draft: Draft, steps: readonly Step[]): Draft {
+  return steps.length === 0 ? draft : { ...draft, steps };
 }
 
 /** Ends code that was left open, so that what stands under it is no part of it. */

@@ -3,8 +3,11 @@ import { SinkError, type SinkErrorKind } from "../errors.ts";
 import type { Answer, CallKind, Written } from "../pacing/pacer.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
+import { type Steps, takesSteps } from "./steps.ts";
 
 export interface ReplyViewOptions extends ReplyMessagesOptions {
+  /** What is done besides writing; absent where that is nothing. */
+  steps?: Steps;
   /** Stands in the place of a text that the platform does not take. */
   refusal: Closing;
   /** Called when people are about to see more of the text; the call that shows it waits for this. */
@@ -24,8 +27,9 @@ export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "end"> 
 }
 
 export function createReplyView(options: ReplyViewOptions): ReplyView {
-  const { sink, record, refusal } = options;
-  const reply = createReplyDrafts(record.id, sink.limits, refusal);
+  const { sink, record, refusal, steps } = options;
+  const toSteps = () => (takesSteps(sink) ? steps?.all : undefined);
+  const reply = createReplyDrafts(record.id, sink.limits, refusal, toSteps);
   const messages = createReplyMessages(options);
   /** An answer that is written again after a crash does not take back what people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
@@ -38,6 +42,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     if (kind === "gone" && change.type === "edit" && change.index > 0 && messages.isUnseen(change.index)) {
       return messages.forget(change.index);
     }
+    // Bots may often write where they may not attach anything.
+    if (change.type === "upload" && kind !== "gone") return reply.rejectFile();
     if (kind === "rejected" && change.type !== "remove" && !reply.isRejected) {
       reply.reject(change.type === "edit" ? change.index : record.posted.length);
     } else {

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import type { Author, ReplyAddress } from "../adapter.ts";
+import type { Author, ReplyAddress, Step } from "../adapter.ts";
 import { mapBounded, runWithin } from "../bounds.ts";
 import type { ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
 
 /** Longest result that is handed to the model, in UTF-16 units. */
 export const MAX_RESULT_CHARS = 20_000;
-const MAX_PROGRESS_CHARS = 120;
+const MAX_TITLE_CHARS = 120;
 const MAX_PARALLEL_CALLS = 4;
 const MAX_CALLS_PER_ROUND = 16;
 
@@ -101,36 +101,36 @@ export async function callTool(
   context: ToolContext,
   signal: AbortSignal,
 ): Promise<ToolMessage> {
-  return runCall(call, readCall(call, tools), context, signal);
+  signal.throwIfAborted();
+  const ready = readCall(call, tools);
+  return typeof ready === "string" ? toResult(call, ready) : (await runCall(call, ready, context, signal)).result;
 }
 
 /**
  * Runs the calls of one round side by side. Results come in the order of the calls, one for each, also where ids
- * repeat. Rejects only with the signal's reason. `onProgress` is told in words what is running, each time that
- * changes, but not when the last call has ended.
+ * repeat. Rejects only with the signal's reason. `onStep` is told of each call that runs, by its place in the round,
+ * and of what becomes of it; not of one that the signal ends.
  */
 export async function callTools(
   calls: readonly ToolCall[],
   tools: readonly Tool[],
   context: ToolContext,
   signal: AbortSignal,
-  onProgress: (text: string) => void,
+  onStep: (step: Step) => void,
 ): Promise<ToolMessage[]> {
-  const running = new Map<number, string>();
-  const report = () => {
-    if (running.size > 0) onProgress([...new Set(running.values())].join(", "));
-  };
   return mapBounded(calls, MAX_PARALLEL_CALLS, async (call, index) => {
+    signal.throwIfAborted();
     if (index >= MAX_CALLS_PER_ROUND) {
       return toResult(call, `Not run: only ${MAX_CALLS_PER_ROUND} calls are run at once. Call again if it is needed.`);
     }
     const ready = readCall(call, tools);
-    if (typeof ready !== "string") {
-      running.set(index, describe(ready));
-      report();
-    }
-    const result = await runCall(call, ready, context, signal);
-    if (running.delete(index)) report();
+    if (typeof ready === "string") return toResult(call, ready);
+    let step: Step = { id: String(index), title: describe(ready), state: "running" };
+    const tell = (news: Partial<Step>) => onStep((step = { ...step, ...news }));
+    tell({});
+    const onProgress = (text: string) => tell({ title: toTitle(text) || step.title });
+    const { isFailed, result } = await runCall(call, ready, { ...context, onProgress }, signal);
+    tell({ state: isFailed ? "failed" : "done" });
     return result;
   });
 }
@@ -168,26 +168,28 @@ function parseArguments(json: string): unknown {
 
 async function runCall(
   call: ToolCall,
-  ready: ReadyCall | string,
+  { tool, args }: ReadyCall,
   context: ToolContext,
   signal: AbortSignal,
-): Promise<ToolMessage> {
+): Promise<{ result: ToolMessage; isFailed: boolean }> {
   signal.throwIfAborted();
-  if (typeof ready === "string") return toResult(call, ready);
-  const { tool, args } = ready;
   try {
     const text = await runWithin(tool.timeoutMs, (signal) => tool.run(args, context, signal), signal);
-    return toResult(call, text);
+    return { result: toResult(call, text), isFailed: false };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof ToolError) return toResult(call, error.message);
-    context.onFailure?.(tool.name, error);
-    if (error instanceof DOMException && error.name === "TimeoutError") {
-      return toResult(call, `${tool.name} gave no result in time and was given up. Answer without it, and say so.`);
-    }
-    // The message of an unexpected error may name what neither the model nor the channel should see.
-    return toResult(call, `${tool.name} failed for a reason of its own. Answer without it, and say so.`);
+    if (!(error instanceof ToolError)) context.onFailure?.(tool.name, error);
+    return { result: toResult(call, describeFailure(tool, error)), isFailed: true };
   }
+}
+
+function describeFailure({ name }: Tool, error: unknown): string {
+  if (error instanceof ToolError) return error.message;
+  if (error instanceof DOMException && error.name === "TimeoutError") {
+    return `${name} gave no result in time and was given up. Answer without it, and say so.`;
+  }
+  // The message of an unexpected error may name what neither the model nor the channel should see.
+  return `${name} failed for a reason of its own. Answer without it, and say so.`;
 }
 
 function toResult({ id }: ToolCall, text: string): ToolMessage {
@@ -205,12 +207,14 @@ function cutResult(text: string): string {
 
 function describe({ tool, args }: ReadyCall): string {
   try {
-    const words = tool
-      .describeCall(args)
-      .replace(/[\p{C}\s]+/gu, " ")
-      .trim();
-    return words.length <= MAX_PROGRESS_CHARS ? words : `${words.slice(0, MAX_PROGRESS_CHARS - 1).toWellFormed()}…`;
+    return toTitle(tool.describeCall(args)) || `using ${tool.name}`;
   } catch {
     return `using ${tool.name}`;
   }
+}
+
+/** One short line. */
+function toTitle(text: string): string {
+  const words = text.replace(/[\p{C}\s]+/gu, " ").trim();
+  return words.length <= MAX_TITLE_CHARS ? words : `${words.slice(0, MAX_TITLE_CHARS - 1).toWellFormed()}…`;
 }

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { MessageEvent } from "../adapter.ts";
+import type { MessageEvent, Step } from "../adapter.ts";
 import type { Usage } from "../gateway/chunks.ts";
 import type { Gateway, RetryNotice } from "../gateway/client.ts";
 import type { Metrics } from "../metrics.ts";
@@ -39,7 +39,9 @@ export interface ObservedTurn {
   model: string;
   systemPrompt: string;
   signal: AbortSignal;
+  /** Shows what is waited for besides the calls of tools. */
   show(progress: string): void;
+  noteStep(step: Step): void;
   /** Unix milliseconds. */
   acceptedAt: number;
   /** Set once it is read. */
@@ -89,7 +91,7 @@ function repeatWritten({ messages, written }: Context, onText: OnText): void {
   onText(text);
 }
 
-function toTurn({ deps, record, model, show, context, used, pieces }: ObservedTurn): TurnDeps {
+function toTurn({ deps, record, model, show, noteStep, context, used, pieces }: ObservedTurn): TurnDeps {
   const { gateway, tools, metrics, log } = deps;
   return {
     gateway,
@@ -110,11 +112,11 @@ function toTurn({ deps, record, model, show, context, used, pieces }: ObservedTu
           return { index, id, after };
         },
       },
-      onProgress: show,
       onFailure: (tool: string, err: unknown) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
     },
     user: deps.pseudonym(record.reply.platform, record.author.id),
-    onProgress: show,
+    // What an earlier attempt did may still be shown.
+    onStep: (step) => noteStep({ ...step, id: `${record.attempts}.${step.id}` }),
     onRetry: ({ waitMs, error }: RetryNotice) => {
       if (error.kind === "rate-limited") metrics.rateLimited("gateway");
       show(`the model is not available, asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);

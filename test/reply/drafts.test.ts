@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Step } from "../../src/adapter.ts";
 import { createReplyDrafts } from "../../src/reply/drafts.ts";
 
 const limits = { maxLength: 200, lengthOf: (text: string) => text.length, maxFiles: 1, maxFileBytes: 1 };
@@ -7,6 +8,37 @@ const retry = { action: "retry" as const, turnId: "turn", label: "Retry" };
 function open() {
   return createReplyDrafts("turn", limits, { note: "_Not taken._", buttons: [retry] });
 }
+
+describe("steps in reply drafts", () => {
+  const running: Step = { id: "1.0", title: "looking", state: "running" };
+  const done: Step = { ...running, state: "done" };
+  const stepsOf = (steps: () => readonly Step[] | undefined) => {
+    const drafts = createReplyDrafts("turn", limits, { note: "", buttons: [] }, steps);
+    return { drafts, shown: () => drafts.render().map((draft) => draft.steps) };
+  };
+
+  test("stand in the last message while they go on, and where they were when they have ended", () => {
+    let steps = [running];
+    const { drafts, shown } = stepsOf(() => steps);
+    expect(shown()).toEqual([]);
+    drafts.append("word ".repeat(20));
+    expect(shown()).toEqual([[running]]);
+    drafts.append("word ".repeat(30));
+    expect(shown()).toEqual([undefined, [running]]);
+    steps = [done];
+    drafts.append("word ".repeat(40));
+    expect(shown()).toEqual([undefined, [done], undefined]);
+  });
+
+  test("stay as they were shown where none are shown any more, so that nothing is written for their sake", () => {
+    let steps: readonly Step[] | undefined = [running];
+    const { drafts, shown } = stepsOf(() => steps);
+    drafts.append("word");
+    expect(shown()).toEqual([[running]]);
+    steps = undefined;
+    expect(shown()).toEqual([[running]]);
+  });
+});
 
 describe("reply drafts", () => {
   test("grow with a Stop button under the last message, healed", () => {

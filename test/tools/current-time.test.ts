@@ -60,7 +60,13 @@ describe("current_time", () => {
       type: "function",
       function: { name: "current_time", arguments: '{"zone":"America/New_York"}' },
     } as const;
-    await callTools([call], [currentTime], { conversationId: "c" }, never, (text) => void shown.push(text));
+    await callTools(
+      [call],
+      [currentTime],
+      { conversationId: "c" },
+      never,
+      ({ title, state }) => void (state === "running" && shown.push(title)),
+    );
     expect(shown).toEqual(["looking up the time in New York"]);
   });
 });

@@ -216,34 +216,38 @@ describe("callTools", () => {
     expect(contents.at(-1)).toMatch(/^Not run: only 16 calls/);
   });
 
-  test("says what is running, each time that changes", async () => {
+  test("tells of each call that it runs, and of what becomes of it", async () => {
     const gates = new Map(["a", "b"].map((text) => [text, Promise.withResolvers<void>()]));
-    const shown: string[] = [];
-    const wait = tool("wait", async (args) => {
-      await gates.get((args as { text: string }).text)?.promise;
+    const steps: string[] = [];
+    const wait = tool("wait", async (args, { onProgress }) => {
+      const { text } = args as { text: string };
+      onProgress?.(`waiting for ${text}`);
+      await gates.get(text)?.promise;
+      if (text === "b") throw new ToolError("There is no b.");
       return "";
     });
-    const running = callTools(
-      [call("wait", { text: "a" }), call("wait", { text: "b" })],
-      [wait],
-      context,
-      never,
-      (text) => {
-        shown.push(text);
-        if (text === "wait a, wait b") gates.get("a")?.resolve();
-        if (text === "wait b") gates.get("b")?.resolve();
-      },
-    );
-    await running;
-    expect(shown).toEqual(["wait a", "wait a, wait b", "wait b"]);
+    const calls = [call("wait", { text: "a" }), call("missing", {}), call("wait", { text: "b" })];
+    await callTools(calls, [wait], context, never, ({ id, title, state }) => {
+      steps.push(`${id} ${title}: ${state}`);
+      if (title === "waiting for b") gates.get("a")?.resolve();
+      if (title === "waiting for a" && state === "done") gates.get("b")?.resolve();
+    });
+    expect(steps).toEqual([
+      "0 wait a: running",
+      "0 waiting for a: running",
+      "2 wait b: running",
+      "2 waiting for b: running",
+      "0 waiting for a: done",
+      "2 waiting for b: failed",
+    ]);
   });
 
-  test("shows the model's words as one short line, and the name of a tool that cannot describe itself", async () => {
-    const shown: string[] = [];
+  test("calls a step by the model's words as one short line, or by the name of a tool that has none", async () => {
+    const shown = new Set<string>();
     const mute: Tool = { ...echo, name: "mute", describeCall: () => JSON.parse("{") };
     const calls = [call("echo", { text: `a\n\u202eb${"c".repeat(500)}` }), call("mute", {})];
-    for (const one of calls) await callTools([one], [echo, mute], context, never, (text) => void shown.push(text));
-    expect(shown).toEqual([expect.stringMatching(/^echo a bc{111}…$/), "using mute"]);
+    await callTools(calls, [echo, mute], context, never, ({ title }) => void shown.add(title));
+    expect([...shown]).toEqual([expect.stringMatching(/^echo a bc{111}…$/), "using mute"]);
   });
 
   test("rejects with the reason of the signal and begins nothing more", async () => {

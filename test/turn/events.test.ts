@@ -1,19 +1,32 @@
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { Step as ReplyStep } from "../../src/adapter.ts";
 import { createMetrics } from "../../src/metrics.ts";
+import { defineTool } from "../../src/tools/tool.ts";
 import { type ObservedTurn, runObserved } from "../../src/turn/events.ts";
 import { newRecord } from "../../src/turn/record.ts";
 import { message } from "../support/events.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";
 import { silent } from "../support/log.ts";
 
+const look = defineTool({
+  name: "look",
+  description: "Looks.",
+  schema: z.object({}),
+  timeoutMs: 1_000,
+  run: async () => "rain",
+  describeCall: () => "looking out of the window",
+});
+
 function observe(scripts: Step[][], { attempts = 1 } = {}) {
   const { gateway, requests } = fakeGateway(...scripts);
   const metrics = createMetrics();
   const question = message("Hello");
+  const steps: ReplyStep[] = [];
   const turn: ObservedTurn = {
     deps: {
       gateway,
-      tools: [],
+      tools: [look],
       readContext: async (_record, _messages, systemPrompt) => ({
         messages: [
           { role: "system", content: systemPrompt },
@@ -33,12 +46,13 @@ function observe(scripts: Step[][], { attempts = 1 } = {}) {
     systemPrompt: "Be a pirate.",
     signal: new AbortController().signal,
     show: () => {},
+    noteStep: (step) => void steps.push(step),
     acceptedAt: Date.now(),
     context: { messages: [], notices: [], oldestShownId: undefined, written: [], count: 0 },
     used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
     pieces: [],
   };
-  return { turn, requests, metrics };
+  return { turn, requests, metrics, steps };
 }
 
 const ignore = () => {};
@@ -65,6 +79,17 @@ describe("an observed turn", () => {
     const { turn, metrics } = observe([["Hello", new Error("cut")]]);
     await expect(runObserved(turn, ignore)).rejects.toThrow("cut");
     expect((await metrics.render()).body).toMatch(/upstream_streams_open 0$/m);
+  });
+
+  test("has steps of its own in each attempt", async () => {
+    const call = { index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } };
+    const { turn, steps } = observe([[{ tool_calls: [call] }], ["It rains."]], { attempts: 2 });
+    await runObserved(turn, ignore);
+    const step = { id: "2.1.0", title: "looking out of the window" };
+    expect(steps).toEqual([
+      { ...step, state: "running" },
+      { ...step, state: "done" },
+    ]);
   });
 
   test("does not begin when it began too often without an end", async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { readMark, toButtonBlocks, toMessageBody, toMetadata } from "../../../adapters/slack/blocks.ts";
+import { hasJudging, readMark, toButtonBlocks, toMessageBody, toMetadata } from "../../../adapters/slack/blocks.ts";
 import { toMark } from "../../../adapters/slack/ids.ts";
 import { MAX_LENGTH } from "../../../adapters/slack/markdown.ts";
 import { readButtonValue } from "../../../adapters/slack/presses.ts";
 import { checkBlocks } from "../../simulators/slack/content-rules.ts";
-import { growing, RETRY, STOP, whole } from "./writing.ts";
+import { BAD, GOOD, growing, RETRY, STOP, whole } from "./writing.ts";
 
 describe("a message on Slack", () => {
   test("shows its text as Markdown, then its buttons, and says the text again for notifications", () => {
@@ -34,6 +34,34 @@ describe("a message on Slack", () => {
       { action: "stop", turnId: "turn-1" },
       { action: "retry", turnId: "turn-1" },
     ]);
+  });
+
+  test("is judged by Slack's own buttons where those are taken, and by plain ones elsewhere", () => {
+    const [feedback, ...rest] = toButtonBlocks([GOOD, BAD], { hasFeedbackButtons: true });
+    expect([feedback, ...rest]).toEqual([
+      {
+        type: "context_actions",
+        elements: [
+          {
+            type: "feedback_buttons",
+            action_id: "feedback",
+            positive_button: { text: { type: "plain_text", text: "Good answer" }, value: "good:turn-1" },
+            negative_button: { text: { type: "plain_text", text: "Bad answer" }, value: "bad:turn-1" },
+          },
+        ],
+      },
+    ]);
+    checkBlocks(feedback === undefined ? [] : [feedback]);
+    expect(toButtonBlocks([GOOD, BAD])).toMatchObject([
+      { type: "actions", elements: [{ action_id: "good" }, { action_id: "bad" }] },
+    ]);
+  });
+
+  test("has its other buttons beside those for judging, and no judging with one of them alone", () => {
+    const types = (...args: Parameters<typeof toButtonBlocks>) => toButtonBlocks(...args).map(({ type }) => type);
+    expect(types([RETRY, GOOD, BAD], { hasFeedbackButtons: true })).toEqual(["actions", "context_actions"]);
+    expect(types([GOOD], { hasFeedbackButtons: true })).toEqual(["actions"]);
+    expect([[GOOD, BAD], [GOOD], [RETRY]].map(hasJudging)).toEqual([true, false, false]);
   });
 
   test("of the greatest length is within Slack's limits, and a longer one is refused", () => {

@@ -23,6 +23,9 @@ export interface ApiRequest {
   headers: IncomingMessage["headers"];
 }
 
+/** What a workspace may not know yet; whatever brings it is refused. */
+export type Novelty = "chunks" | "feedback_buttons";
+
 export type Streaming = "on" | "unknown_method" | "http404";
 
 export interface ApiDeps {
@@ -30,6 +33,7 @@ export interface ApiDeps {
   methods: Methods;
   faults: Faults;
   streaming(): Streaming;
+  isUnknown(novelty: Novelty): boolean;
   dialect: Dialect;
 }
 
@@ -42,7 +46,7 @@ interface Answer {
 const STREAM_METHODS = /^chat\.(start|append|stop)Stream$/;
 
 /** The Web API: token, limits, scopes and arguments are judged in this order. */
-export function createApi({ core, methods, faults, streaming, dialect }: ApiDeps) {
+export function createApi({ core, methods, faults, streaming, isUnknown, dialect }: ApiDeps) {
   const { clock, changes, limits, violations } = core;
   const requests: ApiRequest[] = [];
   const limiter = createRateLimiter(limits, clock.now);
@@ -57,6 +61,7 @@ export function createApi({ core, methods, faults, streaming, dialect }: ApiDeps
       const waitS = limiter.take(name, workspace.id, args.text("channel"));
       if (waitS !== undefined) return limited(name, workspace, waitS);
       needScope(workspace, ...method.scopes);
+      refuseUnknown(args);
       const result = await method.run(args, { workspace });
       const headers = { "x-oauth-scopes": [...workspace.scopes].join(",") };
       return { status: 200, body: { ok: true, ...result }, headers };
@@ -64,6 +69,12 @@ export function createApi({ core, methods, faults, streaming, dialect }: ApiDeps
       if (error instanceof SlackRefusal) return refused(error.code, error.fields);
       throw error;
     }
+  }
+
+  function refuseUnknown(args: Arguments): void {
+    if (isUnknown("chunks") && args.list("chunks").length > 0) throw new SlackRefusal("invalid_chunks");
+    const hasFeedback = args.list("blocks").some(({ type }) => type === "context_actions");
+    if (isUnknown("feedback_buttons") && hasFeedback) throw new SlackRefusal("invalid_blocks");
   }
 
   function limited(method: string, { name }: Workspace, waitS: number): Answer {

@@ -10,6 +10,8 @@ const MAX_HEADER_CHARS = 150;
 export const MAX_MARKDOWN_CHARS = 12_000;
 /** All text in the blocks of one message. */
 const MAX_BLOCK_TEXT_CHARS = 13_200;
+const MAX_BUTTON_CHARS = 75;
+const MAX_VALUE_CHARS = 2_000;
 const MAX_METADATA_BYTES = 64 * 1024;
 /** Longer texts are cut on posting, and refused on updating. */
 const MAX_TEXT_CHARS = 40_000;
@@ -69,16 +71,44 @@ function checkBlock(block: Json, index: number): void {
   if (block["type"] === "header" && textLength((block["text"] as Json | undefined)?.["text"]) > MAX_HEADER_CHARS) {
     throw invalidBlocks(`must be less than 151 characters ${place}`);
   }
-  if (block["type"] === "actions") checkActions(block, place);
+  if (block["type"] === "actions") checkActions(block, place, 25);
+  if (block["type"] === "context_actions") checkContextActions(block, place);
 }
 
-function checkActions(block: Json, place: string): void {
+/** https://docs.slack.dev/reference/block-kit/blocks/context-actions-block */
+function checkContextActions(block: Json, place: string): void {
+  checkActions(block, place, 5);
+  for (const element of listOf(block["elements"])) {
+    const { type } = element;
+    if (type !== "feedback_buttons" && type !== "icon_button") throw invalidBlocks(`unsupported type ${place}`);
+    if (type === "icon_button") continue;
+    for (const name of ["positive_button", "negative_button"]) checkFeedbackButton(element[name], `${name} ${place}`);
+  }
+}
+
+function checkFeedbackButton(button: unknown, place: string): void {
+  const [{ text, value, accessibility_label: label = "-" } = {} as Json] = listOf([button]);
+  const [{ type, text: words } = {} as Json] = listOf([text]);
+  if (type !== "plain_text" || !isWithin(words, MAX_BUTTON_CHARS)) throw invalidBlocks(`invalid text: ${place}`);
+  if (!isWithin(value, MAX_VALUE_CHARS)) throw invalidBlocks(`invalid value: ${place}`);
+  if (!isWithin(label, MAX_BUTTON_CHARS)) throw invalidBlocks(`invalid accessibility_label: ${place}`);
+}
+
+function isWithin(text: unknown, maxChars: number): boolean {
+  return textLength(text) > 0 && textLength(text) <= maxChars;
+}
+
+function checkActions(block: Json, place: string, maxElements: number): void {
   const elements = listOf(block["elements"]);
-  if (elements.length === 0 || elements.length > 25) throw invalidBlocks(`must have 1 to 25 elements ${place}`);
+  if (elements.length === 0 || elements.length > maxElements) {
+    throw invalidBlocks(`must have 1 to ${maxElements} elements ${place}`);
+  }
+  const isMisplaced = block["type"] === "actions" && elements.some(({ type }) => type === "feedback_buttons");
+  if (isMisplaced) throw invalidBlocks(`unsupported type: feedback_buttons ${place}`);
   const ids = elements.map((element) => element["action_id"]);
   if (new Set(ids).size < ids.length) throw invalidBlocks(`action_id must be unique ${place}`);
   for (const { value } of elements as Array<{ value?: unknown }>) {
-    if (textLength(value) > 2_000) throw invalidBlocks(`value must be less than 2001 characters ${place}`);
+    if (textLength(value) > MAX_VALUE_CHARS) throw invalidBlocks(`value must be less than 2001 characters ${place}`);
   }
 }
 

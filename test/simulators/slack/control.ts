@@ -1,4 +1,4 @@
-import type { ApiRequest, Streaming } from "./api.ts";
+import type { ApiRequest, Novelty, Streaming } from "./api.ts";
 import type { StatusChange } from "./assistant.ts";
 import type { AttemptResult, Delivery } from "./delivery.ts";
 import type { Delay, Fault } from "./faults.ts";
@@ -93,6 +93,8 @@ export interface Slack {
   failNext(method: string, fault: Fault, times?: number): void;
   slow(method: string, delayMs: Delay): void;
   setStreaming(streaming: Streaming): void;
+  /** From here on calls that bring one of these are refused. */
+  setUnknown(...novelties: Novelty[]): void;
   /** Delivers once more what the app was told of a message, or one delivery. */
   redeliver(what: Message | Delivery): Promise<AttemptResult[]>;
   /** Keeps back what is told to the app until the returned function is called: then all of it goes, in this order. */
@@ -181,6 +183,9 @@ export async function openSlack(options: SimulatorOptions = {}): Promise<Slack> 
     setStreaming(streaming) {
       state.streaming = streaming;
     },
+    setUnknown(...novelties) {
+      state.unknown = new Set(novelties);
+    },
     redeliver: (what) => Promise.all(("deliveries" in what ? what.deliveries : [what]).map(dispatcher.repeat)),
     hold: dispatcher.hold,
     disconnect: socketMode.disconnect,
@@ -190,7 +195,10 @@ export async function openSlack(options: SimulatorOptions = {}): Promise<Slack> 
     reachEventLimit: () => simulator.appEvents.limitReached(workspace),
     redirectToLogin: files.redirectToLogin,
     allow: core.violations.allow,
-    assertClean: core.violations.assertClean,
+    assertClean(options) {
+      watchdog.ended(core.workspaces.values());
+      core.violations.assertClean(options);
+    },
     close: simulator.close,
   };
 }

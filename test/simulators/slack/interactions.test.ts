@@ -19,6 +19,18 @@ const MODAL = {
   ],
 };
 
+const FEEDBACK = {
+  type: "context_actions" as const,
+  elements: [
+    {
+      type: "feedback_buttons" as const,
+      action_id: "feedback",
+      positive_button: { text: { type: "plain_text" as const, text: "Good" }, value: "good" },
+      negative_button: { text: { type: "plain_text" as const, text: "Bad" }, value: "bad" },
+    },
+  ],
+};
+
 const BUTTON = {
   type: "actions" as const,
   block_id: "controls",
@@ -95,6 +107,32 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(await ada.press(answer, "stop")).toMatchObject({ isAcknowledged: true });
     await slack.until(() => slack.texts(general)[0] === `stopped turn-1 in ${question.ts}`, "the answer of the button");
     expect(() => ada.press(answer, "stop")).toThrow(/no button with the action_id "stop"/);
+  });
+
+  test("buttons for feedback tell by their value which one was pressed", async () => {
+    const { slack, ada, general } = await startGeneral();
+    const judgements: unknown[] = [];
+    const app = await startBolt(
+      slack,
+      (app) => {
+        app.action("feedback", async ({ ack, action }) => {
+          await ack();
+          judgements.push([action.type, "value" in action && action.value]);
+        });
+      },
+      { transport },
+    );
+    await postMessage(app.client, { channel: general.id, text: "answer", blocks: [FEEDBACK] });
+    const [answer] = slack.answers(general);
+    if (answer === undefined) throw new Error("no answer");
+    await ada.judge(answer, "negative_button");
+    await ada.judge(answer, "positive_button");
+    expect(judgements).toEqual([
+      ["feedback_buttons", "bad"],
+      ["feedback_buttons", "good"],
+    ]);
+    answer.content.blocks = [BUTTON];
+    expect(() => ada.judge(answer, "positive_button")).toThrow(/no buttons for feedback/);
   });
 
   test("a button of what only one person sees is replaced or taken away by its answer", async () => {

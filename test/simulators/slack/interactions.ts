@@ -21,6 +21,8 @@ export interface ButtonPress {
   message: Message | Ephemeral;
   /** The whole `action_id` of a button in the message. */
   actionId: string;
+  /** Which one, of an element with two. */
+  button?: "positive_button" | "negative_button";
 }
 
 export interface InteractionsDeps {
@@ -76,7 +78,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
       return deliver("slash_commands", command, payload, place);
     },
 
-    press({ user, message, actionId }: ButtonPress): Promise<Interaction> {
+    press({ user, message, actionId, button }: ButtonPress): Promise<Interaction> {
       const isMessage = "states" in message;
       const { channel, ts, threadTs } = message;
       const found = buttonOf(message, actionId);
@@ -98,7 +100,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
         ...(isMessage ? { message: messageToWire(message, core.origin()) } : {}),
         state: { values: {} },
         response_url: urls.create(place),
-        actions: [{ ...found.element, block_id: found.blockId, action_ts: core.newTs() }],
+        actions: [{ ...toPressed(found.element, button), block_id: found.blockId, action_ts: core.newTs() }],
       };
       return deliver("interactive", "block_actions", payload, place);
     },
@@ -169,6 +171,22 @@ export type Interactions = ReturnType<typeof createInteractions>;
 
 function isSpoken(response: unknown): response is Json {
   return typeof response === "object" && response !== null && ("text" in response || "blocks" in response);
+}
+
+/** What is told of a button that was pressed; of feedback, what the one that was chosen is worth. */
+function toPressed(element: Json, button: ButtonPress["button"]): Json {
+  if (element["type"] !== "feedback_buttons") return element;
+  if (button === undefined) throw new Error("Feedback is given by one button or the other, not by both.");
+  const { type, action_id } = element;
+  return { type, action_id, value: (element[button] as Json)["value"] };
+}
+
+/** Throws when the message shows no buttons for feedback. */
+export function feedbackIdOf({ content, ts }: Message): string {
+  const elements = content.blocks.flatMap((block) => listOf(block["elements"]));
+  const found = elements.find(({ type }) => type === "feedback_buttons");
+  if (found === undefined) throw new Error(`Message ${ts} has no buttons for feedback.`);
+  return textOf(found["action_id"]);
 }
 
 /** The button as the app made it. Throws when the message shows none with this id. */

@@ -1,3 +1,4 @@
+import { tasksToWire } from "./chunks.ts";
 import { fileToStub, fileToWire } from "./file-wire.ts";
 import { shownText } from "./shown-text.ts";
 import { channelType, type Json, type Message, threadOf, type User } from "./world.ts";
@@ -6,6 +7,7 @@ import { channelType, type Json, type Message, threadOf, type User } from "./wor
 export function messageToWire(message: Message, origin: string, { withMetadata = false } = {}): Json {
   const { channel, author, content, ts, threadTs, stream, editedTs, clientMsgId } = message;
   const files = content.files.map((file) => (channel.isShared ? fileToStub(file) : fileToWire(file, origin)));
+  const blocks = [...content.blocks, ...(stream === undefined ? [] : tasksToWire(stream))];
   const root = threadTs === undefined ? undefined : channel.messages.get(threadTs);
   return {
     type: "message",
@@ -14,7 +16,7 @@ export function messageToWire(message: Message, origin: string, { withMetadata =
     text: content.text === "" ? shownText(content) : content.text,
     ts,
     team: author.workspace.id,
-    ...(content.blocks.length > 0 ? { blocks: content.blocks } : {}),
+    ...(blocks.length > 0 ? { blocks } : {}),
     ...(files.length > 0 ? { files, upload: true } : {}),
     ...(clientMsgId === undefined ? {} : { client_msg_id: clientMsgId }),
     ...(threadTs === undefined ? {} : { thread_ts: threadTs, parent_user_id: root?.author.id ?? author.id }),

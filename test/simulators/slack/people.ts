@@ -1,6 +1,6 @@
 import type { Core } from "./core.ts";
 import { fileToWire, mimeTypeOf } from "./file-wire.ts";
-import type { Interaction, Interactions } from "./interactions.ts";
+import { feedbackIdOf, type Interaction, type Interactions } from "./interactions.ts";
 import type { Messages } from "./messages.ts";
 import { openDirect } from "./methods/conversations.ts";
 import type { View } from "./views.ts";
@@ -50,6 +50,8 @@ export interface Person {
   react(message: Message, name: string): void;
   /** Presses a button that a message shows. Throws when it shows none with this `action_id`. */
   press(message: Message | Ephemeral, actionId: string): Promise<Interaction>;
+  /** Presses one of Slack's own buttons for feedback. Throws when the message shows none. */
+  judge(message: Message, button: "positive_button" | "negative_button"): Promise<Interaction>;
   /** Presses Slack's own Stop on everything that grows in a thread. */
   stop(message: Message): void;
   /** Types a slash command. There is no way to do that in a thread. */
@@ -139,6 +141,7 @@ export function createPerson(user: User, { core, messages, interactions, home }:
       core.changes.changed();
     },
     press: (message, actionId) => interactions.press({ user, message, actionId }),
+    judge: (message, button) => interactions.press({ user, message, actionId: feedbackIdOf(message), button }),
     stop,
     command: (command, text, channel) => interactions.command(user, channel, command, text),
     shortcut: (callbackId, message) =>

@@ -1,4 +1,4 @@
-import { createApi, type Streaming } from "./api.ts";
+import { createApi, type Novelty, type Streaming } from "./api.ts";
 import { createAssistant } from "./assistant.ts";
 import { createChanges } from "./changes.ts";
 import { type Clock, createClock } from "./clock.ts";
@@ -49,7 +49,7 @@ export async function startSimulator({
   const changes = createChanges();
   const newId = createIds();
   const violations = createViolations(clock.now, changes.changed);
-  const state = { streaming, transport: undefined as Transport | undefined };
+  const state = { streaming, unknown: new Set<Novelty>(), transport: undefined as Transport | undefined };
   const server = await startServer(() => ({ api: api.handle, page: oauth.page, files, urls, socketMode }));
   const core: Core = {
     clock,
@@ -95,7 +95,8 @@ export async function startSimulator({
     ...createViewMethods({ ...deps, views }),
     "apps.connections.open": { scopes: [], token: "app", run: () => ({ url: socketMode.newUrl() }) },
   };
-  const api = createApi({ core, methods, faults, streaming: () => state.streaming, dialect });
+  const isUnknown = (novelty: Novelty) => state.unknown.has(novelty);
+  const api = createApi({ core, methods, faults, streaming: () => state.streaming, isUnknown, dialect });
 
   async function close(): Promise<void> {
     dispatcher.close();

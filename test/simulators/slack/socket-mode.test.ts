@@ -85,7 +85,7 @@ describe("socket mode", () => {
   });
 
   test("what is not acknowledged in time comes again in the same envelope, and is a violation", async () => {
-    const { slack, ask } = await startQuestion({ ackMs: 20 });
+    const { slack, ask } = await startQuestion({ ackMs: 500 });
     const { envelopes } = await connect(slack, (envelope) => envelope["retry_attempt"] === 1);
     const question = ask();
     await slack.acknowledged();
@@ -94,7 +94,7 @@ describe("socket mode", () => {
     expect(second?.["payload"]).toEqual(first?.["payload"]);
     expect(question.deliveries[0]?.attempts.map(({ isAcknowledged }) => isAcknowledged)).toEqual([false, true]);
     expect(slack.violations.map(({ sentence }) => sentence)).toEqual([
-      expect.stringMatching(/^message \(envelope-\w+\) was not acknowledged: nothing came within 20 ms\.$/),
+      expect.stringMatching(/^message \(envelope-\w+\) was not acknowledged: nothing came within 500 ms\.$/),
     ]);
     slack.allow("late-ack");
   });

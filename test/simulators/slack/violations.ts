@@ -2,7 +2,8 @@
  * `rate-limited`: a call that had to be refused. `double-post`: a second message for the same thing. `backwards`: a
  * message that shows less than it did. `late-ack`: a delivery not acknowledged in time, or not at all. `ping`: text of
  * the app that would notify people. `dead-stream`: an append to a stream that the app knows to be over.
- * `revoked-token`: a call with a token that was refused for good before.
+ * `revoked-token`: a call with a token that was refused for good before. `open-task`: a stream that was ended while one
+ * of its tasks goes on, and was not written anew.
  */
 export type ViolationKind =
   | "rate-limited"
@@ -11,7 +12,8 @@ export type ViolationKind =
   | "late-ack"
   | "ping"
   | "dead-stream"
-  | "revoked-token";
+  | "revoked-token"
+  | "open-task";
 
 export interface Violation {
   kind: ViolationKind;

@@ -1,6 +1,7 @@
+import { openTitles } from "./chunks.ts";
 import { pingsOf } from "./pings.ts";
 import type { Violations } from "./violations.ts";
-import { type Channel, type Content, isOfApp, type Message, threadOf } from "./world.ts";
+import { type Channel, type Content, isOfApp, type Message, threadOf, type Workspace } from "./world.ts";
 
 /** Stands for the top level of a channel, where an answer to a command goes. */
 export const TOP_LEVEL = "top";
@@ -23,6 +24,8 @@ export interface Watchdog {
   posting(channel: Channel, content: Content): void;
   /** A person did something in a thread, or at the top level, that may be answered: one more answer may come. */
   triggered(channel: Channel, threadTs: string): void;
+  /** Nothing more will happen: looks at what was left behind. */
+  ended(workspaces: Iterable<Workspace>): void;
 }
 
 export function createWatchdog(violations: Violations): Watchdog {
@@ -60,6 +63,12 @@ export function createWatchdog(violations: Violations): Watchdog {
     violations.record("double-post", `${twins.length} messages in one thread of #${channel.name} say ${text}.`);
   }
 
+  function noticeLeftTasks({ ts, stream }: Message): void {
+    if (stream === undefined || stream.state === "in_progress" || openTitles(stream.tasks).length === 0) return;
+    if (violations.all.some(({ kind, sentence }) => kind === "open-task" && sentence.includes(ts))) return;
+    violations.record("open-task", `The stream ${ts} was left with open tasks when it had ended.`);
+  }
+
   return {
     pings,
     looked(written: Message | { channel: Channel; content: Content }, { linksNames }: { linksNames: boolean }) {
@@ -84,6 +93,10 @@ export function createWatchdog(violations: Violations): Watchdog {
       for (const message of channel.messages.values()) {
         if (isOfApp(message) && threadOf(message) === threadTs) message.comparableFrom = message.states.length;
       }
+    },
+    ended(workspaces) {
+      const channels = [...workspaces].flatMap((workspace) => [...workspace.channels.values()]);
+      for (const message of channels.flatMap((channel) => [...channel.messages.values()])) noticeLeftTasks(message);
     },
   };
 }

@@ -86,6 +86,37 @@ describe("chat", () => {
     expect(await blocks({ type: "actions", elements: [button, button] })).toBe("invalid_blocks");
   });
 
+  test("buttons for feedback are two with words and values, in a block of their own", async () => {
+    const { slack, general } = await startGeneral();
+    const judged = (text: unknown, value: unknown) => ({ text: { type: "plain_text", text }, value });
+    const [good, bad] = [judged("Good", "good:1"), judged("Bad", "bad:1")];
+    const feedback = { type: "feedback_buttons", action_id: "f", positive_button: good, negative_button: bad };
+    const send = (elements: Json[], type = "context_actions") =>
+      errorOf(slack, "chat.postEphemeral", {
+        channel: general.id,
+        user: slack.workspace.bot.id,
+        text: "f",
+        blocks: [{ type, elements }],
+      });
+    expect(await send([feedback])).toBe("ok");
+    expect(await send([feedback], "actions")).toBe("invalid_blocks");
+    const wrong: Json[][] = [
+      [],
+      Array.from({ length: 6 }, (_, index) => ({ ...feedback, action_id: `f${index}` })),
+      [{ type: "button", action_id: "f", ...good }],
+      [{ ...feedback, negative_button: undefined }],
+      [{ ...feedback, positive_button: { ...good, text: "Good" } }],
+      [{ ...feedback, positive_button: { ...good, text: { type: "mrkdwn", text: "Good" } } }],
+      [{ ...feedback, positive_button: { ...good, accessibility_label: "x".repeat(76) } }],
+      ...[judged("", "v"), judged("x".repeat(76), "v"), judged("Bad", ""), judged("Bad", "x".repeat(2_001))].map(
+        (negative_button) => [{ ...feedback, negative_button }],
+      ),
+    ];
+    for (const elements of wrong) expect([elements, await send(elements)]).toEqual([elements, "invalid_blocks"]);
+    slack.setUnknown("feedback_buttons");
+    expect(await send([feedback])).toBe("invalid_blocks");
+  });
+
   test("a thread must exist, and its root is no reply", async () => {
     const { ada, general, post } = await startGeneral();
     const root = ada.say(general, "root");

@@ -44,6 +44,7 @@ export function createChatMethods({ core, messages }: MethodDeps): Methods {
     const { metadata = message.content.metadata } = content;
     // What an update does not name goes away, files and metadata excepted.
     const options = { linksNames: linksNames(args, "client") };
+    message.stream?.tasks.clear();
     messages.change(message, { ...content, metadata, files: message.content.files }, options);
     const { channel, ts } = message;
     return { channel: channel.id, ts, text: content.text, message: messageToWire(message, core.origin()) };

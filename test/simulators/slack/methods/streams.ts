@@ -1,5 +1,6 @@
 import { type Arguments } from "../arguments.ts";
-import { checkBlocks, MAX_MARKDOWN_CHARS, readMetadata } from "../content-rules.ts";
+import { type Addition, applyTasks, isEmpty, openTitles, readAddition, weighTasks } from "../chunks.ts";
+import { checkBlocks, readMetadata } from "../content-rules.ts";
 import { messageToWire } from "../message-wire.ts";
 import {
   type Call,
@@ -12,16 +13,9 @@ import {
   type Methods,
 } from "../method.ts";
 import { invalidArguments, SlackRefusal } from "../refusal.ts";
-import { listOf } from "../shown-text.ts";
 import { type Channel, emptyContent, isOfApp, type Json, type Message, type Stream, type Workspace } from "../world.ts";
 
-/** What a call adds to a streamed message. */
-interface Addition {
-  text: string;
-  tasks: Json[];
-  planTitle: string | undefined;
-  blocks: Json[];
-}
+const DISPLAY_MODES = ["timeline", "plan"];
 
 /** The methods that let a message grow: in progress, then completed by the app, a person or the clock. */
 export function createStreamMethods({ core, messages }: MethodDeps): Methods {
@@ -33,6 +27,9 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
     args.needText("thread_ts");
     const threadTs = findThread(channel, args);
     checkRecipient(workspace, channel, args);
+    if (!DISPLAY_MODES.includes(args.text("task_display_mode") ?? "timeline")) {
+      throw invalidArguments("task_display_mode must be timeline or plan");
+    }
     const addition = readAddition(args);
     const stream: Stream = {
       state: "in_progress",
@@ -85,18 +82,25 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
     checkBlocks(blocks);
     const metadata = readMetadata(args) ?? message.content.metadata;
     const content = grow(message.content, stream, addition);
+    // One that is ended without a word is to be written anew, with which its tasks go.
+    if (!isEmpty(addition) || blocks.length > 0) noticeOpenTasks(message, stream);
     Object.assign(stream, { state: "completed", endedBy: "app", isKnownOver: true });
     messages.change(message, { ...content, blocks: [...content.blocks, ...blocks], metadata });
     const { channel, ts } = message;
     return { channel: channel.id, ts, message: messageToWire(message, core.origin(), { withMetadata: true }) };
   }
 
+  function noticeOpenTasks({ ts }: Message, { tasks }: Stream): void {
+    for (const title of openTitles(tasks)) {
+      violations.record("open-task", `The stream ${ts} was stopped while its task ${JSON.stringify(title)} goes on.`);
+    }
+  }
+
   function grow(content: Message["content"], stream: Stream, addition: Addition): Message["content"] {
     const markdown = (content.markdown ?? "") + addition.text;
-    const tasks = new Map(stream.tasks);
-    for (const task of addition.tasks) tasks.set(String(task["id"]), { ...tasks.get(String(task["id"])), ...task });
+    const tasks = applyTasks(stream.tasks, addition.tasks);
     const isGrown = !isEmpty(addition);
-    if (isGrown && Buffer.byteLength(markdown) + tasksBytes(tasks) > limits.streamBytes) {
+    if (isGrown && Buffer.byteLength(markdown) + weighTasks(tasks) > limits.streamBytes) {
       throw new SlackRefusal("msg_too_long");
     }
     stream.tasks = tasks;
@@ -118,42 +122,4 @@ function checkRecipient({ id, users }: Workspace, { kind }: Channel, args: Argum
   if (kind !== "im" && userId === undefined) throw new SlackRefusal("missing_recipient_user_id");
   if (userId !== undefined && !users.has(userId)) throw new SlackRefusal("user_not_found");
   if (teamId !== undefined && teamId !== id) throw new SlackRefusal("team_not_found");
-}
-
-function readAddition(args: Arguments): Addition {
-  const markdown = args.text("markdown_text");
-  const chunks = args.list("chunks");
-  if (markdown !== undefined && chunks.length > 0)
-    throw invalidArguments("markdown_text and chunks exclude each other");
-  const of = (type: string) => chunks.filter((chunk) => chunk["type"] === type);
-  const known = ["markdown_text", "task_update", "plan_update", "blocks"];
-  if (chunks.some((chunk) => !known.includes(String(chunk["type"])))) throw new SlackRefusal("invalid_chunks");
-  const text =
-    markdown ??
-    of("markdown_text")
-      .map((chunk) => String(chunk["text"]))
-      .join("");
-  if (text.length > MAX_MARKDOWN_CHARS) throw new SlackRefusal("msg_too_long");
-  const tasks = of("task_update");
-  const statuses = ["pending", "in_progress", "complete", "error"];
-  if (tasks.some(({ id, title, status }) => !isText(id) || !isText(title) || !statuses.includes(String(status)))) {
-    throw new SlackRefusal("invalid_chunks");
-  }
-  const blocks = of("blocks").flatMap((chunk) => listOf(chunk["blocks"]));
-  checkBlocks(blocks);
-  const planTitle = of("plan_update").at(-1)?.["title"];
-  return { text, tasks, blocks, planTitle: isText(planTitle) ? planTitle : undefined };
-}
-
-function isEmpty({ text, tasks, planTitle, blocks }: Addition): boolean {
-  return text === "" && tasks.length === 0 && planTitle === undefined && blocks.length === 0;
-}
-
-function tasksBytes(tasks: ReadonlyMap<string, Json>): number {
-  const texts = [...tasks.values()].flatMap((task) => ["title", "details", "output"].map((name) => task[name]));
-  return texts.reduce<number>((total, text) => total + (isText(text) ? Buffer.byteLength(text) : 0), 0);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }

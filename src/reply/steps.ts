@@ -1,0 +1,71 @@
+import type { ReplySink, Step } from "../adapter.ts";
+
+/** What one reply does besides writing, as far as it has come. */
+export interface Steps {
+  /** The newest of each, in the order in which they began. */
+  readonly all: readonly Step[];
+  /** Takes note of a step that begins, or of what has become of one. */
+  note(step: Step): void;
+  /** Nothing goes on any more: what had not ended has failed. */
+  end(): void;
+  /** Tells of each change from here on, in place of whoever was told before. */
+  follow(listener: () => void): void;
+}
+
+export function createSteps(): Steps {
+  const steps = new Map<string, Step>();
+  let isOver = false;
+  let tell = () => {};
+
+  function note(step: Step): void {
+    // What was given up may still say something.
+    if (isOver) return;
+    steps.set(step.id, step);
+    tell();
+  }
+
+  return {
+    get all() {
+      return [...steps.values()];
+    },
+    note,
+    end() {
+      for (const step of steps.values()) if (step.state === "running") note({ ...step, state: "failed" });
+      isOver = true;
+    },
+    follow: (listener) => void (tell = listener),
+  };
+}
+
+/** Whether the reply itself shows them, as it is written at the moment. */
+export function takesSteps({ showsSteps, spare }: Pick<ReplySink, "showsSteps" | "spare">): boolean {
+  return showsSteps === true && spare?.isTaken !== true;
+}
+
+/** What is being done at the moment, in words; "" when that is nothing. */
+export function describeRunning(steps: readonly Step[]): string {
+  const running = steps.filter(({ state }) => state === "running");
+  return [...new Set(running.map(({ title }) => title))].join(", ");
+}
+
+/** Which message of a reply shows which steps. */
+export interface PlacedSteps {
+  /** Takes in how far the steps have come while the message with this index is the last one. */
+  place(steps: readonly Step[], lastIndex: number): void;
+  of(index: number): readonly Step[];
+}
+
+/** A step that goes on is shown where the text goes on, and one that has ended stays in the message that showed it. */
+export function createPlacedSteps(): PlacedSteps {
+  const placed = new Map<string, { step: Step; index: number }>();
+
+  return {
+    place(steps, lastIndex) {
+      for (const step of steps) {
+        const before = step.state === "running" ? undefined : placed.get(step.id);
+        placed.set(step.id, { step, index: before?.index ?? lastIndex });
+      }
+    },
+    of: (index) => [...placed.values()].filter((one) => one.index === index).map(({ step }) => step),
+  };
+}

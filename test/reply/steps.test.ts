@@ -1,0 +1,53 @@
+import { describe, expect, test } from "vitest";
+import type { Step } from "../../src/adapter.ts";
+import { createPlacedSteps, createSteps, describeRunning, takesSteps } from "../../src/reply/steps.ts";
+
+const step = (id: string, state: Step["state"] = "running"): Step => ({ id, title: `doing ${id}`, state });
+
+describe("the steps of a reply", () => {
+  test("are kept in the order in which they began, each as it stands", () => {
+    const steps = createSteps();
+    for (const one of [step("a"), step("b"), step("a", "done")]) steps.note(one);
+    expect(steps.all).toEqual([step("a", "done"), step("b")]);
+  });
+
+  test("have failed when everything ends before them, and say nothing any more", () => {
+    const steps = createSteps();
+    const changes: Step[][] = [];
+    steps.follow(() => changes.push([...steps.all]));
+    steps.note(step("a"));
+    steps.note(step("b", "done"));
+    steps.end();
+    steps.note(step("a"));
+    steps.note(step("c"));
+    expect(steps.all).toEqual([step("a", "failed"), step("b", "done")]);
+    expect(changes).toHaveLength(3);
+  });
+
+  test("are described by what goes on, each thing once", () => {
+    expect(describeRunning([step("a"), step("b", "done"), step("c"), { ...step("d"), title: "doing a" }])).toBe(
+      "doing a, doing c",
+    );
+    expect(describeRunning([step("a", "failed")])).toBe("");
+  });
+
+  test("are shown by a reply that says so and is not written the spare way", () => {
+    const spare = (isTaken: boolean) => ({ isTaken, take: () => {} });
+    expect([{}, { showsSteps: true }].map((sink) => takesSteps(sink))).toEqual([false, true]);
+    expect([true, false].map((isTaken) => takesSteps({ showsSteps: true, spare: spare(isTaken) }))).toEqual([
+      false,
+      true,
+    ]);
+  });
+});
+
+describe("the places of steps", () => {
+  test("are the message that was written when a step ended, and the newest one while it goes on", () => {
+    const placed = createPlacedSteps();
+    placed.place([step("a"), step("b", "done")], 0);
+    placed.place([step("a"), step("b", "done")], 1);
+    expect([placed.of(0), placed.of(1)]).toEqual([[step("b", "done")], [step("a")]]);
+    placed.place([step("a", "done"), step("b", "done"), step("c", "done")], 2);
+    expect([0, 1, 2].map((index) => placed.of(index).map(({ id }) => id))).toEqual([["b"], ["a"], ["c"]]);
+  });
+});

@@ -1,0 +1,97 @@
+import type { Arguments } from "./arguments.ts";
+import { checkBlocks, MAX_MARKDOWN_CHARS } from "./content-rules.ts";
+import { invalidArguments, SlackRefusal } from "./refusal.ts";
+import { listOf, textOf } from "./shown-text.ts";
+import type { Json, Stream } from "./world.ts";
+
+/** What a call adds to a streamed message. */
+export interface Addition {
+  text: string;
+  tasks: Json[];
+  planTitle: string | undefined;
+  blocks: Json[];
+}
+
+type Tasks = Stream["tasks"];
+
+const TYPES = ["markdown_text", "task_update", "plan_update", "blocks"];
+const STATUSES = ["pending", "in_progress", "complete", "error"];
+/** Longest title, id or other text of a task. */
+const MAX_TASK_CHARS = 256;
+/** Said again, they are added to what was said before; everything else of a task takes its place. */
+const GROWING = ["details", "output"];
+
+/** Reads what a call adds, as text or as chunks. Refuses what Slack refuses. */
+export function readAddition(args: Arguments): Addition {
+  const markdown = args.text("markdown_text");
+  const chunks = args.list("chunks");
+  if (markdown !== undefined && chunks.length > 0) {
+    throw invalidArguments("markdown_text and chunks exclude each other");
+  }
+  if (!chunks.every(isChunk)) throw new SlackRefusal("invalid_chunks");
+  const of = (type: string) => chunks.filter((chunk) => chunk["type"] === type);
+  const text = [markdown ?? "", ...of("markdown_text").map((chunk) => textOf(chunk["text"]))].join("");
+  if (text.length > MAX_MARKDOWN_CHARS) throw new SlackRefusal("msg_too_long");
+  const blocks = of("blocks").flatMap((chunk) => listOf(chunk["blocks"]));
+  checkBlocks(blocks);
+  const planTitle = of("plan_update").map((chunk) => textOf(chunk["title"]));
+  return { text, tasks: of("task_update"), blocks, planTitle: planTitle.at(-1) };
+}
+
+export function isEmpty({ text, tasks, planTitle, blocks }: Addition): boolean {
+  return text === "" && tasks.length === 0 && planTitle === undefined && blocks.length === 0;
+}
+
+/** The tasks of a stream after a call. Pure. */
+export function applyTasks(before: Tasks, added: readonly Json[]): Tasks {
+  const tasks = new Map(before);
+  for (const task of added) {
+    const known = tasks.get(String(task["id"])) ?? {};
+    const grown = GROWING.filter((name) => name in known || name in task).map((name) => [
+      name,
+      textOf(known[name]) + textOf(task[name]),
+    ]);
+    tasks.set(String(task["id"]), { ...known, ...task, ...Object.fromEntries(grown) });
+  }
+  return tasks;
+}
+
+/** Bytes that cards of tasks take of a streamed message; what they hold besides the title counts twice. */
+export function weighTasks(tasks: Tasks): number {
+  const bytes = (value: unknown) => Buffer.byteLength(textOf(value));
+  return [...tasks.values()].reduce(
+    (sum, task) => sum + bytes(task["title"]) + 2 * GROWING.reduce((inner, name) => inner + bytes(task[name]), 0),
+    0,
+  );
+}
+
+/** Titles of the tasks that still go on, or have not begun. */
+export function openTitles(tasks: Tasks): string[] {
+  const open = [...tasks.values()].filter(({ status }) => status === "pending" || status === "in_progress");
+  return open.map(({ title }) => textOf(title));
+}
+
+/** The cards of a stream as the message shows them; empty where it has none. */
+export function tasksToWire({ tasks, planTitle = "Thinking" }: Stream): Json[] {
+  if (tasks.size === 0) return [];
+  const cards = [...tasks.values()].map(({ id, title, status }) => ({ type: "task_card", task_id: id, title, status }));
+  return [{ type: "plan", title: planTitle, tasks: cards }];
+}
+
+function isChunk(chunk: Json): boolean {
+  const { type, text, title, blocks } = chunk;
+  if (!TYPES.includes(String(type))) return false;
+  if (type === "markdown_text") return typeof text === "string" && text !== "";
+  if (type === "plan_update") return isWords(title);
+  return type === "blocks" ? Array.isArray(blocks) : isTask(chunk);
+}
+
+function isTask({ id, title, status, details = "-", output = "-", sources = [] }: Json): boolean {
+  const isNamed = isWords(id) && isWords(title) && STATUSES.includes(String(status));
+  const areSources = Array.isArray(sources) && listOf(sources).every(({ url, text }) => isWords(text) && isWords(url));
+  return isNamed && isWords(details) && isWords(output) && areSources;
+}
+
+function isWords(value: unknown): boolean {
+  return typeof value === "string" && value !== "" && value.length <= MAX_TASK_CHARS;
+}
