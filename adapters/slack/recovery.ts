@@ -55,8 +55,8 @@ export function createRecovery({ place, memory, streams, now }: RecoveryDeps): R
       if (known !== undefined && known.nonce !== nonce) return undefined;
       if (!(await streams.takeOver(messagePlace, nonce, signal))) return undefined;
       memory.streams.delete(id);
-      memory.nonces.set(id, nonce);
     }
+    memory.nonces.set(id, nonce);
     const attachments = toAttachments({ teamId }, found.files);
     return { id, isPartial: true, ...(attachments.length > 0 && { attachments }) };
   }

@@ -83,7 +83,9 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
 
   async function update(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt> {
     const messagePlace = placeOf(id);
-    const nonce = memory.nonces.get(id);
+    // What an earlier run began as a stream has no mark. As its turn knows it, nobody is to take it for the next message.
+    const isOfEarlierRun = memory.files.get(id) === undefined;
+    const nonce = memory.nonces.get(id) ?? (isOfEarlierRun ? id : undefined);
     spare.take();
     try {
       return await whole.update(messagePlace, draft, nonce, signal);
@@ -100,6 +102,7 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     budget: `${PLATFORM}:${teamId}`,
     room: channelId,
     spare,
+    showsSteps: memory.takes("cards", teamId),
     takesFeedback: true,
     post: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, false, signal)),
     postAnew: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, true, signal)),

@@ -1,9 +1,11 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Outbound } from "../../../adapters/slack/outbound.ts";
-import type { ReplyAddress, ReplySink } from "../../../src/adapter.ts";
+import type { ReplyAddress, ReplySink, Step } from "../../../src/adapter.ts";
+import { mapBounded } from "../../../src/bounds.ts";
 import { createEvenPacer } from "../../../src/pacing/even.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
+import { createSteps, type Steps } from "../../../src/reply/steps.ts";
 import { type ReplyOptions, type Run, writeReply } from "../../../src/reply.ts";
 import type { Fault } from "../../simulators/slack/faults.ts";
 import { DEFAULT_LIMITS } from "../../simulators/slack/limits.ts";
@@ -73,9 +75,13 @@ function toText(random: Random): string {
   return words.join("");
 }
 
-function speak(text: string, random: Random, isSlow = false): Run {
+function speak(text: string, steps: Steps, random: Random, isSlow = false): Run {
   return async (onText) => {
-    for (let at = 0; at < text.length; ) {
+    for (let at = 0, count = 0; at < text.length; count += 1) {
+      // Of each two beside each other one ends before more text comes, and one after.
+      if (count % 3 === 0) for (const id of [count, count + 1]) steps.note(step(id, "running"));
+      if (count % 3 === 1) steps.note(step(count, "done"));
+      if (count % 3 === 2) steps.note(step(count - 2, "failed"));
       const length = isSlow ? 1 : Math.ceil(random.between(1, text.length / 6));
       onText(text.slice(at, at + length));
       at += length;
@@ -83,6 +89,10 @@ function speak(text: string, random: Random, isSlow = false): Run {
     }
     return "stop";
   };
+}
+
+function step(id: number, state: Step["state"]): Step {
+  return { id: String(id), title: `doing ${id}`, state };
 }
 
 /** A sink whose process dies in one of its calls. `died` resolves then. */
@@ -123,8 +133,10 @@ async function run(attempt: Attempt): Promise<Record | undefined> {
     pacerFor: () => createEvenPacer({ gap: 0 }),
     now: () => performance.now() / 1_000,
   });
-  const writing = writeReply(speak(text, random, isSlow), {
+  const steps = createSteps();
+  const writing = writeReply(speak(text, steps, random, isSlow), {
     sink,
+    steps,
     scheduler,
     record,
     isResumed,
@@ -221,7 +233,8 @@ describe("replies on Slack under faults", () => {
       const desk = await startDesk({ limits: UNLIMITED });
       if (!isNative) desk.slack.setStreaming("unknown_method");
       const seeds = Array.from({ length: 80 }, (_, index) => index + 1);
-      const problems = await Promise.all(seeds.map((seed) => answerDying(desk, seed)));
+      // Few at once: where calls wait for those of all others, the text has come to its end before the first one.
+      const problems = await mapBounded(seeds, 8, (seed) => answerDying(desk, seed));
       expect(problems.filter((problem) => problem !== "")).toEqual([]);
     });
   }
@@ -240,7 +253,9 @@ describe("a link on Slack that leads elsewhere than its words say", () => {
     expect(slack.texts(general, question)).toEqual([shown]);
     expect(desk.calls(isNative ? "chat.appendStream" : "chat.update")).toBeGreaterThan(0);
     expect(desk.calls(isNative ? "chat.update" : "chat.appendStream")).toBe(0);
-    const sent = JSON.stringify(slack.requests.map(({ args }) => [args["markdown_text"], args["blocks"]]));
+    const sent = JSON.stringify(
+      slack.requests.map(({ args }) => [args["markdown_text"], args["chunks"], args["blocks"]]),
+    );
     expect(sent).toContain("evil.net");
     expect(sent).not.toMatch(/\[https:\/\/bank\.com\]\(|<https:\/\/evil\.net\|/);
   });
