@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type FetchFunction, LogLevel, type Logger as SlackLogger, WebClient } from "@slack/web-api";
 import type { Logger } from "pino";
-import { type Heard, toApiError } from "./api/answer.ts";
+import { type Heard, toApiError, toRateLimit } from "./api/answer.ts";
 import { SlackApiError } from "./api/error.ts";
+import { createPauses } from "./api/pauses.ts";
 
 /** Longest one call may take. */
 const CALL_TIMEOUT_MS = 12_000;
@@ -18,7 +19,8 @@ export type SlackAnswer = Readonly<Record<string, unknown>>;
 export interface SlackApi {
   /**
    * Calls a method as the app in that workspace. Rejects with a `SlackApiError` for any answer but success, and with
-   * `signal.reason`. Never makes a call twice, and never waits for a rate limit.
+   * `signal.reason`. Never makes a call twice, and never waits for a rate limit: until its end, the same method is
+   * refused here as Slack would refuse it.
    */
   call(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer>;
   /** Rejects with a `SlackApiError` where the app is not installed, or its token is not taken any more. */
@@ -34,6 +36,8 @@ export interface SlackApiOptions {
   tokenOf(teamId: string, signal: AbortSignal): Promise<string | undefined>;
   /** Slack will never take this workspace's token again. */
   onRefused?(teamId: string, error: SlackApiError): void;
+  /** Milliseconds. */
+  now(): number;
   log: Logger;
 }
 
@@ -42,10 +46,11 @@ interface Flight extends Heard {
   signal: AbortSignal;
 }
 
-export function createSlackApi({ apiUrl, tokenOf, onRefused, log }: SlackApiOptions): SlackApi {
+export function createSlackApi({ apiUrl, tokenOf, onRefused, now, log }: SlackApiOptions): SlackApi {
   const flights = new AsyncLocalStorage<Flight>();
   const clients = new Map<string, WebClient>();
   const dead = new Set<string>();
+  const pauses = createPauses(now);
   const underWay = new Set<Promise<unknown>>();
   const fetch = createFetch(flights);
   const logger = toSlackLogger(log);
@@ -83,12 +88,15 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, log }: SlackApiOpti
     signal.throwIfAborted();
     const token = await findToken(teamId, method, signal);
     signal.throwIfAborted();
+    const leftMs = pauses.left(teamId, method);
+    if (leftMs > 0) throw toRateLimit(method, leftMs);
     const flight: Flight = { signal, status: 0, retryAfterS: undefined };
     try {
       return { ...(await flights.run(flight, () => clientOf(token).apiCall(method, { ...args }))) };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const refusal = toApiError(method, error, flight);
+      if (refusal.retryAfterMs !== undefined) pauses.note(teamId, method, refusal.retryAfterMs);
       if (DEAD_CODES.has(refusal.code)) {
         if (dead.size >= MAX_REMEMBERED) dead.clear();
         dead.add(token);

@@ -68,7 +68,10 @@ export function createAssistant(deps: SurfaceDeps): Assistant {
       }
     },
     async onStopped(event, workspace) {
-      const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = stopped.parse(event);
+      const told = stopped.safeParse(event);
+      // Delivered again, it would say no more.
+      if (!told.success) return { events: [] };
+      const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = told.data;
       const turnIds = new Set(
         streams.flatMap(
           (ts) => deps.running.find(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })) ?? [],

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { CommandEvent } from "../../src/adapter.ts";
+import { SlackApiError } from "./api/error.ts";
 import { type About, HOME, HOME_ACTIONS, toHomeView } from "./home-view.ts";
 import { PLATFORM } from "./ids.ts";
 import { type Asking, toEventBase } from "./interactions/asking.ts";
@@ -11,6 +13,8 @@ import type { Workspace } from "./workspaces.ts";
 
 const PUBLISH_MS = 10_000;
 const READ_MS = 3_000;
+/** Longest that a page is waited with: whoever opened it looks at an empty one. */
+const MAX_WAIT_MS = 30_000;
 const NOTHING: Reaction = { events: [] };
 
 /** Reads what the home says of a person, for their direct conversation with the bot. */
@@ -41,7 +45,16 @@ export function createHome(deps: HomeDeps): Home {
       readAbout?.({ platform: PLATFORM, authorId: userId, channelId }).catch(() => undefined),
     ]);
     const view = toHomeView({ commands, models, about, draws: forms !== undefined, channelId });
-    await deps.api.call(workspace.teamId, "views.publish", { user_id: userId, view }, AbortSignal.timeout(PUBLISH_MS));
+    const publish = () =>
+      deps.api.call(workspace.teamId, "views.publish", { user_id: userId, view }, AbortSignal.timeout(PUBLISH_MS));
+    try {
+      await publish();
+    } catch (error) {
+      const waitMs = error instanceof SlackApiError ? error.retryAfterMs : undefined;
+      if (waitMs === undefined || waitMs > MAX_WAIT_MS) throw error;
+      await sleep(waitMs, undefined, { ref: false });
+      await publish();
+    }
   }
 
   return {

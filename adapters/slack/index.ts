@@ -28,6 +28,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   let isListening = false;
   const api = createSlackApi({
     apiUrl,
+    now: options.now,
     log,
     // Slack need not tell of it in any other way, and without its token the bot hears everybody and answers nobody.
     onRefused(_, error) {

@@ -34,12 +34,14 @@ export function createIntake({ workspaces, delivery, listener, surfaces, log }: 
 
   async function workspaceOf(body: Body): Promise<Workspace | undefined> {
     const signal = AbortSignal.timeout(FIND_MS);
-    for (const teamId of teamsOf(body)) {
+    const teamIds = teamsOf(body);
+    for (const teamId of teamIds) {
       const found = await workspaces.find(teamId, signal);
       if (found !== undefined) return found;
     }
-    // Somebody of another organisation presses a button from a workspace of their own; an event says whom it is for.
-    return body["event"] === undefined ? workspaces.sole?.() : undefined;
+    // Somebody of another organisation presses a button from a workspace of their own. An event says whom it is for;
+    // one that names nobody can only be for the one there is.
+    return body["event"] === undefined || teamIds.length === 0 ? workspaces.sole?.() : undefined;
   }
 
   function taking(): Delivery {

@@ -23,7 +23,8 @@ export interface Outbound extends Pick<Adapter, "openAttachment"> {
 }
 
 export function createOutbound({ api, apiUrl, running, now }: OutboundDeps): Outbound {
-  const whole = createWholeWriter(api);
+  const memory = createMemory(now);
+  const whole = createWholeWriter({ api, memory });
   const uploader = createUploader({ api, apiUrl, whole });
   const deps = {
     api,
@@ -31,7 +32,7 @@ export function createOutbound({ api, apiUrl, running, now }: OutboundDeps): Out
     whole,
     uploader,
     lookup: createLookup({ api, now }),
-    memory: createMemory(now),
+    memory,
     running,
     now,
   };

@@ -25,12 +25,13 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
     // Which workspace it is comes with the answer.
     const found = await api.call("", "auth.test", {}, bounded);
     const [teamId, botUserId, botId] = [found["team_id"], found["user_id"], found["bot_id"]].map(readText);
-    if (teamId === undefined || botUserId === undefined || botId === undefined) {
+    if (teamId === undefined || botUserId === undefined) {
       throw new Error(
-        "Slack says that this token belongs to no bot. SLACK_BOT_TOKEN is the one that begins with xoxb-.",
+        "Slack does not say whose token this is. SLACK_BOT_TOKEN is the one that begins with xoxb-, and SLACK_API_URL is Slack's own where it is unset.",
       );
     }
-    return { teamId, botUserId, botId, token: botToken };
+    // What stands in for Slack may leave it out. What the bot itself writes is known by its user too.
+    return { teamId, botUserId, botId: botId ?? botUserId, token: botToken };
   }
 
   return {

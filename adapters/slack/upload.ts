@@ -19,6 +19,10 @@ const NAME_CHARS = 100;
 const LOOKS_MS = [50, 150, 300, 600, 1_000, 1_500, 2_000, 2_500, 3_000] as const;
 /** What Slack shows inside a message. */
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif"]);
+/** Refusals to tell of a file, which no waiting mends; it may be shown all the same. */
+const UNTOLD_CODES = new Set(["unknown_method", "missing_scope", "not_allowed_token_type", "no_permission"]);
+/** The message that brought a file, where nobody tells which it is: what is done to it finds nothing. */
+const UNTOLD_TS = "0.000000";
 const UPLOAD_HOST = /^(?:[\w-]+\.)*slack(?:-files)?\.com$/;
 
 /** Brings files into a conversation as one message. */
@@ -70,16 +74,21 @@ export function createUploader({ api, apiUrl, whole }: UploaderDeps): Uploader {
     return file as SlackAnswer;
   }
 
-  /** Looks at a file until it is as wanted. */
+  /** Looks at a file until it is as wanted. Undefined where Slack does not let anybody look. */
   async function waitFor<T>(
     teamId: string,
     id: string,
     find: (file: SlackAnswer) => T | undefined,
     signal: AbortSignal,
-  ): Promise<T> {
+  ): Promise<T | undefined> {
     for (const pauseMs of LOOKS_MS) {
-      const found = find(await look(teamId, id, signal));
-      if (found !== undefined) return found;
+      try {
+        const found = find(await look(teamId, id, signal));
+        if (found !== undefined) return found;
+      } catch (error) {
+        if (UNTOLD_CODES.has(codeOf(error))) return undefined;
+        throw error;
+      }
       await sleep(pauseMs, undefined, { signal });
     }
     throw new SinkError("unavailable", "Slack has taken the file and does not show it yet.");
@@ -131,7 +140,7 @@ export function createUploader({ api, apiUrl, whole }: UploaderDeps): Uploader {
     const [first] = stored;
     if (first === undefined) throw new SinkError("rejected", "There is no file to bring.");
     const ts = await waitFor(teamId, first.id, (file) => findShare(file, channelId), signal);
-    return { id: toMessageId({ teamId, channelId, ts }) };
+    return { id: toMessageId({ teamId, channelId, ts: ts ?? UNTOLD_TS }) };
   }
 
   return {

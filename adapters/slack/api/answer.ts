@@ -18,7 +18,7 @@ export function toApiError(method: string, error: unknown, { status, retryAfterS
   const told = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
   if (error instanceof WebAPIRateLimitedError || status === 429) {
     const seconds = error instanceof WebAPIRateLimitedError ? error.retryAfter * 1_000 : told;
-    return toRateLimit(method, "ratelimited", status, seconds);
+    return toRateLimit(method, seconds, status);
   }
   if (error instanceof WebAPIPlatformError) return toRefusal(method, error, status, told);
   if (error instanceof WebAPIHTTPError) {
@@ -47,7 +47,7 @@ function toRefusal(
   if (code === "") {
     return new SlackApiError(method, `What came for ${method} is no answer of Slack's.`, { code, status });
   }
-  if (RATE_CODES.has(code)) return toRateLimit(method, code, status, toldMs);
+  if (RATE_CODES.has(code)) return toRateLimit(method, toldMs, status);
   const { needed } = data as { needed?: unknown };
   const scope = typeof needed === "string" ? needed : undefined;
   const { messages = [] } = data.response_metadata ?? {};
@@ -59,9 +59,10 @@ function toRefusal(
   });
 }
 
-function toRateLimit(method: string, code: string, status: number, waitMs = UNTOLD_WAIT_MS): SlackApiError {
+/** A refusal for the rate; `status` is that of the answer, 0 where Slack was not asked. */
+export function toRateLimit(method: string, waitMs = UNTOLD_WAIT_MS, status = 0): SlackApiError {
   const message = `Slack wants ${method} to wait ${Math.ceil(waitMs / 1_000)} s.`;
-  return new SlackApiError(method, message, { code, status, retryAfterMs: waitMs });
+  return new SlackApiError(method, message, { code: "ratelimited", status, retryAfterMs: waitMs });
 }
 
 function readNetworkCode(error: unknown): string | undefined {

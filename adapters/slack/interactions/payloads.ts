@@ -32,12 +32,14 @@ export const commandPayload = z.object({
 export const pressPayload = z.object({
   user: person,
   channel: channel.optional(),
-  container: z.object({
-    message_ts: z.string().optional(),
-    thread_ts: z.string().nullish(),
-    channel_id: z.string().optional(),
-    is_ephemeral: z.boolean().default(false),
-  }),
+  container: z
+    .object({
+      message_ts: z.string().optional(),
+      thread_ts: z.string().nullish(),
+      channel_id: z.string().optional(),
+      is_ephemeral: z.boolean().default(false),
+    })
+    .prefault({}),
   /** Absent for what only one person sees. */
   message: z.object({ ts: id, thread_ts: z.string().optional() }).optional(),
   view: z.object({ callback_id: z.string().default(""), private_metadata: z.string().default("") }).optional(),

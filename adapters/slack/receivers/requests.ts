@@ -62,10 +62,13 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, now }: R
     if (body === undefined) return context.body(null, 413);
     // The body was read by who guards its size; Bolt takes it from there.
     const rawBody = Buffer.from(body);
-    if (!mayHoldObject(incoming.headers["content-type"], rawBody)) return context.body(null, 400);
+    const contentType = toMediaType(incoming.headers["content-type"]);
+    if (!mayHoldObject(contentType, rawBody)) return context.body(null, 400);
     outgoing.once("finish", () => {
       if (signature !== "" && outgoing.statusCode < 300) replays.add(signature);
     });
+    // Bolt knows a form only by its bare name, and proxies like to say what characters it is written in.
+    incoming.headers["content-type"] = contentType;
     receiver.requestListener(Object.assign(incoming, { rawBody }), outgoing);
     return RESPONSE_ALREADY_SENT;
   });
@@ -76,8 +79,13 @@ async function* bytesOf({ body }: Request): AsyncGenerator<Uint8Array> {
   if (body !== null) yield* body;
 }
 
+function toMediaType(contentType = ""): string {
+  const [name = ""] = contentType.split(";");
+  return name.trim().toLowerCase();
+}
+
 /** False for JSON of any other kind. What is no JSON at all is refused by Bolt. */
-function mayHoldObject(contentType: string | undefined, rawBody: Buffer): boolean {
+function mayHoldObject(contentType: string, rawBody: Buffer): boolean {
   const text = rawBody.toString();
   const payload = contentType === "application/x-www-form-urlencoded" ? parse(text)["payload"] : text;
   return typeof payload !== "string" || /^\s*[{[]/.test(payload);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { App, Logger as BoltLogger, Receiver } from "@slack/bolt";
+import { WebAPIRateLimitedError } from "@slack/web-api";
 import type { Logger } from "pino";
 import { describeAuthError, isHopeless } from "../auth-errors.ts";
 import { type Line, openLine, TOO_MANY } from "./line.ts";
@@ -39,6 +40,8 @@ export function createSockets(options: SocketsOptions): Sockets {
   const opened = Promise.withResolvers<void>();
   let app: App | undefined;
   let isOpen = false;
+  /** Slack counts what is opened, whichever socket it is for. */
+  let refusedUntil = 0;
   let keeping: Promise<void>[] = [];
 
   /** Resolves to the number of failures in a row when the socket has ended. */
@@ -61,11 +64,14 @@ export function createSockets(options: SocketsOptions): Sockets {
   /** Holds one socket after another. */
   async function keep(bolt: App): Promise<void> {
     for (let failures = 0; !closing.signal.aborted; ) {
+      const waitMs = refusedUntil - performance.now();
+      if (waitMs > 0) await sleep(waitMs, undefined, { signal: closing.signal }).catch(() => {});
       try {
         failures = await holdOne(bolt, failures);
       } catch (error) {
         if (closing.signal.aborted) return;
         if (isHopeless(error)) return fail(error);
+        if (error instanceof WebAPIRateLimitedError) refusedUntil = performance.now() + error.retryAfter * 1_000;
         failures += 1;
         log.warn({ err: error }, "A socket to Slack could not be opened; trying again.");
       }

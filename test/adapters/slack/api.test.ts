@@ -9,7 +9,12 @@ const signal = new AbortController().signal;
 
 async function start(): Promise<{ slack: Slack; api: SlackApi; team: string; test(fault?: Fault): Promise<unknown> }> {
   const slack = await startSlack();
-  const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => slack.botToken, log: silent });
+  const api = createSlackApi({
+    apiUrl: slack.apiUrl,
+    tokenOf: async () => slack.botToken,
+    now: slack.now,
+    log: silent,
+  });
   const team = slack.workspace.id;
   return {
     slack,
@@ -27,7 +32,12 @@ describe("the Web API", () => {
     const slack = await startSlack();
     const other = slack.addWorkspace("Other");
     const tokens = new Map([slack.workspace, other].map(({ id, botToken }) => [id, botToken]));
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async (team) => tokens.get(team), log: silent });
+    const api = createSlackApi({
+      apiUrl: slack.apiUrl,
+      tokenOf: async (team) => tokens.get(team),
+      now: slack.now,
+      log: silent,
+    });
     const teams = [slack.workspace.id, other.id];
     const answers = await Promise.all(
       [...teams, ...teams].map((team) => api.call(team, "auth.test", { list: [1] }, signal)),
@@ -58,11 +68,22 @@ describe("the Web API", () => {
     expect(slack.requests).toHaveLength(3);
   });
 
-  test("is not kept waiting by a limit that another call met", async () => {
+  test("is not kept waiting by a limit that another method met", async () => {
     const { slack, api, team, test } = await start();
     await test({ retryAfterS: 600 });
+    expect(await api.call(team, "users.info", { user: slack.workspace.bot.id }, signal)).toMatchObject({ ok: true });
+  });
+
+  test("is not called again before the end of the wait that Slack asked for, whoever calls", async () => {
+    const { slack, api, team, test } = await start();
+    await test({ retryAfterS: 30 });
+    slack.advance(10_000);
+    const refusal = (await test()) as SlackApiError;
+    expect(refusal.code).toBe("ratelimited");
+    expect(refusal.retryAfterMs).toBeLessThanOrEqual(20_000);
+    expect(slack.requests).toHaveLength(1);
+    slack.advance(20_000);
     expect(await api.call(team, "auth.test", {}, signal)).toMatchObject({ ok: true });
-    expect(slack.requests).toHaveLength(2);
   });
 
   test("is called with each call's own signal", async () => {
@@ -81,7 +102,7 @@ describe("the Web API", () => {
   test("is not called any more with a token that was revoked, until there is another", async () => {
     const slack = await startSlack();
     let token = slack.botToken;
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => token, log: silent });
+    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => token, now: slack.now, log: silent });
     const call = () => api.call(slack.workspace.id, "auth.test", {}, signal);
     slack.revoke();
     for (const _ of [1, 2]) await expect(call()).rejects.toMatchObject({ code: "token_revoked" });
@@ -92,7 +113,7 @@ describe("the Web API", () => {
 
   test("is not called where the app is not installed", async () => {
     const slack = await startSlack();
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => undefined, log: silent });
+    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => undefined, now: slack.now, log: silent });
     await expect(api.call("T1", "auth.test", {}, signal)).rejects.toMatchObject({ code: "app_not_installed" });
     expect(slack.requests).toEqual([]);
   });
@@ -100,7 +121,7 @@ describe("the Web API", () => {
   test("tells the log nothing of what is said", async () => {
     const slack = await startSlack();
     const { log, lines } = recordingLog();
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => slack.botToken, log });
+    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log });
     const call = () => api.call(slack.workspace.id, "chat.postMessage", { channel: "C1", text: "SECRET" }, signal);
     const errors = [await call().catch(String)];
     slack.failNext("chat.postMessage", { cutsConnection: true });

@@ -52,6 +52,12 @@ describe("Slack's own Stop", () => {
     ]);
   });
 
+  test("that does not say who pressed it stops nothing, and is acknowledged", async () => {
+    const { surfaces, workspace } = await startSurfaces();
+    const event = { type: "agent_session_stopped", channel: "C1" };
+    expect(await surfaces.onEvent(event, { event }, workspace)).toMatchObject({ events: [] });
+  });
+
   test("told once more has the same keys", async () => {
     const { slack, ada, question, events, grow } = await startStreams();
     await grow("turn-1");

@@ -40,6 +40,14 @@ describe("the home", () => {
     expect(asked).toEqual([{ platform: "slack", authorId: ada.id, channelId: ada.direct().id }]);
   });
 
+  test("comes when Slack takes it, where Slack wants time first", async () => {
+    const { slack, ada } = await startSurfaces();
+    slack.failNext("views.publish", { retryAfterS: 1 });
+    ada.openHome();
+    await slack.until(() => slack.home(ada), "the home");
+    expect(slack.requests.filter(({ method }) => method === "views.publish")).toHaveLength(2);
+  });
+
   test("is there without what cannot be read", async () => {
     const { text } = await openHome({
       readAbout: async () => Promise.reject(new Error("the store is away")),

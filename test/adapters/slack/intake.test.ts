@@ -65,6 +65,15 @@ describe("the intake", () => {
     expect(lines).toHaveLength(1);
   });
 
+  test("takes an event that names no workspace as said in the only one there is", async () => {
+    const { tell, heard } = start({ isSingle: true });
+    await tell("message", {});
+    expect(heard).toEqual(["message in T1"]);
+    const several = start();
+    await several.tell("message", {});
+    expect(several.heard).toEqual([]);
+  });
+
   test("takes what people of another organisation press as said in the only workspace there is", async () => {
     const foreign = { type: "block_actions", team: { id: "T9" }, user: { team_id: "T9" } };
     const { intake, heard } = start({ isSingle: true });

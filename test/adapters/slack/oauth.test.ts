@@ -46,7 +46,8 @@ async function startInstalling(changes: { clientSecret?: string } = {}) {
     log,
     now,
   });
-  server.on("request", (request, response) => void getRequestListener(app.fetch)(request, response));
+  const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  server.on("request", (request, response) => void answer(request, response));
 
   /** Opens the install page in a browser that has nothing of us yet. */
   async function begin() {
@@ -185,7 +186,7 @@ describe("several workspaces", () => {
       await install();
     }
     const tokenOf = async (teamId: string) => (await installations.find(teamId, signal))?.token;
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, log: silent });
+    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, now: slack.now, log: silent });
     const from = slack.requests.length;
     const calls = Array.from({ length: 30 }, (_, index) => workspaces[index % 3] ?? beta);
     const answers = await Promise.all(
@@ -203,7 +204,7 @@ describe("several workspaces", () => {
     await install();
     const { id } = slack.workspace;
     const tokenOf = async (teamId: string) => (await installations.find(teamId, signal))?.token;
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, log: silent });
+    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, now: slack.now, log: silent });
     await api.call(id, "auth.test", {}, signal);
     slack.advance(13 * 3_600_000);
     expect(await api.call(id, "auth.test", {}, signal)).toMatchObject({ team_id: id });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { growing, startDesk, whole } from "./writing.ts";
+import { growing, startDesk, startWriting, whole } from "./writing.ts";
 
 const signal = new AbortController().signal;
 const METHOD = "agents.sessions.setStatus";
@@ -28,6 +28,33 @@ describe("an agent's session on Slack", () => {
     }
     await api.settled();
     expect(calls(METHOD)).toBe(1);
+  });
+
+  test("is ended a little later when Slack wants that to wait", async () => {
+    const { slack, sink, argsOf } = await startWriting();
+    const said = () => argsOf(METHOD).map(({ status }) => status);
+    const { id } = await sink.post(growing("One"), "n", signal);
+    await slack.until(() => said().length === 1, "the beginning");
+    slack.failNext(METHOD, { retryAfterS: 1 });
+    await sink.edit(id, whole("One."), signal);
+    await slack.until(() => said().length === 3, "the end, said once more");
+    expect(said()).toEqual(["processing", "active", "active"]);
+  });
+
+  test("is ended by the newest answer alone, which may have begun in the meantime", async () => {
+    const { slack, sink, outbound, address, api, argsOf } = await startWriting();
+    const said = () => argsOf(METHOD).map(({ status }) => status);
+    const { id } = await sink.post(growing("One"), "a", signal);
+    await slack.until(() => said().length === 1, "the beginning");
+    slack.failNext(METHOD, { retryAfterS: 1 });
+    await sink.edit(id, whole("One."), signal);
+    await slack.until(() => said().length === 2, "the end that must wait");
+    const next = outbound.sink(address);
+    const posted = await next.post(growing("Two"), "b", signal);
+    await next.edit(posted.id, whole("Two."), signal);
+    await slack.until(() => said().length === 3, "the end of the next answer");
+    await api.settled();
+    expect(said()).toEqual(["processing", "active", "active"]);
   });
 
   test("is no matter of a message that is written whole", async () => {

@@ -8,7 +8,7 @@ import { signal, startAdapter, TRANSPORTS } from "./stage.ts";
 async function start(botToken?: string) {
   const slack = await startSlack();
   const token = botToken ?? slack.botToken;
-  const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => token, log: silent });
+  const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => token, now: slack.now, log: silent });
   return { slack, single: createSingleWorkspace(token, api, silent) };
 }
 
@@ -28,6 +28,21 @@ describe("the workspace of a bot token", () => {
     const { slack, single } = await start();
     slack.failNext("auth.test", { status: 503 });
     expect(await single.open(signal)).toMatchObject({ teamId: slack.workspace.id });
+  });
+
+  test("is known also where only the bot's user is told", async () => {
+    const { slack, single } = await start();
+    slack.failNext("auth.test", { isDone: true, omits: ["bot_id"] });
+    const { id } = slack.workspace.bot;
+    expect(await single.open(signal)).toMatchObject({ botUserId: id, botId: id });
+  });
+
+  test("is not asked for before Slack allows it", async () => {
+    const { slack, single } = await start();
+    slack.failNext("auth.test", { retryAfterS: 2 });
+    await single.open(signal);
+    const [refused, taken] = slack.requests;
+    expect((taken?.atMs ?? 0) - (refused?.atMs ?? 0)).toBeGreaterThanOrEqual(1_990);
   });
 
   test("is not waited for once the signal has aborted", async () => {

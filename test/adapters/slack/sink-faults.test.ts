@@ -217,6 +217,15 @@ describe("a place on Slack without streams", () => {
     });
   }
 
+  test("is the way of a reply whose stream is restricted where posts are not", async () => {
+    const desk = await startDesk();
+    const sink = desk.outbound.sink(desk.address);
+    desk.slack.failNext("chat.startStream", { error: "restricted_action" });
+    await expect(sink.post(growing("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.post(whole("One"), "n", signal);
+    expect(shown(desk)).toEqual(["One"]);
+  });
+
   test("is remembered by its channel where only the channel has none", async () => {
     const desk = await startDesk();
     desk.slack.failNext("chat.startStream", { error: "channel_type_not_supported" });

@@ -42,7 +42,12 @@ export async function startSurfaces({ slack: given, transport, ...deps }: Surfac
   const workspace: Workspace = { teamId: id, botUserId: bot.id, botId: bot.botId ?? "", token: botToken };
   const events: InboundEvent[] = [];
   const running = createRunning();
-  const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => slack.workspace.botToken, log: silent });
+  const api = createSlackApi({
+    apiUrl: slack.apiUrl,
+    tokenOf: async () => slack.workspace.botToken,
+    now: slack.now,
+    log: silent,
+  });
   const surfaces = createInteractions({
     api,
     people: createPeople({ api, log: silent, now: slack.now }),

@@ -52,6 +52,18 @@ describe("files brought to Slack", () => {
     expect(slack.answers(general, question)[0]?.content.blocks).toMatchObject([{ type: "image" }]);
   });
 
+  test.each([
+    ["a picture", picture()],
+    ["a text", text()],
+  ])("come also where Slack tells nobody of its files: %s", async (_, file) => {
+    const { slack, general, question, address, outbound, calls } = await startDesk();
+    slack.failNext("files.info", { error: "missing_scope" });
+    const { id } = await outbound.sink(address).upload([file], undefined, "n", signal);
+    await slack.until(() => slack.answers(general, question).length > 0, "the message");
+    await outbound.sink(address).remove(id, signal);
+    expect(calls("files.info")).toBe(1);
+  });
+
   test("wait until Slack can show them", async () => {
     const { slack, general, question, address, outbound, calls } = await startDesk();
     slack.failNext("chat.postMessage", { error: "invalid_blocks" }, 2);

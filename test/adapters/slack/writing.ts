@@ -1,7 +1,7 @@
 import { createSlackApi, type SlackApi } from "../../../adapters/slack/api.ts";
 import { createOutbound, type Outbound } from "../../../adapters/slack/outbound.ts";
 import { createRunning, type Running } from "../../../adapters/slack/running.ts";
-import type { Button, Draft, ReplyAddress } from "../../../src/adapter.ts";
+import type { Button, Draft, ReplyAddress, ReplySink, Step } from "../../../src/adapter.ts";
 import type { Person } from "../../simulators/slack/people.ts";
 import type { SimulatorOptions } from "../../simulators/slack/simulator.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
@@ -10,6 +10,8 @@ import { silent } from "../../support/log.ts";
 
 export const STOP: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
 export const RETRY: Button = { action: "retry", turnId: "turn-1", label: "Retry" };
+export const GOOD: Button = { action: "good", turnId: "turn-1", label: "Good answer" };
+export const BAD: Button = { action: "bad", turnId: "turn-1", label: "Bad answer" };
 
 /** A draft of a text that grows, as the core makes it. */
 export function growing(source: string, more: Partial<Draft> = {}): Draft {
@@ -18,6 +20,23 @@ export function growing(source: string, more: Partial<Draft> = {}): Draft {
 
 export function whole(markdown: string, buttons: Button[] = []): Draft {
   return { markdown, buttons, streaming: false };
+}
+
+export const LOOKING: Step = { id: "1.0", title: "looking up the time", state: "running" };
+export const LOOKED: Step = { ...LOOKING, state: "done" };
+
+/** The draft with these steps. */
+export function doing(draft: Draft, ...steps: Step[]): Draft {
+  return { ...draft, steps };
+}
+
+/** Writes a draft until it stands there, as the core does. */
+export async function settle(sink: ReplySink, id: string, draft: Draft): Promise<void> {
+  for (let attempt = 0; attempt < 6; attempt++) {
+    const receipt = await sink.edit(id, draft, new AbortController().signal).catch(() => ({ isPartial: true }));
+    if (receipt.isPartial !== true) return;
+  }
+  throw new Error("The draft was never written.");
 }
 
 export interface Desk {
@@ -42,7 +61,7 @@ export async function startDesk(options: SimulatorOptions = {}): Promise<Desk> {
   const general = slack.channel({ name: "general", members: [ada] });
   const question = ada.mention(general, "question");
   const { apiUrl } = slack;
-  const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, log: silent });
+  const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log: silent });
   const running = createRunning();
   const restart = () => createOutbound({ api, apiUrl, running, now: slack.now });
   return {
@@ -68,5 +87,22 @@ export function addressOf(slack: Slack, channel: Channel, question: Message, ask
     threadId: question.threadTs ?? question.ts,
     replyToId: `slack:${team}:${channel.id}:${question.ts}`,
     extra: { team, user: asker.id, recipientTeam: team },
+  };
+}
+
+/** A desk, a sink at it, and what people see of its answers. */
+export async function startWriting(options?: SimulatorOptions) {
+  const desk = await startDesk(options);
+  const { slack, general, question } = desk;
+  return {
+    ...desk,
+    sink: desk.outbound.sink(desk.address),
+    texts: () => slack.texts(general, question),
+    /** Title and status of each card of the first answer. */
+    cards() {
+      const [message] = slack.answers(general, question);
+      return [...(message?.stream?.tasks.values() ?? [])].map(({ title, status }) => [title, status]);
+    },
+    argsOf: (method: string) => slack.requests.filter((one) => one.method === method).map(({ args }) => args),
   };
 }

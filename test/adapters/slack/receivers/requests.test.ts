@@ -97,6 +97,22 @@ describe("requests from Slack", () => {
     expect(events).toHaveLength(1);
   });
 
+  test("a form is read also where its type says what characters it is in", async () => {
+    const { post, sign, slack, ada, general } = await startHttp();
+    const form = new URLSearchParams({
+      command: "/help",
+      text: "",
+      team_id: slack.workspace.id,
+      channel_id: general.id,
+      user_id: ada.id,
+      user_name: "ada",
+      trigger_id: "1.2.3",
+      response_url: "https://hooks.slack.com/commands/1",
+    }).toString();
+    const type = { "content-type": "application/x-www-form-urlencoded;charset=UTF-8" };
+    expect(await post(form, { ...sign(form), ...type })).toBe(200);
+  });
+
   test("Slack's own questions are answered", async () => {
     const { url, sign, post } = await startHttp();
     const asked = JSON.stringify({ type: "url_verification", challenge: "abc", token: "t" });

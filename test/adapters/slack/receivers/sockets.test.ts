@@ -64,6 +64,16 @@ describe("the sockets to Slack", () => {
     expect((await message(0)).text).toBe("hello again");
   });
 
+  test("are opened again when Slack allows it, and not before", async () => {
+    const { slack } = await startStage({ connections: 1 });
+    slack.failNext(OPEN, { retryAfterS: 1 });
+    slack.dropConnections();
+    const tries = () => slack.requests.filter(({ method }) => method === OPEN).slice(1);
+    await slack.until(() => tries().length === 2 && slack.connections() === 1, "another socket");
+    const [refused, taken] = tries();
+    expect((taken?.atMs ?? 0) - (refused?.atMs ?? 0)).toBeGreaterThanOrEqual(990);
+  });
+
   test("an envelope without an event is acknowledged, and the next event is heard", async () => {
     const { slack, ada, message } = await startStage();
     const told = slack.reachEventLimit();
