@@ -12,6 +12,9 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/process/**", "test/browser/**"],
           testTimeout: 15_000,
+          // To load the sources anew for each file costs as much as all the tests.
+          isolate: false,
+          setupFiles: ["test/support/node-first.ts"],
         },
       },
       { test: { name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 60_000 } },
