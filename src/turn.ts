@@ -5,6 +5,7 @@ import {
   applyDelta,
   type ChatCompletionChunk,
   type ChatMessage,
+  isWholeCall,
   settleCalls,
   toSendable,
   type Usage,
@@ -14,6 +15,9 @@ import { callTools, type Tool, type ToolContext, toDefinition } from "./tools/to
 
 /** Takes the next piece of an answer. */
 export type OnText = (text: string) => void;
+
+/** Reasons that say that something of the answer is missing. */
+const CUT_OFF = /^(length|max_tokens|content_filter|safety)$/i;
 
 export interface TurnDeps {
   gateway: Gateway;
@@ -52,6 +56,7 @@ export async function runTurn(
     try {
       await ask(messages, tools, draft, deps, onText, signal);
       const calls = draft.answer.tool_calls;
+      if (calls !== undefined && CUT_OFF.test(draft.finish) && !calls.every(isWholeCall)) return draft.finish;
       if (calls !== undefined && round === deps.maxRounds) return "tool_limit";
       if (calls !== undefined) {
         const onStep = (step: Step) => deps.onStep({ ...step, id: `${round}.${step.id}` });

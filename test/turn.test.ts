@@ -114,6 +114,14 @@ describe("runTurn", () => {
     expect(messages.slice(1)).toEqual([{ role: "assistant", content: "So far" }]);
   });
 
+  test("ends as cut off where the gateway cut the arguments of a call, and asks no more", async () => {
+    const half = { tool_calls: [{ index: 0, id: "c", function: { name: "double", arguments: '{"val' } }] };
+    const { turn, messages, requests } = setUp(["So far", half, { finish: "length" }]);
+    expect(await collect(turn)).toMatchObject({ text: "So far", finish: "length" });
+    expect(requests).toHaveLength(1);
+    expect(messages.slice(1)).toEqual([{ role: "assistant", content: "So far" }]);
+  });
+
   test("keeps earlier rounds whole when a later one is cut", async () => {
     const { turn, messages } = setUp([call(0, 1)], ["half", new GatewayError("stalled", "Nothing came.")]);
     await collect(turn);

@@ -69,7 +69,10 @@ function checkListed(variable: string, model: string, models: readonly string[])
   return {
     ok: false,
     what: `${variable} ${model} is not one of the models that the key may use.${meant}`,
-    fix: `Set it to one of them${some === "" ? "" : `: ${some}${models.length > 10 ? ", …" : ""}`}.`,
+    fix:
+      some === ""
+        ? "It lists none at all: ask whoever gave you the key which models it is for."
+        : `Set it to one of them: ${some}${models.length > 10 ? ", …" : ""}.`,
   };
 }
 

@@ -153,16 +153,16 @@ export function settleCalls(message: AssistantMessage): AssistantMessage {
 /** The message as a strict gateway takes it back: arguments that are no JSON, which it would refuse, become `{}`. Pure. */
 export function toSendable(message: AssistantMessage): AssistantMessage {
   if (message.tool_calls === undefined) return message;
-  const calls = message.tool_calls.map((call) => {
-    if (isJson(call.function.arguments)) return call;
-    return { ...call, function: { ...call.function, arguments: "{}" } };
-  });
+  const calls = message.tool_calls.map((call) =>
+    isWholeCall(call) ? call : { ...call, function: { ...call.function, arguments: "{}" } },
+  );
   return { ...message, tool_calls: calls };
 }
 
-function isJson(text: string): boolean {
+/** Whether its arguments are JSON: those of an answer that was cut off are not. Pure. */
+export function isWholeCall(call: ToolCall): boolean {
   try {
-    JSON.parse(text);
+    JSON.parse(call.function.arguments);
     return true;
   } catch {
     return false;
