@@ -1,7 +1,7 @@
 import { type APIMessage, Routes } from "discord.js";
 import type { Logger } from "pino";
 import type { Api } from "./api.ts";
-import { idAt, timeOf } from "./ids.ts";
+import { timeOf } from "./ids.ts";
 import type { Message } from "./inbound.ts";
 import type { Rooms } from "./rooms.ts";
 
@@ -58,12 +58,13 @@ async function readRoom(
   limit: number,
   signal: AbortSignal,
 ): Promise<Message[]> {
-  const query = new URLSearchParams({ after: idAt(since), limit: String(limit) });
+  // The newest ones: what Discord gives after a time begins there, and may end before the bot went away.
+  const query = new URLSearchParams({ limit: String(limit) });
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
   const { data } = await api.call({ method: "GET", route: Routes.channelMessages(channelId), query }, bounded);
-  const messages = (data as APIMessage[]).map((message) => {
-    return { ...message, ...(guildId !== undefined && { guild_id: guildId }) };
-  });
+  const messages = (data as APIMessage[])
+    .filter(({ id }) => timeOf(id) > since)
+    .map((message) => ({ ...message, ...(guildId !== undefined && { guild_id: guildId }) }));
   return messages.sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
 }
 

@@ -134,8 +134,10 @@ function createTake({ delivery, fresh, lastWords }: InteractionsDeps, acknowledg
     const flags = isPrivate ? MessageFlags.Ephemeral : 0;
     const promise = as === "press" ? { type: InteractionResponseType.DeferredMessageUpdate } : defer(flags);
     const outcome = await acknowledge(asked.interaction, promise);
-    // Another process has it, or nobody can be told the answer that only one person may see.
-    if (outcome === "taken" || (outcome === "late" && isPrivate && as === "answer")) return;
+    // Another process has it.
+    if (outcome === "taken") return;
+    // Nobody can be told the answer that only one person may see. Whether that was promised after all is not known.
+    if (outcome === "late" && isPrivate && as === "answer") return acknowledge.apologise(asked.interaction);
     asked.isAcknowledged = outcome === "done";
     if (asked.isAcknowledged) remember(fresh, asked.interaction.token);
     const promised = asked.isAcknowledged && isPrivate && as === "answer" ? toPromised(asked) : undefined;

@@ -27,6 +27,8 @@ export interface LastWords {
   promise(to: To): void;
   /** The message is gone, or what was promised in its place has come. */
   settle(to: To, messageId: string): void;
+  /** Writes to the answer: what may be its end is not written over while it is on its way. */
+  whileWriting<T>(to: To, write: () => Promise<T>): Promise<T>;
 }
 
 /** One answer that is not over: its messages that grow, with what they show. */
@@ -37,6 +39,7 @@ interface Growing {
 
 export function createLastWords(api: Api, now: () => number, closing: AbortSignal): LastWords {
   const answers = new Map<string, Growing>();
+  const underWay = new Set<{ token: string; over: Promise<void> }>();
 
   function grow(to: To, messageId: string, content: string): void {
     const answer = answers.get(to.token) ?? begin(to);
@@ -60,6 +63,8 @@ export function createLastWords(api: Api, now: () => number, closing: AbortSigna
   }
 
   async function say(to: To): Promise<void> {
+    const calls = [...underWay].filter(({ token }) => token === to.token);
+    await Promise.all(calls.map(({ over }) => over));
     const { messages = new Map<string, string>() } = answers.get(to.token) ?? {};
     answers.delete(to.token);
     for (const [messageId, content] of messages) await write(to, messageId, content);
@@ -90,6 +95,17 @@ export function createLastWords(api: Api, now: () => number, closing: AbortSigna
     },
     promise: (to) => grow(to, ORIGINAL, ""),
     settle: end,
+    async whileWriting({ token }, write) {
+      const over = Promise.withResolvers<void>();
+      const call = { token, over: over.promise };
+      underWay.add(call);
+      try {
+        return await write();
+      } finally {
+        underWay.delete(call);
+        over.resolve();
+      }
+    },
   };
 }
 

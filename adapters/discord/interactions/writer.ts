@@ -105,21 +105,25 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     return message && toPosted({ data: message }, files);
   }
 
+  async function post(post: InteractionPost, signal: AbortSignal): Promise<Posted> {
+    const filled = isBegun ? undefined : await begin(post, signal);
+    const posted = filled ?? (await find(post, signal)) ?? (await followUp(post, signal));
+    written.add(posted.id);
+    if (isPrivate) lastWords.note(to, readMessageId(posted.id)?.messageId ?? "", post.body);
+    return posted;
+  }
+
+  async function edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt> {
+    const messageId = place.messageId === to.pressedId ? ORIGINAL : place.messageId;
+    const answer = await token.call({ method: "PATCH", messageId, body }, signal);
+    if (isPrivate && messageId !== ORIGINAL && answer === undefined) throw tooLate();
+    if (isPrivate) lastWords.note(to, messageId, body);
+    return answer === undefined ? channel.edit(place, body, signal) : toReceipt(answer);
+  }
+
   return {
-    async post(post, signal) {
-      const filled = isBegun ? undefined : await begin(post, signal);
-      const posted = filled ?? (await find(post, signal)) ?? (await followUp(post, signal));
-      written.add(posted.id);
-      if (isPrivate) lastWords.note(to, readMessageId(posted.id)?.messageId ?? "", post.body);
-      return posted;
-    },
-    async edit(place, body, signal) {
-      const messageId = place.messageId === to.pressedId ? ORIGINAL : place.messageId;
-      const answer = await token.call({ method: "PATCH", messageId, body }, signal);
-      if (isPrivate && messageId !== ORIGINAL && answer === undefined) throw tooLate();
-      if (isPrivate) lastWords.note(to, messageId, body);
-      return answer === undefined ? channel.edit(place, body, signal) : toReceipt(answer);
-    },
+    post: (given, signal) => lastWords.whileWriting(to, () => post(given, signal)),
+    edit: (place, body, signal) => lastWords.whileWriting(to, () => edit(place, body, signal)),
     async remove(place, signal) {
       const answer = await token.call({ method: "DELETE", messageId: place.messageId }, signal);
       if (answer === undefined) await channel.remove(place, signal);

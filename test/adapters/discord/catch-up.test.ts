@@ -37,6 +37,14 @@ describe("what was said while the bot was away", () => {
     expect(heard).toMatchObject(rest);
   });
 
+  test("is heard also where much was said shortly before", async () => {
+    const { discord, channel, ada } = await startStage({ listens: false });
+    for (let index = 0; index < 60; index++) discord.people.say(channel, ada, `chatter ${index}`);
+    discord.people.say(channel, ada, "hello", { mentionBot: true });
+    const { message } = await startAdapter(discord);
+    expect((await message(0)).text).toBe("hello");
+  });
+
   test("is not heard when it is long ago", async () => {
     const clock = createStillClock();
     const { discord, channel, ada } = await startStage({ listens: false, simulator: { clock } });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Button, ReplyAddress } from "../../../src/adapter.ts";
 import { SinkError } from "../../../src/errors.ts";
 import { type Message, shown } from "../../simulators/discord/world.ts";
-import { botMessages, draft, type StageOptions, signal, startAdapter, startStage } from "./stage.ts";
+import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "./stage.ts";
 
 const CALLBACK = "POST /interactions/:interaction/:token/callback";
 const EDIT = "PATCH /webhooks/:webhook/:token/messages/:message";
@@ -318,6 +318,14 @@ describe("other commands", () => {
     discord.people.command(channel, ada, "help");
     await discord.until(() => discord.requests.some(({ route, status }) => route === CALLBACK && status === 404));
     await heard(channel, ada);
+    expect(events).toEqual([]);
+  });
+
+  test("are not promised an answer for ever when Discord was silent about the promise", async () => {
+    const { discord, channel, ada, events } = await startCommands();
+    discord.faults.failNext(CALLBACK, { status: "silence", when: "after" });
+    discord.people.command(channel, ada, "help");
+    await discord.until(() => botTexts(discord, channel).some((text) => text.startsWith("I could not take this down")));
     expect(events).toEqual([]);
   });
 });

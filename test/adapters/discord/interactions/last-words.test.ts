@@ -42,15 +42,20 @@ function start(...troubles: Error[]) {
   return { words: createLastWords(api, Date.now, signal), written, toToken, writes };
 }
 
+/** An answer that grows, a moment before its token ends. */
+async function startGrowing() {
+  const clock = createStillClock();
+  const { discord, channel, ada, adapter, message } = await startStage({ simulator: { clock } });
+  await discord.until(() => discord.commands().length > 0);
+  discord.people.command(channel, ada, "ask", { prompt: "why?", private: true });
+  const sink = adapter.sink((await message(0)).reply);
+  clock.advance(15 * MINUTE_MS - MARGIN_MS - 100);
+  return { discord, channel, clock, sink, id: (await sink.post(GROWING, "n", signal)).id };
+}
+
 describe("what only one person sees", () => {
   test("is ended in words while there is time, when it still grows, and takes nothing more", async () => {
-    const clock = createStillClock();
-    const { discord, channel, ada, adapter, message } = await startStage({ simulator: { clock } });
-    await discord.until(() => discord.commands().length > 0);
-    discord.people.command(channel, ada, "ask", { prompt: "why?", private: true });
-    const sink = adapter.sink((await message(0)).reply);
-    clock.advance(15 * MINUTE_MS - MARGIN_MS - 100);
-    const { id } = await sink.post(GROWING, "n", signal);
+    const { discord, channel, clock, sink, id } = await startGrowing();
     const last = () => botMessages(discord, channel).map((one) => shown(one))[0];
     await discord.until(() => last()?.content !== "So far");
     expect(last()?.content).toMatch(/^So far\n\n_Interrupted: .*Please ask again.*_$/);
@@ -58,6 +63,39 @@ describe("what only one person sees", () => {
     clock.advance(200);
     await expect(sink.edit(id, draft("So far so good"), signal)).rejects.toMatchObject({ kind: "gone" });
     expect(discord.requests.at(-1)?.route).toBe(EDIT);
+  });
+
+  test("is not ended over its own end, which is on its way", async () => {
+    const { discord, channel, sink, id } = await startGrowing();
+    discord.faults.slow(EDIT, 400, { times: 1 });
+    await sink.edit(id, draft("So far so good."), signal);
+    // Calls of one route go one after another, so that last words would stand before this.
+    await sink.edit(id, draft("So far so good!"), signal);
+    const states = botMessages(discord, channel)[0]?.states ?? [];
+    expect(states.map(({ content }) => content)).toEqual(["", "So far", "So far so good.", "So far so good!"]);
+  });
+
+  test("waits for a call that is under way, whatever becomes of it", async () => {
+    const { words, toToken, writes } = start();
+    const [ending, failing] = [toToken("ending", 0), toToken("failing", 0)];
+    const call = Promise.withResolvers<void>();
+    const end = words.whileWriting(ending, async () => {
+      words.note(ending, "1", body("a", [STOP]));
+      await call.promise;
+      words.note(ending, "1", body("a."));
+    });
+    const failure = words.whileWriting(failing, async () => {
+      words.note(failing, "2", body("b", [STOP]));
+      await call.promise;
+      throw new Error("reset");
+    });
+    words.note(toToken("growing", 20), "3", body("c", [STOP]));
+    expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/3 c"]);
+    call.resolve();
+    await Promise.allSettled([end, failure]);
+    expect(await writes(2)).toEqual(["/webhooks/1/growing/messages/3 c", "/webhooks/1/failing/messages/2 b"]);
+    words.note(toToken("last", 0), "4", body("d", [STOP]));
+    expect((await writes(3)).at(-1)).toBe("/webhooks/1/last/messages/4 d");
   });
 
   test("is told so even where nothing was written yet", async () => {
