@@ -11,26 +11,29 @@ import { createStreamDecoder, type OnChunk, type StreamDecoder } from "./stream-
  */
 export function createAnswerDecoder(limits: GatewayLimits, safe: SafeText, onChunk: OnChunk): StreamDecoder {
   const events = createStreamDecoder(limits, safe, onChunk);
-  const decoder: StreamDecoder = { ...events, feed: begin, end: finish };
+  const decoder: StreamDecoder = { ...events, feed: begin };
   /** All of an answer that is no stream. */
   let whole = "";
 
   function begin(text: string): void {
-    whole = whole === "" ? text.trimStart() : whole + text;
-    if (whole === "") return;
-    if (!/^[{[<]/.test(whole)) {
-      // From here on nothing stands between the text and its decoder: this is where the thousands of chunks go.
-      decoder.feed = events.feed;
-      decoder.end = events.end;
-      return events.feed(whole);
-    }
+    const first = text.trimStart();
+    if (first === "") return;
+    const isStream = !/^[{[<]/.test(first);
+    // From here on nothing stands between the events and their decoder: this is where the thousands of chunks go.
+    decoder.feed = isStream ? events.feed : collect;
+    if (!isStream) decoder.end = finish;
+    decoder.feed(first);
+  }
+
+  function collect(text: string): void {
+    whole += text;
     if (whole.length > limits.maxBodyBytes) {
       fail(new GatewayError("malformed", `The gateway's answer is larger than ${limits.maxBodyBytes} characters.`));
     }
   }
 
   function finish(): void {
-    if (whole === "" || decoder.failure() !== undefined) return;
+    if (decoder.failure() !== undefined) return;
     const completion = readWhole();
     if (completion !== undefined) for (const chunk of toChunks(completion)) events.take(chunk);
   }

@@ -18,6 +18,8 @@ interface OpenCall {
   id: string;
   name: string;
   args: string;
+  /** The last character of `args` that is no white space; "" where there is none. */
+  end: string;
 }
 
 /**
@@ -34,7 +36,7 @@ export function createPlaceOf(): PlaceOf {
     // The first call of an index has its place, whatever order they come in; others go behind all there are.
     const place = taken.has(key) ? Math.max(...taken) + 1 : key;
     taken.add(place);
-    const call = { place, id: "", name: "", args: "" };
+    const call = { place, id: "", name: "", args: "", end: "" };
     calls.set(key, call);
     return call;
   }
@@ -48,6 +50,7 @@ export function createPlaceOf(): PlaceOf {
     call.id ||= fragment.id;
     call.name ||= fragment.name;
     call.args += fragment.args;
+    call.end = fragment.args.trimEnd().slice(-1) || call.end;
     return call.place < MAX_TOOL_CALLS ? call.place : undefined;
   };
 }
@@ -62,11 +65,13 @@ function isAnother(call: OpenCall, { id, name, args }: CallFragment, hasIndex: b
   const hasOtherId = id !== "" && call.id !== "" && id !== call.id;
   if (hasOtherId && !hasIndex) return true;
   if (name === "" || (id !== "" && id === call.id)) return false;
-  if (call.args.trim() === "") return hasOtherId && name !== call.name;
-  return (hasOtherId || args !== "") && isWhole(call.args);
+  if (call.end === "") return hasOtherId && name !== call.name;
+  return (hasOtherId || args !== "") && isWhole(call);
 }
 
-function isWhole(json: string): boolean {
+/** Where every fragment carries the name, to parse all there is with each of them would take seconds in the end. */
+function isWhole({ args: json, end }: OpenCall): boolean {
+  if (end !== "}") return false;
   try {
     JSON.parse(json);
     return true;

@@ -143,7 +143,8 @@ export function settleCalls(message: AssistantMessage): AssistantMessage {
   const settled = calls
     .filter((call) => call !== undefined && call.function.name !== "")
     .map((call, index) => {
-      const id = call.id === "" || ids.has(call.id) ? `call_${index}` : call.id;
+      let { id } = call;
+      for (let number = index; id === "" || ids.has(id); number++) id = `call_${number}`;
       ids.add(id);
       return { ...call, id };
     });

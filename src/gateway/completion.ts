@@ -48,7 +48,8 @@ export function toChunks(completion: ChatCompletion): ChatCompletionChunk[] {
   const { id, created, model, choices, usage } = completion;
   const base = { id, object: "chat.completion.chunk", created, model };
   const chunks: ChatCompletionChunk[] = [];
-  for (const { index, message, finish_reason } of choices) {
+  // One answer is asked for; the text of a second one would run into it.
+  for (const { index, message, finish_reason } of choices.slice(0, 1)) {
     const text = { role: message.role, content: message.content };
     chunks.push({ ...base, choices: [{ index, delta: text, finish_reason: null }] });
     const calls = message.tool_calls?.map((call, position) => ({ index: position, ...call }));

@@ -38,6 +38,9 @@ describe("the place of a call", () => {
       0, 1, 1,
     ]);
     expect(placesOf([null, "", "f", "{}"], [null, "", "f", ""])).toEqual([0, 0]);
+    expect(placesOf([0, "", "f", "{}"], [0, "", "", " \n"], [0, "", "f", '{"x":{}'], [0, "", "f", "}"])).toEqual([
+      0, 0, 1, 1,
+    ]);
   });
 
   test("is one that no other call has", () => {

@@ -85,3 +85,10 @@ test("Chunks made of a whole answer carry everything in it, and usage only when 
   ]);
   expect(toChunks(parse({ choices: whole.choices }))).toHaveLength(2);
 });
+
+test("of several answers where one was asked for, the first is the one", () => {
+  const [choice] = whole.choices;
+  const second = { index: 1, message: { role: "assistant", content: "ho" }, finish_reason: "stop" };
+  const contents = toChunks(parse({ choices: [choice, second] })).map(({ choices }) => choices[0]?.delta.content);
+  expect(contents).toEqual(["hi", undefined]);
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import {
+  type AssistantMessage,
+  applyDelta,
+  isWholeCall,
+  settleCalls,
+  type ToolCall,
+  toSendable,
+} from "../../src/gateway/chunks.ts";
+
+const EMPTY: AssistantMessage = { role: "assistant", content: "" };
+
+function call(id: string, args = "{}", name = "look"): ToolCall {
+  return { id, type: "function", function: { name, arguments: args } };
+}
+
+describe("a delta", () => {
+  test("adds to the message and leaves the one before as it was", () => {
+    const first = applyDelta(EMPTY, { role: "assistant", content: "Hel", tool_calls: [{ index: 0, id: "a" }] });
+    const second = applyDelta(first, { content: "lo", tool_calls: [{ index: 0, function: { arguments: "{" } }] });
+    expect([EMPTY.content, first.content, second.content]).toEqual(["", "Hel", "Hello"]);
+    expect(first.tool_calls).toEqual([call("a", "", "")]);
+    expect(second.tool_calls).toEqual([call("a", "{", "")]);
+  });
+});
+
+describe("the calls of a message that is over", () => {
+  const idsOf = (...ids: string[]) =>
+    settleCalls({ ...EMPTY, tool_calls: ids.map((id) => call(id)) }).tool_calls?.map(({ id }) => id);
+
+  test("each have an id of their own, those they came with where that can be", () => {
+    expect(idsOf("a", "b")).toEqual(["a", "b"]);
+    expect(idsOf("", "a", "")).toEqual(["call_0", "a", "call_2"]);
+    for (const ids of [
+      ["call_1", "call_1"],
+      ["", "call_0", "call_0"],
+      ["call_2", "call_2", "call_2"],
+    ])
+      expect(new Set(idsOf(...ids)).size).toBe(ids.length);
+  });
+
+  test("have no holes between them, nor any without a name", () => {
+    const message = applyDelta(EMPTY, { tool_calls: [{ index: 2, id: "c", function: { name: "f" } }, { index: 3 }] });
+    expect(settleCalls(message).tool_calls).toEqual([call("c", "", "f")]);
+  });
+
+  test("are absent where there are none", () => {
+    expect(settleCalls({ ...EMPTY, content: "Hi", tool_calls: [] })).toEqual({ role: "assistant", content: "Hi" });
+  });
+
+  test("are sent back with arguments that are JSON", () => {
+    const calls = [call("a", '{"x":1}'), call("b", '{"x":'), call("c", "")];
+    expect(calls.map(isWholeCall)).toEqual([true, false, false]);
+    const sent = toSendable({ ...EMPTY, tool_calls: calls }).tool_calls;
+    expect(sent?.map((each) => each.function.arguments)).toEqual(['{"x":1}', "{}", "{}"]);
+    expect(toSendable(EMPTY)).toBe(EMPTY);
+  });
+});
