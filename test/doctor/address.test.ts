@@ -1,21 +1,16 @@
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Config, readConfig } from "../../src/config.ts";
 import { checkAddress } from "../../src/doctor/address.ts";
+import { listenUntilTestEnds } from "../support/listen.ts";
 
 const { signal } = new AbortController();
 const SLACK_HTTP = { SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "0f".repeat(16) };
 
 async function serve(answer: RequestListener, port = 0): Promise<number> {
-  const server = createServer(answer).listen(port, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
+  return Number(new URL(await listenUntilTestEnds(createServer(answer), port)).port);
 }
 
 /** A port that was free a moment ago. */

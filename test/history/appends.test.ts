@@ -1,23 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createHistory, type History } from "../../src/history.ts";
-import { openDatabase } from "../../src/store/database.ts";
-import { createStores, type Stores } from "../../src/store/keyv.ts";
+import { beforeEach, describe, expect, test } from "vitest";
 import { answered, said, uniqueId } from "../support/history-contract.ts";
-import { silent } from "../support/log.ts";
+import { openHistory } from "../support/history-store.ts";
 
-const database = openDatabase(":memory:");
-let stores: Stores;
-let history: History;
+const { database, history } = openHistory();
 let conversation: string;
-beforeAll(() => {
-  stores = createStores({ redisUrl: undefined, database, log: silent });
-});
-afterAll(async () => {
-  await stores.close();
-  database.close();
-});
 beforeEach(() => {
-  history = createHistory({ open: stores.open, ttlMs: 600_000, log: silent, now: Date.now });
   conversation = uniqueId();
 });
 

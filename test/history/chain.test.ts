@@ -1,27 +1,13 @@
 import * as fc from "fast-check";
 import type { Keyv } from "keyv";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createHistory, type History } from "../../src/history.ts";
-import { openDatabase } from "../../src/store/database.ts";
-import { createStores, type Stores } from "../../src/store/keyv.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { History } from "../../src/history.ts";
 import { answered, said, uniqueId } from "../support/history-contract.ts";
-import { silent } from "../support/log.ts";
+import { openHistory } from "../support/history-store.ts";
 
-const database = openDatabase(":memory:");
-let stores: Stores;
-let history: History;
+const { database, history, open, toHistory } = openHistory();
 let conversation: string;
-let open: (namespace: string) => Keyv;
-beforeAll(() => {
-  stores = createStores({ redisUrl: undefined, database, log: silent });
-  open = stores.open;
-});
-afterAll(async () => {
-  await stores.close();
-  database.close();
-});
 beforeEach(() => {
-  history = createHistory({ open, ttlMs: 600_000, log: silent, now: Date.now });
   conversation = uniqueId();
 });
 
@@ -35,10 +21,23 @@ function names<const Names extends string[]>(...list: Names): { [Index in keyof 
   return list.map((name) => uniqueId(name)) as { [Index in keyof Names]: string };
 }
 
+/** Two branches, a question and its answer on each, behind what both begin with. Ids in the order they were said. */
+async function fork() {
+  const all = names("q0", "a0", "q1", "a1", "q2", "a2");
+  const [q0, a0, q1, a1, q2, a2] = all;
+  await ask(q0);
+  await answer(a0, q0);
+  await ask(q1, a0);
+  await answer(a1, q1);
+  await ask(q2, a0);
+  await answer(a2, q2);
+  return all;
+}
+
 /** A history whose process ends between the two steps of an erasure. */
 function failingHistory(): History {
   const cut = (keyv: Keyv) => Object.assign(keyv, { deleteMany: () => Promise.reject(new Error("cut off")) });
-  return createHistory({ open: (name) => cut(open(name)), ttlMs: 600_000, log: silent, now: Date.now });
+  return toHistory((name) => cut(open(name)));
 }
 
 /** A history that notes how many keys each of its readings asks for. */
@@ -52,8 +51,7 @@ function countingHistory(): { counting: History; keysRead: number[] } {
     };
     return keyv;
   };
-  const counting = createHistory({ open: (name) => count(open(name)), ttlMs: 600_000, log: silent, now: Date.now });
-  return { counting, keysRead };
+  return { counting: toHistory((name) => count(open(name))), keysRead };
 }
 
 describe("a branch", () => {
@@ -74,13 +72,8 @@ describe("a branch", () => {
   });
 
   test("holds also where it continues the newest entry, which lies on another one", async () => {
-    const [q0, a0, q1, a1, q2, a2, q3] = names("q0", "a0", "q1", "a1", "q2", "a2", "q3");
-    await ask(q0);
-    await answer(a0, q0);
-    await ask(q1, a0);
-    await answer(a1, q1);
-    await ask(q2, a0);
-    await answer(a2, q2);
+    const [q0, a0, , , q2, a2] = await fork();
+    const q3 = uniqueId("q3");
     await ask(q3, a2);
     expect(await ids()).toEqual([q0, a0, q2, a2, q3]);
   });
@@ -98,13 +91,8 @@ describe("a branch", () => {
   });
 
   test("does not break where messages in the middle of it are erased", async () => {
-    const [q0, a0, q1, a1, q2, a2, q3] = names("q0", "a0", "q1", "a1", "q2", "a2", "q3");
-    await ask(q0);
-    await answer(a0, q0);
-    await ask(q1, a0);
-    await answer(a1, q1);
-    await ask(q2, a0);
-    await answer(a2, q2);
+    const [q0, a0, , , q2, a2] = await fork();
+    const q3 = uniqueId("q3");
     await ask(q3, a2);
     expect(await history.remove(q2)).toBe(true);
     expect(await history.remove(q2)).toBe(false);
@@ -163,13 +151,7 @@ describe("a branch", () => {
   });
 
   test("stays where it is when an entry of it is written once more", async () => {
-    const [q0, a0, q1, a1, q2, a2] = names("q0", "a0", "q1", "a1", "q2", "a2");
-    await ask(q0);
-    await answer(a0, q0);
-    await ask(q1, a0);
-    await answer(a1, q1);
-    await ask(q2, a0);
-    await answer(a2, q2);
+    const [q0, a0, , a1, q2, a2] = await fork();
     await history.edit(q2, "changed", []);
     await ask(q2);
     await answer(a2, a1);

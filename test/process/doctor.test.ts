@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { start } from "../sandbox/sandbox.ts";
 import { type DiscordOptions, startDiscord } from "../simulators/discord/index.ts";
 import { startSlack } from "../simulators/slack/slack.ts";
+import { listenUntilTestEnds } from "../support/listen.ts";
 import { isRedisMissing, startRedis } from "../support/redis.ts";
 import { makeDataDir } from "../support/service.ts";
 
@@ -94,10 +94,8 @@ describe("npm run doctor", () => {
   });
 
   test("finds a port that is taken", async () => {
-    const taken = createServer((_, response) => response.end("somebody else")).listen(0, "127.0.0.1");
-    await once(taken, "listening");
-    onTestFinished(() => void taken.close());
-    const { wrong } = await runDoctor({ PORT: String((taken.address() as AddressInfo).port) });
+    const taken = await listenUntilTestEnds(createServer((_, response) => response.end("somebody else")));
+    const { wrong } = await runDoctor({ PORT: new URL(taken).port });
     expect(wrong).toEqual([expect.stringMatching(/^✗ Address: .*taken.*PORT/)]);
   });
 

@@ -1,11 +1,10 @@
 /** What the sandbox's tests share: a running sandbox, requests in one line, pictures and a server of files. */
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import sharp from "sharp";
 import { expect, onTestFinished } from "vitest";
 import type { ErrorBody } from "../../src/sandbox/errors.ts";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/server.ts";
+import { listenUntilTestEnds } from "../support/listen.ts";
 import { silent } from "../support/log.ts";
 
 export const JSON_HEADERS = { authorization: "Bearer sk-sandbox-all", "content-type": "application/json" };
@@ -113,13 +112,7 @@ export async function serveFiles(files: Record<string, Buffer>): Promise<string>
     else if (file === undefined) response.writeHead(404).end();
     else response.end(file);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return listenUntilTestEnds(server);
 }
 
 export interface Part {

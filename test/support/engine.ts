@@ -16,6 +16,15 @@ import { fakeGateway, type Step } from "./fake-gateway.ts";
 import { fakePlatform } from "./fake-platform.ts";
 import { silent } from "./log.ts";
 
+/** Generous, so that no test meets one that is not about it. */
+export const LIMITS = {
+  historyTtlMs: 86_400_000,
+  historyMaxMessages: 60,
+  historyMaxTokens: 16_000,
+  maxConcurrentTurns: 16,
+  maxReferences: 8,
+};
+
 export interface EngineOptions {
   scripts?: Step[][];
   /** Instead of the scripts. */
@@ -42,7 +51,7 @@ export function startEngine({
   model = "fake",
   database = new DatabaseSync(":memory:"),
   platform = fakePlatform(),
-  maxEntries = 60,
+  maxEntries = LIMITS.historyMaxMessages,
   tools = [],
   log = silent,
   ...options
@@ -53,13 +62,7 @@ export function startEngine({
     model,
     imageModel: options.imageModel,
     systemPrompt: "Be kind.",
-    limits: {
-      historyTtlMs: 86_400_000,
-      historyMaxMessages: maxEntries,
-      historyMaxTokens: 16_000,
-      maxConcurrentTurns: 16,
-      maxReferences: 8,
-    },
+    limits: { ...LIMITS, historyMaxMessages: maxEntries },
     database,
     stores: createStores({ redisUrl: undefined, database, log }),
     gateway: options.gateway ?? gateway,

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { onTestFinished } from "vitest";
+import { listenUntilTestEnds } from "./listen.ts";
 
 export type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -19,12 +18,7 @@ export async function serveAnswers(answers: Readonly<Record<string, Answer>>): P
     if (answer === undefined) response.writeHead(404).end("nothing");
     else answer(response, request);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+  return { origin: await listenUntilTestEnds(server), requests };
 }
 
 /** Bytes without an end, as fast as they are read. */

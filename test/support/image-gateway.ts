@@ -1,11 +1,10 @@
-import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import type { OutboundFile } from "../../src/adapter.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../src/gateway/client.ts";
 import type { References } from "../../src/media/reference.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
+import { listenUntilTestEnds } from "./listen.ts";
 import { silent } from "./log.ts";
 
 /** One request for a picture, as it was on the wire. */
@@ -98,11 +97,5 @@ async function listen(
     }
   };
   const server = createServer((request, response) => void answer(request, response));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return listenUntilTestEnds(server);
 }

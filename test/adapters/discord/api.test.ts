@@ -1,10 +1,10 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { Routes } from "discord.js";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../adapters/discord/api/error.ts";
 import { createApi } from "../../../adapters/discord/api.ts";
 import { startDiscord } from "../../simulators/discord/index.ts";
+import { listenUntilTestEnds } from "../../support/listen.ts";
 import { signal } from "./stage.ts";
 
 const ME = { method: "GET", route: Routes.user() } as const;
@@ -23,15 +23,9 @@ async function startScripted(...script: Scripted[]) {
     asked.push(`${request.method} ${request.url}`);
     response.writeHead(status, { "content-type": "application/json", ...headers }).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const { port } = server.address() as AddressInfo;
+  const apiUrl = `${await listenUntilTestEnds(server)}/api`;
   const lost: string[] = [];
   let nowMs = 0;
-  const apiUrl = `http://127.0.0.1:${port}/api`;
   const api = createApi({ token: "a.b.c", apiUrl, onUnauthorized: () => lost.push("lost"), now: () => nowMs });
   return { api, asked, lost, pass: (ms: number) => void (nowMs += ms) };
 }

@@ -11,7 +11,7 @@ import { createStores } from "../../../src/store/keyv.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
 import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
 import { type Channel, shown } from "../../simulators/discord/world.ts";
-import { watchIdle } from "../../support/engine.ts";
+import { LIMITS, watchIdle } from "../../support/engine.ts";
 import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
 import { silent } from "../../support/log.ts";
 import { botMessages, botTexts } from "./stage.ts";
@@ -38,13 +38,7 @@ async function startBot({ database = new DatabaseSync(":memory:"), threads = "of
     model: "fake",
     imageModel: undefined,
     systemPrompt: "Be kind.",
-    limits: {
-      historyTtlMs: 86_400_000,
-      historyMaxMessages: 60,
-      historyMaxTokens: 16_000,
-      maxConcurrentTurns: 16,
-      maxReferences: 8,
-    },
+    limits: LIMITS,
     database,
     stores: createStores({ redisUrl: undefined, database, log: silent }),
     gateway,

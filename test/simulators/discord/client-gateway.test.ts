@@ -1,20 +1,8 @@
-import { type Client, Events, GatewayIntentBits, type Message } from "discord.js";
+import { type Client, Events, GatewayIntentBits } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { createClient, startClient } from "./client.ts";
+import { createClient, nextMessage, startBot, startClient } from "./client.ts";
 import { startDiscord } from "./index.ts";
 
-async function startBot(...[options]: Parameters<typeof startDiscord>) {
-  const discord = await startDiscord(options);
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const ada = discord.addUser("ada", guild);
-  const client = await startClient(discord);
-  const session = () => discord.gateway.sessions.find(({ isAttached }) => isAttached);
-  return { discord, guild, channel, ada, client, session };
-}
-
-const nextMessage = (client: Client) =>
-  new Promise<Message>((resolve) => client.once(Events.MessageCreate, (message) => resolve(message)));
 const resumed = (client: Client) =>
   new Promise<number>((resolve) => client.once(Events.ShardResume, (_, replayed) => resolve(replayed)));
 

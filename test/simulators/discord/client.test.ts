@@ -1,27 +1,7 @@
-import {
-  type Client,
-  Events,
-  type Message,
-  MessageFlags,
-  type PartialMessage,
-  ThreadAutoArchiveDuration,
-} from "discord.js";
+import { Events, type Message, MessageFlags, type PartialMessage, ThreadAutoArchiveDuration } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { startClient } from "./client.ts";
-import { startDiscord } from "./index.ts";
+import { nextMessage, startBot } from "./client.ts";
 import { shown } from "./world.ts";
-
-async function startBot(...[options]: Parameters<typeof startDiscord>) {
-  const discord = await startDiscord(options);
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const ada = discord.addUser("ada", guild);
-  const client = await startClient(discord);
-  return { discord, guild, channel, ada, client };
-}
-
-const nextMessage = (client: Client) =>
-  new Promise<Message>((resolve) => client.once(Events.MessageCreate, (message) => resolve(message)));
 
 describe("discord.js with messages", () => {
   test("hears a mention, replies with a nonce and edits", async () => {

@@ -1,6 +1,21 @@
-import { Client, type ClientOptions, Events, GatewayIntentBits, Partials } from "discord.js";
+import { Client, type ClientOptions, Events, GatewayIntentBits, type Message, Partials } from "discord.js";
 import { onTestFinished } from "vitest";
-import type { Discord } from "./simulator.ts";
+import { type Discord, type DiscordOptions, startDiscord } from "./index.ts";
+
+/** A server with a person in it, and the library as its bot. */
+export async function startBot(options: DiscordOptions = {}) {
+  const discord = await startDiscord(options);
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const ada = discord.addUser("ada", guild);
+  const client = await startClient(discord);
+  const session = () => discord.gateway.sessions.find(({ isAttached }) => isAttached);
+  return { discord, guild, channel, ada, client, session };
+}
+
+export function nextMessage(client: Client): Promise<Message> {
+  return new Promise((resolve) => client.once(Events.MessageCreate, (message) => resolve(message)));
+}
 
 /** The unmodified library as a bot of the simulator would use it, connected. It is destroyed when the test ends. */
 export async function startClient(discord: Discord, options: Partial<ClientOptions> = {}): Promise<Client<true>> {

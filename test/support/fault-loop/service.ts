@@ -9,6 +9,7 @@ import { openDatabase } from "../../../src/store/database.ts";
 import { createStores } from "../../../src/store/keyv.ts";
 import { createCurrentTime } from "../../../src/tools/current-time.ts";
 import type { TurnRecord } from "../../../src/turn/record.ts";
+import { LIMITS } from "../engine.ts";
 import { silent } from "../log.ts";
 import { openLine } from "./line.ts";
 import type { Upstream } from "./upstream.ts";
@@ -65,13 +66,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     model: "scripted",
     imageModel: undefined,
     systemPrompt: "Be kind.",
-    limits: {
-      historyTtlMs: 86_400_000,
-      historyMaxMessages: 1_000,
-      historyMaxTokens: 1_000_000,
-      maxConcurrentTurns: 16,
-      maxReferences: 8,
-    },
+    limits: { ...LIMITS, historyMaxMessages: 1_000, historyMaxTokens: 1_000_000 },
     database,
     stores,
     gateway,

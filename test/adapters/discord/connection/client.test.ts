@@ -3,6 +3,7 @@ import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { createGatewayClient, discard } from "../../../../adapters/discord/connection/client.ts";
+import { listenUntilTestEnds } from "../../../support/listen.ts";
 import { silent } from "../../../support/log.ts";
 
 /** Takes connections and says nothing. */
@@ -23,10 +24,7 @@ async function startRest(gatewayPort: number): Promise<string> {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(body);
   });
-  server.listen(0, "127.0.0.1");
-  onTestFinished(() => void server.close());
-  await once(server, "listening");
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`;
+  return `${await listenUntilTestEnds(server)}/api`;
 }
 
 test("a connection that fails while it is being made, after its client was let go, ends nothing else", async () => {

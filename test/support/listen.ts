@@ -1,0 +1,15 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+
+/** Lets a server listen on this machine until the test ends, on a free port where none is given. Resolves to its origin. */
+export async function listenUntilTestEnds(server: Server, port = 0): Promise<string> {
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
