@@ -1,10 +1,17 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { FAULTS } from "../src/sandbox/faults.ts";
 import { describeAccounts } from "../src/sandbox/models.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+const readText = (path: string) => readFileSync(root + path, "utf8");
+const DOCUMENTS = [
+  "README.md",
+  ...readdirSync(`${root}docs`, { encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
 const page = readFileSync(`${root}docs/gateway.md`, "utf8");
 
 interface NamedTest {
@@ -63,5 +70,25 @@ describe("docs/gateway.md", () => {
     for (const name of Object.keys(FAULTS)) expect(page).toContain(`\`${name}\``);
     const words = describeAccounts().flatMap((line) => line.match(/sk-[\w-]+|sandbox-\w+/g) ?? []);
     for (const word of words) expect(page).toContain(word);
+  });
+});
+
+/** What a document says and this repository does not have. */
+function findStale(markdown: string): string[] {
+  const paths = markdown.match(/(?<![\w/.])(?:src|adapters|test|bench|docs|\.ci)\/[\w./-]*\w/g) ?? [];
+  const { scripts } = JSON.parse(readText("package.json")) as { scripts: Record<string, string> };
+  const commands = Array.from(markdown.matchAll(/npm run ([\w:]+)/g), ([, name]) => name ?? "");
+  return [...paths.filter((path) => !existsSync(root + path)), ...commands.filter((name) => !(name in scripts))];
+}
+
+describe("the documents", () => {
+  test.each(DOCUMENTS)("%s names only files and commands that exist", (path) => {
+    expect(findStale(readText(path))).toEqual([]);
+  });
+
+  test("know a file and a command that do not exist", () => {
+    const stale =
+      "`src/bot.ts`, `src/gone.ts`, [it](docs/gone.md), `adapters/<platform>/`; npm run gone, npm run check";
+    expect(findStale(stale)).toEqual(["src/gone.ts", "docs/gone.md", "gone"]);
   });
 });

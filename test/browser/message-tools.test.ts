@@ -32,6 +32,46 @@ describeWithBrowser("what can be done with a message of the local page in a brow
     expect(await copied("Another answer.")).toBe("Another answer.");
     expect(await copied("another question")).toBe("another question");
   });
+
+  test("the answer to a question that was deleted is not taken for a part of the answer before it", async () => {
+    for (const [index, text] of ["one", "two"].entries()) {
+      await desk.write(text);
+      const { sink } = await desk.takeUp(index + 1);
+      await sink.post(whole(`The answer to ${text}.`), `${text}:0`, signal);
+      await sink.post(whole("Its second part."), `${text}:1`, signal);
+      await eventually(() => desk.tab.locator(".message.bot").count()).toBe(2 * (index + 1));
+    }
+    const question = desk.tab.locator(".message:not(.bot)", { hasText: "two" });
+    await question.hover();
+    await question.locator('[aria-label="Delete"]').click();
+    await eventually(() => desk.tab.locator(".message:not(.bot)").count()).toBe(1);
+    const heads = await desk.tab
+      .locator(".message.bot")
+      .evaluateAll((found) => found.map((each) => !each.classList.contains("grouped")));
+    expect(heads).toEqual([true, false, true, false]);
+  });
+
+  test("a growing answer does not carry away the message that is being edited, and is followed again after it", async () => {
+    await desk.write("a question");
+    const { sink } = await desk.takeUp();
+    const lines = (count: number) => ({ markdown: "a line\n\n".repeat(count), buttons: [], streaming: true });
+    const { id } = await sink.post(lines(60), "n", signal);
+    const hiddenBelow = () =>
+      desk.tab.evaluate(
+        "(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)(document.querySelector('.scroller'))",
+      );
+    await eventually(() => desk.tab.locator(".message.bot .block").count()).toBe(60);
+    await eventually(hiddenBelow).toBeLessThan(2);
+    await desk.tab.press(COMPOSER, "ArrowUp");
+    const field = desk.tab.locator("textarea.edit");
+    await eventually(async () => (await field.boundingBox())?.y).toBeGreaterThan(0);
+    await sink.edit(id, lines(90), signal);
+    await eventually(() => desk.tab.locator(".message.bot .block").count()).toBe(90);
+    await desk.tab.evaluate("new Promise(requestAnimationFrame)");
+    expect((await field.boundingBox())?.y).toBeGreaterThan(0);
+    await field.press("Escape");
+    await eventually(hiddenBelow).toBeLessThan(2);
+  });
 });
 
 describeWithBrowser("the tools of a message where nothing can be hovered over", () => {

@@ -94,6 +94,28 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     });
   });
 
+  test("a file that is only named like a picture has no broken preview", async () => {
+    const buffer = Buffer.from("no picture");
+    await desk.tab.setInputFiles("main .composer input[type=file]", { name: "a.png", mimeType: "image/png", buffer });
+    await eventually(() => desk.tab.locator(".uploads svg:not(button svg)").count()).toBe(1);
+    expect(await desk.tab.locator(".uploads img").count()).toBe(0);
+    await desk.write("what is it?");
+    expect(await desk.lastEvent(1)).toMatchObject({ attachments: [{ name: "a.png" }] });
+  });
+
+  test("a message that waits for the connection is as large as one that was sent", async () => {
+    await desk.write("one");
+    await eventually(() => desk.tab.locator(".message:not(.pending)").count()).toBe(1);
+    await desk.stopServer();
+    await desk.write("two");
+    await desk.tab.waitForSelector(".message.waiting");
+    const sizes = await desk.tab
+      .locator(".message message-body")
+      .evaluateAll((found) => found.map((each) => getComputedStyle(each).fontSize));
+    expect(new Set(sizes).size).toBe(1);
+    expect(sizes.length).toBe(2);
+  });
+
   test("an answer can be stopped before it has any text", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();

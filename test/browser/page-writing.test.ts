@@ -97,7 +97,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     const file = { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") };
     await desk.tab.setInputFiles("main .attach input", [file]);
     await desk.write("Read this");
-    await desk.tab.waitForSelector(".composer .waiting");
+    await desk.tab.waitForSelector(".composer .file-wait");
     expect(desk.page.events).toEqual([]);
     held.resolve();
     const { event } = await desk.takeUp();

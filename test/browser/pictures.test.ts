@@ -206,8 +206,15 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     const sink = await begin();
     await show(sink, 1, { isSpoiler: true });
     expect(await desk.tab.locator(".picture.covered img").getAttribute("alt")).toBe("");
+    const sizeOf = async (selector: string) => {
+      const box = await desk.tab.locator(selector).boundingBox();
+      return [box?.width, box?.height];
+    };
+    const covered = await sizeOf(".picture.covered");
+    expect(covered).toEqual(await sizeOf(".picture.covered img"));
     await desk.tab.click(".picture.covered");
     await desk.tab.waitForSelector("a.picture img[alt='a fox in the snow']");
+    expect(await sizeOf("a.picture")).toEqual(covered);
     expect(await desk.tab.locator("dialog").count()).toBe(0);
   });
 

@@ -42,7 +42,7 @@ function headView(state: State, actions: Actions): TemplateResult {
       <button type="button" class="menu" aria-label="Conversations" @click=${() => actions.change((changing) => void (changing.isDrawerOpen = true))}>
         ${ICONS.menu}
       </button>
-      <h1>${isChat(state, channelId) ? nothing : html`<i>#</i>`}${title}</h1>
+      <h1>${isChat(state, channelId) ? nothing : html`<i>#</i>`}<bdi>${title}</bdi></h1>
       ${channel?.kind === "chat" ? chatToolsView(channel, actions) : nothing}
     </header>
     <p class="lost" role="status" ?hidden=${state.isConnected || !state.isReady}>Connection lost. Trying again…</p>`;

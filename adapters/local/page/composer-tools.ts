@@ -22,7 +22,7 @@ export function sendView(place: Place, state: State, actions: Actions): Template
     @click=${() => actions.stopAt(place)}>${ICONS.stop}</button>`;
   const { isWaiting, text, picture } = writingAt(state, place);
   const verb = picture === undefined ? "Send" : "Draw";
-  return html`${isTooLong(text, state) ? tooLongView(text, state) : nothing} ${isWaiting ? html`<span class="waiting" role="status">Sending when the files are there…</span>` : nothing}
+  return html`${isTooLong(text, state) ? tooLongView(text, state) : nothing} ${isWaiting ? html`<span class="file-wait" role="status">Sending when the files are there…</span>` : nothing}
     ${stoppableAt(state, place) === undefined ? nothing : stop}
     <button type="button" class="send" aria-label=${verb} title="${verb} (Enter)" ?disabled=${!canSend(place, state)}
       @click=${() => actions.send(place)}>${ICONS.send}</button>`;

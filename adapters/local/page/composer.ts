@@ -57,7 +57,7 @@ function fieldView(
   const isPicture = writingAt(state, place).picture !== undefined;
   return html`<textarea
     ${ref(attach)}
-    rows="1" aria-label=${isPicture ? "What to draw" : "Message"} placeholder=${placeholderAt(place, state)} enterkeyhint="send"
+    rows="1" dir="auto" aria-label=${isPicture ? "What to draw" : "Message"} placeholder=${placeholderAt(place, state)} enterkeyhint="send"
     role="combobox" aria-autocomplete="list" aria-expanded=${completer.isOpen()} aria-controls="completion"
     aria-activedescendant=${completer.activeId()}
     .value=${live(writingAt(state, place).text)}

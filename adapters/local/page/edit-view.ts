@@ -25,7 +25,7 @@ export function editView(message: MessageRow, actions: Actions): TemplateResult 
     if (field) run(field);
   };
   return html`<div class="editing">
-    <textarea class="edit" aria-label="Edit the message" .value=${message.text} ${ref(begin)} @keydown=${onKeyDown}></textarea>
+    <textarea class="edit" dir="auto" aria-label="Edit the message" .value=${message.text} ${ref(begin)} @keydown=${onKeyDown}></textarea>
     <p class="edit-row">
       <span class="hint">Enter saves · Escape cancels</span>
       <button type="button" @click=${withField(cancel)}>Cancel</button>

@@ -12,6 +12,8 @@ export interface Block {
 }
 
 const MAX_HIGHLIGHTED_CHARS = 30_000;
+/** Code in a line that is no longer than this is not broken at its hyphens: an option, a file, a name. */
+const MAX_UNBROKEN_CHARS = 24;
 const ALLOWED = {
   ALLOWED_TAGS:
     "p br strong em del code pre a ul ol li blockquote h1 h2 h3 h4 h5 h6 hr table thead tbody tr th td input span div".split(
@@ -35,6 +37,8 @@ const marked = new Marked({
     html: ({ text }) => escapeHtml(text),
     // A remote picture would tell its server who reads this, and when.
     image: ({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text === "" ? "picture" : text)}</a>`,
+    codespan: ({ text }) =>
+      `<code${text.length > MAX_UNBROKEN_CHARS ? "" : ' class="short"'}>${escapeHtml(text)}</code>`,
     code: ({ text, lang }) => {
       const language = /^[\w+#.-]{1,30}/.exec(lang ?? "")?.[0] ?? "";
       return `<pre data-language="${language}"><code>${highlight(text, language)}</code></pre>`;
@@ -77,11 +81,17 @@ function renderBlock(token: Token, names: readonly string[]): HTMLElement {
   const block = document.createElement("div");
   block.className = "block";
   block.append(fragment);
+  for (const part of block.children) followScript(part);
   for (const link of block.querySelectorAll("a")) guardLink(link);
   for (const table of block.querySelectorAll("table")) wrapTable(table);
   for (const code of block.querySelectorAll("pre")) wrapCode(code);
   markMentions(block, names);
   return block;
+}
+
+/** Arabic and Hebrew begin at the right, with their lists and tables; code is written from the left everywhere. */
+function followScript(part: Element): void {
+  if (part.localName !== "pre") part.setAttribute("dir", "auto");
 }
 
 function guardLink(link: HTMLAnchorElement): void {

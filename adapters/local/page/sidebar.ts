@@ -69,7 +69,7 @@ function entryView(channel: ChannelRow, mark: string, newest: Map<string, Newest
   const isUnread = !isOpen && (newest.get(channel.id)?.foreignId ?? 0) > (state.lastRead[channel.id] ?? 0);
   return html`<li>
     <a href="#${channel.id}" class=${isUnread ? "unread" : ""} aria-current=${isOpen ? "page" : nothing} title=${channel.title}>
-      ${mark === "" ? nothing : html`<i>${mark}</i>`}<span>${channel.title}</span>
+      ${mark === "" ? nothing : html`<i>${mark}</i>`}<span dir="auto">${channel.title}</span>
       ${isUnread ? html`<em><span class="unseen">unread</span></em>` : nothing}
     </a>
   </li>`;

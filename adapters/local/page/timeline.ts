@@ -38,6 +38,7 @@ export function createTimeline(): Timeline {
       const sent = state.pending.findLast((each) => placeKey(each) === key)?.nonce;
       if (sent !== undefined && sent !== lastSent) scroll.toBottom();
       lastSent = sent ?? lastSent;
+      scroll.hold(shown.some((entry) => "id" in entry && entry.id === state.editingId));
       const showMore = () => {
         shownCount += PAGE_MESSAGES;
         actions.change(() => undefined);
@@ -71,12 +72,21 @@ function entryView(
   actions: Actions,
 ): TemplateResult {
   const isNewDay = before === undefined || !isSameDay(before.createdAt, entry.createdAt);
-  const isGrouped = !isNewDay && before.authorId === entry.authorId && entry.createdAt - before.createdAt < GROUP_MS;
+  const isGrouped = !isNewDay && isOneSpeech(before, entry) && entry.createdAt - before.createdAt < GROUP_MS;
   const isAfterDeleted = before !== undefined && "isDeleted" in before && before.isDeleted;
   const canReply = place.threadId === null && !isChat(state, place.channelId);
   const look = { isGrouped: isGrouped && !isAfterDeleted, hasThreadLink: canReply, canReply };
   return html`${isNewDay ? html`<h2 class="day">${formatDay(entry.createdAt, Date.now())}</h2>` : nothing}
   ${"status" in entry ? pendingView(entry, look.isGrouped, state, actions) : messageView(entry, look, state, actions)}`;
+}
+
+/** Answers to two questions are two, also when nothing stands between them any more. */
+function isOneSpeech(before: Entry, entry: Entry): boolean {
+  return before.authorId === entry.authorId && questionOf(before) === questionOf(entry);
+}
+
+function questionOf(entry: Entry): number | null {
+  return "id" in entry ? entry.replyTo : null;
 }
 
 function progressView(place: Place, state: State): TemplateResult | typeof nothing {
@@ -88,17 +98,20 @@ function progressView(place: Place, state: State): TemplateResult | typeof nothi
 interface Scroll {
   attach: (element: Element | undefined) => void;
   toBottom: () => void;
+  /** While held it stays where it is: a growing answer must not carry away the field that somebody writes in. */
+  hold: (isHeld: boolean) => void;
 }
 
 /** Follows the bottom until the reader scrolls up, whatever makes the content grow: text, pictures, a smaller window. */
 function createScroll(): Scroll {
   let scroller: HTMLElement | undefined;
   let isFollowing = true;
+  let isHeld = false;
   let last = { top: 0, height: 0, room: 0 };
 
   function follow(): void {
     if (scroller === undefined) return;
-    if (isFollowing) scroller.scrollTop = scroller.scrollHeight;
+    if (isFollowing && !isHeld) scroller.scrollTop = scroller.scrollHeight;
     last = measure(scroller);
   }
 
@@ -107,7 +120,7 @@ function createScroll(): Scroll {
     const { top, height, room } = measure(scroller);
     // A new layout moves the position too; only going up while nothing else changed is the reader's wish.
     const isSameLayout = height === last.height && room === last.room;
-    if (isSameLayout && top < last.top - 1) isFollowing = false;
+    if (isSameLayout && !isHeld && top < last.top - 1) isFollowing = false;
     else if (top >= last.top && height - top - room < AT_BOTTOM_PX) isFollowing = true;
     last = { top, height, room };
     mark();
@@ -130,6 +143,11 @@ function createScroll(): Scroll {
     toBottom() {
       isFollowing = true;
       mark();
+      follow();
+    },
+    hold(shallHold) {
+      if (shallHold === isHeld) return;
+      isHeld = shallHold;
       follow();
     },
   };

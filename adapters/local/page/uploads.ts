@@ -33,7 +33,7 @@ export function uploadsView(place: Place, state: State, actions: Actions): Templ
     ${basisView(place, state, actions)}
     ${uploads.map(
       (each) => html`<li class=${each.problem === "" ? "" : "failed"} title=${each.problem || each.name}>
-        ${each.previewUrl === "" ? ICONS.file : html`<img src=${each.previewUrl} alt="" />`}
+        ${each.previewUrl === "" ? ICONS.file : html`<img src=${each.previewUrl} alt="" @error=${() => showNoPreview(each, place, state, actions)} />`}
         <span>${each.problem || each.name}</span>
         ${
           each.file === undefined && each.problem === ""
@@ -46,6 +46,15 @@ export function uploadsView(place: Place, state: State, actions: Actions): Templ
       </li>`,
     )}
   </ul>`;
+}
+
+/** A file may be named like a picture and be none. */
+function showNoPreview(upload: Upload, place: Place, state: State, actions: Actions): void {
+  URL.revokeObjectURL(upload.previewUrl);
+  const { uploads } = writingAt(state, place);
+  actions.write(place, {
+    uploads: uploads.map((each) => (each.key === upload.key ? { ...each, previewUrl: "" } : each)),
+  });
 }
 
 async function upload(file: File, place: Place, state: State, actions: Actions): Promise<void> {
