@@ -8,7 +8,12 @@ export function createQuietCommand(history: History): Command {
     description: "I stay silent in this conversation until I am mentioned again.",
     async run(event, sink, signal) {
       await history.setFollowed(event.conversationId, false);
-      await postNotice(sink, event, "I stay silent here until somebody mentions me.", signal);
+      await postNotice(
+        sink,
+        event,
+        "I stay silent here until somebody mentions me. Where you write to me alone, I always answer.",
+        signal,
+      );
     },
   };
 }

@@ -123,10 +123,13 @@ async function loadFile(
   }
 }
 
+const UNKNOWN_KIND =
+  "is neither a picture of a kind that can be read (PNG, JPEG, WebP, GIF, AVIF, HEIC) nor text in UTF-8 or UTF-16";
+
 async function readFile(ref: AttachmentRef, bytes: Uint8Array, bounds: ContentLimits): Promise<LoadedFile> {
   if (bytes.byteLength === 0) return { type: "unusable", problem: "is empty" };
   const sniffed = await sniffType(bytes);
-  if (sniffed === undefined) return { type: "unusable", problem: "is neither a picture nor text in UTF-8 or UTF-16" };
+  if (sniffed === undefined) return { type: "unusable", problem: UNKNOWN_KIND };
   if (sniffed.kind === "text") return { type: "text", name: toShownFileName(ref.name), text: sniffed.text };
   if (sniffed.kind === "document") {
     return { type: "unusable", problem: "is a PDF, a kind that cannot be read yet; paste its text instead" };

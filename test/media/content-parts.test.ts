@@ -57,7 +57,7 @@ describe("loadContentParts", () => {
 
   for (const [name, why] of [
     ["paper.pdf", /PDF/],
-    ["bundle.zip", /neither a picture nor text/],
+    ["bundle.zip", /neither a picture .* nor text/],
     ["empty.txt", /is empty/],
     ["broken.png", /damaged or incomplete/],
     ["gone.txt", /could not be fetched; attach it again/],
