@@ -4,8 +4,8 @@ import { createOneByOne } from "./pacing/one-by-one.ts";
 import { createPacer, type Pacer } from "./pacing/pacer.ts";
 import { createSlackPacer } from "./pacing/slack-pacer.ts";
 
-/** Seconds between two writes of the local page, which sets no limit of its own: even enough to read along. */
-const LOCAL_GAP_SECONDS = 0.12;
+/** The local page sets no limit of its own: each answer evenly enough to read along, all of them no more than the disk bears. */
+const LOCAL_PACE = { gap: 0.01, replyGap: 0.12 };
 /** Seconds between two answers to one command of Slack, which takes five of them. */
 const WHISPER_GAP_SECONDS = 2;
 
@@ -21,6 +21,6 @@ export function createPacers(): (budgetKey: string) => Pacer {
     }
     if (kind === "slack") return createSlackPacer();
     if (kind === "slack-whisper") return createEvenPacer({ gap: WHISPER_GAP_SECONDS });
-    return createEvenPacer({ gap: LOCAL_GAP_SECONDS });
+    return createEvenPacer(LOCAL_PACE);
   };
 }

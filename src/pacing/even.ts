@@ -12,18 +12,26 @@ interface EvenReply {
   notBefore: number;
 }
 
+export interface EvenPace {
+  /** Seconds between two calls, whichever replies they are for. */
+  gap: number;
+  /** Least seconds between two edits of one reply, its final excepted; 0 when absent. */
+  replyGap?: number;
+}
+
 /**
  * A plain pace for platforms that say nothing about their limits: the first text at once, then one call every
  * `gap` seconds over all replies of the budget. Finals go first, then first posts, then edits in turn.
  */
-export function createEvenPacer({ gap }: { gap: number }): Pacer {
+export function createEvenPacer({ gap, replyGap = 0 }: EvenPace): Pacer {
   const replies = new Map<number, EvenReply>();
   let joined = 0;
   let lastCall = -Infinity;
   let blockedUntil = -Infinity;
 
   function dueOf(reply: EvenReply): number {
-    return Math.max(lastCall + gap, blockedUntil, reply.notBefore);
+    const editDue = toClass(reply) === EDIT_CLASS ? reply.lastSend + replyGap : -Infinity;
+    return Math.max(lastCall + gap, blockedUntil, reply.notBefore, editDue);
   }
 
   function step(now: number): Step {
@@ -88,6 +96,8 @@ export function createEvenPacer({ gap }: { gap: number }): Pacer {
   };
 }
 
+const EDIT_CLASS = 2;
+
 function comesBefore(a: EvenReply, b: EvenReply): boolean {
   const difference = toClass(a) - toClass(b);
   return difference === 0 ? a.lastSend < b.lastSend : difference < 0;
@@ -95,5 +105,5 @@ function comesBefore(a: EvenReply, b: EvenReply): boolean {
 
 function toClass(reply: EvenReply): number {
   if (reply.ended) return 0;
-  return reply.next === "post" ? 1 : 2;
+  return reply.next === "post" ? 1 : EDIT_CLASS;
 }

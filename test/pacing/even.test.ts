@@ -32,6 +32,20 @@ describe("even pacer", () => {
     expect(order).toEqual([1, 2, 3, 1, 2, 3, 1, 2, 3]);
   });
 
+  test("lets each reply grow at its own pace, and its end wait for nothing but the gap", () => {
+    const pacer = createEvenPacer({ gap: 0.01, replyGap: 0.12 });
+    const [one, other] = [pacer.join(0), pacer.join(0)];
+    pacer.text(one, 1, 0);
+    expect(pacer.step(0)).toEqual({ type: "send", reply: one, kind: "post" });
+    pacer.done(one, ACCEPTED, 0);
+    pacer.text(one, 1, 0);
+    pacer.text(other, 1, 0);
+    expect(pacer.step(0.01)).toEqual({ type: "send", reply: other, kind: "post" });
+    expect(pacer.step(0.02)).toEqual({ type: "wait", until: 0.12 });
+    pacer.end(one, 0.03);
+    expect(pacer.step(0.03)).toEqual({ type: "send", reply: one, kind: "edit" });
+  });
+
   test("prefers finals to first posts and those to edits", () => {
     const pacer = createEvenPacer({ gap: 1 });
     const [editing, posting, ending] = [pacer.join(0), pacer.join(0), pacer.join(0)];
