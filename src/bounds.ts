@@ -68,13 +68,19 @@ export async function mapBounded<T, R>(
 }
 
 const STORE_PAUSES_MS = [0, 200, 1_000];
+/** For what would be missed later: as long as it takes a store to be started anew. */
+export const PATIENT_PAUSES_MS = [...STORE_PAUSES_MS, 2_000, 4_000];
 
 /**
- * Writes to a store that may be away for a moment: tries again after short pauses. Resolves to whether it was
- * written in the end; `onFailure` is told of each attempt that failed.
+ * Writes to a store that may be away for a moment: tries again after pauses, short ones where no others are given.
+ * Resolves to whether it was written in the end; `onFailure` is told of each attempt that failed.
  */
-export async function persist(write: () => Promise<unknown>, onFailure: (error: unknown) => void): Promise<boolean> {
-  for (const pauseMs of STORE_PAUSES_MS) {
+export async function persist(
+  write: () => Promise<unknown>,
+  onFailure: (error: unknown) => void,
+  pausesMs: readonly number[] = STORE_PAUSES_MS,
+): Promise<boolean> {
+  for (const pauseMs of pausesMs) {
     await sleep(pauseMs);
     try {
       await write();

@@ -112,4 +112,11 @@ describe("persist", () => {
     ).toBe(false);
     expect(failures).toHaveLength(3);
   });
+
+  test("tries as often as it is given pauses", async () => {
+    const failures: unknown[] = [];
+    const fail = () => Promise.reject(new Error("no"));
+    expect(await persist(fail, (error) => failures.push(error), [0, 0, 0, 0, 0])).toBe(false);
+    expect(failures).toHaveLength(5);
+  });
 });

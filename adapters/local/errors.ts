@@ -15,3 +15,12 @@ export class AwayError extends RequestError {
     super(503, "Palaver is not taking messages just now. Try again in a moment.");
   }
 }
+
+/** SQLite's primary result codes for a disk that takes nothing at the moment: read-only, I/O error, full. */
+const DISK_CODES = new Set([8, 10, 13]);
+
+/** Whether something could not be stored because the disk takes nothing at the moment. */
+export function isDiskTrouble(error: unknown): boolean {
+  // The low byte of an extended code is the primary one.
+  return error instanceof Error && "errcode" in error && DISK_CODES.has(Number(error.errcode) & 0xff);
+}

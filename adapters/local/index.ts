@@ -8,7 +8,7 @@ import { checkHost, checkOrigin, checkPassword, hardenHeaders } from "./access.t
 import { createAssets } from "./assets.ts";
 import { createChats } from "./chats.ts";
 import { createDirectory } from "./directory.ts";
-import { AwayError, RequestError } from "./errors.ts";
+import { AwayError, isDiskTrouble, RequestError } from "./errors.ts";
 import { createFeed } from "./feed.ts";
 import { createFiles, MAX_FILE_BYTES, MAX_FILES, openFile } from "./files.ts";
 import { createForgetting } from "./forget.ts";
@@ -134,6 +134,10 @@ function createApp({ allowedHosts, password, log }: LocalAdapterOptions, routes:
       return c.json({ error: error.message }, error.status);
     }
     if (error instanceof HTTPException) return error.getResponse();
+    if (isDiskTrouble(error)) {
+      log.error({ err: error }, "A request of the local page could not be stored: the disk of DATA_DIR takes nothing.");
+      return c.json({ error: "The server cannot store anything just now. Try again in a moment." }, 503);
+    }
     log.error({ err: error }, "A request of the local page failed.");
     return c.json({ error: "Something went wrong on the server; its log says what." }, 500);
   });

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 
 const SCHEMA = `
@@ -90,6 +90,8 @@ const PEOPLE = [
   { id: "chie", name: "千恵" },
 ];
 const CHANNELS = ["general", "random"];
+/** Messages that a database may hold before its ids could reach those of another one. */
+const IDS_APART = 2n ** 20n;
 
 export interface Tables {
   database: DatabaseSync;
@@ -148,4 +150,9 @@ function seed({ database, nextSeq }: Tables, at: number): void {
     "INSERT INTO local_channels (id, seq, kind, title, created_at) VALUES (?, ?, 'channel', ?, ?)",
   );
   for (const name of CHANNELS) addChannel.run(name, nextSeq(), name, at);
+  // What is kept elsewhere, under the ids of messages, may outlive this database or be shared with another one: a message
+  // must never be taken for one that stood there.
+  database
+    .prepare("INSERT INTO sqlite_sequence (name, seq) VALUES ('local_messages', ?)")
+    .run(BigInt(randomInt(2 ** 32)) * IDS_APART);
 }

@@ -1,7 +1,9 @@
 import type { HistoryEntry } from "../history.ts";
 import type { KeyedTurns } from "./keyed-turns.ts";
-import type { HistoryKeys } from "./keys.ts";
+import type { Erasure, HistoryKeys } from "./keys.ts";
 import { type AuthorPosition, toAuthorKeys, toAuthorNamespace } from "./record.ts";
+
+const PAGE_ENTRIES = 100;
 
 /** Everything the history keeps about one person. */
 export interface AuthorExport {
@@ -38,12 +40,12 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: 
   return {
     async exportAuthor(platform, authorId) {
       const conversations = new Map<string, Array<{ seq: number; entry: HistoryEntry }>>();
-      for await (const found of findEntries(keys, toAuthorNamespace({ platform, id: authorId }))) {
-        const entry = await readOwn(keys, found);
-        if (entry === undefined || found.position === undefined) continue;
-        const { conversationId, seq } = found.position;
-        const entries = conversations.get(conversationId) ?? [];
-        conversations.set(conversationId, [...entries, { seq, entry }]);
+      for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId })))) {
+        for (const { conversationId, seq, entry } of await readOwn(keys, page)) {
+          const entries = conversations.get(conversationId) ?? [];
+          conversations.set(conversationId, entries);
+          entries.push({ seq, entry });
+        }
       }
       return {
         platform,
@@ -58,9 +60,11 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: 
 
     async forgetAuthor(platform, authorId) {
       let erased = 0;
-      for await (const found of findEntries(keys, toAuthorNamespace({ platform, id: authorId }))) {
-        const { conversationId } = found.position ?? { conversationId: found.entryKey };
-        if (await inTurn(conversationId, () => forgetEntry(keys, found))) erased++;
+      for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId })))) {
+        const toConversation = ({ position, entryKey }: Found) => position?.conversationId ?? entryKey;
+        for (const [conversationId, found] of Map.groupBy(page, toConversation)) {
+          erased += await inTurn(conversationId, () => forgetEntries(keys, found));
+        }
       }
       return erased;
     },
@@ -89,27 +93,47 @@ async function* findEntries(keys: HistoryKeys, namespace: string): AsyncGenerato
   }
 }
 
-async function readOwn(keys: HistoryKeys, { authorKey, entryKey }: Found): Promise<HistoryEntry | undefined> {
-  const [value] = await keys.getMany([entryKey]);
-  const entry = keys.readers.entry(entryKey, value)?.entry;
-  return entry !== undefined && toAuthorKeys(entry, entryKey).includes(authorKey) ? entry : undefined;
+/** One step for many: what a person said in years is read and erased in time. */
+async function* inPages(all: AsyncIterable<Found>): AsyncGenerator<Found[]> {
+  let page: Found[] = [];
+  for await (const found of all) {
+    if (page.push(found) < PAGE_ENTRIES) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
 }
 
-/** Resolves to false when there was none, or when it is somebody else's and only the pointer to it goes. */
-async function forgetEntry(keys: HistoryKeys, { authorKey, entryKey, position }: Found): Promise<boolean> {
-  const [value] = await keys.getMany([entryKey]);
-  const stored = keys.readers.entry(entryKey, value);
-  if (stored?.entry === undefined) {
-    // What cannot be read is erased too: the pointer says whose it is.
-    const ids = position === undefined ? [] : [position.entryId, ...position.aliases];
-    await keys.erase([{ entryKey, ids, authorKeys: [authorKey], after: stored?.after }]);
-    return stored === undefined && value !== undefined;
+async function readOwn(keys: HistoryKeys, page: readonly Found[]) {
+  const values = await keys.getMany(page.map(({ entryKey }) => entryKey));
+  return page.flatMap(({ entryKey, authorKey, position }, index) => {
+    const entry = keys.readers.entry(entryKey, values[index])?.entry;
+    if (position === undefined || entry === undefined) return [];
+    const { conversationId, seq } = position;
+    return toAuthorKeys(entry, entryKey).includes(authorKey) ? [{ conversationId, seq, entry }] : [];
+  });
+}
+
+/** Erases entries of one conversation. Resolves to how many there were: of somebody else's only the pointer goes. */
+async function forgetEntries(keys: HistoryKeys, page: readonly Found[]): Promise<number> {
+  const values = await keys.getMany(page.map(({ entryKey }) => entryKey));
+  const erasures: Erasure[] = [];
+  let erased = 0;
+  for (const [index, { entryKey, authorKey, position }] of page.entries()) {
+    const stored = keys.readers.entry(entryKey, values[index]);
+    if (stored?.entry === undefined) {
+      // What cannot be read is erased too: the pointer says whose it is.
+      const ids = position === undefined ? [] : [position.entryId, ...position.aliases];
+      erasures.push({ entryKey, ids, authorKeys: [authorKey], after: stored?.after });
+      if (stored === undefined && values[index] !== undefined) erased += 1;
+      continue;
+    }
+    const authorKeys = toAuthorKeys(stored.entry, entryKey);
+    if (authorKeys.includes(authorKey)) {
+      erasures.push({ entryKey, ids: [stored.entry.id, ...stored.aliases], authorKeys, after: stored.after });
+      erased += 1;
+    } else await keys.eraseKey(authorKey);
   }
-  const authorKeys = toAuthorKeys(stored.entry, entryKey);
-  if (!authorKeys.includes(authorKey)) {
-    await keys.eraseKey(authorKey);
-    return false;
-  }
-  await keys.erase([{ entryKey, ids: [stored.entry.id, ...stored.aliases], authorKeys, after: stored.after }]);
-  return true;
+  if (erasures.length > 0) await keys.erase(erasures);
+  return erased;
 }

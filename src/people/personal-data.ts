@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Adapter, CommandEvent } from "../adapter.ts";
 import { mayConfigure } from "../commands/command.ts";
 import type { Erasers } from "../commands/forget.ts";
@@ -8,6 +9,8 @@ import type { Queue } from "../queue/queue.ts";
 import type { Settings } from "../settings.ts";
 import type { TurnRecords } from "../turn/record.ts";
 import type { Usage } from "./usage.ts";
+
+const PAGE_IDS = 100;
 
 export interface PersonalDataDeps {
   queue: Pick<Queue, "forget">;
@@ -39,8 +42,13 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     const hasHistory = !(await history.isNew(conversationId));
     if (hasHistory) await adapterOf(reply.platform).forgetConversation?.(conversationId, person?.id, at);
     const erased = await history.forgetConversation(conversationId, person);
-    await records.erase(erased);
-    await jobs.erase(erased);
+    for (let from = 0; from < erased.length; from += PAGE_IDS) {
+      const ids = erased.slice(from, from + PAGE_IDS);
+      await records.erase(ids);
+      await jobs.erase(ids);
+      // Lets others go on: an embedded store answers without ever leaving this thread.
+      await setImmediate();
+    }
     emptyLog();
     return erased.length;
   }

@@ -1,10 +1,14 @@
 import type { Logger } from "pino";
+import { isStoreOutage } from "../store/outage.ts";
 import type { EventTable } from "./event-table.ts";
 import type { Lane, Lanes } from "./lanes.ts";
 import type { Worker } from "./queue.ts";
 
-/** Work that fails this often in a row is given up, so that one event cannot hold up its conversation for good. */
-const MAX_FAILURES = 10;
+/**
+ * Work that fails this often in a row is given up, so that one event cannot hold up its conversation for good. A store
+ * that is away does not count: it comes back, and what people asked for meanwhile is to be done then.
+ */
+const MAX_FAULTS = 10;
 
 export interface LaneWorkOptions {
   table: EventTable;
@@ -25,8 +29,9 @@ export type WorkOnLane = (lane: Lane, worker: Worker, signal: AbortSignal) => Pr
 export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWorkOptions): WorkOnLane {
   function fail(lane: Lane, error: unknown): void {
     lane.failures += 1;
-    const { conversationId, failures } = lane;
-    if (lane.done.length > 0 || failures < MAX_FAILURES) {
+    if (!isStoreOutage(error)) lane.faults += 1;
+    const { conversationId, failures, faults } = lane;
+    if (lane.done.length > 0 || faults < MAX_FAULTS) {
       const pauseMs = Math.min(retryMs[0] * 2 ** (failures - 1), retryMs[1]);
       log.warn({ err: error, conversationId, failures, pauseMs }, "work failed and will be tried again");
       return pause(lane, pauseMs);

@@ -14,6 +14,8 @@ export interface Lane {
   done: readonly InboundEvent[];
   /** How often in a row its work has failed. */
   failures: number;
+  /** How often of those the work itself was to blame, not a store that was away. */
+  faults: number;
 }
 
 /** Which conversation comes next: each has one place in the line, however much waits in it. Kept in memory. */
@@ -72,6 +74,7 @@ export function createLanes(): Lanes {
       lane.taken = [];
       lane.done = [];
       lane.failures = 0;
+      lane.faults = 0;
       if (lane.waiting.length > 0) resume(lane);
       else lanes.delete(lane.id);
     },
@@ -94,5 +97,5 @@ export function createLanes(): Lanes {
 }
 
 function createLane(id: string, conversationId: string): Lane {
-  return { id, conversationId, waiting: [], state: "idle", taken: [], done: [], failures: 0 };
+  return { id, conversationId, waiting: [], state: "idle", taken: [], done: [], failures: 0, faults: 0 };
 }

@@ -1,8 +1,13 @@
 import { createClient } from "@keyv/redis";
 import type { Logger } from "pino";
+import { StoreError } from "./outage.ts";
 
-/** Longest time one operation takes, the wait for a lost connection to come back included. */
+/** Longest an operation waits for its answer. */
 const OPERATION_TIMEOUT_MS = 2_000;
+/** Longest it waits before that for a connection that was lost, counted from the loss: a short one is waited out. */
+const LOSS_WAIT_MS = 2_000;
+/** And once one has lasted longer: nobody who asks for an answer is to wait for a store that is away. */
+const OUTAGE_WAIT_MS = 50;
 const CONNECT_TIMEOUT_MS = 2_000;
 /** A connection on which nothing moves for this long is dead; pings keep a living one moving. */
 const SOCKET_TIMEOUT_MS = 10_000;
@@ -10,14 +15,19 @@ const PING_INTERVAL_MS = 3_000;
 const CLOSE_TIMEOUT_MS = 1_000;
 const RECONNECT_MIN_MS = 20;
 const RECONNECT_MAX_MS = 1_000;
+/** What a server says that is there and does nothing, or stores nothing, at the moment. */
+const REFUSALS = new Set(
+  "OOM READONLY MISCONF NOREPLICAS LOADING MASTERDOWN CLUSTERDOWN BUSY TRYAGAIN EXECABORT NOAUTH NOPERM".split(" "),
+);
 
 export type RedisClient = ReturnType<typeof createRedisClient>;
 
 export interface RedisConnection {
   client: RedisClient;
   /**
-   * Runs an operation on the client as soon as it is connected. Rejects after two seconds at most, whatever state the
-   * connection is in; an operation that was not begun by then never begins.
+   * Runs an operation on the client as soon as it is connected. Rejects with a `StoreError` where Redis is away or does
+   * not take it: after two seconds without an answer, after two without a connection, and at once while it is known to
+   * be away. An operation that was not begun by then never begins.
    */
   run: <T>(operation: () => Promise<T>) => Promise<T>;
   close: () => Promise<void>;
@@ -27,7 +37,7 @@ export interface RedisConnection {
 export function connectToRedis(url: string, log: Logger): RedisConnection {
   const where = describeAddress(url);
   const client = createRedisClient(url);
-  const { whenReady, reportOutage, describeOutage } = watchConnection(client, where, log);
+  const watch = watchConnection(client, where, log);
   let closed = false;
 
   function connect(): void {
@@ -35,16 +45,20 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     client.connect().catch(() => {});
   }
 
-  function giveUp(): Error {
+  function describeSilence(): StoreError {
+    return new StoreError(
+      `Redis at ${where} did not answer within ${OPERATION_TIMEOUT_MS / 1_000} s${watch.describeOutage()}. Check that it runs there and that REDIS_URL is right.`,
+    );
+  }
+
+  function giveUp(): StoreError {
     // Connected and silent: whatever waits on this connection would wait for good.
     if (client.isReady && !closed) {
-      reportOutage("it does not answer");
+      watch.reportOutage("it does not answer", OPERATION_TIMEOUT_MS);
       client.destroy();
       connect();
     }
-    return new Error(
-      `Redis at ${where} did not answer within ${OPERATION_TIMEOUT_MS / 1_000} s${describeOutage()}. Check that it runs there and that REDIS_URL is right.`,
-    );
+    return describeSilence();
   }
 
   connect();
@@ -52,7 +66,12 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     client,
     async run(operation) {
       if (closed) throw new Error(`The connection to Redis at ${where} is closed.`);
-      return withDeadline(whenReady, operation, giveUp);
+      if (!(await watch.whenReady())) throw describeSilence();
+      try {
+        return await withDeadline(operation, giveUp);
+      } catch (error) {
+        throw toStoreError(error, where);
+      }
     },
     async close() {
       if (closed) return;
@@ -63,62 +82,84 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   };
 }
 
-async function withDeadline<T>(
-  whenReady: () => Promise<void>,
-  operation: () => Promise<T>,
-  giveUp: () => Error,
-): Promise<T> {
+async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error): Promise<T> {
   const deadline = Promise.withResolvers<never>();
-  const state = { isSettled: false, isLate: false };
+  let isSettled = false;
   const timer = setTimeout(() => {
     // An answer that has arrived is read first: it may be this process that was slow.
     setImmediate(() => {
-      if (state.isSettled) return;
-      state.isLate = true;
-      deadline.reject(giveUp());
+      if (!isSettled) deadline.reject(giveUp());
     });
   }, OPERATION_TIMEOUT_MS);
-  const result = (async () => {
-    try {
-      await whenReady();
-      // Its caller was told that nothing was done, so nothing may be done.
-      return await (state.isLate ? deadline.promise : operation());
-    } finally {
-      state.isSettled = true;
-      clearTimeout(timer);
-    }
-  })();
-  return Promise.race([result, deadline.promise]);
+  try {
+    return await Promise.race([operation(), deadline.promise]);
+  } finally {
+    isSettled = true;
+    clearTimeout(timer);
+  }
+}
+
+/** Says of what the client threw, or the server refused, that it is an outage, where it is one. */
+function toStoreError(error: unknown, where: string): unknown {
+  if (!(error instanceof Error) || error instanceof StoreError || error instanceof TypeError) return error;
+  const [, code] = /^([A-Z]{3,}) /.exec(error.message) ?? [];
+  if (code !== undefined && !REFUSALS.has(code)) return error;
+  const reason = error.message.replace(/\.$/, "");
+  return new StoreError(`Redis at ${where} did not carry this out (${reason}). ${toRemedy(code)}`, { cause: error });
+}
+
+function toRemedy(code: string | undefined): string {
+  if (code === undefined) return "Check that it runs there.";
+  if (code === "NOAUTH" || code === "NOPERM") return "Check the user and the password in REDIS_URL.";
+  return "Its operator has to set that right.";
 }
 
 interface Watch {
-  /** Resolves when the connection can be used. */
-  whenReady: () => Promise<void>;
-  reportOutage: (reason: string) => void;
+  /** Resolves to true when the connection can be used, and to false when that takes too long. */
+  whenReady: () => Promise<boolean>;
+  /** `sinceMs`: for how long that has been so. */
+  reportOutage: (reason: string, sinceMs: number) => void;
   /** The reason in brackets; empty while there is none. */
   describeOutage: () => string;
 }
 
 /** Logs an outage once, and its end once. */
 function watchConnection(client: RedisClient, where: string, log: Logger): Watch {
-  let ready = Promise.withResolvers<void>();
-  let reported: string | undefined;
+  const waiting = new Set<() => void>();
+  let reported: { reason: string; atMs: number } | undefined;
   client.on("ready", () => {
-    ready.resolve();
-    ready = Promise.withResolvers();
+    for (const wake of waiting) wake();
     if (reported !== undefined) log.info({ redis: where }, "Redis is reachable again");
     reported = undefined;
   });
-  function reportOutage(reason: string): void {
+  function reportOutage(reason: string, sinceMs: number): void {
     if (reported !== undefined) return;
-    reported = reason;
+    reported = { reason, atMs: performance.now() - sinceMs };
     log.error({ redis: where, reason }, "Redis is not reachable: trying again until it is");
   }
-  client.on("error", (error: Error) => reportOutage(error.message));
+  client.on("error", (error: Error) => reportOutage(error.message, 0));
+
+  function toPatienceMs(): number {
+    const lostForMs = reported === undefined ? 0 : performance.now() - reported.atMs;
+    return Math.max(LOSS_WAIT_MS - lostForMs, OUTAGE_WAIT_MS);
+  }
   return {
-    whenReady: () => (client.isReady ? Promise.resolve() : ready.promise),
+    whenReady() {
+      if (client.isReady) return Promise.resolve(true);
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const settle = (isReady: boolean) => {
+        clearTimeout(timer);
+        waiting.delete(wake);
+        resolve(isReady);
+      };
+      // Nothing of an operation that was given up stays here until the end of a long outage.
+      const wake = () => settle(true);
+      const timer = setTimeout(settle, toPatienceMs(), false);
+      waiting.add(wake);
+      return promise;
+    },
     reportOutage,
-    describeOutage: () => (reported === undefined ? "" : ` (${reported})`),
+    describeOutage: () => (reported === undefined ? "" : ` (${reported.reason})`),
   };
 }
 

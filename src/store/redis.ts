@@ -6,13 +6,16 @@ import type { BatchStore } from "./sqlite.ts";
 
 /** Keys that one step of a walk through the whole server looks at. */
 const SCAN_COUNT = 1_000;
+/** What is written to see whether the server takes anything. */
+const PROBE_KEY = "palaver:probe";
+const PROBE_TTL_MS = 10_000;
 
 /** A store with what belongs to it. */
 export interface OpenStore {
   store: BatchStore;
   /** Absent where no other process can share the store. */
   marks?: Marks;
-  /** Makes a real round trip. Never rejects. */
+  /** Whether it takes a write, which is tried. Never rejects. */
   isReachable: () => Promise<boolean>;
   close: () => Promise<void>;
 }
@@ -28,7 +31,8 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
     marks: createMarks(connection),
     isReachable: () =>
       connection
-        .run(() => connection.client.ping())
+        // A server that only reads, or whose memory is full, still answers a ping.
+        .run(() => connection.client.set(PROBE_KEY, "1", { expiration: { type: "PX", value: PROBE_TTL_MS } }))
         .then(
           () => true,
           () => false,

@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { setImmediate } from "node:timers/promises";
 import type { KeyvStoreAdapter } from "keyv";
 import { emptyLog, transact } from "./database.ts";
 
@@ -44,13 +45,18 @@ export function createSqliteStore(
   createTable(database, table);
   const statements = prepareStatements(database, table);
   const events = new EventEmitter();
+  let isSweeping = false;
   const sweeping = setInterval(() => {
-    try {
-      if (database.isOpen) sweep(database, statements);
-    } catch (error) {
-      // A sweep that fails is done by the next one; without a listener an "error" event would end the process.
-      if (events.listenerCount("error") > 0) events.emit("error", error);
-    }
+    if (isSweeping) return;
+    isSweeping = true;
+    sweep(database, statements)
+      .catch((error: unknown) => {
+        // A sweep that fails is done by the next one; without a listener an "error" event would end the process.
+        if (events.listenerCount("error") > 0) events.emit("error", error);
+      })
+      .finally(() => {
+        isSweeping = false;
+      });
   }, sweepIntervalMs).unref();
 
   const store = {
@@ -135,7 +141,10 @@ function prepareStatements(database: DatabaseSync, table: string): Statements {
   };
 }
 
-/** Reads page by page, so that rows may be written and deleted while it runs. */
+/**
+ * Reads page by page, so that rows may be written and deleted while it runs, and lets everybody else go on after each:
+ * what is done with the rows may never leave this thread.
+ */
 async function* iterate(page: StatementSync, namespace: string | undefined): AsyncGenerator<[string, string], void> {
   let [from, to] = rangeOf(namespace);
   for (;;) {
@@ -144,6 +153,7 @@ async function* iterate(page: StatementSync, namespace: string | undefined): Asy
     const last = rows.at(-1);
     if (last === undefined || rows.length < ITERATOR_ROWS) return;
     from = `${last.key}\0`;
+    await setImmediate();
   }
 }
 
@@ -152,7 +162,8 @@ function rangeOf(namespace: string | undefined): [from: string, to: string] {
   return namespace === undefined ? ["", LAST_KEY] : [`${namespace}:`, `${namespace};`];
 }
 
-function sweep(database: DatabaseSync, statements: Statements): void {
-  statements.sweep.run(Date.now());
-  emptyLog(database);
+/** Erases all that has expired, a bounded number of rows at a time, so that none pile up however many are written. */
+async function sweep(database: DatabaseSync, statements: Statements): Promise<void> {
+  while (database.isOpen && Number(statements.sweep.run(Date.now()).changes) === SWEEP_ROWS) await setImmediate();
+  if (database.isOpen) emptyLog(database);
 }

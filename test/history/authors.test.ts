@@ -100,6 +100,30 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
     expect(await idsIn(shared)).toEqual(["b1", "t2", "x1"]);
   });
 
+  test("a person with many entries is read and erased in few steps", async () => {
+    for (let index = 0; index < 250; index++) await history.append(shared, said(`m${index}`, "x", ada));
+    let steps = 0;
+    const counted = (namespace: string) => {
+      const keyv = open(namespace);
+      for (const name of ["get", "getMany", "set", "setMany", "delete", "deleteMany"] as const) {
+        const call = keyv[name].bind(keyv) as (...values: unknown[]) => Promise<never>;
+        Object.assign(keyv, {
+          [name]: (...values: unknown[]) => {
+            steps += 1;
+            return call(...values);
+          },
+        });
+      }
+      return keyv;
+    };
+    const observed = createHistory({ open: counted, ttlMs: 600_000, log: silent, now: () => 5_000 });
+    const kept = await observed.exportAuthor("test", "ada");
+    expect(kept.conversations.flatMap(({ entries }) => entries)).toHaveLength(253);
+    expect(await observed.forgetAuthor("test", "ada")).toBe(253);
+    // One by one it would be more than a thousand.
+    expect(steps).toBeLessThan(50);
+  });
+
   test("works for many entries, and beside appends of others", async () => {
     const many = Array.from({ length: 300 }, (_, index) => said(`m${index}`, "x", index % 2 === 0 ? ada : ben));
     for (const entry of many) await history.append(shared, entry);

@@ -12,6 +12,7 @@ const lane = (event: InboundEvent): Lane => ({
   taken: [],
   done: [],
   failures: 0,
+  faults: 0,
 });
 const picture = (id: string, channelId = "general") => {
   return { ...command("imagine", "a fox", { author: { id, name: id } }), reply: { platform: "test", channelId } };

@@ -85,13 +85,16 @@ describe.skipIf(isRedisMissing)("on Redis (needs redis-server)", () => {
   afterAll(() => redis.stop());
 
   test("of two processes that hear everything at the same moment, one takes each event", async () => {
-    const processes = Array.from({ length: 2 }, () => {
+    const starting = Array.from({ length: 2 }, async () => {
       const database = openDatabase(":memory:");
       const stores = createStores({ redisUrl: redis.url, database, log });
       onTestFinished(() => stores.close());
       if (stores.marks === undefined) throw new Error("Redis has no marks.");
+      // A claim waits for its answer for a moment only, and not also for the first connection.
+      await stores.isReachable(AbortSignal.timeout(10_000));
       return startProcess(stores.marks, database).queue;
     });
+    const processes = await Promise.all(starting);
     const events = Array.from({ length: 40 }, () => message("hello"));
     const taken = await Promise.all(events.map((event) => Promise.all(processes.map((queue) => queue.accept(event)))));
     expect(taken.map((by) => by.filter(Boolean).length)).toEqual(events.map(() => 1));

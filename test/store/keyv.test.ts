@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
 import { createNamespaceView } from "../../src/store/namespace.ts";
+import { StoreError } from "../../src/store/outage.ts";
 import { createRedisStore, type OpenStore } from "../../src/store/redis.ts";
 import { recordingLog, silent } from "../support/log.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
@@ -115,6 +116,17 @@ describe("createStores, embedded", () => {
     expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(false);
     await expect(stores.open("a").get("b")).rejects.toThrow();
     await stores.close();
+  });
+
+  test("is not reachable while the disk takes nothing", async () => {
+    const full = openDatabase(":memory:");
+    const stores = createStores({ redisUrl: undefined, database: full, log: silent });
+    full.exec("PRAGMA query_only = ON");
+    expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(false);
+    full.exec("PRAGMA query_only = OFF");
+    expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(true);
+    await stores.close();
+    full.close();
   });
 });
 
@@ -239,10 +251,26 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     await client.connect();
     await client.configSet("maxmemory", "1");
     await expect(keyv.set("a", 2)).rejects.toThrow(/OOM/);
-    await expect(keyv.setMany([{ key: "b", value: 2 }])).rejects.toThrow();
+    const refused = await keyv.setMany([{ key: "b", value: 2 }]).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(StoreError);
+    expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(false);
     await client.configSet("maxmemory", "0");
+    expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(true);
     expect(await keyv.getMany(["a", "b"])).toEqual([1, undefined]);
     await client.close();
+    await stores.close();
+  });
+
+  test("makes nobody wait any more once it is known", async () => {
+    const stores = createStores({ redisUrl: redis.url, database, log: silent });
+    const keyv = stores.open("known");
+    await keyv.set("a", 1);
+    await redis.kill();
+    await expect(keyv.get("a")).rejects.toThrow(StoreError);
+    const began = performance.now();
+    for (let count = 0; count < 20; count++) await expect(keyv.get("a")).rejects.toThrow(/did not answer/);
+    // One after another they would wait for 40 s if each waited for itself.
+    expect(performance.now() - began).toBeLessThan(20_000);
     await stores.close();
   });
 

@@ -33,6 +33,23 @@ describe("Keyv's own tests of a store", () => {
   describe("iterator", () => keyvIteratorTests(vitest as never, Keyv, openStore));
 });
 
+/** How often others had a turn on this thread. */
+function countTurns(): { stop(): number } {
+  let turns = 0;
+  let isOver = false;
+  const next = () => {
+    turns += 1;
+    if (!isOver) setImmediate(next);
+  };
+  setImmediate(next);
+  return {
+    stop() {
+      isOver = true;
+      return turns;
+    },
+  };
+}
+
 const rows = () => Number(database.prepare("SELECT count(*) AS n FROM kv").get()?.["n"]);
 
 describe("createSqliteStore", () => {
@@ -74,6 +91,26 @@ describe("createSqliteStore", () => {
     await vi.waitFor(() => expect(rows()).toBe(2));
     await swept.disconnect();
     expect(await store.getMany(["kept", "ever"])).toEqual(["2", "3"]);
+  });
+
+  test("sweeps out all that has expired at a time, however much that is", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    const swept = createSqliteStore(database, { table: "kv", sweepIntervalMs: 60_000 });
+    const entries = Array.from({ length: 2_500 }, (_, index) => ({ key: `k${index}`, value: "1", ttl: -1 }));
+    await swept.setMany([...entries, { key: "kept", value: "2" }]);
+    vi.advanceTimersByTime(60_000);
+    vi.useRealTimers();
+    // One tick only: what it leaves would stay for a minute.
+    for (let turn = 0; turn < 100 && rows() > 1; turn++) await new Promise(setImmediate);
+    expect(rows()).toBe(1);
+    await swept.disconnect();
+  });
+
+  test("lets others go on while it is walked through, however little time each row takes", async () => {
+    await store.setMany(Array.from({ length: 1_000 }, (_, index) => ({ key: `n:${index}`, value: "1" })));
+    const others = countTurns();
+    for await (const [key] of store.iterator<string>("n")) await store.delete(String(key));
+    expect(others.stop()).toBeGreaterThanOrEqual(5);
   });
 
   test("walks through a namespace only, in pages, while rows are deleted", async () => {

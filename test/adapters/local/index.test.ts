@@ -121,6 +121,19 @@ describe("the local adapter in its process", () => {
     expect(await response.json()).toEqual({ error: expect.stringContaining("Try again in a moment.") });
   });
 
+  test("says that a message is to be sent again while the disk takes nothing", async () => {
+    const database = new DatabaseSync(":memory:");
+    const page = await start({ database });
+    database.exec("PRAGMA query_only = ON");
+    const response = await page.post("/local/people", { name: "Grace" });
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      { error: "The server cannot store anything just now. Try again in a moment." },
+    ]);
+    database.exec("PRAGMA query_only = OFF");
+    expect((await page.post("/local/people", { name: "Grace" })).status).toBe(200);
+  });
+
   test("leaves the paths of the rest of the service alone", async () => {
     const { adapter } = await start({ password: "secret" });
     const service = new Hono().get("/before", (c) => c.text("before"));

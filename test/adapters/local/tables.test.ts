@@ -16,7 +16,9 @@ describe("the tables of the local page", () => {
     };
     const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: false, at: 1 };
     const tables = openTables(database, () => 1);
-    tables.inTransaction(() => createMessages(tables).insert({ nonce: "bot:1", text: "old", ...place, ...look }));
+    const { id } = tables.inTransaction(() =>
+      createMessages(tables).insert({ nonce: "bot:1", text: "old", ...place, ...look }),
+    );
     database.exec(`ALTER TABLE local_messages DROP COLUMN options;
       ALTER TABLE local_messages DROP COLUMN moved_behind; ALTER TABLE local_messages DROP COLUMN reply_to;
       ALTER TABLE local_files DROP COLUMN alt_text;
@@ -24,7 +26,7 @@ describe("the tables of the local page", () => {
       DROP TABLE local_judgements;`);
     const again = openTables(database, () => 2);
     expect(again.epoch).toBe(tables.epoch);
-    expect(createMessages(again).find(1)).toMatchObject({
+    expect(createMessages(again).find(id)).toMatchObject({
       text: "old",
       options: {},
       movedBehind: null,
@@ -32,6 +34,29 @@ describe("the tables of the local page", () => {
       judgements: {},
       files: [],
     });
+  });
+
+  test("never use an id that another database may have used: histories outlive the file", () => {
+    const input = {
+      channelId: "general",
+      threadId: null,
+      authorId: null,
+      askedBy: null,
+      replyTo: null,
+      visibleTo: null,
+    };
+    const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: false, at: 1 };
+    const ids = Array.from({ length: 5 }, () => {
+      const tables = openTables(new DatabaseSync(":memory:"), () => 1);
+      const messages = createMessages(tables);
+      const insert = (nonce: string) => messages.insert({ nonce, text: "", ...input, ...look }).id;
+      const [first, second] = tables.inTransaction(() => [insert("one"), insert("two")]);
+      expect(second).toBe((first ?? 0) + 1);
+      return first ?? 0;
+    });
+    expect(new Set(ids).size).toBe(5);
+    expect(ids.every(Number.isSafeInteger)).toBe(true);
+    expect(Math.min(...ids.map((id, index) => Math.abs(id - (ids[index - 1] ?? 0))))).toBeGreaterThan(1_000);
   });
 
   test("take back everything when the work in a transaction fails", () => {

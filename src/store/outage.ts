@@ -1,0 +1,30 @@
+/** The store is away, or takes nothing. The message says what is wrong, where, and what to do. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+}
+
+/**
+ * SQLite's primary result codes for a file that is there and cannot be used at the moment: busy, locked, read-only,
+ * I/O error, full, cannot be opened; https://www.sqlite.org/rescode.html.
+ */
+const SQLITE_OUTAGES = new Set([5, 6, 8, 10, 13, 14]);
+/** Causes that are looked at behind an error. */
+const MAX_DEPTH = 5;
+
+/**
+ * Whether an error says only that the store is away or takes nothing, be it the one that holds histories or the disk:
+ * the same work may well succeed another time.
+ */
+export function isStoreOutage(error: unknown): boolean {
+  let at = error;
+  for (let depth = 0; depth < MAX_DEPTH && at instanceof Error; depth++) {
+    if (at instanceof StoreError || isSqliteOutage(at)) return true;
+    at = at.cause;
+  }
+  return false;
+}
+
+function isSqliteOutage(error: Error): boolean {
+  // The low byte of an extended code is the primary one.
+  return "errcode" in error && typeof error.errcode === "number" && SQLITE_OUTAGES.has(error.errcode & 0xff);
+}

@@ -1,0 +1,44 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { SinkError } from "../../src/errors.ts";
+import { isStoreOutage, StoreError } from "../../src/store/outage.ts";
+
+function errorOf(sql: string, prepare: (database: DatabaseSync) => void): unknown {
+  const database = new DatabaseSync(":memory:");
+  database.exec("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)");
+  prepare(database);
+  try {
+    database.exec(sql);
+    return undefined;
+  } catch (error) {
+    return error;
+  } finally {
+    database.close();
+  }
+}
+
+const readonly = errorOf("INSERT INTO t VALUES (1, '')", (database) => database.exec("PRAGMA query_only = ON"));
+const full = errorOf("INSERT INTO t VALUES (1, hex(zeroblob(100000)))", (database) =>
+  database.exec("PRAGMA max_page_count = 3"),
+);
+
+describe("an outage of the store", () => {
+  test("is a store that does not answer, and a disk that is full or takes nothing", () => {
+    expect(readonly).toMatchObject({ errcode: 8 });
+    expect(full).toMatchObject({ errcode: 13 });
+    for (const error of [new StoreError("away"), readonly, full]) expect(isStoreOutage(error)).toBe(true);
+  });
+
+  test("is seen behind what was made of it", () => {
+    expect(isStoreOutage(new SinkError("unavailable", "not taken", { cause: full }))).toBe(true);
+    expect(isStoreOutage(new SinkError("unavailable", "a platform that is away"))).toBe(false);
+  });
+
+  test("is no mistake in what was to be stored", () => {
+    const duplicate = errorOf("INSERT INTO t VALUES (1, '')", (database) =>
+      database.exec("INSERT INTO t VALUES (1, '')"),
+    );
+    expect(duplicate).toBeInstanceOf(Error);
+    for (const error of [duplicate, new TypeError("no"), "text", undefined]) expect(isStoreOutage(error)).toBe(false);
+  });
+});
