@@ -1,14 +1,16 @@
 /**
  * `rate-limited`: nothing was written, try again after `retryAfterMs`. `gone`: the message or its
  * channel no longer exists. `forbidden`: the bot may not write there. `rejected`: the platform
- * refuses this body. `unavailable`: it may or may not have been written, trying again is safe.
+ * refuses this body. `sealed`: the message stays as it is, further ones may be posted. `unavailable`:
+ * it may or may not have been written, trying again is safe.
  */
-export type SinkErrorKind = "rate-limited" | "gone" | "forbidden" | "rejected" | "unavailable";
+export type SinkErrorKind = "rate-limited" | "gone" | "forbidden" | "rejected" | "sealed" | "unavailable";
 
 export interface SinkErrorOptions {
   cause?: unknown;
   retryAfterMs?: number;
   missing?: string;
+  shownLength?: number;
 }
 
 /** A platform did not take a write. `kind` is what callers branch on; the message is for the log. */
@@ -20,10 +22,17 @@ export class SinkError extends Error {
   /** The permission that the bot lacks, by the platform's name for it; only with `forbidden`, where it is known. */
   readonly missing: string | undefined;
 
+  /**
+   * How much of the draft its message shows already, in UTF-16 units of its source; 0: another text. Only with
+   * `sealed`, where the platform tells.
+   */
+  readonly shownLength: number | undefined;
+
   constructor(kind: SinkErrorKind, message: string, options: SinkErrorOptions = {}) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
     this.missing = options.missing;
+    this.shownLength = options.shownLength;
   }
 }

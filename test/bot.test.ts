@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { SinkError } from "../src/errors.ts";
 import { GatewayError } from "../src/gateway/errors.ts";
 import { openEventTable } from "../src/queue/event-table.ts";
 import { toTurnId } from "../src/turn/record.ts";
@@ -221,6 +222,29 @@ describe("a button", () => {
     }
     expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
     expect(texts()[0]).toMatch(/_Interrupted: the channel takes no more/);
+  });
+
+  test("that stops leaves an answer alone whose place took it after all", async () => {
+    const { accept, idle, texts, setTrouble } = startEngine({
+      scripts: [["So far", " and more", held().promise], ["Again"]],
+    });
+    const [begun, refusal] = [held(), Promise.withResolvers<never>()];
+    setTrouble((call) => {
+      if (call !== "edit") return undefined;
+      begun.resolve();
+      return refusal.promise;
+    });
+    const question = message("Hello");
+    await accept(question);
+    await begun.promise;
+    await accept(edited(question, "Hello, in other words"));
+    setTrouble(() => undefined);
+    refusal.reject(new SinkError("forbidden", "the place is closed"));
+    await idle();
+    expect(texts()).toEqual(["Again"]);
+    await accept(action("stop", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Again", "This answer has ended already."]);
   });
 
   test("writes the answer once more in the same message, from the same question", async () => {

@@ -99,13 +99,74 @@ function toPlainButton(button: Button): { text: Block; value: string } {
   };
 }
 
-/** Carried by every message, unseen, so that it is found again by what it was posted for. */
-export function toMetadata(nonce: string): Block {
-  return { event_type: `${PLATFORM}_reply`, event_payload: { mark: toMark(nonce) } };
+/** The files that belong to a message. */
+export interface Brought {
+  ids: readonly string[];
+  /** The message before it that shows them; absent where it does so itself. */
+  sharedTs?: string;
+}
+
+/**
+ * Carried by every message, unseen, so that it is found again by what it was posted for, and its files with it, and
+ * that it is known how much of a text it shows.
+ */
+export function toMetadata(
+  nonce: string,
+  { draft, brought }: { draft?: Draft; brought?: Brought | undefined } = {},
+): Block {
+  const { ids = [], sharedTs } = brought ?? {};
+  const files = {
+    ...(ids.length > 0 && { files: ids.join(" ") }),
+    ...(sharedTs !== undefined && { shared: sharedTs }),
+  };
+  const look = draft === undefined ? {} : toLook(draft);
+  return { event_type: `${PLATFORM}_reply`, event_payload: { mark: toMark(nonce), ...look, ...files } };
+}
+
+function toLook(draft: Draft): Block {
+  const { source = draft.markdown, streaming } = draft;
+  // Of what is nearly full not all is shown.
+  return streaming && isNearlyFull(source) ? {} : { length: source.length, text: toMark(source), is_end: !streaming };
+}
+
+/** What a message shows of a draft. */
+export interface ShownPart {
+  /** In UTF-16 units of its source; 0 where it shows another text. */
+  length: number;
+  /** There is nothing more to come of the draft. */
+  isAll: boolean;
+}
+
+/** Undefined for a message that does not say. */
+export function readShownPart(message: Block, { source, markdown, streaming }: Draft): ShownPart | undefined {
+  const wanted = source ?? markdown;
+  const { length, text, is_end: isEnd } = readPayload(message);
+  if (typeof length !== "number" || typeof text !== "string") return undefined;
+  if (toMark(wanted.slice(0, length)) !== text) return { length: 0, isAll: false };
+  return { length, isAll: length === wanted.length && isEnd === !streaming };
 }
 
 /** What a message was posted for; undefined for one that does not say. */
-export function readMark(message: Readonly<Record<string, unknown>>): string | undefined {
-  const { event_payload } = (message["metadata"] ?? {}) as { event_payload?: { mark?: unknown } };
-  return typeof event_payload?.mark === "string" ? event_payload.mark : undefined;
+export function readMark(message: Block): string | undefined {
+  const { mark } = readPayload(message);
+  return typeof mark === "string" ? mark : undefined;
+}
+
+/** The files of a message of ours, however they belong to it. */
+export function readBrought(message: Block): Brought {
+  const { files, shared } = readPayload(message);
+  const attached = toParts(message["files"]).map(({ id }) => id);
+  const inside = toParts(message["blocks"]).map(({ slack_file }) => (slack_file as Block | undefined)?.["id"]);
+  const before = typeof files === "string" ? files.split(" ") : [];
+  const ids = [...attached, ...inside, ...before].filter((id) => typeof id === "string");
+  return { ids: [...new Set(ids)], ...(typeof shared === "string" && { sharedTs: shared }) };
+}
+
+function readPayload(message: Block): Block {
+  const { event_payload } = (message["metadata"] ?? {}) as { event_payload?: Block };
+  return event_payload ?? {};
+}
+
+function toParts(value: unknown): readonly Block[] {
+  return Array.isArray(value) ? (value as Block[]) : [];
 }

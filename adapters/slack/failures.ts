@@ -1,4 +1,4 @@
-import { SinkError, type SinkErrorKind } from "../../src/errors.ts";
+import { SinkError, type SinkErrorKind, type SinkErrorOptions } from "../../src/errors.ts";
 import { isUncertain, SlackApiError } from "./api/error.ts";
 
 interface Meaning {
@@ -33,8 +33,9 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ["account_inactive", { kind: "forbidden", words: INSTALL }],
   ["app_not_installed", { kind: "forbidden", words: INSTALL }],
   ["restricted_action", { kind: "forbidden", words: RESTRICTED }],
-  ["edit_window_closed", { kind: "forbidden", words: "The workspace does not let messages of that age be changed." }],
-  ["cant_update_message", { kind: "forbidden" }],
+  ["edit_window_closed", { kind: "sealed", words: "The workspace does not let messages of that age be changed." }],
+  ["cant_update_message", { kind: "sealed" }],
+  ["block_mismatch", { kind: "sealed" }],
   ["cant_delete_message", { kind: "forbidden" }],
   ["message_not_owned_by_app", { kind: "forbidden" }],
   ["is_inactive", { kind: "forbidden" }],
@@ -57,21 +58,40 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
 ]);
 
 /** What a refused or failed write means to the core. Gives back what is one already, and an abort's own reason. */
-function toSinkError(error: unknown, signal: AbortSignal): unknown {
+function toReason(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || error instanceof SinkError) return error;
   if (!(error instanceof SlackApiError)) {
     const words = error instanceof Error ? error.name : "unknown";
     return new SinkError("unavailable", `Slack could not be reached (${words}).`, { cause: error });
   }
+  return toSinkError(error);
+}
+
+export function toSinkError(error: SlackApiError, options: SinkErrorOptions = {}): SinkError {
   if (error.retryAfterMs !== undefined) {
     return new SinkError("rate-limited", error.message, { retryAfterMs: error.retryAfterMs });
   }
   const { kind, words } = meaningOf(error);
   const missing = error.needed === undefined ? {} : { missing: error.needed };
-  return new SinkError(kind, words === undefined ? error.message : `${error.message} ${words}`, missing);
+  return new SinkError(kind, words === undefined ? error.message : `${error.message} ${words}`, {
+    ...missing,
+    ...options,
+  });
 }
 
+/** What Slack says of a text or of blocks, however they are sent. */
+const OF_THE_BODY = /^(?:invalid_|no_text$|markdown_|metadata_|too_many_|message_limit|msg_)|too_long$/;
+/** Of the method that changes messages these say nothing about the one that posts them. */
+const OF_THE_METHOD = new Set([
+  "message_not_owned_by_app",
+  "unknown_method",
+  "not_allowed_token_type",
+  "method_deprecated",
+  "no_permission",
+]);
+
 function meaningOf(error: SlackApiError): Meaning {
+  if (isOfChanges(error)) return { kind: "sealed" };
   const known = MEANINGS.get(error.code);
   if (known !== undefined) return known;
   if (error.code.startsWith("restricted_action")) return { kind: "forbidden", words: RESTRICTED };
@@ -80,12 +100,27 @@ function meaningOf(error: SlackApiError): Meaning {
   return { kind: error.status === 404 ? "gone" : "rejected" };
 }
 
+/** Whether a message takes no more changes, though further ones may be posted. */
+export function isSealing(error: unknown): error is SlackApiError {
+  return error instanceof SlackApiError && error.retryAfterMs === undefined && meaningOf(error).kind === "sealed";
+}
+
+/** Whether Slack refuses to change a message for a reason that may leave it taking further ones. */
+function isOfChanges(error: SlackApiError): boolean {
+  const { method, code, status } = error;
+  if (method !== "chat.update") return false;
+  if (code === "") return status === 404;
+  if (OF_THE_METHOD.has(code)) return true;
+  const isKnown = MEANINGS.has(code) || /^(?:restricted_action|slack_connect|token_)/.test(code);
+  return !isKnown && !OF_THE_BODY.test(code) && !isUncertain(error);
+}
+
 /** Runs a write and gives its failures the meaning they have to the core. */
 export async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   try {
     return await work();
   } catch (error) {
-    throw toSinkError(error, signal);
+    throw toReason(error, signal);
   }
 }

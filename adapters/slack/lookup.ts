@@ -1,8 +1,8 @@
 import { SinkError } from "../../src/errors.ts";
 import { SlackApiError } from "./api/error.ts";
 import type { SlackAnswer, SlackApi, SlackArguments } from "./api.ts";
-import { readMark } from "./blocks.ts";
-import { toMark } from "./ids.ts";
+import { type Block, readBrought, readMark } from "./blocks.ts";
+import { type MessagePlace, toMark } from "./ids.ts";
 import { createReadingGate } from "./reading-gate.ts";
 
 /** Apps sold outside the marketplace get no more than this at once. */
@@ -27,6 +27,15 @@ export interface Found {
   /** It was begun as a stream and never finished by us: what it was made for is only guessed. */
   isUnfinished: boolean;
   files: readonly SlackMessage[];
+  /** Of all that belong to it, also where they stand in it as pictures or in a message before it. */
+  fileIds: readonly string[];
+}
+
+/** A file as it is found in a message. */
+export interface FileToFind {
+  name: string;
+  /** Absent where the name alone tells. */
+  sizeBytes?: number;
 }
 
 export interface Lookup {
@@ -40,12 +49,19 @@ export interface Lookup {
     signal: AbortSignal,
     options?: { isFinished: boolean },
   ): Promise<Found | undefined>;
-  /** The message that brought files with these names and sizes. */
-  findFiles(
-    place: ReplyPlace,
-    files: ReadonlyArray<{ name: string; sizeBytes: number }>,
-    signal: AbortSignal,
-  ): Promise<Found | undefined>;
+  /** The message that brought these files and no others. */
+  findFiles(place: ReplyPlace, files: readonly FileToFind[], signal: AbortSignal): Promise<Found | undefined>;
+}
+
+/** One message as it stands; undefined where it is gone. */
+export async function readMessage(
+  api: SlackApi,
+  { teamId, channelId, ts }: MessagePlace,
+  signal: AbortSignal,
+): Promise<Block | undefined> {
+  const range = { oldest: ts, latest: ts, inclusive: true, limit: 1, include_all_metadata: true };
+  const { messages } = await api.call(teamId, "conversations.replies", { channel: channelId, ts, ...range }, signal);
+  return Array.isArray(messages) ? (messages as Block[]).find((one) => one["ts"] === ts) : undefined;
 }
 
 export interface LookupDeps {
@@ -106,9 +122,8 @@ export function createLookup({ api, now }: LookupDeps): Lookup {
       return unfinished;
     },
     async findFiles(place, files, signal) {
-      const wanted = files.map(({ name, sizeBytes }) => `${sizeBytes} ${name}`).join("\n");
       for await (const messages of readBehind(place, signal)) {
-        const found = messages.find((message) => describeFiles(message) === wanted);
+        const found = messages.find((message) => hasFiles(message, files));
         if (found !== undefined) return toFound(found, false);
       }
       return undefined;
@@ -120,10 +135,13 @@ function isUnfinished(message: SlackMessage): boolean {
   return message["streaming_state"] !== undefined && readMark(message) === undefined;
 }
 
-function describeFiles(message: SlackMessage): string {
-  return filesOf(message)
-    .map(({ name, size }) => `${String(size)} ${String(name)}`)
-    .join("\n");
+function hasFiles(message: SlackMessage, wanted: readonly FileToFind[]): boolean {
+  const files = filesOf(message);
+  if (files.length !== wanted.length) return false;
+  return wanted.every(({ name, sizeBytes }, index) => {
+    const file = files[index];
+    return file?.["name"] === name && (sizeBytes === undefined || file["size"] === sizeBytes);
+  });
 }
 
 function filesOf(message: SlackMessage): readonly SlackMessage[] {
@@ -131,5 +149,6 @@ function filesOf(message: SlackMessage): readonly SlackMessage[] {
 }
 
 function toFound(message: SlackMessage, isUnfinished: boolean): Found {
-  return { ts: String(message["ts"]), isUnfinished, files: filesOf(message) };
+  const fileIds = readBrought(message).ids;
+  return { ts: String(message["ts"]), isUnfinished, files: filesOf(message), fileIds };
 }

@@ -1,5 +1,6 @@
 import type { Posted } from "../../src/adapter.ts";
 import { codeOf, SlackApiError } from "./api/error.ts";
+import type { Brought } from "./blocks.ts";
 import type { Cards } from "./cards.ts";
 import type { MessagePlace } from "./ids.ts";
 
@@ -42,7 +43,14 @@ const CHANNEL_CODES = new Set([
 ]);
 
 /** What not every workspace takes. */
-export type Extra = "sessions" | "cards" | "feedback buttons";
+export type Extra = "sessions" | "cards" | "feedback buttons" | "pictures";
+
+/** Files that Slack was told to show in a message of its own. */
+export interface Shared {
+  fileIds: readonly string[];
+  /** Undefined until it is known. */
+  ts: string | undefined;
+}
 
 /** What the replies of one process leave for each other: the next attempt at a reply is written by another sink. */
 export interface Memory {
@@ -54,8 +62,10 @@ export interface Memory {
   unused: Shelf<true>;
   /** By the message's id. */
   streams: Shelf<Stream>;
-  /** Ids of the files that came with a message, none for most; by the message's id. */
-  files: Shelf<readonly string[]>;
+  /** The files that came with a message, none for most; by the message's id. */
+  files: Shelf<Brought>;
+  /** By the place and the mark of what they were shared for. */
+  shares: Shelf<Shared>;
   /** By the message's id: the nonce that its next update gives it. A stream has none before its end. */
   nonces: Shelf<string>;
   mayStream(teamId: string, channelId: string): boolean;
@@ -87,6 +97,7 @@ export function createMemory(now: () => number): Memory {
     unused: createShelf(),
     streams: createShelf(),
     files: createShelf(),
+    shares: createShelf(),
     nonces: createShelf(),
     sessions: createShelf(),
     mayStream: (teamId, channelId) => !isWithout(teamId) && !isWithout(`${teamId}:${channelId}`),

@@ -42,4 +42,6 @@ export interface SlackAdapterOptions {
   onUninstalled?(teamId: string, atMs: number, how: "uninstalled" | "revoked"): Promise<void>;
   /** Sockets held at the same time, so that a refresh of one drops nothing; two when absent. */
   connections?: number;
+  /** Pauses between the looks at a file that Slack still works on; sensible ones when absent. */
+  looksMs?: readonly number[];
 }

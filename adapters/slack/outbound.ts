@@ -1,5 +1,6 @@
 import type { Adapter, ReplyAddress, ReplySink } from "../../src/adapter.ts";
 import type { SlackApi } from "./api.ts";
+import { createFileStore } from "./file-store.ts";
 import { createFiles } from "./files.ts";
 import { createLookup } from "./lookup.ts";
 import { createMemory } from "./memory.ts";
@@ -13,6 +14,8 @@ export interface OutboundDeps {
   /** Web API base that ends in `/api/`; Slack's own when absent. */
   apiUrl: string | undefined;
   running: Pick<Running, "note">;
+  /** See `FileStoreDeps`. */
+  looksMs?: readonly number[] | undefined;
   /** Unix milliseconds. */
   now(): number;
 }
@@ -22,16 +25,17 @@ export interface Outbound extends Pick<Adapter, "openAttachment"> {
   sink(address: ReplyAddress): ReplySink;
 }
 
-export function createOutbound({ api, apiUrl, running, now }: OutboundDeps): Outbound {
+export function createOutbound({ api, apiUrl, running, looksMs, now }: OutboundDeps): Outbound {
   const memory = createMemory(now);
   const whole = createWholeWriter({ api, memory });
-  const uploader = createUploader({ api, apiUrl, whole });
+  const lookup = createLookup({ api, now });
+  const uploader = createUploader({ store: createFileStore({ api, apiUrl, looksMs }), whole, lookup, memory });
   const deps = {
     api,
     apiUrl,
     whole,
     uploader,
-    lookup: createLookup({ api, now }),
+    lookup,
     memory,
     running,
     now,

@@ -1,11 +1,11 @@
 import type { SlackApi } from "./api.ts";
+import { readBrought } from "./blocks.ts";
 import { type MessagePlace, toMessageId } from "./ids.ts";
+import { readMessage } from "./lookup.ts";
 import type { Memory } from "./memory.ts";
 import type { WholeWriter } from "./whole.ts";
 
-type Part = Readonly<Record<string, unknown>>;
-
-/** Takes a message of ours back, and the files that came with it: Slack would keep them. */
+/** Takes a message of ours back, and what came with it: Slack would keep its files. */
 export type RemoveMessage = (place: MessagePlace, signal: AbortSignal) => Promise<void>;
 
 export interface RemovalDeps {
@@ -15,26 +15,16 @@ export interface RemovalDeps {
 }
 
 export function createRemoval({ api, memory, whole }: RemovalDeps): RemoveMessage {
-  /** Of a message of an earlier run nobody knows whether it has files. */
-  async function findFiles({ teamId, channelId, ts }: MessagePlace, signal: AbortSignal): Promise<readonly string[]> {
-    const args = { channel: channelId, ts, oldest: ts, latest: ts, inclusive: true, limit: 1 };
-    const { messages } = await api.call(teamId, "conversations.replies", args, signal);
-    const message = toParts(messages).find((one) => one["ts"] === ts) ?? {};
-    const shared = toParts(message["files"]).map(({ id }) => id);
-    const shown = toParts(message["blocks"]).map(({ slack_file }) => (slack_file as Part | undefined)?.["id"]);
-    return [...shared, ...shown].filter((id) => typeof id === "string");
-  }
-
   return async (place, signal) => {
     const known = memory.files.get(toMessageId(place));
+    // Of a message of an earlier run nobody knows whether it has files.
     // Best effort: what was asked for is that the message goes.
-    const fileIds = known ?? (await findFiles(place, signal).catch(() => []));
+    const { ids, sharedTs } =
+      known ?? readBrought((await readMessage(api, place, signal).catch(() => undefined)) ?? {});
     signal.throwIfAborted();
+    // The other one tells of it, so it goes last.
+    if (sharedTs !== undefined) await whole.remove({ ...place, ts: sharedTs }, signal);
     await whole.remove(place, signal);
-    for (const file of fileIds) await api.call(place.teamId, "files.delete", { file }, signal).catch(() => {});
+    for (const file of ids) await api.call(place.teamId, "files.delete", { file }, signal).catch(() => {});
   };
-}
-
-function toParts(value: unknown): Part[] {
-  return Array.isArray(value) ? (value as Part[]) : [];
 }

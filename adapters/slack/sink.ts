@@ -1,13 +1,13 @@
 import type { Draft, Posted, Receipt, ReplyAddress, ReplySink, SpareWay } from "../../src/adapter.ts";
 import { SinkError } from "../../src/errors.ts";
 import { readExtra, type SlackExtra } from "./address.ts";
-import { codeOf } from "./api/error.ts";
+import { codeOf, type SlackApiError } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
-import { readAttachmentId } from "./attachments.ts";
-import { guarded } from "./failures.ts";
+import { readShownPart } from "./blocks.ts";
+import { guarded, isSealing, toSinkError } from "./failures.ts";
 import { type MessagePlace, PLATFORM, readMessageId } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
-import type { Lookup, ReplyPlace } from "./lookup.ts";
+import { type Lookup, type ReplyPlace, readMessage } from "./lookup.ts";
 import type { Memory } from "./memory.ts";
 import { createRecovery } from "./recovery.ts";
 import { createRemoval } from "./removal.ts";
@@ -68,7 +68,8 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     const stop = draft.buttons.find(({ action }) => action === "stop");
     if (stop !== undefined) running.note(posted.id, stop.turnId);
     if (mayGrow) session.begin();
-    memory.files.set(posted.id, []);
+    memory.files.set(posted.id, { ids: [] });
+    if (!mayGrow) memory.nonces.set(posted.id, nonce);
     status.replaced();
     return posted;
   }
@@ -90,11 +91,21 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     try {
       return await whole.update(messagePlace, draft, nonce, signal);
     } catch (error) {
+      if (isSealing(error)) return leave(messagePlace, draft, error, signal);
       if (codeOf(error) !== "streaming_state_conflict") throw error;
       // An earlier run began it as a stream and never came to its end.
       await streams.takeOver(messagePlace, nonce, signal);
       return whole.update(messagePlace, draft, nonce, signal);
     }
+  }
+
+  /** What stays as it is may show more than this process knows of: also all that it is to. */
+  async function leave(at: MessagePlace, draft: Draft, refusal: SlackApiError, signal: AbortSignal): Promise<Receipt> {
+    const message = await readMessage(api, at, signal).catch(() => undefined);
+    signal.throwIfAborted();
+    const shown = message && readShownPart(message, draft);
+    if (shown?.isAll === true) return {};
+    throw toSinkError(refusal, shown === undefined ? {} : { shownLength: shown.length });
   }
 
   return {
@@ -116,17 +127,11 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
       }),
     upload: (files, caption, nonce, signal) =>
       guarded(signal, async () => {
-        const sizes = files.map(({ name, bytes }) => ({ name, sizeBytes: bytes.length }));
-        const look = async () =>
-          (await lookup.findPost(place, nonce, signal, { isFinished: true })) ??
-          (await lookup.findFiles(place, sizes, signal));
+        const delivery = { place, files, caption, nonce };
+        const look = () => uploader.find(delivery, signal);
         const found = await recovery.find({ nonce, isNew: false, look }, signal);
         if (found !== undefined) return found;
-        const upload = () => uploader.upload(place, files, caption, nonce, signal);
-        const posted = await recovery.post(nonce, upload, signal);
-        const fileIds = posted.attachments?.map(({ id }) => readAttachmentId(id)?.fileId ?? "") ?? [];
-        memory.files.set(posted.id, fileIds);
-        return posted;
+        return recovery.post(nonce, () => uploader.upload(delivery, signal), signal);
       }),
     remove: (id, signal) =>
       guarded(signal, async () => {

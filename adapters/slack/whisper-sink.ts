@@ -5,6 +5,8 @@ import { guarded } from "./failures.ts";
 import { PLATFORM, readMessageId, toMark } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 import type { ReplyPlace } from "./lookup.ts";
+import type { Memory } from "./memory.ts";
+import { createRemoval } from "./removal.ts";
 import { createStatus } from "./status.ts";
 import type { Uploader } from "./upload.ts";
 import { createWhisperWriter } from "./whisper.ts";
@@ -15,6 +17,7 @@ export interface WhisperSinkDeps {
   apiUrl: string | undefined;
   whole: WholeWriter;
   uploader: Uploader;
+  memory: Memory;
 }
 
 /** Files cannot be shown to one person in a channel. */
@@ -25,9 +28,11 @@ export function createWhisperSink(
   place: ReplyPlace,
   userId: string,
   { responseUrl }: SlackExtra,
-  { api, apiUrl, whole, uploader }: WhisperSinkDeps,
+  deps: WhisperSinkDeps,
 ): ReplySink {
+  const { api, apiUrl, whole, uploader } = deps;
   const { teamId, channelId, threadTs } = place;
+  const removal = createRemoval(deps);
   const writer = createWhisperWriter({ api, apiUrl, teamId, channelId, threadTs, userId, responseUrl });
   const status = createStatus({ api, teamId, channelId, threadTs });
 
@@ -37,12 +42,12 @@ export function createWhisperSink(
     nonce: string,
     signal: AbortSignal,
   ): Promise<Posted> {
-    if (channelId.startsWith("D")) return uploader.upload(place, files, caption, nonce, signal);
+    if (channelId.startsWith("D")) return uploader.upload({ place, files, caption, nonce }, signal);
     // A message to a person opens the direct conversation with them.
     const person = { teamId, channelId: userId, threadTs: undefined, questionTs: undefined };
     const told = readMessageId((await whole.post(person, ELSEWHERE, `${nonce}:told`, signal)).id);
     const direct = told === undefined ? person : { ...person, channelId: told.channelId, threadTs: told.ts };
-    return uploader.upload(direct, files, caption, nonce, signal);
+    return uploader.upload({ place: direct, files, caption, nonce }, signal);
   }
 
   return {
@@ -55,7 +60,7 @@ export function createWhisperSink(
       guarded(signal, async () => {
         const message = readMessageId(id);
         // A file in the direct conversation is a message like any other.
-        await (message === undefined ? writer.remove(id, signal) : whole.remove(message, signal));
+        await (message === undefined ? writer.remove(id, signal) : removal(message, signal));
       }),
     progress: (text, signal) => guarded(signal, () => status.show(text, signal)),
   };

@@ -3,7 +3,7 @@ import { SinkError } from "../../src/errors.ts";
 import { readTs } from "./api/answer.ts";
 import { codeOf } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
-import { type Block, hasJudging, type MessageBody, toMessageBody, toMetadata } from "./blocks.ts";
+import { type Block, type Brought, hasJudging, type MessageBody, toMessageBody, toMetadata } from "./blocks.ts";
 import { type MessagePlace, toMessageId } from "./ids.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import type { Memory } from "./memory.ts";
@@ -11,9 +11,17 @@ import { readText } from "./wire.ts";
 
 /** Writes messages whole: posted, then updated. */
 export interface WholeWriter {
-  post(place: ReplyPlace, draft: Draft, nonce: string, signal: AbortSignal, more?: readonly Block[]): Promise<Posted>;
+  post(place: ReplyPlace, draft: Draft, nonce: string, signal: AbortSignal, more?: Accompanying): Promise<Posted>;
   update(place: MessagePlace, draft: Draft, nonce: string | undefined, signal: AbortSignal): Promise<Receipt>;
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
+}
+
+/** What comes with the words. */
+export interface Accompanying {
+  /** Stand above them. */
+  pictures?: readonly Block[];
+  /** Were brought by a message before. */
+  brought?: Brought;
 }
 
 export interface WholeDeps {
@@ -38,7 +46,7 @@ export function createWholeWriter({ api, memory }: WholeDeps): WholeWriter {
   }
 
   return {
-    post({ teamId, channelId, threadTs }, draft, nonce, signal, more = []) {
+    post({ teamId, channelId, threadTs }, draft, nonce, signal, { pictures = [], brought } = {}) {
       const method = "chat.postMessage";
       return write(teamId, draft, async ({ blocks, text }) => {
         const answer = await api.call(
@@ -47,9 +55,9 @@ export function createWholeWriter({ api, memory }: WholeDeps): WholeWriter {
           {
             channel: channelId,
             ...(threadTs !== undefined && { thread_ts: threadTs }),
-            blocks: [...more, ...blocks],
+            blocks: [...pictures, ...blocks],
             text,
-            metadata: toMetadata(nonce),
+            metadata: toMetadata(nonce, { draft, brought }),
             // A preview would be fetched for every address the model writes, whoever put it there.
             unfurl_links: false,
             unfurl_media: false,
@@ -62,7 +70,7 @@ export function createWholeWriter({ api, memory }: WholeDeps): WholeWriter {
       });
     },
     update({ teamId, channelId, ts }, draft, nonce, signal) {
-      const metadata = nonce === undefined ? undefined : toMetadata(nonce);
+      const metadata = nonce === undefined ? undefined : toMetadata(nonce, { draft });
       return write(teamId, draft, async (body) => {
         // Unlike a post, an update reads plain words such as names of channels as markup when nothing else is said.
         const message = { ...body, parse: "none", ...(metadata && { metadata }) };

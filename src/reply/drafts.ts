@@ -1,7 +1,9 @@
 import type { Button, Draft, OutboundFile, SinkLimits, Step } from "../adapter.ts";
 import { HEAL_ROOM, healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
-import { createSplitter, type Part } from "../text/split.ts";
+import type { Part } from "../text/split.ts";
+import { createRest } from "./rest.ts";
+import type { Sealed } from "./sealed.ts";
 import { createPlacedSteps } from "./steps.ts";
 
 /** What stands under the text when the turn is over. */
@@ -23,39 +25,55 @@ export interface ReplyDrafts {
   rejectFile(): void;
   readonly isOver: boolean;
   readonly isRejected: boolean;
+  /** What the messages behind those that are sealed should show; without any of those, all of them. */
   render(): Draft[];
+  /** The messages up to this one stay as they are and show the text so far: what follows begins behind it. */
+  seal(count: number, shown: number): Sealed;
+  /** Where in the shown text a draft that was rendered begins and ends. */
+  placeOf(draft: Draft): { start: number; end: number };
+  /** Where so much of the source of a draft ends. */
+  placeAt(draft: Draft, length: number): number;
   /** The whole answer, once it is over and its messages could not hold it. */
   file(): OutboundFile | undefined;
 }
 
-type Shown = Pick<Part, "text" | "closingLength">;
-
 const WILL_COME = "_This is longer than fits here; the whole answer will come as a file._";
 const HAS_COME = "_The whole answer is in the attached file._";
+const WAS_ALL = "_That was the whole answer: the message with the end of it cannot be changed any more._";
 
-/** `stepsToShow` is undefined where the platform shows none any more: what it has shown then stays as it was. */
+/**
+ * `stepsToShow` is undefined where the platform shows none any more: what it has shown then stays as it was. `before` is
+ * what an earlier run left in messages that stay as they are.
+ */
 export function createReplyDrafts(
   turnId: string,
   limits: SinkLimits,
   refusal: Closing,
   stepsToShow: () => readonly Step[] | undefined = () => undefined,
+  before?: Sealed,
 ): ReplyDrafts {
   const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
   // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
-  const splitter = createSplitter({ maxLength: maxLength - HEAL_ROOM, lengthOf, keptLength });
-  const placed = createPlacedSteps();
+  const rest = createRest({ maxLength: maxLength - HEAL_ROOM, lengthOf, keptLength }, before);
+  let placed = createPlacedSteps();
   let text = "";
   let ending: Closing | undefined;
   let rejectedIndex: number | undefined;
   let isTooLong = false;
   let takesFile = true;
 
-  function toDraft({ text: markdown, closingLength }: Shown, isLast: boolean): Draft {
+  function toDraft({ text: markdown, closingLength }: Part, isLast: boolean): Draft {
     if (!isLast) return { markdown, buttons: [], streaming: false };
     if (ending !== undefined) return { markdown, buttons: ending.buttons, streaming: false };
     const stop: Button = { action: "stop", turnId, label: "Stop" };
     const source = markdown.slice(0, markdown.length - closingLength);
     return { markdown: healMarkdown(markdown), source, buttons: [stop], streaming: true };
+  }
+
+  function toNote(body: string): string {
+    const note = neutralize(ending?.note ?? "");
+    // Otherwise nothing would tell that no more comes, and the buttons of the end would have no message.
+    return note === "" && ending !== undefined && rest.isEmpty(body) ? WAS_ALL : note;
   }
 
   return {
@@ -72,17 +90,30 @@ export function createReplyDrafts(
     get isRejected() {
       return rejectedIndex !== undefined;
     },
+    seal(count, shown) {
+      placed = createPlacedSteps();
+      if (rejectedIndex !== undefined) rejectedIndex = 0;
+      return rest.seal(neutralize(text).trimEnd(), count, shown);
+    },
+    placeOf: rest.placeOf,
+    placeAt: rest.placeAt,
     render() {
       const body = neutralize(text).trimEnd();
-      const note = neutralize(ending?.note ?? "");
+      if (!rest.isDecided(body, ending !== undefined)) return [];
+      const note = toNote(body);
       const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
-      const parts = splitter.update(whole).filter((part) => part.text.trim() !== "");
+      const parts = rest.split(whole).filter((part) => part.text.trim() !== "");
       isTooLong = takesFile && parts.length > maxMessages;
-      const shown: Shown[] = isTooLong ? parts.slice(0, maxMessages) : parts;
+      const shown = isTooLong ? parts.slice(0, maxMessages) : parts;
       const promise = ending === undefined ? WILL_COME : [HAS_COME, note].filter(Boolean).join("\n\n");
-      if (isTooLong) shown.push({ text: promise, closingLength: 0 });
+      const end = parts[shown.length]?.start ?? whole.length;
+      if (isTooLong) shown.push({ text: promise, start: end, end, closingLength: 0 });
       if (shown.length > 0) placed.place(stepsToShow() ?? [], shown.length - 1);
-      const drafts = shown.map((part, index) => withSteps(toDraft(part, index === shown.length - 1), placed.of(index)));
+      const drafts = shown.map((part, index) => {
+        const draft = withSteps(toDraft(part, index === shown.length - 1), placed.of(index));
+        rest.place(draft, part, whole);
+        return draft;
+      });
       if (rejectedIndex === undefined) return drafts;
       const { note: markdown, buttons } = refusal;
       return [...drafts.slice(0, rejectedIndex), { markdown, buttons, streaming: false }];

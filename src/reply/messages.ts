@@ -1,11 +1,12 @@
 import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../adapter.ts";
+import { SinkError } from "../errors.ts";
 import { type TurnRecord, toNonce } from "../turn/record.ts";
 import { callPlatform } from "./platform-call.ts";
 
 export interface ReplyMessagesOptions {
   sink: ReplySink;
   /** Changes with what is on the platform. */
-  record: Pick<TurnRecord, "id" | "posted" | "removed" | "isPosting" | "seen">;
+  record: Pick<TurnRecord, "id" | "posted" | "removed" | "isPosting" | "seen" | "sealed">;
   /** An earlier run may have posted more than the record says. */
   isResumed: boolean;
   /** Called when the record has changed, before anything else is written. */
@@ -32,6 +33,10 @@ export interface ReplyMessages {
   apply(change: Change): Promise<Receipt>;
   /** Whether an earlier run left a message here of which this one has seen nothing. */
   isUnseen(index: number): boolean;
+  /** The draft that a message shows at least, as far as this run knows; undefined for one of an earlier run. */
+  takenAt(index: number): Draft | undefined;
+  /** Takes a message to show this draft, though the platform has not said so. */
+  trust(index: number, draft: Draft): void;
   /** Takes a message off the record that is no longer on the platform. */
   forget(index: number): Promise<void>;
 }
@@ -41,17 +46,31 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   const { posted } = record;
   /** What each posted message shows, as far as this run knows: unknown for those of an earlier run. */
   const shown: Array<string | undefined> = posted.map(() => undefined);
+  /** The same as drafts. What was shown in part only, or perhaps, does not count. */
+  const taken: Array<Draft | undefined> = posted.map(() => undefined);
+  /** The draft of a post of this run of which nobody knows whether it was carried out. */
+  let doubtful: Draft | undefined;
   let isUploaded = false;
+
+  const countSealed = () => record.sealed?.count ?? 0;
 
   function call<T>(make: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return callPlatform(make, callTimeoutMs);
   }
 
   async function post(draft: Draft): Promise<Receipt> {
-    return add(JSON.stringify(draft), (nonce, signal, mayExist) => {
-      const post = mayExist ? sink.post : (sink.postAnew ?? sink.post);
-      return post(draft, nonce, signal);
-    });
+    try {
+      const receipt = await add(JSON.stringify(draft), (nonce, signal, mayExist) => {
+        const post = mayExist ? sink.post : (sink.postAnew ?? sink.post);
+        return post(draft, nonce, signal);
+      });
+      taken[posted.length - 1] = receipt.isPartial === true ? doubtful : draft;
+      doubtful = undefined;
+      return receipt;
+    } catch (error) {
+      if (isUncertain(error)) doubtful ??= draft;
+      throw error;
+    }
   }
 
   async function upload(file: OutboundFile): Promise<Receipt> {
@@ -83,6 +102,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     if (id === undefined) return {};
     const receipt = await call((signal) => sink.edit(id, draft, signal));
     shown[index] = receipt.isPartial === true ? undefined : JSON.stringify(draft);
+    if (receipt.isPartial !== true) taken[index] = draft;
     return receipt;
   }
 
@@ -96,13 +116,17 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
   async function forget(index: number): Promise<void> {
     posted.splice(index, 1);
     shown.splice(index, 1);
+    taken.splice(index, 1);
     record.removed += 1;
     await onRecord();
   }
 
   return {
     nextChange(drafts, file, isOver) {
-      for (const [index, draft] of drafts.entries()) {
+      for (const [at, draft] of drafts.entries()) {
+        const index = countSealed() + at;
+        // Where one message takes no changes, the next one may not either: it comes when it is whole.
+        if (index >= posted.length && countSealed() > 0 && draft.streaming) break;
         if (index >= posted.length) return { type: "post", draft };
         if (shown[index] !== JSON.stringify(draft)) return { type: "edit", index, draft };
       }
@@ -112,7 +136,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
       // A message that nobody can name cannot be removed.
       if (record.isPosting && last !== undefined) return { type: "post", draft: { ...last, buttons: [] } };
       // What an earlier run uploaded is not what this one would.
-      if (posted.length > drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
+      if (posted.length > countSealed() + drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
       return file === undefined || isUploaded ? undefined : { type: "upload", file };
     },
     apply(change) {
@@ -121,6 +145,12 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
       return change.type === "edit" ? edit(change.index, change.draft) : removeLast();
     },
     isUnseen: (index) => shown[index] === undefined,
+    takenAt: (index) => taken[index],
+    trust: (index, draft) => void (shown[index] = JSON.stringify(draft)),
     forget,
   };
+}
+
+function isUncertain(error: unknown): boolean {
+  return !(error instanceof SinkError) || error.kind === "unavailable";
 }

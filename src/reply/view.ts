@@ -1,4 +1,4 @@
-import type { Receipt } from "../adapter.ts";
+import type { Draft, Receipt } from "../adapter.ts";
 import { SinkError, type SinkErrorKind } from "../errors.ts";
 import type { Answer, CallKind, Written } from "../pacing/pacer.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
@@ -29,15 +29,32 @@ export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "end"> 
 export function createReplyView(options: ReplyViewOptions): ReplyView {
   const { sink, record, refusal, steps } = options;
   const toSteps = () => (takesSteps(sink) ? steps?.all : undefined);
-  const reply = createReplyDrafts(record.id, sink.limits, refusal, toSteps);
+  const reply = createReplyDrafts(record.id, sink.limits, refusal, toSteps, record.sealed);
   const messages = createReplyMessages(options);
   /** An answer that is written again after a crash does not take back what people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
   let refused = false;
   let inFlight: Promise<unknown> = Promise.resolve();
 
+  /** A message stays as it is: what it does not show comes in further ones. */
+  async function goOnBehind(index: number, draft: Draft, shownLength: number | undefined): Promise<void> {
+    const taken = messages.takenAt(index);
+    // It was to be written once more for safety's sake.
+    if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.trust(index, draft);
+    if (shownLength !== undefined && shownLength > 0) {
+      record.sealed = reply.seal(index + 1, reply.placeAt(draft, shownLength));
+    } else if (taken !== undefined && shownLength === undefined) {
+      record.sealed = reply.seal(index + 1, reply.placeOf(taken).end);
+    } else {
+      // What an earlier run left is another text, or nobody knows which: rather all of it again than some of it never.
+      record.sealed = reply.seal(record.posted.length, reply.placeOf(draft).start);
+    }
+    await options.onRecord();
+  }
+
   /** What follows from a refusal for good: the reply goes on another way, or ends. */
-  async function onRefusal(change: Change, kind: SinkErrorKind): Promise<void> {
+  async function onRefusal(change: Change, { kind, shownLength }: SinkError): Promise<void> {
+    if (kind === "sealed" && change.type === "edit") return goOnBehind(change.index, change.draft, shownLength);
     // An earlier run may have taken a message back and died before it said so.
     if (kind === "gone" && change.type === "edit" && change.index > 0 && messages.isUnseen(change.index)) {
       return messages.forget(change.index);
@@ -45,7 +62,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     // Bots may often write where they may not attach anything.
     if (change.type === "upload" && kind !== "gone") return reply.rejectFile();
     if (kind === "rejected" && change.type !== "remove" && !reply.isRejected) {
-      reply.reject(change.type === "edit" ? change.index : record.posted.length);
+      const index = change.type === "edit" ? change.index : record.posted.length;
+      reply.reject(index - (record.sealed?.count ?? 0));
     } else {
       refused = true;
     }
@@ -86,7 +104,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
         return { answer: { ok: false, retryAfter: (error.retryAfterMs ?? 1_000) / 1_000 }, behind: true, kind };
       }
       if (error.kind === "unavailable") return { answer: { ok: false }, behind: true, kind };
-      await onRefusal(change, error.kind);
+      await onRefusal(change, error);
       if (refused) return { answer: { ok: true }, behind: false, kind };
       drafts = reply.render();
     }

@@ -1,4 +1,5 @@
 import { scanBlocks } from "./block-scan.ts";
+import { readFenceLine } from "./blocks.ts";
 import type { Cut } from "./cut.ts";
 import { chooseCut } from "./cut.ts";
 import type { Place } from "./frame.ts";
@@ -27,6 +28,7 @@ export interface Splitter {
 }
 
 const SPACE = /\s*/y;
+const NOTHING_OPEN = { frame: undefined, header: "", quote: "" };
 
 /**
  * Splits Markdown into parts that fit and stand alone. Stable under growth: when the text grows, all parts but the
@@ -40,7 +42,8 @@ export function splitMarkdown(text: string, limits: SplitLimits): Part[] {
   return createSplitter(limits).update(text);
 }
 
-export function createSplitter(limits: SplitLimits): Splitter {
+/** With `from`, the parts cover the text from there on: what stands before it is shown elsewhere. */
+export function createSplitter(limits: SplitLimits, from = 0): Splitter {
   let settled: Part[] = [];
   let settledText = "";
   let last: Place | undefined;
@@ -54,12 +57,13 @@ export function createSplitter(limits: SplitLimits): Splitter {
       }
       const source = /[\uD800-\uDBFF]$/.test(text.slice(-1)) ? text.slice(0, -1) : text;
       const textEnd = source.trimEnd().length;
-      if (textEnd === 0) return text === "" ? [] : [{ text: "", start: 0, end: text.length, closingLength: 0 }];
+      if (textEnd <= from)
+        return text.length <= from ? [] : [{ text: "", start: from, end: text.length, closingLength: 0 }];
 
-      let place = last ?? toPlace(source, 0, { frame: undefined, header: "", quote: "" }, limits);
+      let place = last ?? toPlaceAfter(source, from, limits);
       for (;;) {
         const { shown, closingLength, next } = readPart(source, textEnd, place, limits);
-        const start = settled.at(-1)?.end ?? 0;
+        const start = settled.at(-1)?.end ?? from;
         if (next === undefined || next.at >= textEnd) {
           if (settled.length > 0) last = place;
           settledText = source.slice(0, start);
@@ -72,9 +76,22 @@ export function createSplitter(limits: SplitLimits): Splitter {
   };
 }
 
+/** Where a text goes on of which the beginning is shown elsewhere: a fence that is open there is opened again. */
+function toPlaceAfter(text: string, from: number, limits: SplitLimits): Place {
+  const begin = toPlace(text, 0, NOTHING_OPEN, limits);
+  if (from === 0) return begin;
+  const { frame } = readPart(text.slice(0, from), from, begin, { ...limits, maxLength: Infinity });
+  const place = toPlace(text, from, { ...NOTHING_OPEN, frame }, limits);
+  if (frame === undefined || place.midLine) return place;
+  const { kind, end } = readFenceLine(text, place.at, frame.fence);
+  return kind === "closing" ? toPlace(text, end, NOTHING_OPEN, limits) : place;
+}
+
 interface Reading {
   shown: string;
   closingLength: number;
+  /** The fence that is open at the end of what is shown. */
+  frame: Place["frame"];
   next?: Place;
 }
 
@@ -84,12 +101,12 @@ function readPart(text: string, textEnd: number, place: Place, limits: SplitLimi
   const scan = scanBlocks(text, textEnd, place, ruler, limits);
   const show = (end: number, frame: Place["frame"]): Reading => {
     const closing = toSuffix(frame);
-    return { shown: prefix + text.slice(place.at, end).trimEnd() + closing, closingLength: closing.length };
+    return { shown: prefix + text.slice(place.at, end).trimEnd() + closing, closingLength: closing.length, frame };
   };
 
   if (scan.outcome === "whole") return show(scan.contentEnd, scan.frame);
   if (scan.outcome === "closed") {
-    const next = toPlace(text, scan.at, { frame: undefined, header: "", quote: "" }, limits);
+    const next = toPlace(text, scan.at, NOTHING_OPEN, limits);
     return { ...show(scan.contentEnd, scan.frame), next };
   }
   const { keptLength } = limits;

@@ -98,7 +98,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       // Pressed twice: the answer is there, or is on its way.
       if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: batch };
       // What crashed on the way is no new beginning.
-      const fresh = record.phase === "final" ? { attempts: 0, seen: 0, isRefused: false } : {};
+      const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
       const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, []);
       for (const other of batch) turn.notice(other);
       await whileRunning(turn, () => run(deps, turn, signal));

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Adapter, Button, MessageEvent, ReplySink, Step } from "../adapter.ts";
-import { persist } from "../bounds.ts";
+import { PATIENT_PAUSES_MS, persist } from "../bounds.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
@@ -58,7 +58,9 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const progress = createProgress(sink, { action: "stop", turnId: record.id, label: "Stop" });
     const steps = createSteps();
     progress.show("thinking");
-    record.attempts += 1;
+    // What is begun once more has not ended: cut off now, it is to be taken up again.
+    const phase = record.posted.length > 0 ? "posted" : "received";
+    Object.assign(record, { attempts: record.attempts + 1, isRefused: false, phase });
     const [own] = await Promise.all([
       deps.settings.read(record.reply),
       deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
@@ -192,7 +194,7 @@ function canContinue({ outcome, retry }: Ending): boolean {
  * Keeps the answer in the history and ends the record. Also an answer without text has an entry: it holds the place
  * of the one that Retry may bring.
  */
-async function keep({ deps, record, context, pieces }: Run, ending: Ending): Promise<void> {
+async function keep({ deps, record, context, pieces, signal }: Run, ending: Ending): Promise<void> {
   const { history, records, log } = deps;
   const { id, conversationId, author, reply, posted, messageIds } = record;
   const askedBy = { platform: reply.platform, id: author.id };
@@ -203,6 +205,8 @@ async function keep({ deps, record, context, pieces }: Run, ending: Ending): Pro
   await persist(
     () => history.append(conversationId, entry, posted, pieces.at(-1) ?? messageIds.at(-1)),
     (error) => log.error({ err: error, turnId: id }, "an answer could not be stored in the history"),
+    // A process that ends has little time left.
+    signal.reason === "shutdown" ? undefined : PATIENT_PAUSES_MS,
   );
   Object.assign(record, { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) });
   await records.save(record);

@@ -40,10 +40,15 @@ async function close(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { id: turnId, reply, posted } = record;
+  // Which part of the text stands in which message is then not what its length says.
+  if (record.sealed !== undefined) return false;
   try {
     const sink = sinkOf(reply);
+    const said = await readText(history, record);
+    // What is kept nowhere stands on the platform alone.
+    if (said === undefined) return false;
     const text = createReplyDrafts(turnId, sink.limits, NO_CLOSING);
-    text.append(await readText(history, record));
+    text.append(said);
     text.end(closing);
     const drafts = text.render();
     const last = drafts.at(-1);
@@ -67,12 +72,14 @@ async function close(
   }
 }
 
-/** What the model said, as it was shown: before a tool and after it are two paragraphs. */
-async function readText(history: Pick<History, "read">, { conversationId, id }: TurnRecord): Promise<string> {
+/** What the model said, as it was shown: before a tool and after it are two paragraphs. Undefined where it was not kept. */
+async function readText(
+  history: Pick<History, "read">,
+  { conversationId, id }: TurnRecord,
+): Promise<string | undefined> {
   const { entries } = await history.read(conversationId, { upToId: id, maxEntries: 1 });
-  const messages = entries.at(-1)?.messages ?? [];
-  const texts = messages.map(({ role, content }) =>
-    role === "assistant" && typeof content === "string" ? content : "",
-  );
-  return texts.filter(Boolean).join("\n\n");
+  const texts = entries
+    .find((entry) => entry.id === id)
+    ?.messages.map(({ role, content }) => (role === "assistant" && typeof content === "string" ? content : ""));
+  return texts?.filter(Boolean).join("\n\n");
 }

@@ -5,6 +5,7 @@ import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../adapte
 import { persist } from "../bounds.ts";
 import { createKeyedTurns } from "../history/keyed-turns.ts";
 import { toKeyPart } from "../history/record.ts";
+import type { Sealed } from "../reply/sealed.ts";
 
 /**
  * What must survive a crash in the middle of a turn, and what its buttons need afterwards: where the
@@ -30,6 +31,8 @@ export interface TurnRecord {
   attempts: number;
   /** How much of the model's text people may have seen, in UTF-16 units: what is taken up again shows no less. */
   seen: number;
+  /** Messages of the reply that take no changes any more; absent: none. */
+  sealed?: Sealed;
   /** Whether its end, once it is there, offers to ask again. */
   canRetry: boolean;
   /** Whether its end offers to go on where it was cut off. */

@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import type { Action, Adapter } from "../../src/adapter.ts";
 import { startAdapter } from "../adapters/slack/stage.ts";
+import type { TransportName } from "../simulators/slack/bolt-app.ts";
 import type { Person } from "../simulators/slack/people.ts";
 import { type Slack, startSlack } from "../simulators/slack/slack.ts";
 import type { Channel, Ephemeral, Json, Message } from "../simulators/slack/world.ts";
@@ -11,10 +12,19 @@ import { type PictureWorld, startPictureWorld } from "../support/picture-world.t
 /** The pace is another test's matter. */
 const LIMITS = { limits: { postBurst: 100 } };
 
+interface SlackKind {
+  transport: TransportName;
+  /** Messages show pictures inside, with words and buttons. */
+  hasPictures: boolean;
+}
+
 /** One run of the bot. */
-async function startBot(slack: Slack, world: PictureWorld) {
+async function startBot(slack: Slack, world: PictureWorld, { transport }: SlackKind) {
   const engine = world.start((): Adapter => adapter);
-  const { adapter } = await startAdapter(slack, { accept: engine.accept, imagine: engine.imagineMenu });
+  const { accept, imagineMenu } = engine;
+  // How long Slack takes with a file is another test's matter too.
+  const looksMs = [1, 20, 50, 100, 200];
+  const { adapter } = await startAdapter(slack, { accept, imagine: imagineMenu, transport, looksMs });
   const stop = async () => {
     await slack.acknowledged();
     await adapter.pause();
@@ -37,6 +47,12 @@ function textOf({ states }: Message): string {
 
 function readMessages(slack: Slack, channel: Channel) {
   function toPicture(message: Message): ShownPicture[] {
+    const { shared } = (message.content.metadata?.["event_payload"] ?? {}) as Json;
+    const [before] = channel.messages.get(String(shared))?.content.files ?? [];
+    if (before !== undefined) {
+      const { title: name, altText, bytes } = before;
+      return [{ ...toShown(message, textOf(message)), name, altText, read: async () => bytes }];
+    }
     const image = message.content.blocks.find(({ type }) => type === "image");
     const file = slack.workspace.files.get(String((image?.["slack_file"] as Json | undefined)?.["id"]));
     if (image === undefined || file === undefined) return [];
@@ -49,7 +65,9 @@ function readMessages(slack: Slack, channel: Channel) {
   return {
     pictures: () => all().flatMap(toPicture),
     notes: () => [
-      ...all().flatMap((message) => (toPicture(message).length > 0 ? [] : [toShown(message, textOf(message))])),
+      ...all().flatMap((message) =>
+        message.content.files.length > 0 || toPicture(message).length > 0 ? [] : [toShown(message, textOf(message))],
+      ),
       ...slack.ephemerals(channel).map((one) => toShown(one, one.shown)),
     ],
     find({ id }: Shown): Message {
@@ -75,14 +93,15 @@ async function submit(slack: Slack, person: Person, values: Json): Promise<void>
   await person.submitView(form, values);
 }
 
-async function startSurface(): Promise<Surface> {
+async function startSurface(kind: SlackKind): Promise<Surface> {
   const slack = await startSlack(LIMITS);
+  if (!kind.hasPictures) slack.setUnknown("slack_file");
   const people = { ada: slack.user({ name: "Ada" }), bob: slack.user({ name: "Bob" }) };
   const { ada, bob } = people;
   const channel = slack.channel({ name: "general", members: [ada, bob] });
   const world = await startPictureWorld();
   const { find, ...seen } = readMessages(slack, channel);
-  let bot = await startBot(slack, world);
+  let bot = await startBot(slack, world, kind);
   let thread: Message | undefined;
   return {
     world,
@@ -109,9 +128,12 @@ async function startSurface(): Promise<Surface> {
     idle: () => bot.idle(),
     async restart() {
       await bot.stop();
-      bot = await startBot(slack, world);
+      bot = await startBot(slack, world, kind);
     },
   };
 }
 
-imagineContract("Slack", startSurface);
+imagineContract("Slack", () => startSurface({ transport: "Socket Mode", hasPictures: true }));
+imagineContract("Slack, where messages show no pictures inside", () =>
+  startSurface({ transport: "HTTP", hasPictures: false }),
+);

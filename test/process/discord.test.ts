@@ -16,12 +16,25 @@ async function open(discord: Discord, dataDir?: string): Promise<{ service: Runn
   return { service, dataDir: path };
 }
 
+async function startChannel() {
+  const discord = await startDiscord();
+  const guild = discord.addGuild();
+  return { discord, channel: discord.addChannel(guild, "general"), ada: discord.addUser("Ada", guild) };
+}
+
+/** A service in the middle of a long answer, of which people have read some; whole it is `numbers`. */
+async function startAnswering() {
+  const { discord, channel, ada } = await startChannel();
+  const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
+  const first = await open(discord);
+  discord.people.say(channel, ada, `At 60 tokens per second, say: ${numbers}`, { mentionBot: true });
+  await discord.until(() => botMessages(discord, channel).some(({ states }) => states.length >= 2));
+  return { discord, channel, numbers, first };
+}
+
 describe("the service on Discord", () => {
   test("answers a mention, goes on in the reply chain, and remembers it after a restart", async () => {
-    const discord = await startDiscord();
-    const guild = discord.addGuild();
-    const channel = discord.addChannel(guild, "general");
-    const ada = discord.addUser("Ada", guild);
+    const { discord, channel, ada } = await startChannel();
     const first = await open(discord);
     discord.people.say(channel, ada, "My name is Ada.", { mentionBot: true });
     const [answer] = await answersOf(discord, channel, 1);
@@ -34,14 +47,7 @@ describe("the service on Discord", () => {
   });
 
   test("killed in the middle of an answer and started again, completes it in the same message", async () => {
-    const discord = await startDiscord();
-    const guild = discord.addGuild();
-    const channel = discord.addChannel(guild, "general");
-    const ada = discord.addUser("Ada", guild);
-    const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
-    const first = await open(discord);
-    discord.people.say(channel, ada, `At 60 tokens per second, say: ${numbers}`, { mentionBot: true });
-    await discord.until(() => botMessages(discord, channel).some(({ states }) => states.length >= 2));
+    const { discord, channel, numbers, first } = await startAnswering();
     await first.service.end("SIGKILL");
 
     await open(discord, first.dataDir);
@@ -50,14 +56,7 @@ describe("the service on Discord", () => {
   });
 
   test("whose token is revoked in the middle of an answer ends without a grace that helps nobody, and completes it with one that is not", async () => {
-    const discord = await startDiscord();
-    const guild = discord.addGuild();
-    const channel = discord.addChannel(guild, "general");
-    const ada = discord.addUser("Ada", guild);
-    const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
-    const first = await open(discord);
-    discord.people.say(channel, ada, `At 60 tokens per second, say: ${numbers}`, { mentionBot: true });
-    await discord.until(() => botMessages(discord, channel).some(({ states }) => states.length >= 2));
+    const { discord, channel, numbers, first } = await startAnswering();
     discord.faults.failNext("PATCH /channels/:channel/messages/:message", { status: 401, times: Infinity });
     // A signal that does nothing: it ends by itself.
     expect(await first.service.end("SIGCONT")).toBe(1);

@@ -207,3 +207,27 @@ function evenSplit(text: string, { maxLength }: SplitLimits): Part[] {
     return { text: text.slice(start, end), start, end, closingLength: 0 };
   });
 }
+
+describe("a text of which the beginning is shown elsewhere", () => {
+  const LIMITS = { maxLength: 60, lengthOf: (text: string) => text.length };
+  const rest = (text: string, from: number) => createSplitter(LIMITS, from).update(text);
+
+  test("is split from there on, in parts that cover the rest of it", () => {
+    const text = Array.from({ length: 40 }, (_, index) => `word${index}`).join(" ");
+    const parts = rest(text, 13);
+    expect(parts.map((part) => part.text).join(" ")).toBe(text.slice(13).trim());
+    expect([parts[0]?.start, parts.at(-1)?.end]).toEqual([13, text.length]);
+    expect(parts.slice(1).map(({ start }) => start)).toEqual(parts.slice(0, -1).map(({ end }) => end));
+  });
+
+  test("opens the code again in which it goes on, and not where that only ends", () => {
+    const text = "```ts\nconst a = 1;\nconst b = 2;\n```\nDone.";
+    expect(rest(text, text.indexOf("\nconst b"))[0]?.text).toBe("```ts\nconst b = 2;\n```\nDone.");
+    expect(rest(text, text.indexOf("\n```\nDone"))[0]?.text).toBe("Done.");
+  });
+
+  test("has no part while nothing follows", () => {
+    expect(rest("One.", 4)).toEqual([]);
+    expect(rest("One", 4)).toEqual([]);
+  });
+});

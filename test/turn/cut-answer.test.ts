@@ -17,7 +17,7 @@ async function cutOff(text: string, platform = fakePlatform(), rest = "the rest"
     await engine.accept(action("continue", toTurnId(question.key)));
     await engine.idle();
   }
-  return { ...engine, before, goOn };
+  return { ...engine, question, before, goOn };
 }
 
 describe("a cut answer that goes on", () => {
@@ -69,6 +69,14 @@ describe("a cut answer that goes on", () => {
     await goOn();
     expect(channel.map(({ files }) => files.length)).toEqual([0, 0, 0, 1, 0]);
     expect(texts()[2]).toBe("_The whole answer is in the attached file._");
+  });
+
+  test("is left as it stands where what it says is kept nowhere else", async () => {
+    const { goOn, history, question, texts } = await cutOff("The first half");
+    const [standing] = texts();
+    await history.remove(toTurnId(question.key));
+    await goOn();
+    expect(texts()).toEqual([standing, "the rest"]);
   });
 
   test("goes on also where the platform does not take the edit", async () => {

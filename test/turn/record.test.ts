@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createStores } from "../../src/store/keyv.ts";
-import { createTurnRecords, type TurnRecord, toTurnId } from "../../src/turn/record.ts";
-import { ada, ben } from "../support/events.ts";
+import { createTurnRecords, newRecord, type TurnRecord, toTurnId } from "../../src/turn/record.ts";
+import { ada, ben, message } from "../support/events.ts";
 import { recordingLog, silent } from "../support/log.ts";
 
 function open(log = silent, database = new DatabaseSync(":memory:")) {
@@ -10,24 +10,10 @@ function open(log = silent, database = new DatabaseSync(":memory:")) {
   return { database, records: createTurnRecords({ open: stores.open, ttlMs: 60_000, log }) };
 }
 
+const question = message("Hello");
+
 function record(id: string, author = ada): TurnRecord {
-  const reply = { platform: "test", channelId: "general" };
-  return {
-    v: 1,
-    id,
-    conversationId: "test:a",
-    reply,
-    author,
-    messageIds: ["test:m1"],
-    posted: [],
-    removed: 0,
-    isPosting: false,
-    phase: "received",
-    attempts: 0,
-    seen: 0,
-    canRetry: false,
-    canContinue: false,
-  };
+  return { ...newRecord([question], [question]), id, author };
 }
 
 describe("turn records", () => {

@@ -16,6 +16,13 @@ export function createPauses(now: () => number): Pauses {
   const ends = new Map<string, number>();
   const toKey = (teamId: string, method: string) => `${teamId} ${method}`;
 
+  /** Those that are over, and where all of them go on, the one that was noted first. */
+  function forgetSome(): void {
+    for (const [key, end] of ends) if (end <= now()) ends.delete(key);
+    const [first] = ends.keys();
+    if (first !== undefined && ends.size >= MAX_REMEMBERED) ends.delete(first);
+  }
+
   return {
     left(teamId, method) {
       const key = toKey(teamId, method);
@@ -26,7 +33,7 @@ export function createPauses(now: () => number): Pauses {
     },
     note(teamId, method, waitMs) {
       const key = toKey(teamId, method);
-      if (ends.size >= MAX_REMEMBERED) ends.clear();
+      if (ends.size >= MAX_REMEMBERED) forgetSome();
       ends.set(key, Math.max(ends.get(key) ?? 0, now() + waitMs));
     },
   };

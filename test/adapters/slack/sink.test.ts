@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Draft } from "../../../src/adapter.ts";
 import { SinkError } from "../../../src/errors.ts";
 import { growing, RETRY, STOP, startDesk, whole } from "./writing.ts";
 
@@ -78,6 +79,33 @@ describe("a reply on Slack that is written whole", () => {
     const { id } = await sink.post(whole("Ask @channel"), "n", signal);
     await sink.edit(id, whole("Ask @channel, or @here."), signal);
     expect(slack.pings).toEqual([]);
+  });
+
+  test("says how much it shows when it takes no more changes, also to another run", async () => {
+    const { slack, general, question, address, outbound, restart } = await startDesk({ streaming: "unknown_method" });
+    const sink = outbound.sink(address);
+    sink.spare?.take();
+    const { id } = await sink.post(growing("One, two"), "n", signal);
+    // Nobody knows whether it was carried out.
+    slack.failNext("chat.update", { isDone: true, status: 504 });
+    await expect(sink.edit(id, growing("One, two, three"), signal)).rejects.toMatchObject({ kind: "unavailable" });
+    slack.setSealed("edit_window_closed");
+    for (const one of [sink, restart().sink(address)]) {
+      const refusal = (draft: Draft) =>
+        one.edit(id, draft, signal).catch(({ kind, shownLength }) => [kind, shownLength]);
+      expect(await refusal(whole("One, two, three, four."))).toEqual(["sealed", "One, two, three".length]);
+      expect(await refusal(whole("One, two, three"))).toEqual(["sealed", "One, two, three".length]);
+      expect(await refusal(whole("Uno, dos, tres, cuatro."))).toEqual(["sealed", 0]);
+    }
+    expect(slack.texts(general, question)).toEqual(["One, two, three"]);
+  });
+
+  test("needs no change where it shows all already", async () => {
+    const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
+    const sink = outbound.sink(address);
+    const { id } = await sink.post(whole("One."), "n", signal);
+    slack.setSealed("edit_window_closed");
+    expect(await sink.edit(id, whole("One."), signal)).toEqual({});
   });
 
   test("is posted with words for notifications, without previews, and updated", async () => {

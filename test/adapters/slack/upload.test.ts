@@ -58,10 +58,13 @@ describe("files brought to Slack", () => {
   ])("come also where Slack tells nobody of its files: %s", async (_, file) => {
     const { slack, general, question, address, outbound, calls } = await startDesk();
     slack.failNext("files.info", { error: "missing_scope" });
-    const { id } = await outbound.sink(address).upload([file], undefined, "n", signal);
+    const { id } = await outbound.sink(address).upload([file], whole("One"), "n", signal);
     await slack.until(() => slack.answers(general, question).length > 0, "the message");
-    await outbound.sink(address).remove(id, signal);
     expect(calls("files.info")).toBe(1);
+    slack.failNext("files.info", { error: "missing_scope" });
+    const other = await outbound.sink(address).upload([file], whole("Two"), "m", signal);
+    expect(other.id, "people are taken to conversations by it").not.toBe(id);
+    await outbound.sink(address).remove(id, signal);
   });
 
   test("wait until Slack can show them", async () => {

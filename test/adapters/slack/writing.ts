@@ -55,7 +55,7 @@ export interface Desk {
 }
 
 /** A question in a thread, and the half of the adapter that answers it. */
-export async function startDesk(options: SimulatorOptions = {}): Promise<Desk> {
+export async function startDesk(options: SimulatorOptions & { looksMs?: readonly number[] } = {}): Promise<Desk> {
   const slack = await startSlack(options);
   const ada = slack.user({ name: "Ada" });
   const general = slack.channel({ name: "general", members: [ada] });
@@ -63,7 +63,7 @@ export async function startDesk(options: SimulatorOptions = {}): Promise<Desk> {
   const { apiUrl } = slack;
   const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log: silent });
   const running = createRunning();
-  const restart = () => createOutbound({ api, apiUrl, running, now: slack.now });
+  const restart = () => createOutbound({ api, apiUrl, running, looksMs: options.looksMs, now: slack.now });
   return {
     slack,
     ada,

@@ -24,7 +24,7 @@ export interface ApiRequest {
 }
 
 /** What a workspace may not know yet; whatever brings it is refused. */
-export type Novelty = "chunks" | "feedback_buttons";
+export type Novelty = "chunks" | "feedback_buttons" | "slack_file";
 
 export type Streaming = "on" | "unknown_method" | "http404";
 
@@ -34,6 +34,8 @@ export interface ApiDeps {
   faults: Faults;
   streaming(): Streaming;
   isUnknown(novelty: Novelty): boolean;
+  /** Why no message is changed; undefined where they are. */
+  sealed(): string | undefined;
   dialect: Dialect;
 }
 
@@ -46,7 +48,7 @@ interface Answer {
 const STREAM_METHODS = /^chat\.(start|append|stop)Stream$/;
 
 /** The Web API: token, limits, scopes and arguments are judged in this order. */
-export function createApi({ core, methods, faults, streaming, isUnknown, dialect }: ApiDeps) {
+export function createApi({ core, methods, faults, streaming, isUnknown, sealed, dialect }: ApiDeps) {
   const { clock, changes, limits, violations } = core;
   const requests: ApiRequest[] = [];
   const limiter = createRateLimiter(limits, clock.now);
@@ -62,6 +64,8 @@ export function createApi({ core, methods, faults, streaming, isUnknown, dialect
       if (waitS !== undefined) return limited(name, workspace, waitS);
       needScope(workspace, ...method.scopes);
       refuseUnknown(args);
+      const why = name === "chat.update" ? sealed() : undefined;
+      if (why !== undefined) throw new SlackRefusal(why);
       const result = await method.run(args, { workspace });
       const headers = { "x-oauth-scopes": [...workspace.scopes].join(",") };
       return { status: 200, body: { ok: true, ...result }, headers };
@@ -75,6 +79,8 @@ export function createApi({ core, methods, faults, streaming, isUnknown, dialect
     if (isUnknown("chunks") && args.list("chunks").length > 0) throw new SlackRefusal("invalid_chunks");
     const hasFeedback = args.list("blocks").some(({ type }) => type === "context_actions");
     if (isUnknown("feedback_buttons") && hasFeedback) throw new SlackRefusal("invalid_blocks");
+    const hasFile = args.list("blocks").some(({ slack_file }) => slack_file !== undefined);
+    if (isUnknown("slack_file") && hasFile) throw new SlackRefusal("invalid_blocks");
   }
 
   function limited(method: string, { name }: Workspace, waitS: number): Answer {

@@ -1,7 +1,7 @@
 import type { Arguments } from "./arguments.ts";
 import { SlackRefusal } from "./refusal.ts";
 import { listOf } from "./shown-text.ts";
-import { type Content, emptyContent, type Json } from "./world.ts";
+import { type Content, emptyContent, type Json, type Workspace } from "./world.ts";
 
 const MAX_BLOCKS = 50;
 const MAX_SECTION_CHARS = 3_000;
@@ -42,6 +42,18 @@ export function checkBlocks(blocks: readonly Json[]): void {
   const allChars = sum(blocks.map(textChars));
   if (markdownChars > MAX_MARKDOWN_CHARS || allChars > MAX_BLOCK_TEXT_CHARS) {
     throw new SlackRefusal("msg_blocks_too_long");
+  }
+}
+
+/** Refuses pictures inside a message whose file is not there, or that Slack still works on. */
+export function checkPictures(blocks: readonly Json[], { files }: Workspace, nowMs: number): void {
+  for (const [index, { type, slack_file, alt_text }] of blocks.entries()) {
+    if (type !== "image") continue;
+    const place = `[json-pointer:/blocks/${index}]`;
+    if (textLength(alt_text) === 0) throw invalidBlocks(`missing required field: alt_text ${place}`);
+    if (slack_file === undefined) continue;
+    const file = files.get(String((slack_file as Json)["id"]));
+    if (file?.isComplete !== true || file.readyAtMs > nowMs) throw invalidBlocks(`invalid slack file ${place}`);
   }
 }
 

@@ -95,6 +95,8 @@ export interface Slack {
   setStreaming(streaming: Streaming): void;
   /** From here on calls that bring one of these are refused. */
   setUnknown(...novelties: Novelty[]): void;
+  /** From here on no message is changed: `chat.update` is refused so. Undefined ends that. */
+  setSealed(error: string | undefined): void;
   /** Delivers once more what the app was told of a message, or one delivery. */
   redeliver(what: Message | Delivery): Promise<AttemptResult[]>;
   /** Keeps back what is told to the app until the returned function is called: then all of it goes, in this order. */
@@ -185,6 +187,9 @@ export async function openSlack(options: SimulatorOptions = {}): Promise<Slack> 
     },
     setUnknown(...novelties) {
       state.unknown = new Set(novelties);
+    },
+    setSealed(error) {
+      state.sealed = error;
     },
     redeliver: (what) => Promise.all(("deliveries" in what ? what.deliveries : [what]).map(dispatcher.repeat)),
     hold: dispatcher.hold,

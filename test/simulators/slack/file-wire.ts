@@ -2,7 +2,7 @@ import type { Json, StoredFile } from "./world.ts";
 
 /** A file as Slack describes it to who may see it. Its links want the bot's token. */
 export function fileToWire(file: StoredFile, origin: string): Json {
-  const { id, name, title, mimeType, bytes, owner } = file;
+  const { id, name, title, mimeType, bytes, owner, altText } = file;
   const path = `${owner.workspace.id}-${id}/${encodeURIComponent(name)}`;
   return {
     id,
@@ -11,6 +11,7 @@ export function fileToWire(file: StoredFile, origin: string): Json {
     mimetype: mimeType,
     filetype: name.split(".").at(-1) ?? "",
     user: owner.id,
+    ...(altText !== "" && { alt_txt: altText }),
     size: bytes.length,
     mode: "hosted",
     is_external: false,

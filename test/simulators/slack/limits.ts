@@ -16,6 +16,8 @@ export interface Limits {
   triggerMs: number;
   responseUrlMs: number;
   responseUrlUses: number;
+  /** From the completion of an upload to when a message can show the file inside; without end: never. */
+  readyMs: number;
   /** From the completion of an upload to the message that shares it. */
   sharingMs: number;
   /** Real time that the app has to acknowledge a delivery. */
@@ -80,6 +82,7 @@ export const DEFAULT_LIMITS: Limits = {
   triggerMs: 3_000,
   responseUrlMs: 1_800_000,
   responseUrlUses: 5,
+  readyMs: 0,
   sharingMs: 30,
   ackMs: 3_000,
   retryMs: [0, 60_000, 300_000],

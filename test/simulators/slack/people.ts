@@ -91,9 +91,11 @@ export function createPerson(user: User, { core, messages, interactions, home }:
       title: name,
       mimeType: mimeTypeOf(name),
       bytes,
+      altText: "",
       announcedBytes: bytes.length,
       owner: user,
       isComplete: true,
+      readyAtMs: core.clock.now(),
       shares: [],
     };
     workspace.files.set(file.id, file);

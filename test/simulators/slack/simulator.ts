@@ -49,7 +49,12 @@ export async function startSimulator({
   const changes = createChanges();
   const newId = createIds();
   const violations = createViolations(clock.now, changes.changed);
-  const state = { streaming, unknown: new Set<Novelty>(), transport: undefined as Transport | undefined };
+  const state = {
+    streaming,
+    unknown: new Set<Novelty>(),
+    sealed: undefined as string | undefined,
+    transport: undefined as Transport | undefined,
+  };
   const server = await startServer(() => ({ api: api.handle, page: oauth.page, files, urls, socketMode }));
   const core: Core = {
     clock,
@@ -96,7 +101,8 @@ export async function startSimulator({
     "apps.connections.open": { scopes: [], token: "app", run: () => ({ url: socketMode.newUrl() }) },
   };
   const isUnknown = (novelty: Novelty) => state.unknown.has(novelty);
-  const api = createApi({ core, methods, faults, streaming: () => state.streaming, isUnknown, dialect });
+  const ways = { streaming: () => state.streaming, isUnknown, sealed: () => state.sealed };
+  const api = createApi({ core, methods, faults, ...ways, dialect });
 
   async function close(): Promise<void> {
     dispatcher.close();

@@ -54,11 +54,14 @@ export interface StoredFile {
   title: string;
   mimeType: string;
   bytes: Uint8Array;
+  altText: string;
   /** The length that was promised for an upload; the bytes must have it. */
   announcedBytes: number;
   owner: User;
   /** Set when its bytes have come and the upload was completed. */
   isComplete: boolean;
+  /** When its kind is known, and a message can show it inside. */
+  readyAtMs: number;
   /** Messages that carry it. */
   shares: Message[];
 }

@@ -1,5 +1,5 @@
 import { type Arguments } from "../arguments.ts";
-import { readContent } from "../content-rules.ts";
+import { checkPictures, readContent } from "../content-rules.ts";
 import { messageToWire } from "../message-wire.ts";
 import {
   type Call,
@@ -31,6 +31,7 @@ export function createChatMethods({ core, messages }: MethodDeps): Methods {
     const person = workspace.users.get(place);
     const channel = person === undefined ? findWritableChannel(workspace, place) : openDirect(core, workspace, person);
     const content = readContent(args, "post");
+    checkPictures(content.blocks, workspace, core.clock.now());
     const threadTs = findThread(channel, args);
     const message = messages.post(channel, workspace.bot, content, { threadTs, linksNames: linksNames(args) });
     return { channel: channel.id, ts: message.ts, message: messageToWire(message, core.origin()) };
@@ -39,6 +40,7 @@ export function createChatMethods({ core, messages }: MethodDeps): Methods {
   function update(args: Arguments, call: Call): Json {
     const message = ownMessage(args, call, "cant_update_message");
     const content = readContent(args, "update");
+    checkPictures(content.blocks, message.channel.workspace, core.clock.now());
     if (message.channel.isArchived) throw new SlackRefusal("is_inactive");
     if (message.stream?.state === "in_progress") throw new SlackRefusal("streaming_state_conflict");
     const { metadata = message.content.metadata } = content;

@@ -4,12 +4,16 @@ import { type Call, findChannel, findThread, type MethodDeps, type Methods } fro
 import { invalidArguments, SlackRefusal } from "../refusal.ts";
 import { type Channel, emptyContent, type Json, type StoredFile, type Workspace } from "../world.ts";
 
+const MAX_ALT_CHARS = 1_000;
+
 /** Uploads in three steps; the message with the files comes later, by itself. */
 export function createFileMethods({ core, messages }: MethodDeps): Methods {
   function announce(args: Arguments, { workspace }: Call): Json {
     const name = args.needText("filename");
     const length = args.count("length") ?? 0;
     if (!(length > 0)) throw invalidArguments("must be greater than 0 [json-pointer:/length]");
+    const altText = args.text("alt_txt") ?? "";
+    if (altText.length > MAX_ALT_CHARS) throw new SlackRefusal("alt_txt_too_large");
     const id = core.newId("F");
     const file: StoredFile = {
       id,
@@ -17,9 +21,11 @@ export function createFileMethods({ core, messages }: MethodDeps): Methods {
       title: name,
       mimeType: mimeTypeOf(name),
       bytes: new Uint8Array(0),
+      altText,
       owner: workspace.bot,
       announcedBytes: length,
       isComplete: false,
+      readyAtMs: Infinity,
       shares: [],
     };
     workspace.files.set(id, file);
@@ -39,7 +45,8 @@ export function createFileMethods({ core, messages }: MethodDeps): Methods {
       if (typeof title === "string") file.title = title;
       return file;
     });
-    for (const file of files) file.isComplete = true;
+    const readyAtMs = core.clock.now() + core.limits.readyMs;
+    for (const file of files) Object.assign(file, { isComplete: true, readyAtMs });
     const content = emptyContent({ text: args.text("initial_comment") ?? "", blocks: args.list("blocks"), files });
     if (channel !== undefined) {
       core.clock.after(core.limits.sharingMs, () => messages.post(channel, workspace.bot, content, { threadTs }));
@@ -60,7 +67,11 @@ export function createFileMethods({ core, messages }: MethodDeps): Methods {
     "files.info": {
       scopes: ["files:read"],
       token: "bot",
-      run: (args, call) => ({ file: fileToWire(visible(args, call), core.origin()) }),
+      run(args, call) {
+        const file = visible(args, call);
+        const isReady = file.readyAtMs <= core.clock.now();
+        return { file: { ...fileToWire(file, core.origin()), ...(!isReady && { mimetype: "" }) } };
+      },
     },
     "files.delete": {
       scopes: ["files:write"],

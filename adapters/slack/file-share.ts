@@ -1,0 +1,151 @@
+import { createHash } from "node:crypto";
+import type { Draft, OutboundFile, Posted } from "../../src/adapter.ts";
+import { SinkError } from "../../src/errors.ts";
+import type { SlackAnswer } from "./api.ts";
+import { toMessageBody } from "./blocks.ts";
+import { type FileStore, type Stored, toFileName } from "./file-store.ts";
+import { toMark, toMessageId } from "./ids.ts";
+import type { FileToFind, Lookup, ReplyPlace } from "./lookup.ts";
+import type { Memory, Shared } from "./memory.ts";
+import type { WholeWriter } from "./whole.ts";
+
+/** Stands for the message that brought a file where nobody tells which it is: what is done to it finds nothing. */
+const UNTOLD = /^0\./;
+const MARK_CHARS = 8;
+
+/** What is brought, and as what. */
+export interface Delivery {
+  place: ReplyPlace;
+  files: readonly OutboundFile[];
+  caption: Draft | undefined;
+  nonce: string;
+}
+
+/**
+ * Shares files the plain way: the message that brings them is made by Slack itself, a little later. The same nonce
+ * shares them once; what stands behind is made up for.
+ */
+export interface FileShare {
+  /** Under the words, in one message. */
+  asFiles(delivery: Delivery, signal: AbortSignal): Promise<Posted>;
+  /** In a message of their own, with the words and the buttons in one behind it. */
+  withWordsBehind(delivery: Delivery, signal: AbortSignal): Promise<Posted>;
+  /** Whether files of this nonce are known to be shared. */
+  isShared(delivery: Delivery): boolean;
+  /** Takes note of files that were found shared. */
+  noteShared(delivery: Delivery, shared: Shared): void;
+}
+
+export interface FileShareDeps {
+  store: FileStore;
+  whole: WholeWriter;
+  lookup: Pick<Lookup, "findFiles">;
+  memory: Pick<Memory, "shares" | "files">;
+}
+
+export function createFileShare({ store, whole, lookup, memory }: FileShareDeps): FileShare {
+  async function begin(delivery: Delivery, wanted: readonly FileToFind[], words: object, signal: AbortSignal) {
+    const { place, files } = delivery;
+    const { teamId, channelId, threadTs } = place;
+    const stored: Stored[] = [];
+    for (const [index, file] of files.entries()) {
+      stored.push(await store.store(teamId, file, wanted[index]?.name ?? file.name, signal));
+    }
+    const where = { channel_id: channelId, ...(threadTs !== undefined && { thread_ts: threadTs }) };
+    await store.complete(teamId, stored, { ...where, ...words }, signal);
+    const shared: Shared = { fileIds: stored.map(({ id }) => id), ts: undefined };
+    // From here on it must not be done again, whatever the rest comes to.
+    memory.shares.set(toKey(delivery), shared);
+    return shared;
+  }
+
+  /** Where the files are shown; undefined where nobody tells. */
+  async function findTs(delivery: Delivery, shared: Shared, wanted: readonly FileToFind[], signal: AbortSignal) {
+    const { place } = delivery;
+    const [first = ""] = shared.fileIds;
+    const look = await store.waitFor(place.teamId, first, (file) => findShare(file, place.channelId), signal);
+    if (look === "untold") return undefined;
+    if (look !== "late") return look.found;
+    const found = await lookup.findFiles(place, wanted, signal).catch(() => undefined);
+    signal.throwIfAborted();
+    if (found !== undefined) return found.ts;
+    throw new SinkError("unavailable", "Slack has taken the file and does not show it yet.");
+  }
+
+  async function share(
+    delivery: Delivery,
+    wanted: readonly FileToFind[],
+    words: object,
+    signal: AbortSignal,
+  ): Promise<Shared> {
+    const known = memory.shares.get(toKey(delivery)) ?? (await begin(delivery, wanted, words, signal));
+    if (known.ts !== undefined) return known;
+    const shared = { ...known, ts: (await findTs(delivery, known, wanted, signal)) ?? toUntoldTs(delivery) };
+    memory.shares.set(toKey(delivery), shared);
+    return shared;
+  }
+
+  function toPosted(delivery: Delivery, { fileIds, ts = toUntoldTs(delivery) }: Shared): Posted {
+    const { teamId, channelId } = delivery.place;
+    const id = toMessageId({ teamId, channelId, ts });
+    memory.files.set(id, { ids: fileIds });
+    return { id };
+  }
+
+  return {
+    async asFiles(delivery, signal) {
+      const { caption } = delivery;
+      const words = caption === undefined ? {} : { blocks: toMessageBody(caption).blocks };
+      return toPosted(delivery, await share(delivery, toNamedFiles(delivery.files), words, signal));
+    },
+    async withWordsBehind(delivery, signal) {
+      const { place, caption, nonce } = delivery;
+      const shared = await share(delivery, toMarkedFiles(delivery), {}, signal);
+      if (caption === undefined || !hasWords(caption)) return toPosted(delivery, shared);
+      const { fileIds, ts } = shared;
+      const brought = { ids: fileIds, ...(ts !== undefined && !UNTOLD.test(ts) && { sharedTs: ts }) };
+      const posted = await whole.post(place, caption, nonce, signal, { brought });
+      memory.files.set(posted.id, brought);
+      return posted;
+    },
+    isShared: (delivery) => memory.shares.get(toKey(delivery)) !== undefined,
+    noteShared: (delivery, shared) => memory.shares.set(toKey(delivery), shared),
+  };
+}
+
+/** Another one for each delivery: by its message, people are taken to the conversation that it belongs to. */
+function toUntoldTs({ nonce }: Delivery): string {
+  const number = createHash("sha256").update(nonce).digest().readUIntBE(0, 6);
+  return `0.${String(number).padStart(15, "0")}`;
+}
+
+function toKey({ place: { teamId, channelId }, nonce }: Delivery): string {
+  return `${teamId}:${channelId}:${toMark(nonce)}`;
+}
+
+export function hasWords({ markdown, buttons }: Draft): boolean {
+  return markdown.trim() !== "" || buttons.length > 0;
+}
+
+export function toNamedFiles(files: readonly OutboundFile[]): FileToFind[] {
+  return files.map(({ name, bytes }) => ({ name: toFileName(name), sizeBytes: bytes.length }));
+}
+
+/**
+ * The message that brings files carries no mark, so that their names do: drawn again after a crash, a picture may have
+ * another size, and another one may be asked for in the same words.
+ */
+export function toMarkedFiles({ files, nonce }: Pick<Delivery, "files" | "nonce">): FileToFind[] {
+  const mark = toMark(nonce).slice(0, MARK_CHARS);
+  return files.map(({ name }) => ({ name: toFileName(name).replace(/(\.[^.]*)?$/, (ending) => `-${mark}${ending}`) }));
+}
+
+/** The message that brought a file into a channel; undefined until there is one. */
+function findShare(file: SlackAnswer, channelId: string): string | undefined {
+  const { public: open = {}, private: closed = {} } = (file["shares"] ?? {}) as Record<
+    string,
+    Record<string, Array<{ ts?: unknown }>>
+  >;
+  const ts = (open[channelId] ?? closed[channelId])?.at(-1)?.ts;
+  return typeof ts === "string" ? ts : undefined;
+}
