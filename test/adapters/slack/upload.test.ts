@@ -53,16 +53,16 @@ describe("files brought to Slack", () => {
   });
 
   test.each([
-    ["a picture", picture()],
-    ["a text", text()],
-  ])("come also where Slack tells nobody of its files: %s", async (_, file) => {
+    ["a picture", picture(), picture("owl.png")],
+    ["a text", text(), text("rest.md")],
+  ])("come also where Slack tells nobody of its files: %s", async (_, file, next) => {
     const { slack, general, question, address, outbound, calls } = await startDesk();
     slack.failNext("files.info", { error: "missing_scope" });
     const { id } = await outbound.sink(address).upload([file], whole("One"), "n", signal);
     await slack.until(() => slack.answers(general, question).length > 0, "the message");
     expect(calls("files.info")).toBe(1);
     slack.failNext("files.info", { error: "missing_scope" });
-    const other = await outbound.sink(address).upload([file], whole("Two"), "m", signal);
+    const other = await outbound.sink(address).upload([next], whole("Two"), "m", signal);
     expect(other.id, "people are taken to conversations by it").not.toBe(id);
     await outbound.sink(address).remove(id, signal);
   });
