@@ -1,0 +1,95 @@
+import { DatabaseSync } from "node:sqlite";
+import { onTestFinished } from "vitest";
+import { createEngine } from "../../../src/engine.ts";
+import { createMetrics } from "../../../src/metrics.ts";
+import { createPacers } from "../../../src/pacers.ts";
+import { createScheduler } from "../../../src/pacing/scheduler.ts";
+import { createStores } from "../../../src/store/keyv.ts";
+import { type Tool } from "../../../src/tools/tool.ts";
+import type { TransportName } from "../../simulators/slack/bolt-app.ts";
+import type { Dialect } from "../../simulators/slack/dialect.ts";
+import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
+import type { Channel, Message } from "../../simulators/slack/world.ts";
+import { watchIdle } from "../../support/engine.ts";
+import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
+import { silent } from "../../support/log.ts";
+import { startAdapter, TRANSPORTS } from "./stage.ts";
+
+export interface BotOptions {
+  slack?: Slack;
+  database?: DatabaseSync;
+  transport?: TransportName;
+  scripts: Step[][];
+  tools?: Tool[];
+}
+
+/** The whole bot on Slack, with a scripted model. */
+export async function startBot({
+  database = new DatabaseSync(":memory:"),
+  transport,
+  scripts,
+  tools = [],
+  ...options
+}: BotOptions) {
+  const slack = options.slack ?? (await startSlack());
+  const ada = slack.user({ name: "Ada" });
+  const bob = slack.user({ name: "Bob" });
+  const general = slack.channel({ name: "general", members: [ada, bob] });
+  const { gateway, requests } = fakeGateway(...scripts);
+  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
+  const stores = createStores({ redisUrl: undefined, database, log: silent });
+  const metrics = createMetrics();
+  const engine = createEngine({
+    botName: "Palaver",
+    model: "fake",
+    imageModel: undefined,
+    systemPrompt: "Be kind.",
+    limits: {
+      historyTtlMs: 86_400_000,
+      historyMaxMessages: 60,
+      historyMaxTokens: 16_000,
+      maxConcurrentTurns: 16,
+      maxReferences: 8,
+    },
+    database,
+    stores,
+    gateway: { ...gateway, listModels: async () => ["fake", "another"] },
+    toTools: () => tools,
+    references: { prepare: async () => ({ ok: true, parts: [] }) },
+    scheduler,
+    adapterOf: () => started.adapter,
+    pseudonym: (_, userId) => userId,
+    metrics,
+    log: silent,
+    retryMs: [1, 4],
+  });
+  const idle = watchIdle(engine.queue, engine.worker);
+  const started = await startAdapter(slack, {
+    ...(transport && { transport }),
+    accept: engine.accept,
+    commands: engine.commands,
+    readAbout: engine.readAbout,
+  });
+  onTestFinished(async () => {
+    await engine.queue.close(0);
+    scheduler.close();
+  });
+  /** What the bot shows in a thread when it has said so much there and has finished. */
+  async function finished(channel: Channel, thread: Message, count = 1): Promise<string[]> {
+    await slack.until(() => slack.texts(channel, thread).length >= count, `${count} answers`);
+    await slack.acknowledged();
+    await idle();
+    return slack.texts(channel, thread);
+  }
+  const { records } = engine;
+  return { slack, ada, bob, general, requests, records, metrics, idle, finished, ...started };
+}
+
+export const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
+
+export const WAYS = TRANSPORTS.flatMap(
+  (transport): Array<[TransportName, Dialect]> => [
+    [transport, "usual"],
+    [transport, "spare"],
+  ],
+);

@@ -1,0 +1,190 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { defineTool, type Tool } from "../../../src/tools/tool.ts";
+import { startSlack } from "../../simulators/slack/slack.ts";
+import type { Message } from "../../simulators/slack/world.ts";
+import { type Step } from "../../support/fake-gateway.ts";
+import { startBot, WORDS } from "./bot-stage.ts";
+import { TRANSPORTS } from "./stage.ts";
+
+type Bot = Awaited<ReturnType<typeof startBot>>;
+type Gate = PromiseWithResolvers<void>;
+
+const CALL: Step = {
+  tool_calls: [{ index: 0, id: "c", type: "function", function: { name: "look", arguments: "{}" } }],
+};
+
+/** A tool that looks until the promise is settled. */
+function look(until: Promise<unknown>): Tool {
+  return defineTool({
+    name: "look",
+    description: "Looks.",
+    schema: z.object({}),
+    timeoutMs: 60_000,
+    run: async () => String(await until),
+    describeCall: () => "looking out of the window",
+  });
+}
+
+describe("tools of the bot on Slack", () => {
+  /** Lets the model go on once people have read these words. */
+  async function read({ slack, general }: Bot, asked: Message, words: string, gate: Gate): Promise<void> {
+    await slack.until(() => slack.texts(general, asked)[0] === words, words);
+    gate.resolve();
+  }
+
+  const statuses = ({ slack, general }: Bot, asked: Message) =>
+    slack.statuses(general, asked).map(({ status }) => status);
+
+  test("are shown as cards beside the text while they run, and when they are done", async () => {
+    const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const gate = Promise.withResolvers<string>();
+    const scripts = [["Let me", one.promise, " look.", two.promise, CALL], ["It rains."]];
+    const bot = await startBot({ scripts, tools: [look(gate.promise)] });
+    const { slack, ada, general } = bot;
+    const asked = ada.mention(general, "weather?");
+    // The second words stand only where the bot knows of the message with the first.
+    await read(bot, asked, "Let me", one);
+    await read(bot, asked, "Let me look.", two);
+    const card = () => slack.answers(general, asked)[0]?.stream?.tasks.get("1.1.0");
+    await slack.until(() => card()?.["status"] === "in_progress", "the card");
+    expect(card()).toMatchObject({ title: "Looking out of the window" });
+    gate.resolve("rain");
+    expect(await bot.finished(general, asked)).toEqual(["Let me look.\n\nIt rains."]);
+    expect(card()?.["status"]).toBe("complete");
+    expect(statuses(bot, asked)).not.toContain("is looking out of the window…");
+    expect(slack.requests.map(({ method }) => method)).not.toContain("chat.update");
+  });
+
+  test("are the status before there is text, and come as cards with the first of it", async () => {
+    const [gate, more] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()];
+    const bot = await startBot({ scripts: [[CALL], ["It rains.", more.promise]], tools: [look(gate.promise)] });
+    const { slack, ada, general } = bot;
+    const asked = ada.mention(general, "weather?");
+    await slack.until(() => slack.status(general, asked) === "is looking out of the window…", "the status");
+    expect(slack.answers(general, asked)).toEqual([]);
+    gate.reject(new Error("It is dark."));
+    const stream = await slack.until(() => slack.answers(general, asked)[0]?.stream, "the stream");
+    expect([...stream.tasks.values()]).toMatchObject([{ title: "Looking out of the window", status: "error" }]);
+    more.resolve();
+    expect(await bot.finished(general, asked)).toEqual(["It rains."]);
+  });
+
+  test("that are cut short by a failure of the model leave nothing spinning", async () => {
+    const words = Promise.withResolvers<void>();
+    const bot = await startBot({
+      scripts: [
+        ["Let me look.", words.promise, CALL],
+        ["It", new Error("cut")],
+      ],
+      tools: [look(Promise.resolve("rain"))],
+    });
+    const asked = bot.ada.mention(bot.general, "weather?");
+    await read(bot, asked, "Let me look.", words);
+    const [text] = await bot.finished(bot.general, asked);
+    expect(text).toMatch(/^Let me look\.\n\nIt\n\n_Failed/);
+    const tasks = bot.slack.answers(bot.general, asked)[0]?.stream?.tasks;
+    expect([...(tasks?.values() ?? [])]).toMatchObject([{ status: "complete" }]);
+  });
+
+  test("leave no card spinning when a person stops the answer, or edits the question", async () => {
+    const never = Promise.withResolvers<string>();
+    const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const scripts = [["Let me look.", one.promise, CALL], ["Nothing to look at."], ["Let me see.", two.promise, CALL]];
+    const bot = await startBot({ scripts, tools: [look(never.promise)] });
+    const { slack, ada, general } = bot;
+    const isLooking = (asked: Message) => () =>
+      slack
+        .answers(general, asked)[0]
+        ?.stream?.tasks.values()
+        .some(({ status }) => status === "in_progress");
+    const asked = ada.mention(general, "weather?");
+    await read(bot, asked, "Let me look.", one);
+    await slack.until(isLooking(asked), "the card");
+    ada.edit(asked, `<@${slack.workspace.bot.id}> never mind`);
+    await slack.until(() => slack.texts(general, asked)[0] === "Nothing to look at.", "the other answer");
+    const other = ada.mention(general, "and there?");
+    await read(bot, other, "Let me see.", two);
+    await slack.until(isLooking(other), "the other card");
+    ada.stop(other);
+    await slack.until(() => slack.texts(general, other)[0]?.includes("Stopped"), "the end");
+    await bot.idle();
+    const left = [asked, other].map((one) => [...(slack.answers(general, one)[0]?.stream?.tasks ?? [])]);
+    expect(left).toEqual([[], []]);
+  });
+
+  test("of five answers at once meet no limit, and leave the text as it is", async () => {
+    const bot = await startBot({ scripts: [[...WORDS, CALL]], tools: [look(Promise.resolve("rain"))] });
+    const { slack, ada, general } = bot;
+    const asked = Array.from({ length: 5 }, (_, index) => ada.mention(general, `question ${index}`));
+    const text = Array.from({ length: 8 }, () => WORDS.join("")).join("\n\n");
+    for (const question of asked) {
+      const [answer] = await bot.finished(general, question);
+      expect(answer?.replace(/\n\n_Interrupted.*/, "")).toBe(text.trim());
+    }
+    expect(slack.requests.filter(({ status }) => status === 429)).toEqual([]);
+  });
+
+  test("stay the status where nothing streams", async () => {
+    const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const gate = Promise.withResolvers<string>();
+    const slack = await startSlack({ streaming: "unknown_method" });
+    const scripts = [["Let me", one.promise, " look.", two.promise, CALL], ["It rains."]];
+    const bot = await startBot({ slack, scripts, tools: [look(gate.promise)] });
+    const asked = bot.ada.mention(bot.general, "weather?");
+    await read(bot, asked, "Let me", one);
+    await read(bot, asked, "Let me look.", two);
+    await slack.until(() => slack.status(bot.general, asked) === "is looking out of the window…", "the status");
+    gate.resolve("rain");
+    expect(await bot.finished(bot.general, asked)).toEqual(["Let me look.\n\nIt rains."]);
+    expect(slack.status(bot.general, asked)).toBe("");
+  });
+});
+
+describe("feedback on the bot's answers on Slack", () => {
+  /** Answers in words of which the last come when the first were read. */
+  async function answer({ slack, general, ada, finished }: Bot, end: PromiseWithResolvers<void>): Promise<Message> {
+    const asked = ada.mention(general, "tell me");
+    await slack.until(() => slack.texts(general, asked).length > 0, "the first words");
+    end.resolve();
+    expect(await finished(general, asked)).toEqual(["One, two."]);
+    const [message] = slack.answers(general, asked);
+    if (message === undefined) throw new Error("There is no answer.");
+    return message;
+  }
+
+  test.each(TRANSPORTS)("is given with Slack's own buttons, kept and counted, over %s", async (transport) => {
+    const end = Promise.withResolvers<void>();
+    const bot = await startBot({ transport, scripts: [["One,", end.promise, " two."]] });
+    const { slack, ada, bob, records, metrics } = bot;
+    const message = await answer(bot, end);
+    expect(message.content.blocks.map(({ type }) => type)).toEqual(["context_actions"]);
+    for (const person of [ada, bob]) await person.judge(message, "positive_button");
+    await ada.judge(message, "negative_button");
+    await slack.acknowledged();
+    await bot.idle();
+    const presses = bot.events.filter(({ kind }) => kind === "action");
+    expect(presses).toMatchObject([{ action: "good" }, { action: "good" }, { action: "bad" }]);
+    const [press] = presses;
+    const { feedback } = (press?.kind === "action" && (await records.load(press.turnId))) || {};
+    expect(feedback).toEqual({ [ada.id]: "bad", [bob.id]: "good" });
+    const { body } = await metrics.render();
+    expect(body).toMatch(/feedback_total\{platform="slack",feedback="good"\} 2/);
+    expect(body).toMatch(/feedback_total\{platform="slack",feedback="bad"\} 1/);
+  });
+
+  test.each(["on", "unknown_method"] as const)(
+    "has plain buttons where Slack takes no others; streaming: %s",
+    async (streaming) => {
+      const slack = await startSlack({ streaming });
+      slack.setUnknown("feedback_buttons");
+      const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const bot = await startBot({ slack, scripts: ends.map(({ promise }) => ["One,", promise, " two."]) });
+      for (const end of ends) await bot.ada.press(await answer(bot, end), "good");
+      await slack.acknowledged();
+      await bot.idle();
+      expect(slack.requests.filter(({ error }) => error === "invalid_blocks")).toHaveLength(1);
+      expect((await bot.metrics.render()).body).toMatch(/feedback_total\{platform="slack",feedback="good"\} 2/);
+    },
+  );
+});
