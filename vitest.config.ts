@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     // Many tests wait for a process or a browser of their own: more of them than cores keep the cores busy.
-    maxWorkers: 4,
+    maxWorkers: 5,
     projects: [
       {
         test: {
