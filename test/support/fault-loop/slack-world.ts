@@ -80,7 +80,8 @@ export async function openSlackWorld({ place, streams, killsAtMs }: SlackWorldOp
     },
     press(id, label, person) {
       const message = find(id);
-      if (message === undefined) return;
+      // Nobody sees the direct conversations of others.
+      if (message === undefined || !message.channel.members.has(speaker(person).id)) return;
       if (message.stream?.state === "in_progress") return speaker(person).stop(message);
       // Whether it was answered in time is among what the simulator judges.
       void speaker(person)
