@@ -82,6 +82,20 @@ describe("a double post", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
+  test("is none where the buttons of messages that reply to nothing are those of different answers", async () => {
+    const { say, post, kinds } = await startChannel();
+    say("question");
+    const withRetry = (turn: string) => ({
+      content: "Rate-limited.",
+      components: [{ type: 1, components: [{ type: 2, style: 2, label: "Retry", custom_id: `retry:${turn}` }] }],
+    });
+    await post(withRetry("one"));
+    await post(withRetry("other"));
+    expect(kinds()).toEqual([]);
+    await post(withRetry("one"));
+    expect(kinds()).toEqual(["double-post"]);
+  });
+
   test("carries a nonce that was not enforced", async () => {
     const { say, post, kinds } = await startChannel();
     say("question");

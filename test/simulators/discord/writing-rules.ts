@@ -70,8 +70,21 @@ function findSame(all: readonly Message[], botId: string, post: WrittenText, tri
     (message) =>
       message.author.id === botId &&
       toLook(toWritten(message)) === toLook(post) &&
+      !areOfDifferentAnswers(toWritten(message), post) &&
       triggerOf(beforeOf(all, message), botId, toWritten(message)) === trigger,
   );
+}
+
+/** Where one of them replies to nothing, as without the right to read, only what their buttons are for tells. */
+function areOfDifferentAnswers(one: WrittenText, other: WrittenText): boolean {
+  if (one.referenceId !== undefined && other.referenceId !== undefined) return false;
+  const [ofOne, ofOther] = [targetsOf(one), targetsOf(other)];
+  return ofOne.length > 0 && ofOther.length > 0 && !ofOne.some((target) => ofOther.includes(target));
+}
+
+/** What stands behind the name of the action in the id of a button: the same for all buttons of an answer. */
+function targetsOf({ components }: WrittenText): string[] {
+  return [...JSON.stringify(components).matchAll(/"custom_id":"[^":]*:([^"]*)"/g)].map(([, target = ""]) => target);
 }
 
 /** Files of one request have the same words under them, and differ in what they are or in what their buttons do. */
