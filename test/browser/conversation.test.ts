@@ -1,42 +1,17 @@
 import type { Page } from "playwright-core";
-import { expect, onTestFinished, test } from "vitest";
-import { describeWithBrowser, openBrowser } from "../support/browser.ts";
+import { expect, test } from "vitest";
+import { describeWithBrowser } from "../support/browser.ts";
+import { openBotPage } from "../support/browser-bot.ts";
 import { COMPOSER, eventually } from "../support/desk.ts";
-import { startEngine } from "../support/engine.ts";
-import type { Step } from "../support/fake-gateway.ts";
-import { type LocalPage, startLocalPage } from "../support/local-page.ts";
 
 describeWithBrowser("a conversation with the bot, seen from a browser", () => {
-  /** A tab at the page of a bot that answers as the scripts say. */
-  async function sitDown(...scripts: Step[][]): Promise<Page> {
-    let page: LocalPage | undefined;
-    const engine = startEngine({
-      scripts,
-      adapterOf: () => {
-        if (page === undefined) throw new Error("The page is not there yet.");
-        return page.adapter;
-      },
-    });
-    page = await startLocalPage({ accept: engine.accept });
-    const { url, close } = page;
-    const browser = await openBrowser({ viewport: { width: 1000, height: 700 } });
-    onTestFinished(async () => {
-      await browser.close();
-      await close();
-      await engine.queue.close(0);
-    });
-    const tab = await browser.context.newPage();
-    await tab.goto(url);
-    return tab;
-  }
-
   async function say(tab: Page, text: string): Promise<void> {
     await tab.fill(COMPOSER, text);
     await tab.press(COMPOSER, "Enter");
   }
 
   test("is gone from every open page, and stays gone, once it is forgotten", async () => {
-    const tab = await sitDown(["your secret"]);
+    const tab = await openBotPage({ scripts: [["your secret"]] });
     await say(tab, "my secret");
     await tab.waitForSelector(".message.bot >> text=your secret");
     const other = await tab.context().newPage();
@@ -56,7 +31,7 @@ describeWithBrowser("a conversation with the bot, seen from a browser", () => {
   });
 
   test("shows an answer without its button once that goes on", async () => {
-    const tab = await sitDown(["The first half", { finish: "length" }], ["and the rest"]);
+    const tab = await openBotPage({ scripts: [["The first half", { finish: "length" }], ["and the rest"]] });
     await say(tab, "Tell me everything");
     await tab.click(".buttons .continue");
     await tab.waitForSelector(".message.bot >> text=and the rest");

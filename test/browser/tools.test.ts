@@ -3,10 +3,9 @@ import { z } from "zod";
 import { createGateway } from "../../src/gateway/client.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { describeWithBrowser, openBrowser } from "../support/browser.ts";
+import { describeWithBrowser } from "../support/browser.ts";
+import { openBotPage } from "../support/browser-bot.ts";
 import { COMPOSER, eventually } from "../support/desk.ts";
-import { startEngine } from "../support/engine.ts";
-import { type LocalPage, startLocalPage } from "../support/local-page.ts";
 import { silent } from "../support/log.ts";
 
 /** Three tools: one that works when the test says so, one that fails, one that never returns. */
@@ -48,28 +47,11 @@ describeWithBrowser("tools, seen from a browser", () => {
     const { tools, asked, answerWeather } = makeTools();
     const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, tokensPerSecond: Infinity });
     const gateway = createGateway({ baseUrl: sandbox.url, apiKey: "sk-sandbox-all", log: silent });
-    let page: LocalPage | undefined;
-    const engine = startEngine({
-      gateway,
-      model: "sandbox-chat",
-      tools,
-      adapterOf: () => {
-        if (page === undefined) throw new Error("The page is not there yet.");
-        return page.adapter;
-      },
-    });
-    page = await startLocalPage({ accept: engine.accept });
-    const { url, close } = page;
-    const browser = await openBrowser({ viewport: { width: 1000, height: 700 } });
     onTestFinished(async () => {
-      await browser.close();
-      await close();
-      await engine.queue.close(0);
       await gateway.close();
       await sandbox.close();
     });
-    const tab = await browser.context.newPage();
-    await tab.goto(url);
+    const tab = await openBotPage({ gateway, model: "sandbox-chat", tools });
     await tab.fill(COMPOSER, "Use weather, traffic and gossip in Lisbon");
     await tab.press(COMPOSER, "Enter");
 

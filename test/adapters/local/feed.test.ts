@@ -8,6 +8,7 @@ import type { Hello, Progress, Row } from "../../../adapters/local/page/wire.ts"
 import { openTables } from "../../../adapters/local/tables.ts";
 import type { Draft, ReplySink } from "../../../src/adapter.ts";
 import { type LocalPage, openEvents, startLocalPage } from "../../support/local-page.ts";
+import { toMessageInput } from "./message-input.ts";
 
 const HELLO: Hello = {
   epoch: "e",
@@ -90,17 +91,8 @@ describe("the feed", () => {
     const tables = openTables(new DatabaseSync(":memory:"), Date.now);
     const [directory, messages] = [createDirectory(tables), createMessages(tables)];
     const feed = createFeed(tables, directory, messages, HELLO);
-    const place = {
-      channelId: "general",
-      threadId: null,
-      authorId: null,
-      askedBy: null,
-      replyTo: null,
-      visibleTo: null,
-    };
-    const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: false, at: 0 };
     const ids = Array.from({ length: 300 }, (_, n) =>
-      tables.inTransaction(() => messages.insert({ nonce: `bot:${n}`, text: `${n}`, ...place, ...look }).id),
+      tables.inTransaction(() => messages.insert(toMessageInput(`bot:${n}`, { text: `${n}` })).id),
     );
     tables.inTransaction(() => messages.erase(ids[1] ?? 0));
 

@@ -4,20 +4,20 @@ import { type LocalPage, startLocalPage } from "../../support/local-page.ts";
 
 const signal = new AbortController().signal;
 
+let page: LocalPage;
+
+beforeEach(async () => {
+  page = await startLocalPage();
+});
+afterEach(() => page.close());
+
+async function answer(text: string): Promise<void> {
+  const event = page.events.at(-1);
+  if (event === undefined) throw new Error("Nothing was accepted.");
+  await page.adapter.sink(event.reply).post({ markdown: text, buttons: [], streaming: false }, randomUUID(), signal);
+}
+
 describe("forgetting a person at the local page", () => {
-  let page: LocalPage;
-
-  beforeEach(async () => {
-    page = await startLocalPage();
-  });
-  afterEach(() => page.close());
-
-  async function answer(text: string): Promise<void> {
-    const event = page.events.at(-1);
-    if (event === undefined) throw new Error("Nothing was accepted.");
-    await page.adapter.sink(event.reply).post({ markdown: text, buttons: [], streaming: false }, randomUUID(), signal);
-  }
-
   test("erases what they wrote, the answers in their chats, and the files of both", async () => {
     const { id } = await page.upload("secret.txt", new TextEncoder().encode("secret file"));
     await page.send({ text: "my secret", fileIds: [id] });
@@ -65,19 +65,6 @@ describe("forgetting a person at the local page", () => {
 });
 
 describe("forgetting a conversation at the local page", () => {
-  let page: LocalPage;
-
-  beforeEach(async () => {
-    page = await startLocalPage();
-  });
-  afterEach(() => page.close());
-
-  async function answer(text: string): Promise<void> {
-    const event = page.events.at(-1);
-    if (event === undefined) throw new Error("Nothing was accepted.");
-    await page.adapter.sink(event.reply).post({ markdown: text, buttons: [], streaming: false }, randomUUID(), signal);
-  }
-
   async function texts(): Promise<string[]> {
     return (await page.rows()).flatMap((row) => (row.type === "message" && !row.isDeleted ? [row.text] : []));
   }

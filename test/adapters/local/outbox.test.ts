@@ -5,6 +5,7 @@ import { createMessages, type Messages } from "../../../adapters/local/messages.
 import { createOutbox, type Outbox } from "../../../adapters/local/outbox.ts";
 import { openTables, type Tables } from "../../../adapters/local/tables.ts";
 import type { InboundEvent } from "../../../src/adapter.ts";
+import { toMessageInput } from "./message-input.ts";
 
 describe("the outbox", () => {
   let tables: Tables;
@@ -23,16 +24,7 @@ describe("the outbox", () => {
   };
 
   function insert(nonce: string): number {
-    const place = {
-      channelId: "general",
-      threadId: null,
-      authorId: "ada",
-      askedBy: null,
-      replyTo: null,
-      visibleTo: null,
-    };
-    const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: true, at: 0 };
-    return tables.inTransaction(() => messages.insert({ nonce, text: nonce, ...place, ...look }).id);
+    return tables.inTransaction(() => messages.insert(toMessageInput(nonce, { authorId: "ada", isHidden: true })).id);
   }
 
   beforeEach(() => {

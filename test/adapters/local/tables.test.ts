@@ -2,23 +2,13 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createMessages } from "../../../adapters/local/messages.ts";
 import { openTables } from "../../../adapters/local/tables.ts";
+import { toMessageInput } from "./message-input.ts";
 
 describe("the tables of the local page", () => {
   test("that an earlier version made get the columns they lack, and keep what stands in them", () => {
     const database = new DatabaseSync(":memory:");
-    const place = {
-      channelId: "general",
-      threadId: null,
-      authorId: null,
-      askedBy: null,
-      replyTo: null,
-      visibleTo: null,
-    };
-    const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: false, at: 1 };
     const tables = openTables(database, () => 1);
-    const { id } = tables.inTransaction(() =>
-      createMessages(tables).insert({ nonce: "bot:1", text: "old", ...place, ...look }),
-    );
+    const { id } = tables.inTransaction(() => createMessages(tables).insert(toMessageInput("bot:1", { text: "old" })));
     database.exec(`ALTER TABLE local_messages DROP COLUMN options;
       ALTER TABLE local_messages DROP COLUMN moved_behind; ALTER TABLE local_messages DROP COLUMN reply_to;
       ALTER TABLE local_files DROP COLUMN alt_text;
@@ -37,19 +27,10 @@ describe("the tables of the local page", () => {
   });
 
   test("never use an id that another database may have used: histories outlive the file", () => {
-    const input = {
-      channelId: "general",
-      threadId: null,
-      authorId: null,
-      askedBy: null,
-      replyTo: null,
-      visibleTo: null,
-    };
-    const look = { isCommand: false, options: {}, buttons: [], isStreaming: false, isHidden: false, at: 1 };
     const ids = Array.from({ length: 5 }, () => {
       const tables = openTables(new DatabaseSync(":memory:"), () => 1);
       const messages = createMessages(tables);
-      const insert = (nonce: string) => messages.insert({ nonce, text: "", ...input, ...look }).id;
+      const insert = (nonce: string) => messages.insert(toMessageInput(nonce)).id;
       const [first, second] = tables.inTransaction(() => [insert("one"), insert("two")]);
       expect(second).toBe((first ?? 0) + 1);
       return first ?? 0;
