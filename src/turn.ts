@@ -57,7 +57,7 @@ export async function runTurn(
       await ask(messages, tools, draft, deps, onText, signal);
       const calls = draft.answer.tool_calls;
       if (calls !== undefined && CUT_OFF.test(draft.finish) && !calls.every(isWholeCall)) return draft.finish;
-      if (calls !== undefined && round === deps.maxRounds) return "tool_limit";
+      if (calls !== undefined && round === deps.maxRounds) break;
       if (calls !== undefined) {
         const onStep = (step: Step) => deps.onStep({ ...step, id: `${round}.${step.id}` });
         results.push(...(await callTools(calls, tools, deps.toolContext, signal, onStep)));

@@ -6,8 +6,7 @@ import type { Tally } from "./stream-decoder.ts";
 
 /** What the log learns of one answer: who gave it, how fast, how much; never a word of it. */
 export interface AnswerReport {
-  /** A chunk has come. */
-  chunk(): void;
+  firstChunk(): void;
   complete(tally: Readonly<Tally>): void;
   /** The answer ended before it was whole. */
   broken(tally: Readonly<Tally>, failure: unknown): void;
@@ -36,8 +35,8 @@ export function createAnswerReport(log: Logger, requestedModel: string, safe: Sa
   }
 
   return {
-    chunk() {
-      firstChunkMs ??= sinceStart();
+    firstChunk() {
+      firstChunkMs = sinceStart();
     },
     complete(tally) {
       log.info(describe(tally), "answer complete");

@@ -60,7 +60,7 @@ export function createAnswerReader(
   /** The rest of what was read together is dropped once the taker has left. */
   function hand(chunk: ChatCompletionChunk): void {
     if (isOver) return;
-    if (!hasBegun) report.chunk();
+    if (!hasBegun) report.firstChunk();
     hasBegun = true;
     onChunk(chunk);
   }
