@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { Logger } from "pino";
 import type { Accept, Adapter } from "../../src/adapter.ts";
+import { hasLeft } from "../../src/http/bindings.ts";
 import type { ImagineMenu } from "../../src/imagine-menu.ts";
 import { checkHost, checkOrigin, checkPassword, hardenHeaders } from "./access.ts";
 import { createAssets } from "./assets.ts";
@@ -128,6 +129,7 @@ function createApp({ allowedHosts, password, log }: LocalAdapterOptions, routes:
   app.route("/", createAssets());
   app.route("/local", routes);
   app.onError((error, c) => {
+    if (hasLeft(c)) return c.body(null, 400);
     if (error instanceof RequestError) {
       if (error.status === 503) log.warn({ err: error }, "A request of the local page could not be taken.");
       if (error instanceof AwayError) c.header("Retry-After", "2");

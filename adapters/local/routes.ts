@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
-import { limitBody } from "./access.ts";
+import { limitBody } from "../../src/http/body-limit.ts";
 import type { Chats } from "./chats.ts";
 import type { Directory } from "./directory.ts";
 import { RequestError } from "./errors.ts";
@@ -11,6 +11,8 @@ import type { Intake } from "./intake.ts";
 /** Longest text a person can send, in UTF-16 units. */
 export const MAX_TEXT_LENGTH = 20_000;
 const MAX_JSON_BYTES = 256 * 1024;
+/** As long as the server takes a request at all: a picture over a poor telephone line. */
+const UPLOAD_MS = 120_000;
 
 const nonce = z.string().regex(/^[\w-]{8,64}$/, "The nonce of a request is 8 to 64 letters, digits, - or _.");
 const id = z.string().regex(/^[a-z0-9-]{1,64}$/, "That is not an id of this page.");
@@ -87,39 +89,47 @@ export function createRoutes(deps: RouteDeps): Hono {
     deps.checkOpen();
     await next();
   });
-  routes.post("/files", limitBody(MAX_FILE_BYTES, "A file may have at most 20 MiB."), (c) => takeFile(c, deps));
-  routes.use("*", limitBody(MAX_JSON_BYTES, "This is too much for one request; send long text as a file."));
-  routes.post("/messages", async (c) => c.json({ id: await intake.send(await readBody(c, SEND)) }));
-  routes.post("/messages/withdraw", async (c) => {
+  const file = limitBody({
+    maxBytes: MAX_FILE_BYTES,
+    timeoutMs: UPLOAD_MS,
+    tooLong: "A file may have at most 20 MiB.",
+  });
+  const json = limitBody({
+    maxBytes: MAX_JSON_BYTES,
+    tooLong: "This is too much for one request; send long text as a file.",
+  });
+  routes.post("/files", file, (c) => takeFile(c, deps));
+  routes.post("/messages", json, async (c) => c.json({ id: await intake.send(await readBody(c, SEND)) }));
+  routes.post("/messages/withdraw", json, async (c) => {
     intake.withdraw((await readBody(c, WITHDRAW)).nonce);
     return c.json({});
   });
-  routes.post("/messages/:id/edit", async (c) => {
+  routes.post("/messages/:id/edit", json, async (c) => {
     await intake.edit(idOf(c), await readBody(c, EDIT));
     return c.json({});
   });
-  routes.post("/messages/:id/delete", async (c) => {
+  routes.post("/messages/:id/delete", json, async (c) => {
     await intake.erase(idOf(c), await readBody(c, DELETE));
     return c.json({});
   });
-  routes.post("/messages/:id/action", async (c) => {
+  routes.post("/messages/:id/action", json, async (c) => {
     await intake.act(idOf(c), await readBody(c, ACTION));
     return c.json({});
   });
-  routes.post("/stop", async (c) => {
+  routes.post("/stop", json, async (c) => {
     await intake.stop(await readBody(c, STOP));
     return c.json({});
   });
-  routes.post("/chats/:id/rename", async (c) => {
+  routes.post("/chats/:id/rename", json, async (c) => {
     chats.rename(c.req.param("id"), (await readBody(c, RENAME)).title);
     return c.json({});
   });
-  routes.post("/chats/:id/delete", async (c) => {
+  routes.post("/chats/:id/delete", json, async (c) => {
     await chats.erase(c.req.param("id"), await readBody(c, DELETE));
     return c.json({});
   });
-  routes.post("/people", async (c) => c.json(addPerson((await readBody(c, NAMED)).name, deps)));
-  routes.post("/channels", async (c) => c.json(addChannel((await readBody(c, NAMED)).name, deps)));
+  routes.post("/people", json, async (c) => c.json(addPerson((await readBody(c, NAMED)).name, deps)));
+  routes.post("/channels", json, async (c) => c.json(addChannel((await readBody(c, NAMED)).name, deps)));
   return routes;
 }
 

@@ -1,24 +1,53 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { readBounded } from "../media/read-bounded.ts";
+import { bindingsOf } from "./bindings.ts";
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+export interface BodyLimit {
+  maxBytes: number;
+  /** Longest that it may take to arrive. */
+  timeoutMs?: number;
+  /** What a person reads when there is more. */
+  tooLong?: string;
+}
 
 /**
- * Answers with 413 when a request's body is longer than `maxBytes`, by its length, or, where none is named, by reading
- * it. Hono's own copies the server's request for that, and fails because it is none of the platform's; what is read here
- * is handed on as one.
+ * Reads the body of a request and hands it on, whole. To be put on a route after everything that can be decided
+ * without a body, since nothing else reads one: what is too long, too slow, or too much beside what others send at the
+ * same time is answered with 413, 408 or 503, and the rest of it is not kept. What a body holds counts until its answer
+ * is out. Hono's own limit copies the server's request, and fails because it is none of the platform's.
  */
-export function createBodyLimit(maxBytes: number): MiddlewareHandler {
+export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }: BodyLimit): MiddlewareHandler {
   return async (context, next) => {
-    const refuse = () => context.json({ error: `The request is larger than ${maxBytes} bytes.` }, 413);
-    const { raw } = context.req;
-    const { headers, url, method, signal } = raw;
-    const length = headers.has("transfer-encoding") ? null : headers.get("content-length");
-    if (length !== null) {
-      if (Number(length) > maxBytes) return refuse();
-    } else if (raw.body !== null) {
-      const body = await readBounded(raw.body, maxBytes, signal);
-      if (body === undefined) return refuse();
+    const { incoming, outgoing, bodies } = bindingsOf(context);
+    const refuseLength = () => context.json({ error: tooLong ?? `The request is larger than ${maxBytes} bytes.` }, 413);
+    if (Number(incoming.headers["content-length"] ?? 0) > maxBytes) return refuseLength();
+
+    const share = bodies.open();
+    outgoing.once("close", share.release);
+    let isLong = false;
+    const mayHold = (sizeBytes: number) => {
+      isLong = sizeBytes > maxBytes;
+      return !isLong && share.hold(sizeBytes);
+    };
+    const { url, method, headers, body: source, signal } = context.req.raw;
+    const late = AbortSignal.timeout(timeoutMs);
+    try {
+      const bounded = AbortSignal.any([signal, late]);
+      const body = source === null ? new Uint8Array() : await readBounded(source, { maxBytes, mayHold }, bounded);
+      if (body === undefined) return isLong ? refuseLength() : refuseForNow(context);
       context.req.raw = new Request(url, { method, headers, body: body as Uint8Array<ArrayBuffer>, signal });
+    } catch {
+      if (late.aborted && !signal.aborted) return context.json({ error: "The request took too long to arrive." }, 408);
+      // Whoever sent it has left, and nobody gets this.
+      return context.body(null, 400);
     }
     return next();
   };
+}
+
+function refuseForNow(context: Context): Response {
+  context.header("Retry-After", "2");
+  return context.json({ error: "The server takes in too much at the moment. Try again in a moment." }, 503);
 }

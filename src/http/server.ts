@@ -4,7 +4,8 @@ import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Logger } from "pino";
 import type { Metrics } from "../metrics.ts";
-import { createBodyLimit } from "./body-limit.ts";
+import { hasLeft } from "./bindings.ts";
+import { createBodyBudget } from "./body-budget.ts";
 import { createHealthRoutes, type HealthCheck } from "./health.ts";
 import { createMetricsRoutes } from "./metrics.ts";
 
@@ -16,9 +17,9 @@ export interface HttpServerOptions {
   /** What `/readyz` asks, by name. */
   health: Readonly<Record<string, HealthCheck>>;
   metrics: Pick<Metrics, "render">;
-  /** Applications with the whole path of each of their routes, asked in this order. */
+  /** Applications with the whole path of each of their routes, asked in this order. They read bodies by `limitBody`. */
   mounts: readonly Hono[];
-  /** Longest body that a mount may receive. */
+  /** Of all bodies that are being read or answered. */
   maxBodyBytes?: number;
   /** How long `close` waits for answers that are under way, streams included. */
   closeTimeoutMs?: number;
@@ -31,7 +32,10 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-const DEFAULT_MAX_BODY_BYTES = 32 * 1024 * 1024;
+/** Room for the largest file of the page from each connection that a browser opens. */
+const DEFAULT_MAX_BODY_BYTES = 128 * 1024 * 1024;
+/** Each costs some ten kilobytes before it has said anything. */
+const MAX_CONNECTIONS = 2_000;
 const DEFAULT_CLOSE_TIMEOUT_MS = 5000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -40,7 +44,11 @@ const IDLE_SWEEP_MS = 100;
 
 /** Starts the one HTTP server. Rejects with a sentence that says what to change when it cannot listen. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const answer = getRequestListener(createApp(options).fetch, { overrideGlobalObjects: false });
+  const app = createApp(options);
+  const bodies = createBodyBudget(options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES);
+  const answer = getRequestListener((request, bindings) => app.fetch(request, { ...bindings, bodies }), {
+    overrideGlobalObjects: false,
+  });
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -50,6 +58,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     },
     (incoming, outgoing) => void answer(incoming, outgoing),
   );
+  server.maxConnections = MAX_CONNECTIONS;
   await listen(server, options);
   server.on("error", (error) => options.log.error({ err: error }, "The HTTP server failed"));
   let closed: Promise<void> | undefined;
@@ -62,9 +71,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   };
 }
 
-function createApp({ health, metrics, mounts, log, maxBodyBytes = DEFAULT_MAX_BODY_BYTES }: HttpServerOptions): Hono {
+function createApp({ health, metrics, mounts, log }: HttpServerOptions): Hono {
   const app = new Hono();
-  app.use(createBodyLimit(maxBodyBytes));
   app.route("/", createHealthRoutes(health));
   app.route("/", createMetricsRoutes(metrics));
   for (const mount of mounts) app.route("/", mount);
@@ -72,6 +80,10 @@ function createApp({ health, metrics, mounts, log, maxBodyBytes = DEFAULT_MAX_BO
   app.onError((error, context) => {
     // What follows in the path of a relayed picture is a key.
     const path = context.req.path.replace(/^\/relay\/.*/s, "/relay/…");
+    if (hasLeft(context)) {
+      log.debug({ method: context.req.method, path }, "A request was left before its answer");
+      return context.body(null, 400);
+    }
     log.error({ err: error, method: context.req.method, path }, "A request failed");
     return context.json({ error: "Something went wrong here; the log says what." }, 500);
   });

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
-import { createAdaptorServer, type ServerType } from "@hono/node-server";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import { pino } from "pino";
 import { createLocalAdapter, type LocalAdapter, type LocalAdapterOptions } from "../../adapters/local/index.ts";
 import type { FileRow, PictureWish, Row, SendBody } from "../../adapters/local/page/wire.ts";
 import type { Accept, InboundEvent } from "../../src/adapter.ts";
+import { startHttpServer } from "../../src/http/server.ts";
 import type { ImagineMenu } from "../../src/imagine-menu.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { silent } from "./log.ts";
 
 export interface LocalPage {
   url: string;
@@ -48,10 +48,11 @@ export function fakeMenu(known: Record<string, PictureWish> = {}): ImagineMenu {
 export async function startLocalPage(options: LocalPageOptions = {}): Promise<LocalPage> {
   const { accept, isSilent = false, port = 0, database = new DatabaseSync(":memory:"), ...rest } = options;
   const events: InboundEvent[] = [];
+  const log = rest.log ?? silent;
   const adapter = createLocalAdapter({
     database,
     botName: "Palaver",
-    log: pino({ enabled: false }),
+    log,
     allowedHosts: [],
     commands: [
       { name: "help", description: "What I can do" },
@@ -66,10 +67,16 @@ export async function startLocalPage(options: LocalPageOptions = {}): Promise<Lo
       events.push(event);
     });
   }
-  const server = createAdaptorServer({ fetch: adapter.app.fetch, overrideGlobalObjects: false });
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${portOf(server)}`;
+  const server = await startHttpServer({
+    host: "127.0.0.1",
+    port,
+    log,
+    health: {},
+    metrics: createMetrics(),
+    mounts: [adapter.app],
+    closeTimeoutMs: 0,
+  });
+  const { url } = server;
 
   const post: LocalPage["post"] = (path, body, headers = {}) =>
     fetch(url + path, {
@@ -99,18 +106,9 @@ export async function startLocalPage(options: LocalPageOptions = {}): Promise<Lo
     },
     async close() {
       await adapter.close();
-      if (!server.listening) return;
-      if ("closeAllConnections" in server) server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await server.close();
     },
   };
-}
-
-function portOf(server: ServerType): number {
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("The server has no port.");
-  return address.port;
 }
 
 async function readAnswer(response: Response): Promise<unknown> {

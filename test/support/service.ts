@@ -9,6 +9,7 @@ const ROOT = join(import.meta.dirname, "../..");
 
 export interface RunningService {
   url: string;
+  pid: number;
   /** Every line the process has printed. */
   lines: string[];
   /** Sends a signal and resolves to the exit code, or to the signal that ended it. */
@@ -42,6 +43,7 @@ export async function startService(dataDir: string, env: Record<string, string> 
   ]);
   return {
     url,
+    pid: child.pid ?? 0,
     lines,
     async end(signal) {
       child.kill(signal);

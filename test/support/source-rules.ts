@@ -24,7 +24,7 @@ const MAY_READ_ENVIRONMENT = new Set(["src/main.ts", "src/doctor.ts", "src/sandb
 /** Files of the core that know the adapters. */
 const MAY_NAME_ADAPTERS = new Set(["src/platforms.ts", "src/doctor/platforms.ts"]);
 /** What an adapter may know of the core. */
-const PORT = /^src\/(adapter\.ts|imagine-menu\.ts|finding\.ts|errors\.ts|text\/.+|media\/.+)$/;
+const PORT = /^src\/(adapter\.ts|imagine-menu\.ts|finding\.ts|errors\.ts|text\/.+|media\/.+|http\/.+)$/;
 
 interface Import {
   /** A package, a `node:` module, or a file of the repository from its root. */

@@ -1,16 +1,17 @@
 import { parse } from "node:querystring";
-import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Logger as BoltLogger, HTTPReceiver, type Receiver } from "@slack/bolt";
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import type { Logger } from "pino";
-import { readBounded } from "../../../src/media/read-bounded.ts";
+import { bindingsOf } from "../../../src/http/bindings.ts";
+import { limitBody } from "../../../src/http/body-limit.ts";
 import { createReplays, findHeaderProblem } from "./signature.ts";
 
 const PATH = "/slack/events";
 /** Bolt's own limit. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
-const READ_MS = 10_000;
+/** Unsigned, Slack asks one short question. */
+const MAX_UNSIGNED_BYTES = 1024;
 
 export interface RequestsOptions {
   signingSecret: string;
@@ -44,11 +45,14 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, now }: R
     },
   });
   const replays = createReplays(now);
-  const app = new Hono<{ Bindings: HttpBindings }>();
+  const app = new Hono();
+  const signed = limitBody({ maxBytes: MAX_BODY_BYTES });
+  const unsigned = limitBody({ maxBytes: MAX_UNSIGNED_BYTES });
 
-  app.post(PATH, async (context) => {
+  /** Everything that can be told before the body is read: only whether the signature is right cannot. */
+  const checkHeaders: MiddlewareHandler = async (context, next) => {
     if (!isTaking()) return context.body(null, 503);
-    const { incoming, outgoing } = context.env;
+    const { incoming } = bindingsOf(context);
     const signature = incoming.headersDistinct["x-slack-signature"]?.[0] ?? "";
     const wasTaken = replays.has(signature);
     // Slack did not hear that it was taken, and repeats it within the second: it is told so, and nothing else happens.
@@ -58,10 +62,14 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, now }: R
       log.warn(`A request to ${PATH} was refused: ${problem}.`);
       return context.body(null, 401);
     }
-    const body = await readBounded(bytesOf(context.req.raw), MAX_BODY_BYTES, AbortSignal.timeout(READ_MS));
-    if (body === undefined) return context.body(null, 413);
+    return (signature === "" ? unsigned : signed)(context, next);
+  };
+
+  app.post(PATH, checkHeaders, async (context) => {
+    const { incoming, outgoing } = bindingsOf(context);
+    const signature = incoming.headersDistinct["x-slack-signature"]?.[0] ?? "";
     // The body was read by who guards its size; Bolt takes it from there.
-    const rawBody = Buffer.from(body);
+    const rawBody = Buffer.from(await context.req.arrayBuffer());
     const contentType = toMediaType(incoming.headers["content-type"]);
     if (!mayHoldObject(contentType, rawBody)) return context.body(null, 400);
     outgoing.once("finish", () => {
@@ -72,11 +80,7 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, now }: R
     receiver.requestListener(Object.assign(incoming, { rawBody }), outgoing);
     return RESPONSE_ALREADY_SENT;
   });
-  return { receiver, app: app as unknown as Hono };
-}
-
-async function* bytesOf({ body }: Request): AsyncGenerator<Uint8Array> {
-  if (body !== null) yield* body;
+  return { receiver, app };
 }
 
 function toMediaType(contentType = ""): string {

@@ -4,7 +4,7 @@ const MAX_REMEMBERED = 10_000;
 
 type Headers = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** Why a request cannot be Slack's, whatever its signature says; undefined where Bolt can judge. It refuses missing headers. */
+/** Why a request cannot be Slack's, whatever its body is; undefined where Bolt can judge that by its signature. */
 export function findHeaderProblem(headers: Headers, nowMs: number): string | undefined {
   for (const name of ["x-slack-signature", "x-slack-request-timestamp"]) {
     if ((headers[name]?.length ?? 0) > 1) return `it has the header ${name} more than once`;
@@ -13,6 +13,7 @@ export function findHeaderProblem(headers: Headers, nowMs: number): string | und
   const [timestamp = ""] = headers["x-slack-request-timestamp"] ?? [];
   // Slack asks now and then, unsigned, whether there is a certificate; Bolt lets that through with nothing in it.
   if (signature === "" && timestamp === "") return undefined;
+  if (!/^v0=[0-9a-f]{64}$/.test(signature)) return "it has no signature";
   if (!/^\d{1,12}$/.test(timestamp)) return "its timestamp is no number of seconds";
   const ageS = nowMs / 1_000 - Number(timestamp);
   if (ageS > MAX_SKEW_S) return "it is too old";

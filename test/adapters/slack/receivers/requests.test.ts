@@ -1,4 +1,5 @@
-import { request } from "node:http";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { describe, expect, test } from "vitest";
 import { signatureHeaders } from "../../../simulators/slack/http-delivery.ts";
 import { draft, type Stage, signal, startStage } from "../stage.ts";
@@ -95,6 +96,22 @@ describe("requests from Slack", () => {
     expect(await post(body, sign(body), "//slack/events")).toBe(404);
     expect(await post(body, sign(body))).toBe(200);
     expect(events).toHaveLength(1);
+  });
+
+  test("an unsigned body is refused at its first kilobyte, and without a signature's shape none is read", async () => {
+    const { url, sign, body } = await startHttp();
+    /** The status, while the body is still on its way. */
+    const begin = async (headers: Headers, bytes: number) => {
+      const sending = request(`${url}/slack/events`, { method: "POST", headers });
+      sending.on("error", () => {});
+      sending.write("x".repeat(bytes));
+      const [response] = (await once(sending, "response")) as [IncomingMessage];
+      sending.destroy();
+      return response.statusCode;
+    };
+    expect(await begin(JSON_TYPE, 1025)).toBe(413);
+    expect(await begin({ ...sign(body), "x-slack-signature": "v0=abc" }, 1)).toBe(401);
+    expect(await begin(sign(body, nowS() - 6 * 60), 1)).toBe(401);
   });
 
   test("a form is read also where its type says what characters it is in", async () => {

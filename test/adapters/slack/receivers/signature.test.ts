@@ -19,6 +19,12 @@ describe("the headers of a request", () => {
     expect(problem(String(NOW_S + 301))).toMatch(/future/);
   });
 
+  test("have the shape of a signature, whatever it is of", () => {
+    for (const odd of ["", "v0=", "v0=abc", `v1=${"a".repeat(64)}`, `${SIGNATURE}a`, SIGNATURE.toUpperCase()]) {
+      expect(problem(String(NOW_S), [odd])).toMatch(/no signature/);
+    }
+  });
+
   test("stand there once, with a time that is one", () => {
     expect(problem(String(NOW_S), [SIGNATURE, SIGNATURE])).toMatch(/more than once/);
     for (const odd of ["", "soon", "1e9", "-5", "0x10", "1700000000.5", "9".repeat(20)]) {

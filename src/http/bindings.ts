@@ -1,0 +1,18 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Context } from "hono";
+import type { BodyBudget } from "./body-budget.ts";
+
+/** What the one HTTP server gives along with every request. */
+export interface ServerBindings extends HttpBindings {
+  /** Shared by all routes. */
+  bodies: BodyBudget;
+}
+
+export function bindingsOf(context: Context): ServerBindings {
+  return context.env as ServerBindings;
+}
+
+/** Whether nobody waits for the answer any more: what fails then is no failure of the server's. */
+export function hasLeft(context: Context): boolean {
+  return context.req.raw.signal.aborted;
+}
