@@ -8,6 +8,7 @@ import { hasLeft } from "./bindings.ts";
 import { createBodyBudget } from "./body-budget.ts";
 import { createHealthRoutes, type HealthCheck } from "./health.ts";
 import { createMetricsRoutes } from "./metrics.ts";
+import { refuseOddRequests } from "./odd-requests.ts";
 
 export interface HttpServerOptions {
   host: string;
@@ -73,6 +74,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 
 function createApp({ health, metrics, mounts, log }: HttpServerOptions): Hono {
   const app = new Hono();
+  app.use(refuseOddRequests);
   app.route("/", createHealthRoutes(health));
   app.route("/", createMetricsRoutes(metrics));
   for (const mount of mounts) app.route("/", mount);

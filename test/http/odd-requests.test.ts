@@ -1,0 +1,97 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { Hono } from "hono";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { isPlainTarget } from "../../src/http/odd-requests.ts";
+import { startHttpServer } from "../../src/http/server.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { silent } from "../support/log.ts";
+
+/** The server with a route that a proxy may let through, and one that it does not; `send` tidies up no path. */
+async function setUp() {
+  const app = new Hono().all("/relay/*", (context) => context.notFound()).get("/local/events", (c) => c.text("stream"));
+  const server = await startHttpServer({
+    host: "127.0.0.1",
+    port: 0,
+    log: silent,
+    health: {},
+    metrics: createMetrics(),
+    mounts: [app],
+    closeTimeoutMs: 200,
+  });
+  onTestFinished(() => server.close());
+  return async (target: string): Promise<string> => {
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`);
+    await once(socket, "close");
+    return Buffer.concat(chunks).toString();
+  };
+}
+
+const PARENTS = [
+  "..",
+  "%2e%2e",
+  "%2E.",
+  ".%2e",
+  "%252e%252e",
+  "..;",
+  "..;x=1",
+  "%2e%2e;",
+  "..%00",
+  "..%20",
+  "..%2f..",
+  "..%5c..",
+  "..\\..",
+  "%c0%ae%c0%ae",
+  "%ef%bc%8e%ef%bc%8e",
+  "",
+  ".",
+];
+
+describe("a way around a proxy that lets only /relay/ through", () => {
+  test.each(PARENTS)("is none with the segment %j", async (parent) => {
+    const send = await setUp();
+    for (const end of ["metrics", "healthz", "local/events", "%6detrics"]) {
+      for (const start of ["/relay", "/relay/v1", "//relay", "http://127.0.0.1/relay"]) {
+        for (const target of [`${start}/${parent}/${end}`, `${start}/${parent}/${parent}/${end}`]) {
+          expect(await send(target)).toMatch(/^HTTP\/1\.1 4\d\d /);
+        }
+      }
+    }
+  });
+
+  test("leaves the paths themselves as they are, in a proxy's form too", async () => {
+    const send = await setUp();
+    for (const target of ["/healthz", "/local/events?since=0&x=/../..", "http://127.0.0.1/healthz"]) {
+      expect(await send(target)).toMatch(/^HTTP\/1\.1 200 /);
+    }
+  });
+});
+
+describe("isPlainTarget", () => {
+  test("takes every path that the service has", () => {
+    for (const target of [
+      "/",
+      "/?a=b;c",
+      "/healthz",
+      "/slack/oauth_redirect?code=1.2&state=a%2Fb",
+      "/assets/vendor/@highlightjs/cdn-assets/es/highlight.min.js",
+      "/local/messages/12/edit",
+      "/local/pictures/t_1-a.1",
+      "/local/pictures/a%3Ab",
+      `/relay/v1/${"A_-".repeat(24)}/picture.png`,
+      "/folder/",
+    ]) {
+      expect(isPlainTarget(target), target).toBe(true);
+    }
+  });
+
+  test("takes no other forms of a target", () => {
+    for (const target of ["*", "here:443", "ftp://here/", "healthz", "#/", "/a#b", "/ü", "/a b", "/%zz", "/%"]) {
+      expect(isPlainTarget(target), target).toBe(false);
+    }
+  });
+});
