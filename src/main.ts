@@ -25,6 +25,7 @@ import { createEnding } from "./process/shutdown.ts";
 import { startSandbox } from "./sandbox/server.ts";
 import { openDatabase } from "./store/database.ts";
 import { createStores } from "./store/keyv.ts";
+import { findExposed } from "./store/private-files.ts";
 import { createCurrentTime } from "./tools/current-time.ts";
 import { createHistorySearch, createRecall, type ReadBefore } from "./tools/recall.ts";
 
@@ -42,7 +43,11 @@ type OnFatal = (reason: string, isLast: boolean) => void;
 async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Service> {
   const { limits, botName } = config;
   let isClosing = false;
-  const database = openDatabase(join(config.dataDir, "palaver.sqlite"));
+  const databasePath = join(config.dataDir, "palaver.sqlite");
+  const database = openDatabase(databasePath);
+  for (const path of findExposed(databasePath)) {
+    log.warn(`Others on this machine can read ${path}, and its mode cannot be changed: move DATA_DIR to another disk.`);
+  }
   const stores = createStores({ redisUrl: config.redisUrl, database, log });
   const reachable = config.discord?.apiUrl === undefined ? [] : [new URL(config.discord.apiUrl).origin];
   const sandbox = config.gateway.baseUrl === undefined ? await startEmbeddedSandbox(reachable, log) : undefined;
@@ -170,6 +175,8 @@ function readConfigOrExit(): Config {
 }
 
 async function main(): Promise<void> {
+  // Whatever this process writes, its libraries included, is for nobody else to read.
+  process.umask(0o077);
   const config = readConfigOrExit();
   // A person at a terminal reads lines; everything else that reads a log reads JSON.
   const destination = process.stdout.isTTY

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createFolder } from "./folder.ts";
+import { makePrivate } from "./private-files.ts";
 
 /** What `user_version` of the file says; raised by whoever changes a table in a way that older code cannot read. */
 const SCHEMA_VERSION = 1;
@@ -22,12 +23,13 @@ export class DatabaseError extends Error {
 /**
  * Opens the one SQLite file of this process, or a database in memory for `":memory:"`, and creates it with its
  * folder when it is absent. What is committed survives the end of the process and of the machine; what is deleted
- * is overwritten. The file belongs to one process at a time: a lock beside it is held until `close`, and the system
+ * is overwritten. Nobody else on the machine can read it, where the file system allows that. The file belongs to one process at a time: a lock beside it is held until `close`, and the system
  * takes it away when the process dies. Throws a `DatabaseError` when the file cannot be used.
  */
 export function openDatabase(path: string): DatabaseSync {
   if (path === ":memory:") return prepareDatabase(path);
   createFolderOf(path);
+  makePrivate(path);
   const lock = acquireLock(path);
   try {
     return closeTogether(prepareDatabase(path), lock);

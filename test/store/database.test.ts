@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { DatabaseError, emptyLog, openDatabase, transact } from "../../src/store/database.ts";
+import { findExposed } from "../../src/store/private-files.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -22,6 +23,41 @@ describe("openDatabase", () => {
     database.close();
     expect(statSync(join(folder, "deep", "er")).mode & 0o077).toBe(0);
     expect(statSync(join(folder, "deep", "er", "p.sqlite")).isFile()).toBe(true);
+  });
+
+  describe.runIf(process.platform !== "win32")("lets nobody else read", () => {
+    const FILES = ["p.sqlite", "p.sqlite-shm", "p.sqlite-wal", "p.sqlite.lock"];
+    const modes = () => FILES.map((name) => (statSync(join(folder, name)).mode & 0o777).toString(8));
+    const write = (database: DatabaseSync) => database.exec("CREATE TABLE IF NOT EXISTS t (x TEXT)");
+
+    test.each(["0", "22", "77", "777"])("what it makes under the umask %s, in a folder that existed", (umask) => {
+      chmodSync(folder, 0o755);
+      const before = process.umask(Number.parseInt(umask, 8));
+      try {
+        using database = openDatabase(join(folder, "p.sqlite"));
+        write(database);
+        expect(modes()).toEqual(FILES.map(() => "600"));
+        expect(findExposed(join(folder, "p.sqlite"))).toEqual([]);
+      } finally {
+        process.umask(before);
+      }
+    });
+
+    test("what an earlier version left readable, a log that a crash left behind included", () => {
+      const path = join(folder, "p.sqlite");
+      const crashed = openDatabase(path);
+      write(crashed);
+      for (const name of FILES) cpSync(join(folder, name), join(folder, `copy-${name}`));
+      crashed.close();
+      for (const name of FILES) {
+        renameSync(join(folder, `copy-${name}`), join(folder, name));
+        chmodSync(join(folder, name), 0o644);
+      }
+      expect(findExposed(path)).toHaveLength(FILES.length);
+      using database = openDatabase(path);
+      write(database);
+      expect(modes()).toEqual(FILES.map(() => "600"));
+    });
   });
 
   test("keeps what is committed through a crash of the machine, and overwrites what is deleted", () => {
