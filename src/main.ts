@@ -95,7 +95,8 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
   });
   const { queue } = engine;
   const onLost = (reason: string) => onFatal(reason, platforms.adapters.size === 1);
-  const platforms = await createPlatforms({ config, engine, database, stores, log, onFatal: onLost });
+  const browserKey = await readOrCreateSecret(stores.open("identity"), "browser-key");
+  const platforms = await createPlatforms({ config, engine, database, stores, browserKey, log, onFatal: onLost });
   const { adapters } = platforms;
 
   const server = await startHttpServer({
@@ -154,9 +155,10 @@ async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
 
 /**
  * `pseudonym-key` makes the pseudonyms that the gateway gets instead of people's ids, `relay-key` signs the links under
- * which it fetches pictures. Each is made once and kept with the history.
+ * which it fetches pictures, `browser-key` what browsers prove themselves with. Each is made once and kept with the
+ * history.
  */
-async function readOrCreateSecret(keyv: Keyv, name: "pseudonym-key" | "relay-key"): Promise<string> {
+async function readOrCreateSecret(keyv: Keyv, name: "pseudonym-key" | "relay-key" | "browser-key"): Promise<string> {
   const known: unknown = await keyv.get(name);
   if (typeof known === "string") return known;
   const secret = randomBytes(32).toString("base64url");

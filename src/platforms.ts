@@ -17,6 +17,8 @@ export interface PlatformsOptions {
   engine: Pick<Engine, "commands" | "listModels" | "imagineMenu" | "readAbout" | "eraseConversations">;
   database: DatabaseSync;
   stores: Pick<Stores, "open">;
+  /** Signs what proves that a browser was let in before. */
+  browserKey: string;
   log: Logger;
   /** A platform takes this bot no more. */
   onFatal(reason: string): void;
@@ -46,12 +48,13 @@ export async function createPlatforms(options: PlatformsOptions): Promise<Platfo
   };
 }
 
-function createLocal({ config, engine, database, log }: PlatformsOptions) {
+function createLocal({ config, engine, database, browserKey, log }: PlatformsOptions) {
   const { localChat, botName, gateway } = config;
   const examples = gateway.baseUrl === undefined ? [...EXAMPLES, FAILURE_EXAMPLE] : EXAMPLES;
   const canDraw = gateway.imageModel !== undefined;
   const imagine = canDraw ? { imagine: engine.imagineMenu } : {};
-  return createLocalAdapter({ ...localChat, ...imagine, database, botName, log, commands: engine.commands, examples });
+  const own = { database, botName, browserKey, log, examples };
+  return createLocalAdapter({ ...localChat, ...imagine, ...own, commands: engine.commands });
 }
 
 async function createDiscord(options: PlatformsOptions): Promise<Adapter | undefined> {

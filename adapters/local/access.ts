@@ -1,7 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import { isIPv4 } from "node:net";
 import type { Context, MiddlewareHandler } from "hono";
-import { basicAuth } from "hono/basic-auth";
+import { isLoopbackHost } from "../../src/http/client-address.ts";
 import { RequestError } from "./errors.ts";
 
 /**
@@ -13,7 +11,7 @@ export function checkHost(allowedHosts: readonly string[]): MiddlewareHandler {
   return async (c, next) => {
     const host = (c.req.header("host") ?? "").toLowerCase();
     const name = toHostname(host);
-    if (!isLoopback(name) && !allowed.has(host) && !allowed.has(name)) {
+    if (!isLoopbackHost(host) && !allowed.has(host) && !allowed.has(name)) {
       const shown = JSON.stringify(host.slice(0, 100));
       throw new RequestError(
         403,
@@ -32,16 +30,6 @@ export const checkOrigin: MiddlewareHandler = async (c, next) => {
   await next();
 };
 
-/** HTTP Basic authentication with any user name. */
-export function checkPassword(password: string): MiddlewareHandler {
-  const expected = digest(password);
-  return basicAuth({
-    realm: "Palaver",
-    verifyUser: (_, given) => timingSafeEqual(digest(given), expected),
-    invalidUserMessage: { error: "A password is needed here: any user name, and the one in LOCAL_PASSWORD." },
-  });
-}
-
 /** What every answer of this app carries, whatever it is. */
 export const hardenHeaders: MiddlewareHandler = async (c, next) => {
   await next();
@@ -59,14 +47,4 @@ function isSameOrigin(c: Context): boolean {
 
 function toHostname(host: string): string {
   return host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : (host.split(":")[0] ?? "");
-}
-
-function isLoopback(name: string): boolean {
-  return (
-    name === "localhost" || name.endsWith(".localhost") || name === "[::1]" || (isIPv4(name) && name.startsWith("127."))
-  );
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

@@ -4,8 +4,9 @@ import { HTTPException } from "hono/http-exception";
 import type { Logger } from "pino";
 import type { Accept, Adapter } from "../../src/adapter.ts";
 import { hasLeft } from "../../src/http/bindings.ts";
+import { requirePassword } from "../../src/http/password.ts";
 import type { ImagineMenu } from "../../src/imagine-menu.ts";
-import { checkHost, checkOrigin, checkPassword, hardenHeaders } from "./access.ts";
+import { checkHost, checkOrigin, hardenHeaders } from "./access.ts";
 import { createAssets } from "./assets.ts";
 import { createChats } from "./chats.ts";
 import { createDirectory } from "./directory.ts";
@@ -29,7 +30,9 @@ export interface LocalAdapterOptions {
   botName: string;
   log: Logger;
   /** Asked of everybody who opens the page, when given. */
-  password?: string;
+  password?: string | undefined;
+  /** Signs what proves that a browser was let in before. */
+  browserKey: string;
   /** Host names the page may be reached under besides this machine's own; with or without a port. */
   allowedHosts: readonly string[];
   /** Completed after a slash. With none, every word after a slash is taken for a command. */
@@ -119,11 +122,14 @@ async function deliverNoted(outbox: Outbox, accept: Accept, log: Logger): Promis
 }
 
 /** The checks stand on the page's own paths only: what else the server offers has its own. */
-function createApp({ allowedHosts, password, log }: LocalAdapterOptions, routes: Hono): Hono {
+function createApp({ allowedHosts, password, browserKey, log }: LocalAdapterOptions, routes: Hono): Hono {
   const app = new Hono();
+  const hint = "A password is needed here: any user name, and the one in LOCAL_PASSWORD.";
+  const checkPassword =
+    password !== undefined && requirePassword({ password, browserKey, hint, name: "password of the local page", log });
   for (const path of ["/", "/assets/*", "/local/*"]) {
     app.use(path, hardenHeaders, checkHost(allowedHosts));
-    if (password !== undefined) app.use(path, checkPassword(password));
+    if (checkPassword) app.use(path, checkPassword);
     app.use(path, checkOrigin);
   }
   app.route("/", createAssets());

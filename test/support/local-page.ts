@@ -52,6 +52,7 @@ export async function startLocalPage(options: LocalPageOptions = {}): Promise<Lo
   const adapter = createLocalAdapter({
     database,
     botName: "Palaver",
+    browserKey: "b".repeat(32),
     log,
     allowedHosts: [],
     commands: [

@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../support/local-page.ts";
+import { recordingLog } from "../../support/log.ts";
 
 describe("access to the local page", () => {
   let page: LocalPage | undefined;
@@ -22,7 +23,7 @@ describe("access to the local page", () => {
     async (host) => expect(await get(await start(), "/", { Host: host })).toMatchObject({ status: 200 }),
   );
 
-  test.for(["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::2]"])(
+  test.for(["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::2]", "127.0.0.1.nip.io"])(
     "is refused under the foreign name %s, as a rebound name would be",
     async (host) => {
       const answer = await get(await start(), "/", { Host: host });
@@ -85,6 +86,67 @@ describe("access to the local page", () => {
     const body = await (await fetch(url)).text();
     expect(JSON.parse(body).error).toContain("LOCAL_PASSWORD");
     expect(body).not.toContain("opensesame");
+  });
+
+  test("slows guesses down, and lets in at once whoever was in before, from the same address", async () => {
+    const { log, lines } = recordingLog();
+    const { url } = await start({ password: "opensesame", log });
+    const enter = (password: string, cookie = "") =>
+      fetch(url, { headers: { Cookie: cookie, Authorization: `Basic ${btoa(`me:${password}`)}` } });
+    const [cookie = ""] = (await enter("opensesame")).headers.getSetCookie();
+    expect(cookie).toMatch(/HttpOnly; SameSite=Strict$/);
+    const statuses: number[] = [];
+    for (let n = 0; n < 50; n++) statuses.push((await enter(`canary-${n}`)).status);
+    expect(statuses.slice(0, 5)).toEqual([401, 401, 401, 401, 401]);
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(35);
+
+    const known = cookie.split(";")[0] ?? "";
+    expect((await enter("opensesame", known)).status).toBe(200);
+    expect((await enter("opensesame", known)).headers.getSetCookie()).toEqual([]);
+    expect((await enter("canary", known)).status).toBe(401);
+    // A cookie opens nothing by itself.
+    expect((await fetch(url, { headers: { Cookie: known } })).status).toBe(401);
+
+    const warned = lines.filter(({ level }) => level === 40);
+    expect(warned[0]).toMatchObject({ msg: "A wrong password of the local page was given", tries: 1 });
+    expect(JSON.stringify(lines)).not.toMatch(/canary|opensesame/);
+  });
+
+  test("takes no cookie that was given for another password, under another key, or was changed", async () => {
+    const cookieOf = async (options: LocalPageOptions) => {
+      const { url, close } = await start(options);
+      const headers = { Authorization: `Basic ${btoa(`me:${options.password}`)}` };
+      const [cookie = ""] = (await fetch(url, { headers })).headers.getSetCookie();
+      await close();
+      return cookie.split(";")[0] ?? "";
+    };
+    const foreign = [
+      await cookieOf({ password: "the last one" }),
+      await cookieOf({ password: "opensesame", browserKey: "c".repeat(32) }),
+    ];
+    const good = await cookieOf({ password: "opensesame" });
+    const changed = good.replace(/=./, (start) => (start === "=A" ? "=B" : "=A"));
+    const { url } = await start({ password: "opensesame" });
+    for (const cookie of [...foreign, changed, good.slice(0, -1), "palaver-browser=x"]) {
+      const headers = { Cookie: cookie, Authorization: `Basic ${btoa("me:opensesame")}` };
+      // A new one is given, because this one proves nothing.
+      expect((await fetch(url, { headers })).headers.getSetCookie()).toHaveLength(1);
+    }
+  });
+
+  test("asks for the password before a body is there, and for one that takes no body as well", async () => {
+    const { url } = await start({ password: "opensesame" });
+    for (const path of ["/local/files", "/local/messages", "/local/nothing"]) {
+      const outgoing = request(url + path, {
+        method: "POST",
+        headers: { "Transfer-Encoding": "chunked", Origin: url },
+      });
+      outgoing.on("error", () => {});
+      outgoing.write("x");
+      const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+      expect(response.statusCode).toBe(401);
+      outgoing.destroy();
+    }
   });
 
   test("says at 256 KiB of JSON that it is too much", async () => {

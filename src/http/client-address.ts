@@ -1,0 +1,71 @@
+import type { IncomingMessage } from "node:http";
+import { isIP, isIPv4, isIPv6 } from "node:net";
+import { isPublicAddress } from "../media/public-address.ts";
+
+/** What programs that pass requests on say of themselves, and of whom they ask for. */
+const FORWARDING = [
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "x-real-ip",
+  "cf-connecting-ip",
+];
+
+/**
+ * Names where a request comes from, to count by. What a proxy says is believed of programs in a private network only,
+ * and never taken for the address itself: nobody can be counted as another who connects by himself. IPv6 is counted by
+ * its /64, which one person has whole.
+ */
+export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): string {
+  const peer = toAddress(socket.remoteAddress ?? "");
+  const last =
+    String(headers["x-forwarded-for"] ?? "")
+      .split(",")
+      .at(-1) ?? "";
+  const client = toAddress(
+    last
+      .trim()
+      .replace(/^\[(.*)\](?::\d+)?$/, "$1")
+      .replace(/^([\d.]+):\d+$/, "$1"),
+  );
+  if (isPublicAddress(peer) || isIP(client) === 0) return toNetwork(peer);
+  return `${toNetwork(client)} through ${toNetwork(peer)}`;
+}
+
+/**
+ * Whether a program on this machine asks for itself. A proxy on this machine makes everybody's requests come from here:
+ * what any passed on, or is for another name than this machine's own, counts as from elsewhere. A proxy that says
+ * nothing of all this cannot be told apart.
+ */
+export function isFromHere({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): boolean {
+  const peer = toAddress(socket.remoteAddress ?? "");
+  const isLocal = peer === "::1" || (isIPv4(peer) && peer.startsWith("127."));
+  return isLocal && isLoopbackHost(headers.host ?? "") && FORWARDING.every((name) => headers[name] === undefined);
+}
+
+/** Whether a `Host` header, with or without a port, names this machine only. */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : (host.split(":")[0] ?? "");
+  if (name === "[::1]" || (isIPv4(name) && name.startsWith("127."))) return true;
+  return /^(?:.+\.)?localhost$/i.test(name);
+}
+
+/** Without the form in which an IPv6 socket shows IPv4. */
+function toAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, "");
+}
+
+function toNetwork(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [head = "", tail] = address.toLowerCase().split("%", 1)[0]?.split("::") ?? [];
+  const groups = head.split(":").filter((group) => group !== "");
+  const after = (tail ?? "").split(":").filter((group) => group !== "");
+  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
+  const full = [...groups, ...Array<string>(Math.max(0, zeros)).fill("0"), ...after];
+  return `${full
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/64`;
+}

@@ -1,0 +1,131 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Logger } from "pino";
+
+/** Wrong tries of one source that cost no time. */
+const FREE_TRIES = 5;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** A source that gave nothing wrong for so long begins anew. */
+const FORGET_MS = 15 * 60_000;
+/** Wrong tries of all unknown sources together: so many at once, then one in each second. */
+const BURST = 60;
+const REFILL_MS = 1_000;
+/** Strangers fill the first, and only who knows the secret the second. */
+const MAX_SOURCES = 10_000;
+const MAX_TRUSTED = 1_000;
+const MAX_WRONG = 4;
+
+/** Where a try comes from. */
+export interface TrySource {
+  address: string;
+  /** The id of a browser that was let in before, proved. */
+  browser?: string | undefined;
+}
+
+export type Verdict = { kind: "right" } | { kind: "wrong" } | { kind: "wait"; waitMs: number };
+
+/** Compares what people give with a secret, the slower the more of it was wrong, and logs what was, without its text. */
+export interface SecretGuard {
+  /** While a source has to wait, what it gives is not looked at, right or wrong. */
+  judge(given: string, source: TrySource): Verdict;
+}
+
+export interface SecretGuardOptions {
+  secret: string;
+  /** What is asked for, for the log. */
+  name: string;
+  log: Logger;
+  /** Milliseconds of a clock that never jumps. */
+  now(): number;
+}
+
+interface Failures {
+  count: number;
+  at: number;
+  until: number;
+  /** Tries that were not looked at since the latest that was. */
+  refused: number;
+  /** Digests of the latest wrong ones: the same once more is no new guess, but a page that is still open. */
+  wrong: string[];
+}
+
+/**
+ * After a few wrong tries an address pauses, for a minute at most. All of them together have a pace of their own, for
+ * guesses from many addresses; it does not hold for an address that was right before. A browser that was let in before
+ * is counted by itself, since behind a proxy everybody may have one address. So whoever knows the secret gets in at once
+ * from a place that is known, and after the pause from any other.
+ */
+export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions): SecretGuard {
+  const key = randomBytes(32);
+  const digest = (text: string) => createHmac("sha256", key).update(text).digest();
+  const expected = digest(secret);
+  const failures = new Map<string, Failures>();
+  const trusted = new Set<string>();
+  let pace = { tries: BURST, at: now() };
+
+  function refill(): number {
+    const grown = (now() - pace.at) / REFILL_MS;
+    pace = { tries: Math.min(BURST, pace.tries + grown), at: now() };
+    return pace.tries;
+  }
+
+  function failuresOf(source: string): Failures {
+    const known = failures.get(source);
+    const entry =
+      known !== undefined && now() - known.at < FORGET_MS
+        ? known
+        : { count: 0, at: now(), until: 0, refused: 0, wrong: [] };
+    failures.delete(source);
+    failures.set(source, entry);
+    for (const oldest of failures.keys()) {
+      if (failures.size <= MAX_SOURCES) break;
+      failures.delete(oldest);
+    }
+    return entry;
+  }
+
+  function trust(address: string): void {
+    trusted.delete(address);
+    trusted.add(address);
+    for (const oldest of trusted) {
+      if (trusted.size <= MAX_TRUSTED) break;
+      trusted.delete(oldest);
+    }
+  }
+
+  function fail(source: string, hash: string, entry: Failures, isUnknown: boolean): void {
+    entry.count += 1;
+    entry.at = now();
+    const doublings = entry.count - FREE_TRIES - 1;
+    const pauseMs = doublings < 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** doublings);
+    entry.until = now() + pauseMs;
+    entry.wrong = [hash, ...entry.wrong].slice(0, MAX_WRONG);
+    if (isUnknown) pace.tries -= 1;
+    const { count, refused } = entry;
+    log.warn({ source, tries: count, refusedBefore: refused, pauseMs }, `A wrong ${name} was given`);
+    entry.refused = 0;
+  }
+
+  return {
+    judge(given, { address, browser }) {
+      const source = browser === undefined ? address : `browser ${browser}`;
+      const isUnknown = browser === undefined && !trusted.has(address);
+      const hash = digest(given);
+      const text = hash.toString("base64url");
+      const entry = failures.get(source);
+      if (entry?.wrong.includes(text)) return { kind: "wrong" };
+      const paceMs = isUnknown ? Math.max(0, 1 - refill()) * REFILL_MS : 0;
+      const waitMs = Math.max(paceMs, (entry?.until ?? 0) - now());
+      if (waitMs > 0) {
+        if (entry !== undefined) entry.refused += 1;
+        return { kind: "wait", waitMs };
+      }
+      if (timingSafeEqual(hash, expected)) {
+        trust(address);
+        return { kind: "right" };
+      }
+      fail(source, text, failuresOf(source), isUnknown);
+      return { kind: "wrong" };
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+import { createSecretGuard, type TrySource } from "../../src/http/secret-guard.ts";
+import { recordingLog } from "../support/log.ts";
+
+const SECRET = "correct horse";
+
+function setUp() {
+  let now = 1_000_000;
+  let guesses = 0;
+  const { log, lines } = recordingLog();
+  const { judge } = createSecretGuard({ secret: SECRET, name: "password", log, now: () => now });
+  return {
+    lines,
+    advance: (ms: number) => void (now += ms),
+    /** How one more guess is judged. */
+    guess: (source: TrySource) => judge(`canary-${guesses++}`, source).kind,
+    again: (source: TrySource) => judge("canary-old", source).kind,
+    enter: (source: TrySource) => judge(SECRET, source).kind,
+    waitMs(source: TrySource) {
+      const verdict = judge(SECRET, source);
+      return verdict.kind === "wait" ? verdict.waitMs : 0;
+    },
+    /** How many guesses of a source that never rests are looked at in this time. */
+    countJudged(source: () => TrySource, durationMs: number) {
+      let judged = 0;
+      for (let ms = 0; ms < durationMs; ms += 10) {
+        if (judge(`canary-${guesses++}`, source()).kind === "wrong") judged += 1;
+        now += 10;
+      }
+      return judged;
+    },
+  };
+}
+
+const owner: TrySource = { address: "8.8.8.8" };
+const attacker: TrySource = { address: "9.9.9.9" };
+
+describe("an address that guesses", () => {
+  test("may err a few times, and then waits longer each time, for a minute at most", () => {
+    const { guess, waitMs, advance } = setUp();
+    for (let n = 0; n < 5; n++) expect(guess(attacker)).toBe("wrong");
+    expect(waitMs(attacker)).toBe(0);
+    const waits: number[] = [];
+    for (let n = 0; n < 8; n++) {
+      expect(guess(attacker)).toBe("wrong");
+      waits.push(waitMs(attacker));
+      advance(waits.at(-1) ?? 0);
+    }
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => seconds * 1_000));
+  });
+
+  test("has a dozen guesses looked at in five minutes, and not the right one among those that are not", () => {
+    const { countJudged, guess, enter, advance } = setUp();
+    expect(countJudged(() => attacker, 5 * 60_000)).toBeLessThan(20);
+    guess(attacker);
+    expect(enter(attacker)).toBe("wait");
+    advance(60_000);
+    expect(enter(attacker)).toBe("right");
+  });
+
+  test("begins anew after a quarter of an hour of rest", () => {
+    const { countJudged, guess, waitMs, advance } = setUp();
+    countJudged(() => attacker, 60_000);
+    advance(15 * 60_000);
+    expect(guess(attacker)).toBe("wrong");
+    expect(waitMs(attacker)).toBe(0);
+  });
+
+  test("guesses nothing by giving the same wrong one again, as a page does that was left open", () => {
+    const { again, enter, lines } = setUp();
+    for (let n = 0; n < 100; n++) expect(again(owner)).toBe("wrong");
+    expect(enter(owner)).toBe("right");
+    expect(lines).toHaveLength(1);
+  });
+});
+
+describe("guesses from many addresses", () => {
+  const spread = () => {
+    let n = 0;
+    return () => ({ address: `9.9.${n >> 8}.${n++ & 255}` });
+  };
+
+  test("are looked at once in a second, after the first sixty", () => {
+    const { countJudged } = setUp();
+    expect(countJudged(spread(), 100_000)).toBeLessThanOrEqual(60 + 101);
+  });
+
+  test("do not keep out an address that was right before, nor anybody once they end", () => {
+    const { countJudged, guess, enter, advance } = setUp();
+    expect(enter(owner)).toBe("right");
+    countJudged(spread(), 60_000);
+    expect(enter(owner)).toBe("right");
+    guess({ address: "9.10.0.1" });
+    expect(enter({ address: "7.7.7.7" })).toBe("wait");
+    advance(1_000);
+    expect(enter({ address: "7.7.7.7" })).toBe("right");
+  });
+
+  test("do not make room for more by being many", () => {
+    const { countJudged, enter } = setUp();
+    enter(owner);
+    expect(countJudged(spread(), 300_000)).toBeLessThanOrEqual(60 + 301);
+    expect(enter(owner)).toBe("right");
+  });
+});
+
+describe("a browser that was let in before", () => {
+  test("gets in while everybody else behind the same proxy has to wait", () => {
+    const { countJudged, guess, enter } = setUp();
+    countJudged(() => attacker, 60_000);
+    guess(attacker);
+    expect(enter(attacker)).toBe("wait");
+    expect(enter({ ...attacker, browser: "b1" })).toBe("right");
+  });
+
+  test("is counted by itself when it guesses", () => {
+    const { countJudged, enter } = setUp();
+    expect(countJudged(() => ({ ...owner, browser: "b1" }), 5 * 60_000)).toBeLessThan(20);
+    expect(enter({ ...owner, browser: "b2" })).toBe("right");
+    expect(enter(owner)).toBe("right");
+  });
+});
+
+describe("the log", () => {
+  test("has a line for each guess that was looked at, with where it came from and nothing of what it was", () => {
+    const { countJudged, lines } = setUp();
+    const judged = countJudged(() => attacker, 60_000);
+    expect(lines).toHaveLength(judged);
+    expect(lines[7]).toMatchObject({
+      level: 40,
+      source: "9.9.9.9",
+      tries: 8,
+      pauseMs: 4_000,
+      msg: "A wrong password was given",
+    });
+    expect(lines.reduce((sum, { refusedBefore }) => sum + Number(refusedBefore), 0)).toBeGreaterThan(1_000);
+    expect(JSON.stringify(lines)).not.toMatch(/canary|horse/);
+  });
+});
