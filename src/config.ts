@@ -78,6 +78,8 @@ export interface Config {
   port: number;
   /** Without a slash at the end. */
   publicUrl: string | undefined;
+  /** Lets read `/metrics`; undefined: this machine alone may. */
+  metricsToken: string | undefined;
   /** Keys of the links under which the gateway fetches pictures: the first signs, all verify. Empty: one is made. */
   relaySecrets: string[];
   botName: string;
@@ -145,6 +147,7 @@ function toConfig(values: Values, pageOn: boolean): Config {
     host: values.HOST,
     port: values.PORT,
     publicUrl: values.PUBLIC_URL,
+    metricsToken: values.METRICS_TOKEN,
     relaySecrets: values.RELAY_SECRETS,
     botName: values.BOT_NAME,
     role: values.ROLE,

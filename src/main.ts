@@ -104,6 +104,7 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
     port: config.port,
     log,
     metrics,
+    metricsToken: config.metricsToken,
     health: {
       accepting: async () => !isClosing,
       store: () => stores.isReachable(AbortSignal.timeout(2_000)),

@@ -17,8 +17,8 @@ export function describeConfig(config: Config): string[] {
 
 /** Every value of the configuration that must never be shown: keys, tokens, passwords. */
 export function secretsOf(config: Config): string[] {
-  const { gateway, slack, discord, localChat, redisUrl } = config;
-  const secrets = [gateway.apiKey, discord?.token, localChat.password, ...config.relaySecrets];
+  const { gateway, slack, discord, localChat, redisUrl, metricsToken } = config;
+  const secrets = [gateway.apiKey, discord?.token, localChat.password, metricsToken, ...config.relaySecrets];
   if (slack !== undefined) secrets.push(...slackSecrets(slack));
   if (redisUrl !== undefined) secrets.push(...passwordsOf(redisUrl));
   return secrets.filter((secret) => secret !== undefined);

@@ -93,6 +93,7 @@ export const variables = {
       "must begin with https://, except on this machine itself",
     )
     .optional(),
+  METRICS_TOKEN: secret().min(16, needsChars(16)).optional(),
   RELAY_SECRETS: list(/^[\x21-\x7e]{32,}$/, "must be keys of at least 32 characters each, with commas between"),
   IMAGINE_MAX_REFERENCES: wholeNumber(1, 16).default(8),
   LOCAL_CHAT: choice("auto", "on", "off").default("auto"),

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import type { Insiders } from "./insiders.ts";
 
 /** Resolves to whether what it is named after works. May reject or hang: both count as no. */
 export type HealthCheck = () => Promise<boolean>;
@@ -7,9 +8,9 @@ const CHECK_TIMEOUT_MS = 2000;
 
 /**
  * `GET /healthz`: this process is alive, whatever else is not. `GET /readyz`: 200 when every check says yes,
- * else 503; both name each check.
+ * else 503. Insiders are told each check by its name, strangers only what it all comes to.
  */
-export function createHealthRoutes(checks: Readonly<Record<string, HealthCheck>>): Hono {
+export function createHealthRoutes(checks: Readonly<Record<string, HealthCheck>>, insiders: Insiders): Hono {
   return new Hono()
     .get("/healthz", (context) => context.json({ status: "ok" }))
     .get("/readyz", async (context) => {
@@ -17,7 +18,9 @@ export function createHealthRoutes(checks: Readonly<Record<string, HealthCheck>>
         Object.entries(checks).map(async ([name, check]) => [name, await runCheck(check)] as const),
       );
       const ready = results.every(([, result]) => result === "ok");
-      const body = { status: ready ? "ready" : "not ready", checks: Object.fromEntries(results) };
+      const status = ready ? "ready" : "not ready";
+      const isInsider = insiders.admit(context) === true;
+      const body = isInsider ? { status, checks: Object.fromEntries(results) } : { status };
       return context.json(body, ready ? 200 : 503);
     });
 }

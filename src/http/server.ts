@@ -7,6 +7,7 @@ import type { Metrics } from "../metrics.ts";
 import { hasLeft } from "./bindings.ts";
 import { createBodyBudget } from "./body-budget.ts";
 import { createHealthRoutes, type HealthCheck } from "./health.ts";
+import { createInsiders } from "./insiders.ts";
 import { createMetricsRoutes } from "./metrics.ts";
 import { refuseOddRequests } from "./odd-requests.ts";
 
@@ -18,6 +19,8 @@ export interface HttpServerOptions {
   /** What `/readyz` asks, by name. */
   health: Readonly<Record<string, HealthCheck>>;
   metrics: Pick<Metrics, "render">;
+  /** Lets read the metrics and the details of `/readyz`; without, only this machine may. */
+  metricsToken?: string | undefined;
   /** Applications with the whole path of each of their routes, asked in this order. They read bodies by `limitBody`. */
   mounts: readonly Hono[];
   /** Of all bodies that are being read or answered. */
@@ -72,11 +75,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   };
 }
 
-function createApp({ health, metrics, mounts, log }: HttpServerOptions): Hono {
+function createApp({ health, metrics, metricsToken, mounts, log }: HttpServerOptions): Hono {
   const app = new Hono();
+  const insiders = createInsiders(metricsToken, log);
   app.use(refuseOddRequests);
-  app.route("/", createHealthRoutes(health));
-  app.route("/", createMetricsRoutes(metrics));
+  app.route("/", createHealthRoutes(health, insiders));
+  app.route("/", createMetricsRoutes(metrics, insiders));
   for (const mount of mounts) app.route("/", mount);
   app.notFound((context) => context.json({ error: "There is nothing at this address." }, 404));
   app.onError((error, context) => {

@@ -11,6 +11,7 @@ const FULL = {
   DISCORD_TOKEN: "canary.discord.token",
   LOCAL_CHAT: "on",
   LOCAL_PASSWORD: "canary-password",
+  METRICS_TOKEN: "canary-metrics-token",
   REDIS_URL: "redis://user:canary%40redis@redis.example:6379",
 };
 
@@ -85,6 +86,7 @@ describe("secretsOf", () => {
         FULL.SLACK_APP_TOKEN,
         FULL.DISCORD_TOKEN,
         FULL.LOCAL_PASSWORD,
+        FULL.METRICS_TOKEN,
         FULL.REDIS_URL,
         "canary%40redis",
         "canary@redis",

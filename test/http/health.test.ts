@@ -1,29 +1,40 @@
 import { describe, expect, test, vi } from "vitest";
 import { createHealthRoutes } from "../../src/http/health.ts";
+import type { Insiders } from "../../src/http/insiders.ts";
 
 const yes = () => Promise.resolve(true);
 
+const everybody: Insiders = { admit: () => true };
+const nobody: Insiders = { admit: () => new Response(null, { status: 403 }) };
+
 describe("health routes", () => {
   test("say that the process is alive, whatever else is not", async () => {
-    const answer = await createHealthRoutes({ store: () => Promise.resolve(false) }).request("/healthz");
+    const answer = await createHealthRoutes({ store: () => Promise.resolve(false) }, everybody).request("/healthz");
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({ status: "ok" });
   });
 
   test("are ready when every check says yes", async () => {
-    const answer = await createHealthRoutes({ store: yes, slack: yes }).request("/readyz");
+    const answer = await createHealthRoutes({ store: yes, slack: yes }, everybody).request("/readyz");
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({ status: "ready", checks: { store: "ok", slack: "ok" } });
   });
 
   test("are ready when there is nothing to check", async () => {
-    expect((await createHealthRoutes({}).request("/readyz")).status).toBe(200);
+    expect((await createHealthRoutes({}, everybody).request("/readyz")).status).toBe(200);
+  });
+
+  test("tell strangers whether it is ready, and nothing of why", async () => {
+    const ready = await createHealthRoutes({ store: yes }, nobody).request("/readyz");
+    expect([ready.status, await ready.json()]).toEqual([200, { status: "ready" }]);
+    const not = await createHealthRoutes({ slack: async () => false }, nobody).request("/readyz");
+    expect([not.status, await not.json()]).toEqual([503, { status: "not ready" }]);
   });
 
   test("leave no timer behind", async () => {
     vi.useFakeTimers();
     try {
-      await createHealthRoutes({ store: yes }).request("/readyz");
+      await createHealthRoutes({ store: yes }, everybody).request("/readyz");
       expect(vi.getTimerCount()).toBe(0);
     } finally {
       vi.useRealTimers();
@@ -33,15 +44,18 @@ describe("health routes", () => {
   test("name what failed, threw or does not end", async () => {
     vi.useFakeTimers();
     try {
-      const routes = createHealthRoutes({
-        fine: yes,
-        off: () => Promise.resolve(false),
-        broken: () => Promise.reject(new Error("no connection")),
-        odd: () => {
-          throw new Error("at once");
+      const routes = createHealthRoutes(
+        {
+          fine: yes,
+          off: () => Promise.resolve(false),
+          broken: () => Promise.reject(new Error("no connection")),
+          odd: () => {
+            throw new Error("at once");
+          },
+          stuck: () => new Promise<boolean>(() => {}),
         },
-        stuck: () => new Promise<boolean>(() => {}),
-      });
+        everybody,
+      );
       const asked = routes.request("/readyz");
       await vi.advanceTimersByTimeAsync(2000);
       const answer = await asked;

@@ -5,7 +5,7 @@ import { createMetrics } from "../../src/metrics.ts";
 test("GET /metrics answers in Prometheus' text format", async () => {
   const metrics = createMetrics();
   metrics.turnEnded("complete");
-  const answer = await createMetricsRoutes(metrics).request("/metrics");
+  const answer = await createMetricsRoutes(metrics, { admit: () => true }).request("/metrics");
   expect(answer.status).toBe(200);
   expect(answer.headers.get("content-type")).toMatch(/^text\/plain; version=/);
   expect(await answer.text()).toContain('palaver_turns_total{outcome="complete"} 1');

@@ -1,0 +1,34 @@
+import type { Context } from "hono";
+import type { Logger } from "pino";
+import { bindingsOf } from "./bindings.ts";
+import { isFromHere, nameSource } from "./client-address.ts";
+import { createSecretGuard } from "./secret-guard.ts";
+
+/** Who may know how this process is doing. */
+export interface Insiders {
+  /** Whether a request is one of theirs; else the answer for a stranger. */
+  admit(context: Context): true | Response;
+}
+
+/** With a token, whoever brings it, and nobody else; without, whoever asks on this machine for himself. */
+export function createInsiders(token: string | undefined, log: Logger): Insiders {
+  const guard = token && createSecretGuard({ secret: token, name: "METRICS_TOKEN", log, now: () => performance.now() });
+  return {
+    admit(context) {
+      const { incoming } = bindingsOf(context);
+      if (!guard) {
+        if (isFromHere(incoming)) return true;
+        return context.json({ error: "Only this machine is answered here until METRICS_TOKEN is set." }, 403);
+      }
+      const [, given] = /^Bearer +(\S+)$/i.exec(incoming.headers.authorization ?? "") ?? [];
+      const verdict = given === undefined ? undefined : guard.judge(given, { address: nameSource(incoming) });
+      if (verdict?.kind === "right") return true;
+      if (verdict?.kind === "wait") {
+        context.header("Retry-After", String(Math.ceil(verdict.waitMs / 1_000)));
+        return context.json({ error: "Too many wrong tokens were given from here. Try again later." }, 429);
+      }
+      context.header("WWW-Authenticate", 'Bearer realm="Palaver"');
+      return context.json({ error: "This needs METRICS_TOKEN, as Authorization: Bearer." }, 401);
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { once } from "node:events";
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
+import { networkInterfaces } from "node:os";
+import { json, text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startHttpServer } from "../../src/http/server.ts";
+import { createMetrics } from "../../src/metrics.ts";
+import { recordingLog } from "../support/log.ts";
+
+const TOKEN = "canary-metrics-token";
+/** An address of this machine that others could use. */
+const OUTSIDE = Object.values(networkInterfaces())
+  .flatMap((entries) => entries ?? [])
+  .find(({ internal, family }) => !internal && family === "IPv4")?.address;
+
+async function setUp(metricsToken?: string) {
+  const { log, lines } = recordingLog();
+  const server = await startHttpServer({
+    host: "0.0.0.0",
+    port: 0,
+    log,
+    health: { store: async () => true },
+    metrics: createMetrics(),
+    metricsToken,
+    mounts: [],
+    closeTimeoutMs: 200,
+  });
+  onTestFinished(() => server.close());
+  const { port } = new URL(server.url);
+
+  async function get(path: string, headers: OutgoingHttpHeaders = {}, host = "127.0.0.1"): Promise<IncomingMessage> {
+    const [response] = (await once(request({ host, port, path, headers }).end(), "response")) as [IncomingMessage];
+    return response;
+  }
+
+  return {
+    lines,
+    get,
+    async statusOf(headers?: OutgoingHttpHeaders, host?: string) {
+      const response = await get("/metrics", headers, host);
+      const body = await text(response);
+      expect(body.includes("palaver_turns_total")).toBe(response.statusCode === 200);
+      return response.statusCode;
+    },
+    async checksOf(headers?: OutgoingHttpHeaders, host?: string) {
+      return json(await get("/readyz", headers, host));
+    },
+  };
+}
+
+const READY = { status: "ready" };
+
+describe("without METRICS_TOKEN, the metrics and what is behind /readyz", () => {
+  test("are told to a program on this machine", async () => {
+    const { statusOf, checksOf } = await setUp();
+    for (const Host of ["127.0.0.1:3000", "localhost", "[::1]:80"]) expect(await statusOf({ Host })).toBe(200);
+    expect(await checksOf()).toEqual({ ...READY, checks: { store: "ok" } });
+  });
+
+  test.each([
+    { "X-Forwarded-For": "203.0.113.9" },
+    { "X-Forwarded-For": "127.0.0.1" },
+    { Forwarded: "for=127.0.0.1" },
+    { "X-Real-IP": "127.0.0.1" },
+    { Via: "1.1 proxy" },
+    { "X-Forwarded-Proto": "https" },
+    { Host: "bot.example" },
+    { Host: "127.0.0.1.bot.example" },
+  ] as OutgoingHttpHeaders[])("are not told to whoever comes through a proxy on this machine: %j", async (headers) => {
+    const { statusOf, checksOf } = await setUp();
+    expect(await statusOf(headers)).toBe(403);
+    expect(await statusOf({ ...headers, Authorization: "Bearer " })).toBe(403);
+    expect(await checksOf(headers)).toEqual(READY);
+  });
+
+  test.runIf(OUTSIDE !== undefined)("are not told at an address that others can reach", async () => {
+    const { statusOf, checksOf } = await setUp();
+    for (const headers of [{}, { Host: "127.0.0.1" }, { "X-Forwarded-For": "127.0.0.1" }]) {
+      expect(await statusOf(headers, OUTSIDE)).toBe(403);
+      expect(await checksOf(headers, OUTSIDE)).toEqual(READY);
+    }
+  });
+});
+
+describe("with METRICS_TOKEN, the metrics and what is behind /readyz", () => {
+  test("are told to whoever brings it, from anywhere", async () => {
+    const { statusOf, checksOf } = await setUp(TOKEN);
+    const headers = { Authorization: `Bearer ${TOKEN}`, Host: "bot.example", "X-Forwarded-For": "203.0.113.9" };
+    expect(await statusOf(headers, OUTSIDE)).toBe(200);
+    expect(await checksOf(headers, OUTSIDE)).toEqual({ ...READY, checks: { store: "ok" } });
+  });
+
+  test("are told to nobody without it, not on this machine either", async () => {
+    const { statusOf, checksOf, get } = await setUp(TOKEN);
+    for (const Authorization of [undefined, "Bearer", `Basic ${TOKEN}`, `Bearer ${TOKEN}x`, "Bearer x"]) {
+      const headers = Authorization === undefined ? {} : { Authorization };
+      expect(await statusOf(headers)).toBe(401);
+      expect(await checksOf(headers)).toEqual(READY);
+    }
+    expect((await get("/metrics")).headers["www-authenticate"]).toMatch(/^Bearer/);
+  });
+
+  test("are not looked at for a while by whoever guesses, and the log tells of it without the guess", async () => {
+    const { statusOf, lines } = await setUp(TOKEN);
+    const statuses: Array<number | undefined> = [];
+    for (let n = 0; n < 8; n++) statuses.push(await statusOf({ Authorization: `Bearer canary-guess-${n}` }));
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 401, 429, 429]);
+    expect(lines).toHaveLength(6);
+    expect(JSON.stringify(lines)).toContain("A wrong METRICS_TOKEN was given");
+    expect(JSON.stringify(lines)).not.toContain("canary");
+  });
+});
