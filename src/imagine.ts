@@ -11,6 +11,7 @@ import { createPresses } from "./imagine/presses.ts";
 import type { RunningJobs } from "./imagine/running-jobs.ts";
 import { createWaitingRoom } from "./imagine/waiting.ts";
 import type { Wish } from "./imagine/wish.ts";
+import type { References } from "./media/reference.ts";
 import type { ListModels } from "./model-list.ts";
 import { toTurnId } from "./turn/record.ts";
 
@@ -53,6 +54,7 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember" | "onS
   jobs: JobStore;
   running: RunningJobs;
   history: Pick<History, "append" | "remove">;
+  links: Pick<References, "erase">;
   listModels: ListModels;
   /** The usual one; undefined: nothing is drawn. */
   model: string | undefined;
@@ -60,12 +62,12 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember" | "onS
 }
 
 export function createImagine(deps: ImagineDeps): Imagine {
-  const { jobs, running, model, maxReferences, sinkOf, log } = deps;
+  const { jobs, running, links, model, maxReferences, sinkOf, log } = deps;
   const waiting = createWaitingRoom(sinkOf, log);
   const inTurn = createKeyedTurns();
   const remember = createRemember(deps.history, log);
   const runs = createJobRuns({ ...deps, onSettled: running.settle, remember });
-  const presses = createPresses({ jobs, running, work, remember, sinkOf, log });
+  const presses = createPresses({ jobs, running, work, remember, links, sinkOf, log });
 
   function work(job: PictureJob, signal: AbortSignal): Promise<boolean> {
     return running.whileRunning(job, async (stop) => {

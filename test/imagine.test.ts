@@ -9,7 +9,7 @@ import { action, ada, ben, command } from "./support/events.ts";
 import { fakePlatform, type Shown } from "./support/fake-platform.ts";
 import { type Meet, startImageGateway } from "./support/image-gateway.ts";
 import { silent } from "./support/log.ts";
-import { noCopies } from "./support/picture-job.ts";
+import { noCopies, noLinks } from "./support/picture-job.ts";
 
 interface Stage {
   meet?: Meet;
@@ -396,7 +396,7 @@ test("a Stop that was taken in as the process died ends the job when it is gone 
   await until(() => pictures(channel).length === 1);
   await queue.close(0);
   const { open } = createStores({ redisUrl: undefined, database, log: silent });
-  const jobs = createJobStore({ open, ttlMs: 60_000, copies: noCopies, log: silent });
+  const jobs = createJobStore({ open, ttlMs: 60_000, copies: noCopies, links: noLinks, log: silent });
   const [jobId = ""] = idOf(pictures(channel)[0]).split(".");
   await jobs.askStop(jobId, "test", ada);
   await again().idle();

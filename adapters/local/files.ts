@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import sharp from "sharp";
 import type { AttachmentRef, OutboundFile } from "../../src/adapter.ts";
+import { FileProblem } from "../../src/media/file-problem.ts";
 import { sniffType } from "../../src/media/sniff.ts";
 import type { FileRow } from "./page/wire.ts";
 import type { Tables } from "./tables.ts";
@@ -106,7 +107,7 @@ export async function prepareFile({ name, bytes, altText = "", isSpoiler = false
 /** Bytes of an attachment, in slices. Rejects when the message that carried it is gone. */
 export async function openFile(files: Files, ref: AttachmentRef): Promise<AsyncIterable<Uint8Array>> {
   const file = files.read(ref.id);
-  if (file === undefined) throw new Error(`The file ${JSON.stringify(ref.name)} is gone: its message was deleted.`);
+  if (file === undefined) throw new FileProblem("gone", "is gone: its message was deleted");
   return slices(file.bytes);
 }
 

@@ -48,9 +48,9 @@ export interface PictureDesk {
 export function createPictureDesk({ stores, ttlMs, adapterOf, ...deps }: PictureDeskOptions): PictureDesk {
   const { history, model, listModels, maxReferences, log } = deps;
   const copies = createPictureCopies({ open: stores.open, ttlMs, read: createReadPicture({ adapterOf }), log });
-  const jobs = createJobStore({ open: stores.open, ttlMs, copies, log });
+  const jobs = createJobStore({ open: stores.open, ttlMs, copies, links: deps.references, log });
   const running = createRunningJobs(jobs);
-  const imagine = createImagine({ ...deps, jobs, running, copies });
+  const imagine = createImagine({ ...deps, jobs, running, copies, links: deps.references });
   return {
     jobs,
     imagine,

@@ -1,4 +1,4 @@
-import type { AttachmentRef, OutboundFile, Posted, ReplySink } from "../adapter.ts";
+import type { OutboundFile, Posted, ReplySink } from "../adapter.ts";
 import { mapBounded, runWithin } from "../bounds.ts";
 import { quoteName } from "../commands/command.ts";
 import { SinkError } from "../errors.ts";
@@ -33,7 +33,7 @@ const NOT_TAKEN = "It was drawn, but the channel did not take the picture.";
 
 export interface DrawingDeps {
   gateway: Pick<Gateway, "generateImage">;
-  references: References;
+  references: Pick<References, "prepare">;
   /** Told of every part that has its end, with the reason of `stop` for what was stopped; the next step waits for it. */
   onEnd(job: PictureJob, number: number, error: unknown): Promise<void>;
   onUsage(promptTokens: number, completionTokens: number): void;
@@ -56,7 +56,7 @@ export interface Drawing {
  */
 export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: AbortSignal): Promise<void> {
   const { job } = drawing;
-  const links = createLinks(deps.references, job.references);
+  const links = createLinks(deps.references, job);
   const deadlineMs = Date.now() + JOB_TIMEOUT_MS;
   const numbers = job.parts.flatMap(({ state }, index) => (state === "pending" ? [index + 1] : []));
   await mapBounded(numbers, MAX_PARALLEL, async (number) => {
@@ -191,11 +191,13 @@ async function fit(image: GeneratedImage, maxBytes: number): Promise<{ bytes: Ui
 type Links = (signal: AbortSignal) => Promise<ImageReference[]>;
 
 /** Parts that are drawn side by side share the links. */
-function createLinks({ prepare }: References, refs: readonly AttachmentRef[]): Links {
+function createLinks({ prepare }: DrawingDeps["references"], job: PictureJob): Links {
+  const refs = job.references;
+  const owner = { jobId: job.id, platform: job.reply.platform, authorId: job.author.id };
   let kept: { links: Promise<ImageReference[]>; until: number } | undefined;
 
   async function make(signal: AbortSignal): Promise<ImageReference[]> {
-    const prepared = await prepare(refs, signal);
+    const prepared = await prepare(refs, owner, signal);
     if (prepared.ok) return prepared.parts;
     throw new PictureError(prepared.problems.join(" "));
   }

@@ -6,7 +6,8 @@ import { persist } from "../bounds.ts";
 import { createKeyedTurns } from "../history/keyed-turns.ts";
 import { toKeyPart } from "../history/record.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
-import { filesOf, type PictureJob, readPictureJob } from "./picture-job.ts";
+import type { References } from "../media/reference.ts";
+import { filesOf, type PictureJob, picturesOf, readPictureJob } from "./picture-job.ts";
 
 const NAMESPACE = "pictures";
 /** Longer than anything waits to be drawn. */
@@ -52,10 +53,12 @@ export interface JobStoreOptions {
   ttlMs: number;
   /** What was copied for a job goes with it. */
   copies: Pick<PictureCopies, "erase" | "forget">;
+  /** So do the links to what it starts from; those to its pictures, whoever they were made for. */
+  links: Pick<References, "erase" | "forget">;
   log: Logger;
 }
 
-export function createJobStore({ open, ttlMs, copies, log }: JobStoreOptions): JobStore {
+export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOptions): JobStore {
   const keyv = open(NAMESPACE);
   const inTurn = createKeyedTurns();
 
@@ -76,6 +79,8 @@ export function createJobStore({ open, ttlMs, copies, log }: JobStoreOptions): J
   async function erase(job: PictureJob): Promise<void> {
     const { id, reply, author } = job;
     await copies.erase(filesOf(job), id);
+    await links.erase(job.references, id);
+    await links.erase(picturesOf(job));
     await inTurn(id, () => keyv.deleteMany([id, `${toOwner(reply.platform, author.id)}:${id}`]));
   }
 
@@ -128,9 +133,14 @@ export function createJobStore({ open, ttlMs, copies, log }: JobStoreOptions): J
     },
     async forget(platform, authorId) {
       await copies.forget(platform, authorId);
+      await links.forget(platform, authorId);
       const owner = toOwner(platform, authorId);
-      // A record that is being stored at this moment goes too.
-      for (const id of await idsOf(owner)) await inTurn(id, () => keyv.deleteMany([id, `${owner}:${id}`]));
+      for (const id of await idsOf(owner)) {
+        const job = isJobId(id) ? await load(id) : undefined;
+        if (job !== undefined) await links.erase(picturesOf(job));
+        // A record that is being stored at this moment goes too.
+        await inTurn(id, () => keyv.deleteMany([id, `${owner}:${id}`]));
+      }
     },
   };
 }

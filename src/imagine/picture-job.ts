@@ -106,7 +106,12 @@ export function attachmentOf(job: PictureJob, number: number): AttachmentRef | u
   return part?.state === "done" ? part.attachment : undefined;
 }
 
+/** What it shows, as far as that can be opened. */
+export function picturesOf({ parts }: PictureJob): AttachmentRef[] {
+  return parts.flatMap((part) => (part.state === "done" ? (part.attachment ?? []) : []));
+}
+
 /** What it starts from and what it shows, as far as that can be opened. */
-export function filesOf({ references, parts }: PictureJob): AttachmentRef[] {
-  return [...references, ...parts.flatMap((part) => (part.state === "done" ? (part.attachment ?? []) : []))];
+export function filesOf(job: PictureJob): AttachmentRef[] {
+  return [...job.references, ...picturesOf(job)];
 }

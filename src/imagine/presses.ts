@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { ActionEvent, InboundEvent } from "../adapter.ts";
+import type { References } from "../media/reference.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 import { mayPress } from "../turn/running.ts";
@@ -18,6 +19,8 @@ export interface PressesDeps {
   running: Pick<RunningJobs, "find" | "findSettled" | "stop">;
   work: WorkOnJob;
   remember: Remember;
+  /** What was deleted is not to be fetched any more. */
+  links: Pick<References, "erase">;
   sinkOf: SinkOf;
   log: Logger;
 }
@@ -39,7 +42,7 @@ export interface Presses {
   notice(event: InboundEvent): void;
 }
 
-export function createPresses({ jobs, running, work, remember, sinkOf, log }: PressesDeps): Presses {
+export function createPresses({ jobs, running, work, remember, links, sinkOf, log }: PressesDeps): Presses {
   /** Jobs that a Retry is at work on, and keys of those that were pressed meanwhile. */
   const retrying = new Set<string>();
   const repeated = new Set<string>();
@@ -96,6 +99,8 @@ export function createPresses({ jobs, running, work, remember, sinkOf, log }: Pr
         if (!isRefusal(err)) throw err;
         log.warn({ err, jobId: job.id }, "a picture could not be removed");
       }
+      // Before the job forgets the file: once more, when the store fails, this all begins anew.
+      if (part.attachment !== undefined) await links.erase([part.attachment]);
       // The job may have been begun again meanwhile.
       const current = (await running.find(job.id)) ?? job;
       current.parts[number - 1] = { state: "deleted" };

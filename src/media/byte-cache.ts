@@ -10,6 +10,7 @@ export interface ByteCache<T> {
   get(key: string): T | undefined;
   /** What is over goes first to make room, then the oldest; a value that does not fit at all is not kept. */
   set(key: string, value: T, sizeBytes: number, expiresAt: number): void;
+  delete(key: string): void;
   /** Lets go of what is over. */
   sweep(): void;
 }
@@ -43,6 +44,7 @@ export function createByteCache<T>(maxBytes: number, now: () => number): ByteCac
       entries.set(key, { value, sizeBytes, expiresAt });
       totalBytes += sizeBytes;
     },
+    delete: remove,
     sweep,
   };
 }

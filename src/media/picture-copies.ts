@@ -22,7 +22,7 @@ const SPARE_MS = 86_400_000;
 /** A copy that is used is written anew once this share of its time is over. */
 const REFRESH_SHARE = 0.1;
 
-/** For whom a copy is kept: it goes with the job that it was made for, and with the person. */
+/** For whom a copy is kept, or a link is made: it goes with the job that it was made for, and with the person. */
 export interface CopyOwner {
   jobId: string;
   platform: string;
@@ -70,7 +70,7 @@ export type OpenCopy = (ref: AttachmentRef) => Promise<AsyncIterable<Uint8Array>
 export function createOpenCopy(open: PictureCopiesOptions["open"]): OpenCopy {
   const keyv = open(NAMESPACE);
   return async (ref) => {
-    const key = toKey(ref);
+    const key = toFileKey(ref);
     const known = toHead(await keyv.get<unknown>(`of:${key}`));
     const bytes = known && (await readWhole(keyv, key, known));
     return bytes && toSource(bytes);
@@ -105,7 +105,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     // Last: what has no head is no copy.
     await keyv.setMany([
       { key: `of:${key}`, value, ttl: ttlMs },
-      { key: `${toOwner(owner)}:${key}`, value: 1, ttl: ttlMs },
+      { key: `${toOwnerKey(owner)}:${key}`, value: 1, ttl: ttlMs },
     ]);
   }
 
@@ -123,12 +123,12 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
 
   async function erase(key: string, { sizeBytes, ...owner }: Head): Promise<void> {
     const chunks = Array.from({ length: Math.ceil(sizeBytes / CHUNK_BYTES) }, (_, index) => `data:${key}:${index}`);
-    await keyv.deleteMany([`of:${key}`, `${toOwner(owner)}:${key}`, ...chunks]);
+    await keyv.deleteMany([`of:${key}`, `${toOwnerKey(owner)}:${key}`, ...chunks]);
     counted.bytes -= sizeBytes;
   }
 
   async function copy(ref: AttachmentRef, owner: CopyOwner, room: { bytes: number }, signal: AbortSignal) {
-    const key = toKey(ref);
+    const key = toFileKey(ref);
     if (await refresh(key)) return;
     const picture = await read(ref, signal);
     // Why it cannot be used is said where it is used.
@@ -150,7 +150,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
       const fleeting = refs.filter(({ isFleeting }) => isFleeting === true);
       await mapBounded(fleeting, CONCURRENCY, async (ref) => {
         try {
-          await inTurn(toKey(ref), () => copy(ref, owner, room, signal));
+          await inTurn(toFileKey(ref), () => copy(ref, owner, room, signal));
         } catch (err) {
           signal.throwIfAborted();
           log.warn({ err, jobId: owner.jobId }, "a reference could not be copied");
@@ -158,13 +158,13 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
       });
     },
     async erase(refs, jobId) {
-      for (const key of new Set(refs.filter(({ isFleeting }) => isFleeting === true).map(toKey))) {
+      for (const key of new Set(refs.filter(({ isFleeting }) => isFleeting === true).map(toFileKey))) {
         const known = toHead(await keyv.get<unknown>(`of:${key}`));
         if (known?.jobId === jobId) await inTurn(key, () => erase(key, known));
       }
     },
     async forget(platform, authorId) {
-      const keys = await Array.fromAsync(walk(toOwner({ platform, authorId })), ([key]) => key);
+      const keys = await Array.fromAsync(walk(toOwnerKey({ platform, authorId })), ([key]) => key);
       for (const key of new Set(keys)) {
         const known = toHead(await keyv.get<unknown>(`of:${key}`));
         if (known !== undefined) await inTurn(key, () => erase(key, known));
@@ -190,13 +190,13 @@ function toHead(value: unknown): Head | undefined {
 }
 
 /** The id of a file may be a signed address, which is no matter of the store. */
-function toKey({ platform, id }: AttachmentRef): string {
+export function toFileKey({ platform, id }: AttachmentRef): string {
   return createHash("sha256")
     .update(JSON.stringify([platform, id]))
     .digest("base64url");
 }
 
-function toOwner({ platform, authorId }: Pick<CopyOwner, "platform" | "authorId">): string {
+export function toOwnerKey({ platform, authorId }: Pick<CopyOwner, "platform" | "authorId">): string {
   return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 

@@ -1,14 +1,19 @@
 import type { Hono } from "hono";
 import type { Logger } from "pino";
-import type { Adapter } from "../adapter.ts";
+import type { Adapter, AttachmentRef } from "../adapter.ts";
+import { runWithin } from "../bounds.ts";
 import { isLoopback } from "../config/variables.ts";
 import type { Config } from "../config.ts";
 import { createRelayRoutes } from "../http/relay.ts";
 import type { Stores } from "../store/keyv.ts";
+import { findFileProblem } from "./file-problem.ts";
 import { createOpenCopy } from "./picture-copies.ts";
 import { createReferences, type References } from "./reference.ts";
 import { createReadPicture } from "./reference-picture.ts";
 import { createRelay } from "./relay.ts";
+
+/** Whoever fetches a picture does not wait long for what its platform says. */
+const GONE_MS = 5_000;
 
 export interface PictureSourcesOptions {
   config: Pick<Config, "gateway" | "publicUrl" | "relaySecrets" | "limits">;
@@ -36,8 +41,9 @@ export function createPictureSources(options: PictureSourcesOptions): PictureSou
     return copy ?? adapterOf(ref.platform).openAttachment(ref, signal);
   };
   const read = createReadPicture({ adapterOf: () => ({ openAttachment }) });
-  const keyv = stores.open("relay");
-  const relay = createRelay({ keys: [firstKey, ...furtherKeys], keyv, read, log, now: Date.now });
+  const isGone = (ref: AttachmentRef) => askWhetherGone(openAttachment, ref);
+  const keys: [string, ...string[]] = [firstKey, ...furtherKeys];
+  const relay = createRelay({ keys, open: stores.open, read, isGone, log, now: Date.now });
   const references = createReferences({
     adapterOf,
     relay,
@@ -46,6 +52,22 @@ export function createPictureSources(options: PictureSourcesOptions): PictureSou
     read,
   });
   return { references, routes: createRelayRoutes(relay) };
+}
+
+/** Opens a file and reads no more than its beginning: people delete what they attached without telling anybody. */
+async function askWhetherGone(openAttachment: Adapter["openAttachment"], ref: AttachmentRef): Promise<boolean> {
+  try {
+    const look = async (signal: AbortSignal) => {
+      // A source that was never begun would not close what it reads from.
+      const bytes = (await openAttachment(ref, signal))[Symbol.asyncIterator]();
+      await bytes.next();
+      await bytes.return?.();
+    };
+    await runWithin(GONE_MS, look, new AbortController().signal);
+    return false;
+  } catch (error) {
+    return findFileProblem(error)?.kind === "gone";
+  }
 }
 
 /** A gateway on this machine reaches the service as it stands; any other one only under its public address. */

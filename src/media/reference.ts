@@ -2,12 +2,13 @@ import type { Adapter, AttachmentRef } from "../adapter.ts";
 import { mapBounded } from "../bounds.ts";
 import type { ImageReference } from "../gateway/image-request.ts";
 import { toShownFileName } from "./file-name.ts";
+import type { CopyOwner } from "./picture-copies.ts";
 import { createReadPicture, type ReadPicture, type ReferencePicture } from "./reference-picture.ts";
 import type { Relay } from "./relay.ts";
 
 export interface ReferencesDeps {
   adapterOf(platform: string): Pick<Adapter, "openAttachment" | "publicUrl">;
-  relay: Pick<Relay, "publish">;
+  relay: Pick<Relay, "publish" | "erase" | "forget">;
   /** Where the gateway reaches this service, without a slash at the end; undefined where it cannot. */
   relayUrl(): string | undefined;
   maxReferences: number;
@@ -18,13 +19,13 @@ export interface ReferencesDeps {
 /** `parts` in the order of the files, or one sentence of Markdown for each file that cannot be used. */
 export type Prepared = { ok: true; parts: ImageReference[] } | { ok: false; problems: string[] };
 
-/** Makes what people attach into pictures that the gateway can fetch. */
-export interface References {
+/** Makes what people attach into pictures that the gateway can fetch. `erase` and `forget` end the links. */
+export interface References extends Pick<Relay, "erase" | "forget"> {
   /**
    * Each link works for longer than an image request may take. Rejects with the signal's reason, and when the store
    * does not answer; a file that cannot be used is a problem.
    */
-  prepare(refs: readonly AttachmentRef[], signal: AbortSignal): Promise<Prepared>;
+  prepare(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<Prepared>;
 }
 
 type Outcome = { part: ImageReference } | { problem: string };
@@ -38,7 +39,7 @@ export function createReferences(deps: ReferencesDeps): References {
   const { adapterOf, relay, relayUrl, maxReferences } = deps;
   const read = deps.read ?? createReadPicture({ adapterOf });
 
-  async function prepareOne(ref: AttachmentRef, signal: AbortSignal): Promise<Outcome> {
+  async function prepareOne(ref: AttachmentRef, owner: CopyOwner, signal: AbortSignal): Promise<Outcome> {
     const base = relayUrl();
     const adapter = findAdapter(ref);
     if (adapter === undefined) return { problem: `is kept on ${ref.platform}, which is not switched on` };
@@ -51,7 +52,7 @@ export function createReferences(deps: ReferencesDeps): References {
     const mimeType = toLinkedType(picture, base !== undefined);
     if (hasLink && mimeType !== undefined) return await link(adapter, ref, mimeType, signal);
     if (base === undefined) return { problem: `has to be converted first, and then ${NO_ADDRESS}` };
-    return { part: { fileUri: base + (await relay.publish(ref, picture)), mimeType: picture.mimeType } };
+    return { part: { fileUri: base + (await relay.publish(ref, picture, owner)), mimeType: picture.mimeType } };
   }
 
   function findAdapter({ platform }: AttachmentRef) {
@@ -63,11 +64,13 @@ export function createReferences(deps: ReferencesDeps): References {
   }
 
   return {
-    async prepare(refs, signal) {
+    erase: relay.erase,
+    forget: relay.forget,
+    async prepare(refs, owner, signal) {
       if (refs.length > maxReferences) {
         return { ok: false, problems: [`${refs.length} pictures are too many: at most ${maxReferences} can be used.`] };
       }
-      const outcomes = await mapBounded(refs, CONCURRENCY, (ref) => prepareOne(ref, signal));
+      const outcomes = await mapBounded(refs, CONCURRENCY, (ref) => prepareOne(ref, owner, signal));
       const problems = outcomes.flatMap((outcome, index) =>
         "problem" in outcome ? [describeUnusable(refs[index]?.name ?? "", outcome.problem)] : [],
       );

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { AttachmentRef } from "../adapter.ts";
 import { untilAborted } from "../bounds.ts";
 import { createByteCache } from "./byte-cache.ts";
+import { type CopyOwner, toFileKey, toOwnerKey } from "./picture-copies.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 import { createRelayTokens, type RelayClaim } from "./relay-token.ts";
 import type { ImageMimeType } from "./sniff.ts";
@@ -15,10 +16,12 @@ export interface RelayedPicture {
 export interface RelayDeps {
   /** The first signs, all verify. At least 32 characters each. */
   keys: readonly [string, ...string[]];
-  /** Which file a link leads to: nothing of that stands in the link. */
-  keyv: Keyv;
+  /** Where it is kept which file a link leads to: nothing of that stands in the link. Namespaces nest, see `Stores`. */
+  open(namespace: string): Keyv;
   /** Reads a file again whose bytes are no longer kept, or are kept by another process. */
   read: ReadPicture;
+  /** Whether its platform says that a file is not there any more; false where that cannot be told just now. */
+  isGone(ref: AttachmentRef): Promise<boolean>;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
@@ -29,26 +32,38 @@ export interface RelayDeps {
 
 /** Hands private pictures to the gateway, which takes them by links that anybody could open. */
 export interface Relay {
-  /** The path of a link to a picture, made from this attachment, that works for half an hour. Rejects when the store fails. */
-  publish(ref: AttachmentRef, picture: RelayedPicture): Promise<string>;
+  /**
+   * The path of a link to a picture, made from this attachment, that works for half an hour, or until what it shows is
+   * erased. Rejects when the store fails.
+   */
+  publish(ref: AttachmentRef, picture: RelayedPicture, owner: CopyOwner): Promise<string>;
   /**
    * The picture behind a path, exactly as it was requested. Undefined when there is none, whatever the reason; rejects
    * only with the signal's reason.
    */
   open(path: string, signal: AbortSignal): Promise<RelayedPicture | undefined>;
+  /** Ends the links to these files: those that were made for a job, or all. Rejects when the store fails. */
+  erase(refs: readonly AttachmentRef[], jobId?: string): Promise<void>;
+  /** Ends the links that were made for a person. Rejects when the store fails. */
+  forget(platform: string, authorId: string): Promise<void>;
 }
 
+/** Without an owner where an earlier version made the link. */
 interface StoredFile {
   v: 1;
   ref: AttachmentRef;
+  owner?: CopyOwner;
 }
+
+const NAMESPACE = "relay";
 
 /** A request for a picture may take ten minutes, and may have waited for another one. */
 const LIFETIME_MS = 30 * 60_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export function createRelay(deps: RelayDeps): Relay {
-  const { keyv, read, log, now, lifetimeMs = LIFETIME_MS, maxBytes = MAX_BYTES } = deps;
+  const { read, isGone, log, now, lifetimeMs = LIFETIME_MS, maxBytes = MAX_BYTES } = deps;
+  const keyv = deps.open(NAMESPACE);
   const tokens = createRelayTokens(deps.keys);
   const kept = createByteCache<RelayedPicture>(maxBytes, now);
   const running = new Map<string, Promise<RelayedPicture | undefined>>();
@@ -60,18 +75,16 @@ export function createRelay(deps: RelayDeps): Relay {
   }
 
   /** By whoever asks first; others wait for the same. */
-  function reopen(claim: RelayClaim): Promise<RelayedPicture | undefined> {
-    const opening = running.get(claim.id) ?? readAgain(claim).finally(() => running.delete(claim.id));
+  function reopen(claim: RelayClaim, ref: AttachmentRef): Promise<RelayedPicture | undefined> {
+    const opening = running.get(claim.id) ?? readAgain(claim, ref).finally(() => running.delete(claim.id));
     running.set(claim.id, opening);
     return opening;
   }
 
-  async function readAgain({ id, mimeType, expiresAt }: RelayClaim): Promise<RelayedPicture | undefined> {
+  async function readAgain({ id, mimeType, expiresAt }: RelayClaim, ref: AttachmentRef) {
     try {
-      const stored = await keyv.get<StoredFile>(id);
-      if (stored?.v !== 1) return undefined;
       // Bounded by the reader, and not ended when one of those who wait leaves.
-      const picture = await read(stored.ref, new AbortController().signal);
+      const picture = await read(ref, new AbortController().signal);
       if (!("problem" in picture) && picture.mimeType === mimeType) {
         keep(id, picture, expiresAt * 1_000);
         return picture;
@@ -84,18 +97,66 @@ export function createRelay(deps: RelayDeps): Relay {
     return undefined;
   }
 
+  /** Whichever process made the link: the store says whether it still leads anywhere, and only then the bytes count. */
+  async function find(claim: RelayClaim): Promise<RelayedPicture | undefined> {
+    const stored = await keyv.get<StoredFile>(claim.id);
+    const picture = kept.get(claim.id);
+    if (stored?.v === 1 && picture === undefined) return reopen(claim, stored.ref);
+    if (stored?.v === 1 && !(await isGone(stored.ref))) return picture;
+    kept.delete(claim.id);
+    return undefined;
+  }
+
+  async function erase(id: string): Promise<void> {
+    const stored = await keyv.get<StoredFile>(id);
+    kept.delete(id);
+    await keyv.deleteMany([id, ...(stored?.v === 1 ? toIndexKeys(id, stored) : [])]);
+  }
+
+  async function idsOf(index: string): Promise<string[]> {
+    const { iterator } = deps.open(`${NAMESPACE}:${index}`);
+    if (iterator === undefined) throw new TypeError("The store of the links cannot be walked through.");
+    const entries = iterator(undefined) as AsyncIterable<[string, unknown]>;
+    return [...new Set(await Array.fromAsync(entries, ([id]) => id))];
+  }
+
   return {
-    async publish(ref, { bytes, mimeType }) {
+    async publish(ref, { bytes, mimeType }, owner) {
       const expiresAt = Math.ceil((now() + lifetimeMs) / 1_000);
       const { id, path } = tokens.create(mimeType, expiresAt);
-      await keyv.set(id, { v: 1, ref } satisfies StoredFile, lifetimeMs + 1_000);
+      const ttl = lifetimeMs + 1_000;
+      const stored: StoredFile = { v: 1, ref, owner };
+      const index = toIndexKeys(id, stored).map((key) => ({ key, value: 1, ttl }));
+      await keyv.setMany([{ key: id, value: stored, ttl }, ...index]);
       keep(id, { bytes, mimeType }, expiresAt * 1_000);
       return path;
     },
     async open(path, signal) {
       const claim = tokens.verify(path, now() / 1_000);
       if (claim === undefined) return undefined;
-      return kept.get(claim.id) ?? (await untilAborted(reopen(claim), signal));
+      try {
+        return await untilAborted(find(claim), signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        log.warn({ error: error instanceof Error ? error.name : "unknown" }, "whether a link is good cannot be told");
+        return undefined;
+      }
+    },
+    async erase(refs, jobId) {
+      for (const file of new Set(refs.map(toFileKey))) {
+        for (const id of await idsOf(`of:${file}`)) {
+          const stored = await keyv.get<StoredFile>(id);
+          if (jobId === undefined || stored?.owner?.jobId === jobId) await erase(id);
+        }
+      }
+    },
+    async forget(platform, authorId) {
+      for (const id of await idsOf(toOwnerKey({ platform, authorId }))) await erase(id);
     },
   };
+}
+
+/** What finds a link by its file, and by the person it was made for. */
+function toIndexKeys(id: string, { ref, owner }: StoredFile): string[] {
+  return [`of:${toFileKey(ref)}:${id}`, ...(owner === undefined ? [] : [`${toOwnerKey(owner)}:${id}`])];
 }

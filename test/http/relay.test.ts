@@ -10,6 +10,7 @@ import { createRelay } from "../../src/media/relay.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "../support/log.ts";
+import { owner } from "../support/picture-job.ts";
 
 const BYTES = Uint8Array.from({ length: 5_000 }, (_, index) => index % 251);
 const ref = { platform: "slack", id: "F1", name: "cat.png", sizeBytes: BYTES.length };
@@ -22,7 +23,8 @@ async function setUp() {
   const database = new DatabaseSync(":memory:");
   const relay = createRelay({
     keys: ["k".repeat(32)],
-    keyv: createStores({ redisUrl: undefined, database, log: silent }).open("relay"),
+    open: createStores({ redisUrl: undefined, database, log: silent }).open,
+    isGone: async () => false,
     read: () => Promise.reject(new Error("nothing is read here")),
     log,
     now: () => now,
@@ -38,7 +40,7 @@ async function setUp() {
     closeTimeoutMs: 200,
   });
   onTestFinished(() => server.close());
-  const path = await relay.publish(ref, { bytes: BYTES, mimeType: "image/png" });
+  const path = await relay.publish(ref, { bytes: BYTES, mimeType: "image/png" }, owner);
   return { url: server.url, path, lines, advance: (ms: number) => (now += ms) };
 }
 

@@ -9,7 +9,7 @@ import { createUsage } from "../../src/people/usage.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { silent } from "../support/log.ts";
-import { noCopies, pictureJob } from "../support/picture-job.ts";
+import { noCopies, noLinks, pictureJob } from "../support/picture-job.ts";
 
 const { signal } = new AbortController();
 const PNG = Buffer.from("iVBORw0KGgo=", "base64");
@@ -19,7 +19,7 @@ function start() {
   const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
   const common = { open, ttlMs: 60_000, log: silent };
   const [jobs, history] = [
-    createJobStore({ ...common, copies: noCopies }),
+    createJobStore({ ...common, copies: noCopies, links: noLinks }),
     createHistory({ ...common, now: Date.now }),
   ];
   const metrics = createMetrics();

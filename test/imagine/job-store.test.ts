@@ -4,12 +4,12 @@ import { createJobStore } from "../../src/imagine/job-store.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { ben } from "../support/events.ts";
 import { recordingLog, silent } from "../support/log.ts";
-import { noCopies, pictureJob } from "../support/picture-job.ts";
+import { noCopies, noLinks, pictureJob } from "../support/picture-job.ts";
 
 function start(ttlMs = 60_000) {
   const { log, lines } = recordingLog();
   const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
-  return { jobs: createJobStore({ open, ttlMs, copies: noCopies, log }), open, lines };
+  return { jobs: createJobStore({ open, ttlMs, copies: noCopies, links: noLinks, log }), open, lines };
 }
 
 describe("the store of picture jobs", () => {
@@ -47,6 +47,30 @@ describe("the store of picture jobs", () => {
     expect(left).toEqual([]);
   });
 
+  test("ends the links to what it started from and to its pictures when a job is erased, or its person", async () => {
+    const links: string[] = [];
+    const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+    const jobs = createJobStore({
+      open,
+      ttlMs: 60_000,
+      copies: noCopies,
+      links: {
+        erase: async (refs, jobId = "any job") => void links.push(...refs.map(({ id }) => `${id} of ${jobId}`)),
+        forget: async (platform, authorId) => void links.push(`all of ${platform} ${authorId}`),
+      },
+      log: silent,
+    });
+    const toRef = (id: string) => ({ platform: "test", id, name: "a.png", sizeBytes: 1 });
+    const done = { state: "done", messageId: "test:1", attachment: toRef("drawn"), text: "" } as const;
+    const job = pictureJob({ references: [toRef("given")], parts: [done, { state: "deleted" }] });
+    await jobs.save(job);
+    await jobs.erase(["job"]);
+    expect(links.splice(0)).toEqual(["given of job", "drawn of any job"]);
+    await jobs.save(job);
+    await jobs.forget("test", "ada");
+    expect(links).toEqual(["all of test ada", "drawn of any job"]);
+  });
+
   test("keeps who wants a job to end, until that is done or the person is erased", async () => {
     const { jobs, open } = start();
     await jobs.askStop("job", "test", ben);
@@ -64,7 +88,7 @@ describe("the store of picture jobs", () => {
     const { log, lines } = recordingLog();
     const database = new DatabaseSync(":memory:");
     const { open } = createStores({ redisUrl: undefined, database, log: silent });
-    const jobs = createJobStore({ open, ttlMs: 60_000, copies: noCopies, log });
+    const jobs = createJobStore({ open, ttlMs: 60_000, copies: noCopies, links: noLinks, log });
     database.close();
     await jobs.save(pictureJob());
     expect(lines.at(-1)?.["msg"]).toBe("a picture's record could not be stored");

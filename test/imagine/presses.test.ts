@@ -18,6 +18,7 @@ function start(given: Partial<PictureJob> = {}) {
   const runs: string[][] = [];
   const hold = Promise.withResolvers<void>();
   const stops: string[] = [];
+  const erased: string[] = [];
   const find = async (id: string) => (id === job.id ? job : undefined);
   const presses = createPresses({
     jobs: {
@@ -32,6 +33,7 @@ function start(given: Partial<PictureJob> = {}) {
       return true;
     },
     remember: async () => {},
+    links: { erase: async (refs) => void erased.push(...refs.map(({ id }) => id)) },
     sinkOf: () => platform.sink,
     log: silent,
   });
@@ -41,7 +43,7 @@ function start(given: Partial<PictureJob> = {}) {
     return name === "retry" ? presses.retry(event, signal) : presses.remove(event, signal);
   };
   const stop = (author = ada, waiting?: InboundEvent) => presses.stop(action("stop", "job.0", { author }), waiting);
-  return { ...platform, press, stop, stops, presses, job, saved, runs, hold };
+  return { ...platform, press, stop, stops, erased, presses, job, saved, runs, hold };
 }
 
 describe("Retry", () => {
@@ -86,6 +88,15 @@ describe("Delete", () => {
     await press("delete", "job.1");
     expect(saved.map(({ parts }) => parts.map(({ state }) => state))).toEqual([["deleted", "done"]]);
   });
+});
+
+test("what was deleted can be fetched by no link any more, what stays can", async () => {
+  const attachment = (id: string) => ({ platform: "test", id, name: "a.png", sizeBytes: 1 });
+  const parts = ["f1", "f2"].map((id) => ({ ...done(`test:${id}`), attachment: attachment(id) }));
+  const { press, erased, setTrouble } = start({ parts });
+  setTrouble(() => ({ kind: "gone" }));
+  await press("delete", "job.2");
+  expect(erased).toEqual(["f2"]);
 });
 
 describe("Stop", () => {

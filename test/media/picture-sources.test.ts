@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { ActionEvent, Adapter, AttachmentRef } from "../../src/adapter.ts";
 import { readConfig } from "../../src/config.ts";
 import { startHttpServer } from "../../src/http/server.ts";
+import { FileProblem } from "../../src/media/file-problem.ts";
 import { chooseRelayUrl, createPictureSources } from "../../src/media/picture-sources.ts";
 import { createMetrics } from "../../src/metrics.ts";
 import { createStores } from "../../src/store/keyv.ts";
@@ -13,6 +14,7 @@ import { action, ben, command } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { connect } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
+import { owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 const HERE = "http://127.0.0.1:3000";
@@ -65,6 +67,29 @@ async function startSources(openAttachment: Adapter["openAttachment"]) {
   return { platform, adapter, database, references, gateway };
 }
 
+/** Sources of one picture, links to it, and what its platform says when it is asked for again. */
+async function startLinks() {
+  const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+    .png()
+    .toBuffer();
+  let failure: Error | undefined;
+  const sources = await startSources(async () => {
+    if (failure !== undefined) throw failure;
+    return toSource(bytes);
+  });
+  const ref = { platform: "test", id: "1", name: "a.png", sizeBytes: bytes.length };
+  return {
+    ...sources,
+    fail: (error: Error) => void (failure = error),
+    async toLink(authorId: string): Promise<string> {
+      const prepared = await sources.references.prepare([ref], { jobId: "j1", platform: "test", authorId }, never);
+      const [part] = prepared.ok ? prepared.parts : [];
+      if (part === undefined || !("fileUri" in part)) throw new Error("There is no link.");
+      return part.fileUri;
+    },
+  };
+}
+
 async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
@@ -76,7 +101,7 @@ describe("createPictureSources", () => {
       .toBuffer();
     const { references, gateway } = await startSources(async () => toSource(webp));
     const ref = { platform: "fake", id: "1", name: "lies.png", sizeBytes: webp.length };
-    const prepared = await references.prepare([ref], never);
+    const prepared = await references.prepare([ref], owner, never);
     if (!prepared.ok) throw new Error(prepared.problems.join());
     expect(prepared.parts[0]).toMatchObject({ mimeType: "image/webp" });
     const { text } = await gateway.generateImage(
@@ -84,6 +109,24 @@ describe("createPictureSources", () => {
       never,
     );
     expect(text).toContain("1 reference picture");
+  });
+
+  test("ends the links to what a person had drawn from when the person is to be forgotten", async () => {
+    const { references, platform, database, adapter, gateway, toLink } = await startLinks();
+    const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
+    const [mine, others] = [await toLink("ada"), await toLink("ben")];
+    await accept(command("forget", "me"));
+    await idle();
+    expect([(await fetch(mine)).status, (await fetch(others)).status]).toEqual([404, 200]);
+  });
+
+  test("asks the platform whether a file is still there, and takes no trouble for a no", async () => {
+    const { toLink, fail } = await startLinks();
+    const link = await toLink("ada");
+    fail(new Error("It could not be fetched.", { cause: new FileProblem("unavailable", "could not be fetched") }));
+    expect((await fetch(link)).status).toBe(200);
+    fail(new Error("It cannot be opened.", { cause: new FileProblem("gone", "is not there any more") }));
+    expect((await fetch(link)).status).toBe(404);
   });
 
   test("opens what the platform keeps no more, as long as its job is kept", async () => {

@@ -12,6 +12,7 @@ import { createRelay } from "../../src/media/relay.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { type Answer, drip, type FileServer, sendEndlessly, serveAnswers } from "../support/file-server.ts";
 import { silent } from "../support/log.ts";
+import { owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 const TOKEN = "xoxb-1234567890-secret";
@@ -36,8 +37,8 @@ function setUp(server: FileServer, options: Partial<GuardedFetchOptions> = {}) {
   });
   const read = createReadPicture({ adapterOf });
   const database = new DatabaseSync(":memory:");
-  const keyv = createStores({ redisUrl: undefined, database, log: silent }).open("relay");
-  const relay = createRelay({ keys: ["k".repeat(32)], keyv, read, log, now: Date.now });
+  const { open } = createStores({ redisUrl: undefined, database, log: silent });
+  const relay = createRelay({ keys: ["k".repeat(32)], open, read, isGone: async () => false, log, now: Date.now });
   const references = createReferences({
     adapterOf,
     relay,
@@ -46,7 +47,7 @@ function setUp(server: FileServer, options: Partial<GuardedFetchOptions> = {}) {
     read,
   });
   const prepare = (id: string, name = "cat.png") =>
-    references.prepare([{ platform: "slack", id, name, sizeBytes: 100 }], never);
+    references.prepare([{ platform: "slack", id, name, sizeBytes: 100 }], owner, never);
   return { prepare, relay, lines };
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Adapter, AttachmentRef } from "../../src/adapter.ts";
 import { createReferences, type ReferencesDeps } from "../../src/media/reference.ts";
 import type { ReferencePicture } from "../../src/media/reference-picture.ts";
+import { noLinks, owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 
@@ -42,6 +43,7 @@ function setUp(options: Partial<ReferencesDeps> = {}) {
       return adapter;
     },
     relay: {
+      ...noLinks,
       async publish({ name }, { mimeType }) {
         published.push(name);
         return `/relay/v1/${published.length}/picture.${mimeType.replace("image/", "")}`;
@@ -62,20 +64,22 @@ describe("createReferences", () => {
   test("uses no link that may end any time, where there is a better", async () => {
     const { prepare, published } = setUp();
     const refs: AttachmentRef[] = [{ ...toRef("discord", "as-it-is.png"), isFleeting: true }];
-    expect(await prepare(refs, never)).toMatchObject({ ok: true, parts: [{ mimeType: "image/png" }] });
+    expect(await prepare(refs, owner, never)).toMatchObject({ ok: true, parts: [{ mimeType: "image/png" }] });
     expect(published).toEqual(["as-it-is.png"]);
     const alone = setUp({ relayUrl: () => undefined });
-    expect(await alone.prepare(refs, never)).toMatchObject({ parts: [{ fileUri: expect.stringContaining("cdn") }] });
+    expect(await alone.prepare(refs, owner, never)).toMatchObject({
+      parts: [{ fileUri: expect.stringContaining("cdn") }],
+    });
     const discord = alone.adapters["discord"];
     if (discord !== undefined) discord.publicUrl = () => Promise.reject(new Error("gone"));
     const said = "was kept by its platform for a while only";
-    expect(await alone.prepare(refs, never)).toMatchObject({ problems: [expect.stringContaining(said)] });
+    expect(await alone.prepare(refs, owner, never)).toMatchObject({ problems: [expect.stringContaining(said)] });
   });
 
   test("uses the platform's own link where the bytes need no change, with the type of the bytes", async () => {
     const { prepare, published } = setUp();
     const refs = [toRef("discord", "as-it-is.png"), toRef("discord", "lies.jpg")];
-    expect(await prepare(refs, never)).toEqual({
+    expect(await prepare(refs, owner, never)).toEqual({
       ok: true,
       parts: [
         { fileUri: "https://cdn.example/as-it-is.png?hm=mark", mimeType: "image/png" },
@@ -93,7 +97,7 @@ describe("createReferences", () => {
       toRef("discord", "animated.gif"),
       toRef("slack", "scan.tiff"),
     ];
-    expect(await prepare(refs, never)).toEqual({
+    expect(await prepare(refs, owner, never)).toEqual({
       ok: true,
       parts: [
         {
@@ -115,7 +119,7 @@ describe("createReferences", () => {
 
   test("says which file needs PUBLIC_URL, without reading it", async () => {
     const { prepare, read } = setUp({ relayUrl: () => undefined });
-    const prepared = await prepare([toRef("slack", "as-it-is.png"), toRef("discord", "as-it-is.png")], never);
+    const prepared = await prepare([toRef("slack", "as-it-is.png"), toRef("discord", "as-it-is.png")], owner, never);
     expect(prepared).toEqual({
       ok: false,
       problems: [expect.stringMatching(/^`as-it-is\.png` cannot be used.*PUBLIC_URL is set.*\.$/) as unknown],
@@ -125,11 +129,11 @@ describe("createReferences", () => {
 
   test("lets the gateway judge a public file that would better be changed, where it cannot be relayed", async () => {
     const { prepare } = setUp({ relayUrl: () => undefined });
-    expect(await prepare([toRef("discord", "animated.gif")], never)).toEqual({
+    expect(await prepare([toRef("discord", "animated.gif")], owner, never)).toEqual({
       ok: true,
       parts: [{ fileUri: "https://cdn.example/animated.gif?hm=mark", mimeType: "image/gif" }],
     });
-    expect(await prepare([toRef("discord", "scan.tiff")], never)).toEqual({
+    expect(await prepare([toRef("discord", "scan.tiff")], owner, never)).toEqual({
       ok: false,
       problems: [expect.stringMatching(/^`scan\.tiff` .* has to be converted first.*PUBLIC_URL/) as unknown],
     });
@@ -138,7 +142,7 @@ describe("createReferences", () => {
   test("has one sentence for each file that cannot be used, in their order, and no link for the others", async () => {
     const { prepare } = setUp();
     const names = ["drawing.svg", "as-it-is.png", "evil`name<x>.exe"];
-    const prepared = await prepare([...names.map((name) => toRef("slack", name)), toRef("irc", "a.png")], never);
+    const prepared = await prepare([...names.map((name) => toRef("slack", name)), toRef("irc", "a.png")], owner, never);
     expect(prepared).toEqual({
       ok: false,
       problems: [
@@ -152,7 +156,7 @@ describe("createReferences", () => {
   test("takes no more than it may, and reads nothing then", async () => {
     const { prepare, read } = setUp({ maxReferences: 1 });
     const refs = [toRef("slack", "as-it-is.png"), toRef("slack", "lies.jpg")];
-    expect(await prepare(refs, never)).toEqual({
+    expect(await prepare(refs, owner, never)).toEqual({
       ok: false,
       problems: ["2 pictures are too many: at most 1 can be used."],
     });
@@ -163,24 +167,26 @@ describe("createReferences", () => {
     const { prepare, adapters } = setUp();
     const discord = adapters["discord"];
     if (discord !== undefined) discord.publicUrl = () => Promise.reject(new Error("https://cdn.example/?hm=mark"));
-    expect(await prepare([toRef("discord", "as-it-is.png")], never)).toEqual({
+    expect(await prepare([toRef("discord", "as-it-is.png")], owner, never)).toEqual({
       ok: false,
       problems: ["`as-it-is.png` cannot be used as a reference: it could not be fetched; attach it again."],
     });
   });
 
   test("fails when the store does, and leaves with the caller", async () => {
-    const relay = { publish: () => Promise.reject(new Error("The store is away.")) };
-    await expect(setUp({ relay }).prepare([toRef("slack", "lies.jpg")], never)).rejects.toThrow("The store is away.");
+    const relay = { ...noLinks, publish: () => Promise.reject(new Error("The store is away.")) };
+    await expect(setUp({ relay }).prepare([toRef("slack", "lies.jpg")], owner, never)).rejects.toThrow(
+      "The store is away.",
+    );
     const read: ReferencesDeps["read"] = async (_, signal) => {
       signal.throwIfAborted();
       return { problem: "" };
     };
     const left = AbortSignal.abort(new Error("I left."));
-    await expect(setUp({ read }).prepare([toRef("slack", "lies.jpg")], left)).rejects.toThrow("I left.");
+    await expect(setUp({ read }).prepare([toRef("slack", "lies.jpg")], owner, left)).rejects.toThrow("I left.");
   });
 
   test("has nothing to do for nothing", async () => {
-    expect(await setUp().prepare([], never)).toEqual({ ok: true, parts: [] });
+    expect(await setUp().prepare([], owner, never)).toEqual({ ok: true, parts: [] });
   });
 });

@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { Keyv } from "keyv";
 import { describe, expect, test } from "vitest";
 import type { AttachmentRef } from "../../src/adapter.ts";
 import { createLogger } from "../../src/log.ts";
@@ -6,6 +7,7 @@ import type { ReadPicture, ReferencePicture } from "../../src/media/reference-pi
 import { createRelay, type RelayDeps } from "../../src/media/relay.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "../support/log.ts";
+import { owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 const LIFETIME_MS = 60_000;
@@ -23,12 +25,13 @@ function setUp(read: ReadPicture = async () => picture, options: Partial<RelayDe
   const lines: string[] = [];
   const reads: AttachmentRef[] = [];
   const database = new DatabaseSync(":memory:");
-  const keyv = createStores({ redisUrl: undefined, database, log: silent }).open("relay");
+  const { open } = createStores({ redisUrl: undefined, database, log: silent });
   const log = createLogger({ level: "trace", secrets: [], destination: { write: (line) => void lines.push(line) } });
-  const start = () =>
+  const start = (changed: Partial<RelayDeps> = {}) =>
     createRelay({
       keys: ["k".repeat(32)],
-      keyv,
+      open,
+      isGone: async () => false,
       read: (ref, signal) => {
         reads.push(ref);
         return read(ref, signal);
@@ -37,14 +40,15 @@ function setUp(read: ReadPicture = async () => picture, options: Partial<RelayDe
       now: () => now,
       lifetimeMs: LIFETIME_MS,
       ...options,
+      ...changed,
     });
-  return { ...start(), restart: start, keyv, reads, lines, advance: (ms: number) => (now += ms) };
+  return { ...start(), restart: start, keyv: open("relay"), reads, lines, advance: (ms: number) => (now += ms) };
 }
 
 describe("createRelay", () => {
   test("gives the picture out again, as often as it is asked for, without reading it a second time", async () => {
     const { publish, open, reads } = setUp();
-    const path = await publish(ref, picture);
+    const path = await publish(ref, picture, owner);
     for (let times = 0; times < 3; times++) {
       expect(await open(path, never)).toMatchObject({ bytes: Uint8Array.of(1, 2, 3), mimeType: "image/png" });
     }
@@ -53,7 +57,11 @@ describe("createRelay", () => {
 
   test("shows nothing of where the picture is kept in the path", async () => {
     const { publish } = setUp();
-    const path = await publish({ ...ref, id: "https://cdn.example/secret?hm=mark", name: "private.png" }, picture);
+    const path = await publish(
+      { ...ref, id: "https://cdn.example/secret?hm=mark", name: "private.png" },
+      picture,
+      owner,
+    );
     const [, , , token = ""] = path.split("/");
     for (const text of [path, Buffer.from(token, "base64url").toString("latin1")]) {
       expect(text).not.toMatch(/secret|cdn|private|hm=/);
@@ -62,7 +70,7 @@ describe("createRelay", () => {
 
   test("reads the picture again after a restart, once, also when several ask at the same time", async () => {
     const { publish, restart, reads } = setUp();
-    const path = await publish(ref, picture);
+    const path = await publish(ref, picture, owner);
     const { open } = restart();
     const opened = await Promise.all([open(path, never), open(path, never), open(path, never)]);
     expect(opened.map((file) => file?.bytes)).toEqual(Array(3).fill(picture.bytes));
@@ -72,8 +80,8 @@ describe("createRelay", () => {
 
   test("reads a picture again for which there was no room", async () => {
     const { publish, open, reads } = setUp(undefined, { maxBytes: 5 });
-    const path = await publish(ref, picture);
-    await publish({ ...ref, id: "F124" }, picture);
+    const path = await publish(ref, picture, owner);
+    await publish({ ...ref, id: "F124" }, picture, owner);
     expect(await open(path, never)).toBeDefined();
     expect(await open(path, never)).toBeDefined();
     expect(reads).toEqual([ref]);
@@ -81,7 +89,7 @@ describe("createRelay", () => {
 
   test("is over when it is over, whether the bytes are at hand or not", async () => {
     const { publish, open, restart, reads, advance } = setUp();
-    const path = await publish(ref, picture);
+    const path = await publish(ref, picture, owner);
     advance(LIFETIME_MS - 1);
     expect(await open(path, never)).toBeDefined();
     advance(1_001);
@@ -92,7 +100,7 @@ describe("createRelay", () => {
 
   test("gives nothing for a path that it did not sign, and asks nobody about it", async () => {
     const { publish, open, reads } = setUp();
-    const path = await publish(ref, picture);
+    const path = await publish(ref, picture, owner);
     for (const wrong of [path.slice(0, -1), `${path}?`, path.replace("v1", "v2"), path.toUpperCase(), "/", ""]) {
       expect(await open(wrong, never)).toBeUndefined();
     }
@@ -101,11 +109,11 @@ describe("createRelay", () => {
 
   test("gives nothing for a picture that is gone, has changed its type, or is not known to the store", async () => {
     const gone = setUp(async () => ({ problem: "is not there any more" }));
-    expect(await gone.restart().open(await gone.publish(ref, picture), never)).toBeUndefined();
+    expect(await gone.restart().open(await gone.publish(ref, picture, owner), never)).toBeUndefined();
     const changed = setUp(async () => ({ ...picture, mimeType: "image/gif" }));
-    expect(await changed.restart().open(await changed.publish(ref, picture), never)).toBeUndefined();
+    expect(await changed.restart().open(await changed.publish(ref, picture, owner), never)).toBeUndefined();
     const unknown = setUp();
-    const path = await unknown.publish(ref, picture);
+    const path = await unknown.publish(ref, picture, owner);
     await unknown.keyv.clear();
     expect(await unknown.restart().open(path, never)).toBeUndefined();
     expect(unknown.reads).toEqual([]);
@@ -114,7 +122,7 @@ describe("createRelay", () => {
   test("asks again for a picture that could not be read the last time", async () => {
     let isThere = false;
     const { publish, restart } = setUp(async () => (isThere ? picture : { problem: "could not be fetched" }));
-    const path = await publish(ref, picture);
+    const path = await publish(ref, picture, owner);
     const { open } = restart();
     expect(await open(path, never)).toBeUndefined();
     isThere = true;
@@ -124,7 +132,7 @@ describe("createRelay", () => {
   test("logs that a picture cannot be read, without its path, its address or a token", async () => {
     const failure = new Error("GET https://files.slack.com/F123?token=xoxb-1 failed");
     const { publish, restart, lines } = setUp(() => Promise.reject(failure));
-    const path = await publish(ref, picture);
+    const path = await publish(ref, picture, owner);
     expect(await restart().open(path, never)).toBeUndefined();
     const [, , , token = ""] = path.split("/");
     expect(lines.join("")).toContain("cannot be read again");
@@ -135,7 +143,7 @@ describe("createRelay", () => {
   test("lets one who waits leave, and the others have the picture", async () => {
     const reading = Promise.withResolvers<typeof picture>();
     const { publish, restart } = setUp(() => reading.promise);
-    const path = await publish(ref, picture);
+    const path = await publish(ref, picture, owner);
     const { open } = restart();
     const leaving = new AbortController();
     const left = open(path, leaving.signal);
@@ -147,8 +155,71 @@ describe("createRelay", () => {
   });
 
   test("makes no link that the store does not know of", async () => {
-    const { publish, keyv } = setUp();
-    keyv.set = () => Promise.reject(new Error("The store is away."));
-    await expect(publish(ref, picture)).rejects.toThrow("The store is away.");
+    const { publish } = setUp(undefined, { open: toOpenAway });
+    await expect(publish(ref, picture, owner)).rejects.toThrow("The store is away.");
   });
 });
+
+describe("erasure", () => {
+  test("reaches the links to a file, whoever they were made for, and the bytes that other processes keep", async () => {
+    const { publish, open, erase, restart, keyv } = setUp();
+    const paths = [
+      await publish(ref, picture, owner),
+      await publish(ref, picture, { ...owner, jobId: "j2", authorId: "U2" }),
+    ];
+    const other = await publish({ ...ref, id: "F124" }, picture, owner);
+    const elsewhere = restart();
+    for (const path of [...paths, other]) expect(await elsewhere.open(path, never)).toBeDefined();
+    await erase([ref]);
+    for (const process of [{ open }, elsewhere]) {
+      for (const path of paths) expect(await process.open(path, never)).toBeUndefined();
+      expect(await process.open(other, never)).toBeDefined();
+    }
+    await erase([{ ...ref, id: "F124" }]);
+    expect(await Array.fromAsync(keyv.iterator?.(undefined) ?? [])).toEqual([]);
+  });
+
+  test("of a job leaves what was made for another one", async () => {
+    const { publish, open, erase } = setUp();
+    const [mine, others] = [await publish(ref, picture, owner), await publish(ref, picture, { ...owner, jobId: "j2" })];
+    await erase([ref], "j1");
+    expect(await open(mine, never)).toBeUndefined();
+    expect(await open(others, never)).toBeDefined();
+  });
+
+  test("of a person reaches all that was made for that person, and nobody else's", async () => {
+    const { publish, open, forget } = setUp();
+    const mine = [await publish(ref, picture, owner), await publish({ ...ref, id: "F124" }, picture, owner)];
+    const others = [
+      await publish(ref, picture, { ...owner, authorId: "U2" }),
+      await publish(ref, picture, { ...owner, platform: "discord" }),
+    ];
+    await forget("slack", "U1");
+    for (const path of mine) expect(await open(path, never)).toBeUndefined();
+    for (const path of others) expect(await open(path, never)).toBeDefined();
+  });
+
+  test("of a file at its platform ends its links too", async () => {
+    let isThere = true;
+    const { publish, open } = setUp(undefined, { isGone: async () => !isThere });
+    const path = await publish(ref, picture, owner);
+    expect(await open(path, never)).toBeDefined();
+    isThere = false;
+    expect(await open(path, never)).toBeUndefined();
+  });
+
+  test("is not gone around while the store is away", async () => {
+    const { publish, restart, lines } = setUp();
+    const path = await publish(ref, picture, owner);
+    expect(await restart({ open: toOpenAway }).open(path, never)).toBeUndefined();
+    expect(lines.join("")).toContain("cannot be told");
+    expect(lines.join("")).not.toContain("The store is away.");
+  });
+});
+
+/** A store that does not answer. */
+function toOpenAway(): Keyv {
+  const keyv = new Keyv();
+  const fail = () => Promise.reject(new Error("The store is away."));
+  return Object.assign(keyv, { get: fail, setMany: fail });
+}

@@ -11,7 +11,7 @@ import { createTurnRecords } from "../../src/turn/record.ts";
 import { ada } from "../support/events.ts";
 import { answered, said } from "../support/history-contract.ts";
 import { silent } from "../support/log.ts";
-import { noCopies, pictureJob } from "../support/picture-job.ts";
+import { noCopies, noLinks, pictureJob } from "../support/picture-job.ts";
 
 const RECORD = {
   v: 1 as const,
@@ -34,7 +34,7 @@ async function start() {
   const history = createHistory({ ...common, now: Date.now });
   const [records, jobs, settings] = [
     createTurnRecords(common),
-    createJobStore({ ...common, copies: noCopies }),
+    createJobStore({ ...common, copies: noCopies, links: noLinks }),
     createSettings(common),
   ];
   let emptied = 0;

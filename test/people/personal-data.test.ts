@@ -5,6 +5,7 @@ import { startEngine } from "../support/engine.ts";
 import { action, ben, command, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { startImageGateway } from "../support/image-gateway.ts";
+import { noLinks } from "../support/picture-job.ts";
 
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
@@ -23,7 +24,7 @@ test("nothing that names a person is left in the store once they are forgotten",
     adapterOf: () => adapter,
     model: "sandbox-chat",
     imageModel: "sandbox-image",
-    references: { prepare: async () => ({ ok: true, parts: [] }) },
+    references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
   });
   const author = { id: "canary-person", name: "Canary" };
   const ref: AttachmentRef = { platform: "test", id: "upload", name: "a.png", sizeBytes: 100, isFleeting: true };

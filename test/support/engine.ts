@@ -15,6 +15,7 @@ import type { Tool } from "../../src/tools/tool.ts";
 import { fakeGateway, type Step } from "./fake-gateway.ts";
 import { fakePlatform } from "./fake-platform.ts";
 import { silent } from "./log.ts";
+import { noLinks } from "./picture-job.ts";
 
 /** Generous, so that no test meets one that is not about it. */
 export const LIMITS = {
@@ -67,7 +68,10 @@ export function startEngine({
     stores: createStores({ redisUrl: undefined, database, log }),
     gateway: options.gateway ?? gateway,
     toTools: () => tools,
-    references: options.references ?? { prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }) },
+    references: options.references ?? {
+      ...noLinks,
+      prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }),
+    },
     scheduler: createScheduler({
       pacerFor: options.pacerFor ?? (() => createEvenPacer({ gap: 0.001 })),
       now: () => performance.now() / 1_000,

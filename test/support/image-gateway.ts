@@ -6,6 +6,7 @@ import type { References } from "../../src/media/reference.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { listenUntilTestEnds } from "./listen.ts";
 import { silent } from "./log.ts";
+import { noLinks } from "./picture-job.ts";
 
 /** One request for a picture, as it was on the wire. */
 export interface ImageCall {
@@ -67,6 +68,7 @@ export async function startImageGateway(
   onTestFinished(() => gateway.close());
 
   const references: References = {
+    ...noLinks,
     prepare: async (refs) => ({
       ok: true,
       parts: refs.map(({ id }) => ({ mimeType: "image/png", fileUri: `${files}/${encodeURIComponent(id)}` })),

@@ -1,5 +1,6 @@
 import type { PictureJob } from "../../src/imagine/picture-job.ts";
-import type { PictureCopies } from "../../src/media/picture-copies.ts";
+import type { CopyOwner, PictureCopies } from "../../src/media/picture-copies.ts";
+import type { References } from "../../src/media/reference.ts";
 import { ada } from "./events.ts";
 
 /** A job of one picture that nothing was done for yet; everything not given is sensible. */
@@ -29,3 +30,9 @@ export const noCopies: Pick<PictureCopies, "keep" | "erase" | "forget"> = {
   erase: async () => {},
   forget: async () => {},
 };
+
+/** Where nothing is fetched by links of our own. */
+export const noLinks: Pick<References, "erase" | "forget"> = { erase: async () => {}, forget: async () => {} };
+
+/** Somebody for whom links are made. */
+export const owner: CopyOwner = { jobId: "j1", platform: "slack", authorId: "U1" };

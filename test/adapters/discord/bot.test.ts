@@ -14,6 +14,7 @@ import { type Channel, shown } from "../../simulators/discord/world.ts";
 import { LIMITS, watchIdle } from "../../support/engine.ts";
 import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
 import { silent } from "../../support/log.ts";
+import { noLinks } from "../../support/picture-job.ts";
 import { botMessages, botTexts } from "./stage.ts";
 
 interface BotOptions {
@@ -43,7 +44,7 @@ async function startBot({ database = new DatabaseSync(":memory:"), threads = "of
     stores: createStores({ redisUrl: undefined, database, log: silent }),
     gateway,
     toTools: () => [],
-    references: { prepare: async () => ({ ok: true, parts: [] }) },
+    references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
     scheduler,
     adapterOf: () => adapter,
     pseudonym: (_, userId) => userId,

@@ -13,6 +13,7 @@ import type { Channel, Message } from "../../simulators/slack/world.ts";
 import { watchIdle } from "../../support/engine.ts";
 import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
 import { silent } from "../../support/log.ts";
+import { noLinks } from "../../support/picture-job.ts";
 import { startAdapter, TRANSPORTS } from "./stage.ts";
 
 export interface BotOptions {
@@ -55,7 +56,7 @@ export async function startBot({
     stores,
     gateway: { ...gateway, listModels: async () => ["fake", "another"] },
     toTools: () => tools,
-    references: { prepare: async () => ({ ok: true, parts: [] }) },
+    references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
     scheduler,
     adapterOf: () => started.adapter,
     pseudonym: (_, userId) => userId,

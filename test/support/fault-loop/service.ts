@@ -11,6 +11,7 @@ import { createCurrentTime } from "../../../src/tools/current-time.ts";
 import type { TurnRecord } from "../../../src/turn/record.ts";
 import { LIMITS } from "../engine.ts";
 import { silent } from "../log.ts";
+import { noLinks } from "../picture-job.ts";
 import { openLine } from "./line.ts";
 import type { Upstream } from "./upstream.ts";
 import type { World } from "./world.ts";
@@ -71,7 +72,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stores,
     gateway,
     toTools: () => [createCurrentTime(Date.now)],
-    references: { prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }) },
+    references: { ...noLinks, prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }) },
     scheduler,
     adapterOf: () => adapter,
     pseudonym: (_, userId) => `pseudonym-of-${userId}`,
