@@ -25,6 +25,7 @@ import type { Scheduler } from "./pacing/scheduler.ts";
 import { createReadAbout, type ReadAbout } from "./people/about.ts";
 import { createEraseConversations, type EraseConversations } from "./people/conversation-erasure.ts";
 import { createRate } from "./people/feedback.ts";
+import { withLinkErasure } from "./people/link-erasure.ts";
 import { createPersonalData } from "./people/personal-data.ts";
 import { createUsage, type Usage } from "./people/usage.ts";
 import { createEmbeddedQueue } from "./queue/embedded.ts";
@@ -94,7 +95,7 @@ export interface Engine {
 export function createEngine(options: EngineOptions): Engine {
   const { database, stores, limits, adapterOf, log, retryMs } = options;
   const ttlMs = limits.historyTtlMs;
-  const history = createHistory({ open: stores.open, ttlMs, log, now: Date.now });
+  const history = withLinkErasure(createHistory({ open: stores.open, ttlMs, log, now: Date.now }), options.references);
   const records = createTurnRecords({ open: stores.open, ttlMs, log });
   const settings = createSettings({ open: stores.open, ttlMs, log });
   const embedded = { database, maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };

@@ -10,7 +10,7 @@ import { createMetrics } from "../../src/metrics.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { startEngine } from "../support/engine.ts";
-import { action, ben, command } from "../support/events.ts";
+import { action, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { connect } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
@@ -80,6 +80,7 @@ async function startLinks() {
   const ref = { platform: "test", id: "1", name: "a.png", sizeBytes: bytes.length };
   return {
     ...sources,
+    ref,
     fail: (error: Error) => void (failure = error),
     async toLink(authorId: string): Promise<string> {
       const prepared = await sources.references.prepare([ref], { jobId: "j1", platform: "test", authorId }, never);
@@ -118,6 +119,31 @@ describe("createPictureSources", () => {
     await accept(command("forget", "me"));
     await idle();
     expect([(await fetch(mine)).status, (await fetch(others)).status]).toEqual([404, 200]);
+  });
+
+  test("ends the links to the files of a message that is deleted, or edited without them", async () => {
+    const { references, platform, database, adapter, gateway, toLink, ref } = await startLinks();
+    const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
+    const [first, second] = [message("one"), message("two")];
+    for (const event of [first, second]) {
+      event.attachments = [ref];
+      await accept(event);
+    }
+    await idle();
+    const statuses = async (links: string[]) => Promise.all(links.map(async (link) => (await fetch(link)).status));
+    const links = [await toLink("ada"), await toLink("ada")];
+    await accept(edited(first, "one, again"));
+    await idle();
+    expect(await statuses(links)).toEqual([200, 200]);
+    await accept({ ...edited(first, "one"), attachments: [] });
+    await idle();
+    expect(await statuses(links)).toEqual([404, 404]);
+
+    const later = [await toLink("ada")];
+    expect(await statuses(later)).toEqual([200]);
+    await accept(deleted(second));
+    await idle();
+    expect(await statuses(later)).toEqual([404]);
   });
 
   test("asks the platform whether a file is still there, and takes no trouble for a no", async () => {
