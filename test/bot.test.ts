@@ -611,7 +611,7 @@ describe("a command", () => {
     await accept(message("my secret", { conversationId: "test:b" }));
     await until(() => channel.length === 2);
     await accept(message("another secret", { conversationId: "test:b" }));
-    await accept(command("forget", "me"));
+    await accept(command("forget", "me for good"));
     await idle();
     expect(texts()).toEqual(["To Ben", expect.stringContaining("Erased")]);
     expect(openStreams()).toBe(0);
@@ -624,7 +624,7 @@ describe("a command", () => {
   test("/forget that a process did not live to finish is carried out by the next one", async () => {
     const database = new DatabaseSync(":memory:");
     const first = startEngine({ database });
-    const asked = command("forget", "me");
+    const asked = command("forget", "me for good");
     first.history.forgetAuthor = () => new Promise(() => {});
     await first.accept(message("my secret"));
     await first.idle();

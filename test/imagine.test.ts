@@ -492,7 +492,7 @@ describe("/forget me", () => {
     const { accept, idle, until, texts, calls } = await start({ meet: () => gate.promise });
     for (const prompt of ["one", "two", "three"]) await accept(imagine(prompt));
     await until(() => texts().some((text) => text.startsWith("Waiting")) && texts().length === 3);
-    await accept(command("forget", "me", { conversationId: "test:b" }));
+    await accept(command("forget", "me for good", { conversationId: "test:b" }));
     await idle();
     gate.resolve();
     expect(texts()).toEqual([expect.stringContaining("I know nothing about you any more")]);
@@ -508,7 +508,7 @@ describe("/forget me", () => {
     const id = idOf(channel[0]);
     await accept(imagine("a secret"));
     await until(() => channel.length === 2);
-    await accept(command("forget", "me", { conversationId: "test:b" }));
+    await accept(command("forget", "me for good", { conversationId: "test:b" }));
     await idle();
     gate.resolve();
     expect(await imagineMenu.describe(id, new AbortController().signal)).toBeUndefined();

@@ -73,6 +73,7 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
       choices: [
         { name: "This conversation", value: "conversation" },
         { name: "Everything about me", value: "me" },
+        { name: "Everything about me, for good", value: "me for good" },
       ],
     },
   ],

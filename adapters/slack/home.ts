@@ -82,6 +82,6 @@ export function createHome(deps: HomeDeps): Home {
 function toCommand(actionId: string, value: string | undefined): Pick<CommandEvent, "name" | "text"> | undefined {
   if (actionId === HOME_ACTIONS.model && value !== undefined) return { name: "model", text: value };
   if (actionId === HOME_ACTIONS.export) return { name: "export", text: "" };
-  if (actionId === HOME_ACTIONS.forget) return { name: "forget", text: "everything" };
+  if (actionId === HOME_ACTIONS.forget) return { name: "forget", text: "everything for good" };
   return undefined;
 }

@@ -3,9 +3,13 @@ import { type Command, postNotice } from "./command.ts";
 
 const HERE = new Set(["conversation", "this conversation", "here"]);
 const EVERYTHING = new Set(["me", "everything", "everything about me", "all"]);
+/** Said behind the word for everything, it is meant. */
+const FOR_GOOD = /\s+for good$/;
 
 const WHICH =
   "Say which: with the word `conversation` I erase this conversation, with the word `me` everything I keep about you, everywhere.";
+const SURE =
+  "This erases everything I keep about you, everywhere: what you wrote to me, what I answered, your pictures and what you used. It cannot be brought back, and nothing is erased yet. If you mean it, say `me for good`: `/forget me for good`, or `!forget me for good` in a thread.";
 const NOTHING_HERE =
   "I keep nothing of a conversation in this place. Where several go on side by side, reply to a message of the one you mean with `!forget conversation`.";
 
@@ -16,7 +20,10 @@ export interface Erasers {
   everything(event: CommandEvent): Promise<number>;
 }
 
-/** `/forget conversation`, `/forget me`: erases what is kept. Without one of these words it erases nothing and asks. */
+/**
+ * `/forget conversation`, `/forget me for good`: erases what is kept. Without one of these words it erases nothing and
+ * asks: which, and whether everything is meant.
+ */
 export function createForgetCommand(erase: Erasers): Command {
   async function carryOut(event: CommandEvent): Promise<string> {
     const what = event.text.trim().toLowerCase();
@@ -24,7 +31,8 @@ export function createForgetCommand(erase: Erasers): Command {
       const count = await erase.conversation(event);
       return count === 0 ? NOTHING_HERE : `Erased: ${count} messages and answers of this conversation.`;
     }
-    if (!EVERYTHING.has(what)) return WHICH;
+    if (!EVERYTHING.has(what.replace(FOR_GOOD, ""))) return WHICH;
+    if (!FOR_GOOD.test(what)) return SURE;
     const count = await erase.everything(event);
     const erased = count === 0 ? "There was nothing left to erase." : `Erased: ${count} messages and answers.`;
     return `${erased} I know nothing about you any more.`;

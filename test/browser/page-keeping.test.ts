@@ -156,6 +156,14 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     await eventually(() => desk.tab.inputValue(COMPOSER)).toBe("");
   });
 
+  test("forgetting everything is asked about before it is sent", async () => {
+    await desk.write("/forget me");
+    await desk.tab.waitForSelector("dialog[open]");
+    expect(desk.page.events).toEqual([]);
+    await desk.tab.click("dialog >> text=Everything about me");
+    expect(await desk.lastEvent(1)).toMatchObject({ kind: "command", name: "forget", text: "me for good" });
+  });
+
   test("a chat with nothing but an unsent command stands where it was written, and goes with the person", async () => {
     desk.refuse(true);
     await desk.write("/help");
@@ -167,7 +175,7 @@ describeWithBrowser("what is kept and what is taken back at the local page in a 
     await desk.takeUp();
     const titles = () => desk.tab.locator(".sidebar a[href^='#chat']").allInnerTexts();
     await eventually(titles).toEqual(["hello", "New chat"]);
-    await desk.write("/forget me");
+    await desk.write("/forget me for good");
     await eventually(titles).toEqual(["hello"]);
     expect(await desk.tab.evaluate("Object.keys(localStorage).filter((key) => key.includes('pending'))")).toEqual([]);
   });

@@ -22,7 +22,7 @@ describe("/export", () => {
       conversations: [{ entries: [{ id: mine.messageId }, { id: toTurnId(mine.key) }] }],
       feedback: [{ turnId: toTurnId(theirs.key), feedback: "good" }],
     });
-    await accept(command("forget", "me"));
+    await accept(command("forget", "me for good"));
     await idle();
     expect((await records.load(toTurnId(theirs.key)))?.feedback).toEqual({});
     expect(await records.readFeedback("test", "ada")).toEqual([]);

@@ -32,10 +32,19 @@ describe("/forget", () => {
     expect((await forget("here", 0)).answer).toContain("reply to a message");
   });
 
-  test("with a word for it erases everything", async () => {
-    for (const text of ["me", "everything"]) {
+  test("of everything erases nothing and asks whether that is meant", async () => {
+    for (const text of ["me", "everything", " All "]) {
+      expect(await forget(text)).toEqual({
+        erased: [],
+        answer: expect.stringMatching(/nothing is erased yet.*me for good/),
+      });
+    }
+  });
+
+  test("of everything for good erases it", async () => {
+    for (const text of ["me for good", "Everything  for good"]) {
       expect(await forget(text)).toEqual({ erased: ["everything"], answer: expect.stringContaining("3 messages") });
     }
-    expect((await forget("me", 0)).answer).toMatch(/nothing left/);
+    expect((await forget("me for good", 0)).answer).toMatch(/nothing left/);
   });
 });

@@ -92,7 +92,7 @@ describe("/persona", () => {
     await say(command("persona", "You talk to Ada."));
     await say(command("export"));
     expect(new TextDecoder().decode(channel.at(-1)?.files[0]?.bytes)).toContain('"persona": "You talk to Ada."');
-    await say(command("forget", "me"));
+    await say(command("forget", "me for good"));
     await say(message("Hello"));
     expect(prompts()).toEqual(["Be kind."]);
   });

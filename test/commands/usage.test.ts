@@ -45,7 +45,7 @@ test("is given out, and erased with its person", async () => {
   expect(texts().at(-2)).toMatch(/^You used this month: 1 answer, \d+ tokens \(\d+ of them estimated\), no pictures\./);
   const exported = JSON.parse(Buffer.from(channel.at(-1)?.files[0]?.bytes ?? []).toString()) as { usage: unknown };
   expect(exported.usage).toMatchObject([{ answers: 1 }]);
-  await accept(command("forget", "me"));
+  await accept(command("forget", "me for good"));
   await accept(command("usage"));
   await idle();
   expect(texts().at(-1)).toContain("You used this month: no answers");

@@ -187,7 +187,7 @@ describe("createPictureSources", () => {
       "2 reference pictures",
     ]);
 
-    await later.accept(command("forget", "me", { conversationId: "test:b" }));
+    await later.accept(command("forget", "me for good", { conversationId: "test:b" }));
     await later.idle();
     await later.accept({ ...command("imagine", "a cat", { author: ben }), attachments: [ref] });
     await later.idle();

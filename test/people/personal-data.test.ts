@@ -43,7 +43,7 @@ test("nothing that names a person is left in the store once they are forgotten",
       .filter((row) => JSON.stringify(row).includes("canary"));
   expect(left()).not.toEqual([]);
   expect(database.prepare("SELECT key FROM keyv WHERE key LIKE 'copies:%'").all()).not.toEqual([]);
-  await accept(command("forget", "me", { author, conversationId: "test:c" }));
+  await accept(command("forget", "me for good", { author, conversationId: "test:c" }));
   await idle();
   expect(left()).toEqual([]);
   expect(database.prepare("SELECT key FROM keyv WHERE key LIKE 'copies:%'").all()).toEqual([]);

@@ -185,7 +185,9 @@ describe("what was said before the bot was asked", () => {
     await idle();
     await accept(deleted(message("", { messageId: unwanted.messageId })));
     await accept(edited(message("", { messageId: wrong.messageId, author: ben }), "right"));
-    await accept(command("forget", "me", { author: { id: "cleo", name: "Cleo" }, conversationId: "test:elsewhere" }));
+    await accept(
+      command("forget", "me for good", { author: { id: "cleo", name: "Cleo" }, conversationId: "test:elsewhere" }),
+    );
     await idle();
     await accept(message("Well?"));
     await idle();

@@ -9,6 +9,8 @@ import { isUploading, type Place, placeKey, type Store, stoppableAt, type Writin
 import type { ButtonRow, MessageRow } from "./wire.ts";
 
 const NOTICE_MS = 7000;
+/** Leaves open what is to be forgotten, or whether everything is. */
+const FORGET = /^\/forget(?:\s+(?:me|everything|everything about me|all))?$/i;
 
 /** Everything a person can do at the page. The views call these and hold no state of their own. */
 export interface Actions extends PlaceActions, PictureActions {
@@ -62,7 +64,7 @@ export function createActions(store: Store, sending: Sending): Actions {
       if (uploads.some(isUploading)) {
         return change(() => void state.writing.set(placeKey(place), { ...writing, isWaiting: true }));
       }
-      if (text.trim() === "/forget") return askForForgetting(place);
+      if (FORGET.test(text.trim())) return askForForgetting(place);
       if (text.trim() === "" && (files.length === 0 || picture !== undefined)) return;
       // A blank in front keeps a slash from being read as a command.
       sending.send(place, text.trimEnd(), files, picture);

@@ -58,11 +58,11 @@ export function askToChoose(title: string, text: string, choices: readonly Choic
   dialog.querySelector("button")?.focus();
 }
 
-/** What `/forget` alone leaves open. */
-export function askWhatToForget(forget: (what: "conversation" | "me") => void): void {
+/** What `/forget` leaves open. */
+export function askWhatToForget(forget: (what: "conversation" | "me for good") => void): void {
   askToChoose("What shall be forgotten?", "What is erased cannot be brought back.", [
     { label: "This conversation", run: () => forget("conversation") },
-    { label: "Everything about me", run: () => forget("me") },
+    { label: "Everything about me", run: () => forget("me for good") },
   ]);
 }
 

@@ -6,7 +6,7 @@ import type { FileRow, SendBody } from "./wire.ts";
 
 const RETRY_MS = 2000;
 /** Erases everything about a person. */
-const FORGET_ME = /^\/forget\s+(me|everything|everything about me|all)$/i;
+const FORGET_ME = /^\/forget\s+(me|everything|everything about me|all)\s+for good$/i;
 
 /**
  * Gets messages to the server. Each has a nonce and is kept in the browser until the server has it, over a lost

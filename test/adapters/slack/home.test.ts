@@ -88,7 +88,7 @@ describe("the home", () => {
     await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.forget });
     expect(events).toMatchObject([
       { name: "export", text: "" },
-      { name: "forget", text: "everything" },
+      { name: "forget", text: "everything for good" },
     ]);
     expect(new Set(events.map(({ key }) => key)).size).toBe(2);
   });
