@@ -4,6 +4,7 @@ import { toSpokenCommand } from "./commands/spoken.ts";
 import type { History } from "./history.ts";
 import type { Queue } from "./queue/queue.ts";
 import type { Answers } from "./turn/answers.ts";
+import { isPrivateConversation, toConversationOf } from "./turn/private-conversation.ts";
 import type { TurnRecords } from "./turn/record.ts";
 
 export interface IntakeDeps {
@@ -19,7 +20,8 @@ export interface IntakeDeps {
 /**
  * Takes events over for the adapters, each in the conversation it belongs to: a reply where the message it answers
  * is, an edit or a deletion where its message is, a button where its turn is. What is not known anywhere keeps the
- * conversation it came with. A message to the bot that says a command becomes that command.
+ * conversation it came with. A message to the bot that says a command becomes that command. What is asked so that only
+ * one person sees the answer is a conversation of its own.
  */
 export function createAccept(deps: IntakeDeps): Accept {
   const { queue, history, answers, records, commandNames, log } = deps;
@@ -47,7 +49,10 @@ export function createAccept(deps: IntakeDeps): Accept {
   async function find(event: InboundEvent): Promise<string | undefined> {
     if (event.kind === "action") return conversationOfTurn(event);
     const messageId = toRelated(event);
-    return messageId === undefined ? undefined : conversationOf(messageId);
+    const found = messageId === undefined ? undefined : await conversationOf(messageId);
+    // What everybody sees is no part of what one person asked in private, whatever message it names.
+    const isTold = event.kind === "message" && event.reply.visibleTo === undefined;
+    return isTold && found !== undefined && isPrivateConversation(found) ? undefined : found;
   }
 
   async function isFollowed({ conversationId, at }: MessageEvent): Promise<boolean> {
@@ -69,7 +74,9 @@ export function createAccept(deps: IntakeDeps): Accept {
 
   return async (event) => {
     const conversationId = await find(event);
-    await queue.accept(await understand(conversationId === undefined ? event : { ...event, conversationId }));
+    const understood = await understand(conversationId === undefined ? event : { ...event, conversationId });
+    const isQuestion = understood.kind === "message";
+    await queue.accept(isQuestion ? { ...understood, conversationId: toConversationOf(understood) } : understood);
   };
 }
 

@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { GatewayError } from "../src/gateway/errors.ts";
 import { toTurnId } from "../src/turn/record.ts";
 import { startEngine } from "./support/engine.ts";
-import { action, ben, deleted, edited, message } from "./support/events.ts";
+import { action, ben, command, deleted, edited, message } from "./support/events.ts";
+import { fakePlatform } from "./support/fake-platform.ts";
 
 const held = () => Promise.withResolvers<void>();
 
@@ -74,6 +75,77 @@ describe("an event", () => {
     await accept(message("Hello", { conversationId: "test:own", inReplyTo: "test:unknown" }));
     await idle();
     expect((await history.read("test:own", { maxEntries: 10 })).entries).toHaveLength(2);
+  });
+});
+
+describe("what is asked so that only one person sees the answer", () => {
+  const only = { platform: "test", channelId: "general", visibleTo: "ada" };
+
+  test("is a conversation of its own, and the next to ask is shown nothing of it", async () => {
+    const { accept, idle, requests, history } = startEngine({ scripts: [["A secret."], ["Hello."], ["Yes."]] });
+    await accept(message("my secret", { reply: only }));
+    await idle();
+    for (const event of [message("Well?", { author: ben }), message("and mine again", { reply: only })]) {
+      await accept(event);
+      await idle();
+    }
+    const contents = requests.map(({ messages }) => messages.slice(1).map(({ content }) => content));
+    expect(contents).toEqual([["my secret"], ["Well?"], ["and mine again"]]);
+    expect((await history.read("test:a", { maxEntries: 10 })).entries).toHaveLength(2);
+  });
+
+  test("goes on where it is continued and asked anew", async () => {
+    const cut = new GatewayError("interrupted", "cut");
+    const { accept, idle, requests, channel, history } = startEngine({
+      scripts: [[cut], ["Half", { finish: "length" }], [" and half."]],
+    });
+    const question = message("my secret", { reply: only });
+    await accept(question);
+    await idle();
+    for (const name of ["retry", "continue"] as const) {
+      await accept({ ...action(name, toTurnId(question.key)), reply: only });
+      await idle();
+    }
+    expect(requests.at(-1)?.messages.map(({ content }) => content)).toContain("my secret");
+    expect(channel.length).toBeGreaterThan(1);
+    expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
+  });
+
+  test("is joined by nothing that everybody sees, whatever message that names", async () => {
+    const { accept, idle, requests } = startEngine();
+    const question = message("my secret", { reply: only });
+    await accept(question);
+    await idle();
+    await accept(message("Well?", { author: ben, inReplyTo: question.messageId }));
+    await idle();
+    expect(JSON.stringify(requests[1])).not.toContain("my secret");
+  });
+
+  test("is found by its person's /export, and erased by nobody else's /forget", async () => {
+    const { accept, idle, history } = startEngine();
+    const question = message("my secret", { reply: only });
+    await accept(question);
+    await idle();
+    await accept(command("forget", "conversation", { author: { ...ben, mayConfigure: true } }));
+    await idle();
+    const kept = await history.exportAuthor("test", "ada");
+    expect(kept.conversations.map(({ entries }) => entries.length)).toEqual([2]);
+    await accept(command("forget", "me for good"));
+    await idle();
+    expect((await history.exportAuthor("test", "ada")).conversations).toEqual([]);
+  });
+
+  test("takes up nothing that others said before, which stays for them", async () => {
+    const platform = fakePlatform();
+    const said = { messageId: "test:before", author: ben, text: "before", attachments: [], at: 1 };
+    platform.adapter.readEarlier = async () => [said];
+    const { accept, idle, requests } = startEngine({ platform });
+    await accept(message("my secret", { reply: only }));
+    await idle();
+    await accept(message("Well?"));
+    await idle();
+    expect(JSON.stringify(requests[0])).not.toContain("before");
+    expect(JSON.stringify(requests[1])).toContain("before");
   });
 });
 

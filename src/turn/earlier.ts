@@ -12,7 +12,7 @@ const SHARE_OF_TOKENS = 0.5;
 
 /**
  * Brings what people said in the same place before the first message of a conversation into its history. Does so once:
- * a conversation that has entries is left alone. Best effort, with a bound in time; rejects only when `signal` aborts.
+ * a conversation that has entries is left alone, and so is a private one. Best effort, with a bound in time; rejects only when `signal` aborts.
  */
 export type BringEarlier = (first: MessageEvent, signal: AbortSignal) => Promise<void>;
 
@@ -30,7 +30,8 @@ export function createBringEarlier({ history, adapterOf, maxTokens, log }: Bring
   return async (first, signal) => {
     const { conversationId, reply } = first;
     const adapter = adapterOf(reply.platform);
-    if (adapter.readEarlier === undefined) return;
+    // What everybody said belongs to the conversation that everybody has.
+    if (adapter.readEarlier === undefined || reply.visibleTo !== undefined) return;
     const readEarlier = adapter.readEarlier.bind(adapter);
     try {
       if (!(await history.isNew(conversationId))) return;

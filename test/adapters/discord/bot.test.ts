@@ -237,6 +237,32 @@ describe("the bot on Discord", () => {
     expect(botMessages(discord, channel)[1]?.ephemeralFor).toBe(ada.id);
   });
 
+  test.each(["a channel", "a thread", "a direct conversation"])(
+    "keeps what was asked in private in %s out of what others are answered there",
+    async (name) => {
+      const bot = await startGuild({ scripts: [["My secret answer."], ["A public answer."], ["Another."]] });
+      const { discord, channel, ada, bob, requests } = bot;
+      await discord.until(() => discord.commands().length > 0);
+      const isDirect = name === "a direct conversation";
+      const place =
+        name === "a thread"
+          ? discord.people.openThread(channel, ada, "talk")
+          : isDirect
+            ? discord.openDm(ada)
+            : channel;
+      const speaker = isDirect ? ada : bob;
+      discord.people.command(place, ada, "ask", { prompt: "my secret question", private: true });
+      expect(await finished(bot, place)).toEqual(["My secret answer."]);
+      expect(botMessages(discord, place)[0]?.ephemeralFor).toBe(ada.id);
+      discord.people.say(place, speaker, "hello", { mentionBot: !isDirect });
+      await finished(bot, place, 2);
+      discord.people.command(place, ada, "ask", { prompt: "another question", private: true });
+      await finished(bot, place, 3);
+      expect(JSON.stringify(requests.slice(1))).not.toMatch(/secret/);
+      expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "another question"]);
+    },
+  );
+
   test("ends what a shutdown cuts in plain words, and answers after the start what came meanwhile, once", async () => {
     const [more, never] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const first = await startGuild({ scripts: [["Half of", more.promise, " it", never.promise]] });
