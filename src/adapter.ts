@@ -5,8 +5,9 @@
  */
 
 export interface Author {
-  /** The platform's own id, unique within the platform. */
+  /** Unique within the platform: where its own id names somebody in one workspace alone, with that workspace. */
   id: string;
+  former?: { id: string; within?: string }; // What was kept of them has this id, see `KnownAs` in people/identity.ts.
   /** As shown to people. Untrusted text. */
   name: string;
   /** May press buttons and give commands on behalf of others. */
@@ -24,7 +25,7 @@ export interface ReplyAddress {
   workspaceId?: string;
   /** The message the reply answers, where the platform shows that. */
   replyToId?: string;
-  /** Only this person sees the reply, where the platform can do that. */
+  /** Only this person, an author's id, sees the reply, where the platform can do that. */
   visibleTo?: string;
   /** What only the platform's own adapter reads. */
   extra?: Readonly<Record<string, string>>;
@@ -45,7 +46,7 @@ export interface AttachmentRef {
 interface EventBase {
   /** Unique per platform event. The queue claims it: a second delivery of the same key is dropped. */
   key: string;
-  /** `{platform}:…`, see "Conversations" in the design of each adapter. */
+  /** `{platform}:…`, without "~": see "Conversations" in the design of each adapter. Of its place, also when it is private. */
   conversationId: string;
   author: Author;
   reply: ReplyAddress;
@@ -100,7 +101,6 @@ export interface CommandEvent extends EventBase {
 
 /** `good` and `bad` judge an answer; those after them belong to a picture. */
 export type Action = "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "edit" | "upscale" | "delete";
-
 export type PressedAction = Exclude<Action, "edit">;
 
 /** A button was pressed. For `edit` the platform opens its form, and what is sent with that is a command. */

@@ -68,12 +68,15 @@ export interface History {
   isFollowed(conversationId: string, at?: number): Promise<boolean>;
   /** `since` is when the message was written that begins it. What begins it once more changes nothing. */
   setFollowed(conversationId: string, followed: boolean, since?: number): Promise<void>;
-  /** Everything that is kept about a person: their messages and the answers to them. */
-  exportAuthor(platform: string, authorId: string): Promise<AuthorExport>;
+  /**
+   * Everything that is kept under the id of a person: their messages and the answers to them. `within`, here and below:
+   * only that of conversations whose ids begin like this.
+   */
+  exportAuthor(platform: string, authorId: string, within?: string): Promise<AuthorExport>;
   /** Costs as much as the person has entries, without reading them. */
-  countAuthor(platform: string, authorId: string): Promise<AuthorCount>;
+  countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
   /** Erases a person's messages, the answers to them and every index of both. Resolves to the number of entries. */
-  forgetAuthor(platform: string, authorId: string): Promise<number>;
+  forgetAuthor(platform: string, authorId: string, within?: string): Promise<number>;
   /**
    * Erases what a person said in one conversation and the answers to it; where no person is given, everything that was
    * said there. Resolves to the ids of the entries that were erased.

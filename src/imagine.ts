@@ -34,8 +34,8 @@ export interface Imagine {
   notice(event: InboundEvent): void;
   /** To be told of an event that has to wait until other pictures are drawn. */
   hold(event: InboundEvent): void;
-  /** Erases what a person asked for; nothing of it is drawn at this time. */
-  forget(platform: string, authorId: string): Promise<void>;
+  /** Erases what a person asked for, `within` conversations whose ids begin so; nothing of it is drawn at this time. */
+  forget(platform: string, authorId: string, within?: string): Promise<void>;
 }
 
 /** What a turn asks for. The same id is the same order. */
@@ -71,7 +71,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
 
   function work(job: PictureJob, signal: AbortSignal): Promise<boolean> {
     return running.whileRunning(job, async (stop) => {
-      const asked = await tryStore(() => jobs.whoAskedStop(job.id), job.id);
+      const asked = await tryStore(() => jobs.whoAskedStop(job), job.id);
       if (asked !== undefined) running.stop(job.id, asked);
       const isShown = await runs.run(job, stop, signal);
       if (stop.aborted) await tryStore(() => jobs.dropStop(job.id), job.id);
@@ -142,7 +142,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     async draw({ id, wish, references, ...place }, onNotice, signal) {
       if (model === undefined) throw new Error("No model for pictures is configured.");
       const known = await tryStore(() => jobs.load(id), id);
-      const job = known ?? toJob({ ...place, id, isRemembered: true, wish, model, references });
+      const job = known ?? toJob({ ...place, id, wish, model, references });
       if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal));
       return job;
     },
@@ -151,9 +151,9 @@ export function createImagine(deps: ImagineDeps): Imagine {
       const draws = event.kind === "command" || (event.kind === "action" && event.action !== "retry");
       if (model !== undefined && draws) waiting.announce(event);
     },
-    async forget(platform, authorId) {
-      await waiting.forget(platform, authorId);
-      await jobs.forget(platform, authorId);
+    async forget(platform, authorId, within) {
+      await waiting.forget(platform, authorId, within);
+      await jobs.forget(platform, authorId, within);
     },
     notice: presses.notice,
   };

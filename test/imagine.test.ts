@@ -5,11 +5,11 @@ import type { ActionEvent, AttachmentRef, CommandEvent } from "../src/adapter.ts
 import { createJobStore } from "../src/imagine/job-store.ts";
 import { createStores } from "../src/store/keyv.ts";
 import { startEngine } from "./support/engine.ts";
-import { action, ada, ben, command } from "./support/events.ts";
+import { action, ben, command } from "./support/events.ts";
 import { fakePlatform, type Shown } from "./support/fake-platform.ts";
 import { type Meet, startImageGateway } from "./support/image-gateway.ts";
 import { silent } from "./support/log.ts";
-import { noCopies, noLinks } from "./support/picture-job.ts";
+import { noCopies, noLinks, pictureJob } from "./support/picture-job.ts";
 
 interface Stage {
   meet?: Meet;
@@ -249,7 +249,7 @@ describe("a picture's button", () => {
     await accept(imagine("a fox --ar 3:4 --spoiler"));
     await idle();
     expect(channel[0]?.files[0]?.isSpoiler).toBe(true);
-    const described = await imagineMenu.describe(idOf(channel[0]), new AbortController().signal);
+    const described = await imagineMenu.describe(idOf(channel[0]), command("imagine"), new AbortController().signal);
     const options = { ratio: "3:4", spoiler: "true", model: "sandbox-image", basis: idOf(channel[0]) };
     expect(described).toEqual({ prompt: "a fox", options });
     await accept(imagine("at night", { options }));
@@ -296,7 +296,7 @@ describe("a button that is pressed before the record knows of its picture", () =
     await accept(imagine("a fox"));
     await until(() => pictures(channel).length === 1);
     const basis = idOf(pictures(channel)[0]);
-    const described = await imagineMenu.describe(basis, new AbortController().signal);
+    const described = await imagineMenu.describe(basis, command("imagine"), new AbortController().signal);
     expect(described).toMatchObject({ prompt: "a fox", options: { basis } });
     await accept(imagine("at night", { options: { basis } }));
     gate.resolve();
@@ -398,12 +398,12 @@ test("a Stop that was taken in as the process died ends the job when it is gone 
   const { open } = createStores({ redisUrl: undefined, database, log: silent });
   const jobs = createJobStore({ open, ttlMs: 60_000, copies: noCopies, links: noLinks, log: silent });
   const [jobId = ""] = idOf(pictures(channel)[0]).split(".");
-  await jobs.askStop(jobId, "test", ada);
+  await jobs.askStop(jobId, command("imagine"));
   await again().idle();
   gate.resolve();
   expect(channel.find(({ files }) => files.length === 0)?.draft.markdown).toContain("Stopped.");
   expect(pictures(channel)).toHaveLength(1);
-  expect(await jobs.whoAskedStop(jobId)).toBeUndefined();
+  expect(await jobs.whoAskedStop(pictureJob({ id: jobId }))).toBeUndefined();
 });
 
 describe("a job that is cut", () => {
@@ -511,7 +511,7 @@ describe("/forget me", () => {
     await accept(command("forget", "me for good", { conversationId: "test:b" }));
     await idle();
     gate.resolve();
-    expect(await imagineMenu.describe(id, new AbortController().signal)).toBeUndefined();
+    expect(await imagineMenu.describe(id, command("imagine"), new AbortController().signal)).toBeUndefined();
     expect(channel.map(({ draft }) => draft.markdown).join()).not.toContain("secret");
   });
 });

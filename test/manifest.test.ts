@@ -44,6 +44,7 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
   "conversations.history": ["channels:history", "groups:history", "im:history", "mpim:history"],
   "conversations.info": ["channels:read", "groups:read", "im:read", "mpim:read"],
   "conversations.join": ["channels:join"],
+  "conversations.members": ["channels:read", "groups:read", "im:read", "mpim:read"],
   "conversations.open": ["im:write", "mpim:write"],
   "conversations.replies": ["channels:history", "groups:history", "im:history", "mpim:history"],
   "files.completeUploadExternal": ["files:write"],

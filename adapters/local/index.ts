@@ -86,7 +86,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     if (accept === undefined) throw new AwayError();
   };
   const routes = createRoutes({ ...stores, intake, chats, botName, checkOpen });
-  if (options.imagine !== undefined) routes.route("/pictures", createPictureRoutes(options.imagine));
+  if (options.imagine !== undefined) routes.route("/pictures", createPictureRoutes(options.imagine, directory));
 
   return {
     platform: PLATFORM,

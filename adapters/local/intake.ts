@@ -85,6 +85,9 @@ export function createIntake(deps: IntakeDeps): Intake {
     async act(id, body) {
       const author = findAuthor(directory, body.authorId);
       const { message, channel } = findMessage(deps, id);
+      if (message.visibleTo !== null && message.visibleTo !== author.id) {
+        throw new RequestError(403, "Only whoever sees a message can press its buttons.");
+      }
       const isThere = message.buttons.some((each) => each.action === body.action && each.turnId === body.turnId);
       if (!isThere) throw new RequestError(409, "That button is no longer there; the answer has gone on.");
       const deed = { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() };

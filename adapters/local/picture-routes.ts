@@ -1,13 +1,15 @@
 import { Hono } from "hono";
-import type { ImagineMenu } from "../../src/imagine-menu.ts";
+import type { Actor, ImagineMenu } from "../../src/imagine-menu.ts";
+import { type Directory, findAuthor } from "./directory.ts";
 import { RequestError } from "./errors.ts";
+import { PLATFORM } from "./inbound.ts";
 import type { PictureMenu, PictureWish } from "./page/wire.ts";
 
 /** Longest that the form waits for what it offers. */
 const ASK_MS = 8_000;
 
 /** What the page's form for pictures asks for. */
-export function createPictureRoutes(menu: ImagineMenu): Hono {
+export function createPictureRoutes(menu: ImagineMenu, directory: Pick<Directory, "person">): Hono {
   const { ratios, sizes, maxCount, maxReferences } = menu;
 
   return new Hono()
@@ -20,7 +22,10 @@ export function createPictureRoutes(menu: ImagineMenu): Hono {
     })
     .get("/:id", async (c) => {
       const signal = AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(ASK_MS)]);
-      const wish: PictureWish | undefined = await menu.describe(c.req.param("id"), signal).catch((cause: unknown) => {
+      const { authorId = "", channelId = "" } = c.req.query();
+      const by: Actor = { author: findAuthor(directory, authorId), reply: { platform: PLATFORM, channelId } };
+      const id = c.req.param("id");
+      const wish: PictureWish | undefined = await menu.describe(id, by, signal).catch((cause: unknown) => {
         throw new RequestError(503, "How this picture was asked for cannot be read just now. Try again.", { cause });
       });
       if (wish === undefined) {

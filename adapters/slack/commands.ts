@@ -82,7 +82,7 @@ export function createCommands(
     const said = readCommand(payload.command, payload.text, known);
     const asking: Asking = {
       workspace,
-      person: { id: payload.user_id, name: payload.user_name },
+      person: { id: payload.user_id, name: payload.user_name, team_id: payload.team_id },
       channelId: payload.channel_id,
       responseUrl: payload.response_url,
       name: `command:${payload.trigger_id}`,

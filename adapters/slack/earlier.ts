@@ -53,7 +53,7 @@ export function createReadEarlier(deps: EarlierDeps): ReadEarlier {
 async function toEarlier(said: Said, workspace: Workspace, deps: InboundDeps): Promise<EarlierMessage> {
   const [content, author] = await Promise.all([
     toContent(said, deps),
-    deps.people.toAuthor(workspace, said.userId, { name: said.userName }),
+    deps.people.toAuthor(workspace, said.userId, { name: said.userName, team: said.userTeam }),
   ]);
   return { messageId: messageIdOf(said), author, ...content, at: Math.floor(timeOf(said.ts)) };
 }

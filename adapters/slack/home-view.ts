@@ -37,14 +37,16 @@ export interface HomeFacts {
   draws: boolean;
   /** The direct conversation. */
   channelId: string;
+  /** Whose home it is. */
+  userId: string;
 }
 
 /** The page as Slack is told it. Pure. */
-export function toHomeView({ commands, models, about, draws, channelId }: HomeFacts): Body {
+export function toHomeView({ commands, models, about, draws, channelId, userId }: HomeFacts): Body {
   return {
     type: "home",
     callback_id: HOME,
-    private_metadata: JSON.stringify({ channelId }),
+    private_metadata: JSON.stringify({ channelId, userId }),
     blocks: [
       ...describeBot(draws),
       ...describeCommands(commands),

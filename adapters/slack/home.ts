@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import type { CommandEvent } from "../../src/adapter.ts";
+import type { Author, CommandEvent } from "../../src/adapter.ts";
 import { SlackApiError } from "./api/error.ts";
 import { type About, HOME, HOME_ACTIONS, toHomeView } from "./home-view.ts";
 import { PLATFORM } from "./ids.ts";
@@ -8,6 +8,7 @@ import { type Asking, toEventBase } from "./interactions/asking.ts";
 import type { SurfaceDeps } from "./interactions/deps.ts";
 import type { ImagineForms } from "./interactions/imagine.ts";
 import type { PressPayload } from "./interactions/payloads.ts";
+import { toIdentity } from "./people.ts";
 import type { Reaction } from "./surfaces.ts";
 import type { Workspace } from "./workspaces.ts";
 
@@ -18,19 +19,26 @@ const MAX_WAIT_MS = 30_000;
 const NOTHING: Reaction = { events: [] };
 
 /** Reads what the home says of a person, for their direct conversation with the bot. */
-export type ReadAbout = (who: { platform: string; authorId: string; channelId: string }) => Promise<About>;
+export type ReadAbout = (who: {
+  platform: string;
+  author: Pick<Author, "id" | "former">;
+  channelId: string;
+}) => Promise<About>;
 
 export interface HomeDeps extends SurfaceDeps {
   forms: ImagineForms | undefined;
   readAbout: ReadAbout | undefined;
 }
 
-const metadata = z.object({ channelId: z.string() });
+const metadata = z.object({ channelId: z.string(), userId: z.string().default("") });
+
+/** A workspace, as far as a home needs it. */
+type Looked = Pick<Workspace, "teamId" | "enterpriseId" | "isSole">;
 
 /** The page that everybody has for themselves: what the bot is, what it may be asked, one's own settings and data. */
 export interface Home {
   /** Rejects when Slack does not take the page. */
-  show(workspace: Pick<Workspace, "teamId">, userId: string, channelId: string): Promise<void>;
+  show(workspace: Looked, userId: string, channelId: string): Promise<void>;
   /** Undefined for what is not on the page. */
   onPress(payload: PressPayload, workspace: Workspace): Promise<Reaction | undefined>;
 }
@@ -38,13 +46,13 @@ export interface Home {
 export function createHome(deps: HomeDeps): Home {
   const { commands, listModels, forms, readAbout } = deps;
 
-  async function show(workspace: Pick<Workspace, "teamId">, userId: string, channelId: string): Promise<void> {
+  async function show(workspace: Looked, userId: string, channelId: string): Promise<void> {
     const signal = AbortSignal.timeout(READ_MS);
     const [models, about] = await Promise.all([
       listModels(signal).catch(() => []),
-      readAbout?.({ platform: PLATFORM, authorId: userId, channelId }).catch(() => undefined),
+      readAbout?.({ platform: PLATFORM, author: toIdentity(workspace, userId), channelId }).catch(() => undefined),
     ]);
-    const view = toHomeView({ commands, models, about, draws: forms !== undefined, channelId });
+    const view = toHomeView({ commands, models, about, draws: forms !== undefined, channelId, userId });
     const publish = () =>
       deps.api.call(workspace.teamId, "views.publish", { user_id: userId, view }, AbortSignal.timeout(PUBLISH_MS));
     try {
@@ -63,10 +71,15 @@ export function createHome(deps: HomeDeps): Home {
       const { view, user, trigger_id: trigger } = payload;
       const [element] = payload.actions;
       if (view?.callback_id !== HOME || element === undefined) return undefined;
-      const { channelId } = metadata.parse(JSON.parse(view.private_metadata));
+      const { channelId, userId } = metadata.parse(JSON.parse(view.private_metadata));
+      // A home of somebody else, or of a former version, which is drawn anew when it is opened.
+      if (userId !== user.id) return NOTHING;
       if (element.action_id === HOME_ACTIONS.draw) {
         if (forms === undefined) return NOTHING;
-        return { events: [], afterwards: () => forms.open(workspace, trigger, { channelId, references: [] }) };
+        return {
+          events: [],
+          afterwards: () => forms.open({ workspace, person: user, channelId }, trigger, { references: [] }),
+        };
       }
       const said = toCommand(element.action_id, element.selected_option?.value);
       if (said === undefined) return NOTHING;

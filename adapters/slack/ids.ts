@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Workspace } from "./workspaces.ts";
 
 export const PLATFORM = "slack";
 
@@ -18,6 +19,26 @@ export function toMessageId({ teamId, channelId, ts }: MessagePlace): string {
 export function readMessageId(id: string): MessagePlace | undefined {
   const [, teamId, channelId, ts] = /^slack:(\w+):(\w+):(\d+\.\d+)$/.exec(id) ?? [];
   return teamId === undefined || channelId === undefined || ts === undefined ? undefined : { teamId, channelId, ts };
+}
+
+/**
+ * Who somebody is, as the core knows them. An id of Slack's names a person in one workspace, or in one organisation of
+ * many, so it stands with that: `T…/U…`, `E…/U…`. In a channel that several workspaces share, people are of their own
+ * one, which `userTeam` names, on whatever surface they act. To an organisation they are its guests, with its id: not
+ * all of Slack's payloads tell a guest from somebody of another workspace of the organisation, and no two people of one
+ * channel have the same id.
+ */
+export function toPersonId(
+  { teamId, enterpriseId }: Pick<Workspace, "teamId" | "enterpriseId">,
+  userId: string,
+  userTeam = teamId,
+): string {
+  return `${enterpriseId ?? userTeam}/${userId}`;
+}
+
+/** Slack's own id of a person; what was stored before has no other. */
+export function readUserId(personId: string): string {
+  return personId.slice(personId.lastIndexOf("/") + 1);
 }
 
 /** When a message was written, Unix milliseconds. */

@@ -22,6 +22,10 @@ export interface FormContext {
   channelId?: string | undefined;
   threadTs?: string | undefined;
   responseUrl?: string | undefined;
+  /** Whose form it is: nobody else can send it. By Slack's own id. */
+  personId: string;
+  /** Only this person sees what comes of it. */
+  isPrivate?: boolean | undefined;
   /** The picture that is edited. */
   basis?: string | undefined;
   references: readonly AttachmentRef[];
@@ -90,12 +94,22 @@ export function readImagineForm(values: Readonly<Record<string, Readonly<Record<
 }
 
 /** Short keys, because three thousand characters are all there is. */
-function writeContext({ channelId, threadTs, responseUrl, basis, references }: FormContext): string {
+function writeContext({
+  channelId,
+  threadTs,
+  responseUrl,
+  personId,
+  isPrivate,
+  basis,
+  references,
+}: FormContext): string {
   const pack = (kept: readonly AttachmentRef[]) =>
     JSON.stringify({
       c: channelId,
       t: threadTs,
       u: responseUrl,
+      p: personId,
+      o: isPrivate === true ? "only" : undefined,
       b: basis,
       r: kept.map(({ id, name, sizeBytes }) => [id, name.slice(0, MAX_NAME_CHARS), sizeBytes]),
     });
@@ -108,11 +122,22 @@ function writeContext({ channelId, threadTs, responseUrl, basis, references }: F
 
 /** What stands there is our own, and comes back as it was. Throws when it is not. */
 export function readContext(metadata: string): FormContext {
-  const { c, t, u, b, r } = JSON.parse(metadata) as Record<"c" | "t" | "u" | "b", string | undefined> & {
+  const { c, t, u, p, o, b, r } = JSON.parse(metadata) as Record<
+    "c" | "t" | "u" | "p" | "o" | "b",
+    string | undefined
+  > & {
     r: [id: string, name: string, sizeBytes: number][];
   };
   const references = r.map(([id, name, sizeBytes]) => ({ platform: PLATFORM, id, name, sizeBytes }));
-  return { channelId: c, threadTs: t, responseUrl: u, basis: b, references };
+  return {
+    channelId: c,
+    threadTs: t,
+    responseUrl: u,
+    personId: p ?? "",
+    isPrivate: o === "only",
+    basis: b,
+    references,
+  };
 }
 
 function describeReferences({ references, basis }: FormContext): Body[] {

@@ -120,10 +120,11 @@ export async function toBase(
   said: Said,
   { people }: Pick<InboundDeps, "people">,
 ): Promise<Pick<MessageEvent, "conversationId" | "author" | "reply" | "at">> {
-  const { workspace, channelId, userId, userName, isDirect, isGroup, ts } = said;
+  const { workspace, channelId, userId, userName, userTeam, isDirect, isGroup, ts } = said;
+  const given = { name: userName, channelId, isDirect: isDirect || isGroup, team: userTeam };
   return {
     conversationId: toConversationId(said),
-    author: await people.toAuthor(workspace, userId, { name: userName, channelId, isDirect: isDirect || isGroup }),
+    author: await people.toAuthor(workspace, userId, given),
     reply: toReply(said),
     at: Math.floor(timeOf(ts)),
   };

@@ -52,6 +52,7 @@ export function createIncoming(options: SlackAdapterOptions, { api, running, wor
     api,
     respond: createRespond(apiUrl),
     running,
+    findWorkspace: workspaces.find,
     async onUninstalled(teamId, atMs, how) {
       if (options.onUninstalled !== undefined) await options.onUninstalled(teamId, atMs, how);
       else if (workspaces.sole?.()?.teamId === teamId) options.onFatal(REMOVED);

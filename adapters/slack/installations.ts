@@ -75,8 +75,8 @@ export function createInstallations(options: InstallationsOptions): Installation
     async find(teamId, signal) {
       const found = await untilAborted(findOnce(teamId), signal);
       if (found === undefined) return undefined;
-      const { botUserId, botId, token } = found;
-      return { teamId, botUserId, botId, token };
+      const { enterpriseId, botUserId, botId, token } = found;
+      return { teamId, enterpriseId, botUserId, botId, token };
     },
     async remove(teamId, atMs) {
       // What is being renewed would be stored again after it was deleted.

@@ -16,13 +16,16 @@ import {
 } from "./interactions/payloads.ts";
 import { createShortcuts } from "./interactions/shortcuts.ts";
 import type { Body, Reaction, Surfaces } from "./surfaces.ts";
-import type { Workspace } from "./workspaces.ts";
+import type { Workspace, Workspaces } from "./workspaces.ts";
 
 const NOTHING: Reaction = { events: [] };
+const FIND_MS = 2_000;
 
 export interface InteractionsDeps extends SurfaceDeps {
   /** Absent: the home says nothing about who looks at it. */
   readAbout?: ReadAbout | undefined;
+  /** Tells more of a workspace than its id; without it a home is drawn again as if there were no more. */
+  findWorkspace?: Workspaces["find"];
   /** The bot is not in this workspace any more; `atMs` is when Slack says it happened. Rejects when that could not be kept. */
   onUninstalled?: ((teamId: string, atMs: number, how: "uninstalled" | "revoked") => Promise<void>) | undefined;
 }
@@ -36,8 +39,8 @@ export function createInteractions(deps: InteractionsDeps): Surfaces {
   const shortcuts = createShortcuts({ ...deps, forms });
   const onCommand = createCommands({
     ...deps,
-    openImagine: async ({ workspace, channelId, responseUrl }, trigger) =>
-      forms?.open(workspace, trigger, { channelId, responseUrl, references: [] }),
+    openImagine: async ({ workspace, person, channelId, responseUrl }, trigger) =>
+      forms?.open({ workspace, person, channelId }, trigger, { responseUrl, references: [] }),
   });
 
   /** What cannot be read would not be read any better a second time. */
@@ -107,7 +110,8 @@ export function createInteractions(deps: InteractionsDeps): Surfaces {
     onInteraction,
     async redrawHome({ teamId, userId, channelId }) {
       try {
-        await home.show({ teamId }, userId, channelId);
+        const workspace = await deps.findWorkspace?.(teamId, AbortSignal.timeout(FIND_MS));
+        await home.show(workspace ?? { teamId }, userId, channelId);
       } catch (error) {
         deps.log.info({ code: codeOf(error), team: teamId }, "A home could not be drawn again.");
       }

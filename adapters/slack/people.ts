@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Author } from "../../src/adapter.ts";
+import { PLATFORM, toPersonId } from "./ids.ts";
 import { createAnswers } from "./people/answers.ts";
 import { type AskDeps, createAsk } from "./people/ask.ts";
 import type { Body } from "./surfaces.ts";
@@ -43,6 +44,8 @@ export interface GivenAuthor {
   name?: string | undefined;
   channelId?: string | undefined;
   isDirect?: boolean;
+  /** The workspace they are of, where Slack says it. */
+  team?: string | undefined;
 }
 
 export function createPeople(deps: AskDeps): People {
@@ -67,7 +70,7 @@ export function createPeople(deps: AskDeps): People {
   return {
     person,
     channelName: async (workspace, channelId) => (await channel(workspace, channelId))?.name,
-    async toAuthor(workspace, userId, { name, channelId, isDirect = channelId?.startsWith("D") } = {}) {
+    async toAuthor(workspace, userId, { name, channelId, isDirect = channelId?.startsWith("D"), team } = {}) {
       const isOpen = channelId !== undefined && isDirect !== true;
       const [found, place] = await Promise.all([
         person(workspace, userId),
@@ -76,13 +79,23 @@ export function createPeople(deps: AskDeps): People {
       const isAdmin = found?.isAdmin === true;
       const isCreator = place?.creator === userId && found?.isGuest === false;
       return {
-        id: userId,
+        ...toIdentity(workspace, userId, team),
         name: found?.name ?? (name || userId),
         ...(isAdmin && { isModerator: true }),
         ...(isOpen && place?.isGroup !== true && { mayConfigure: isAdmin || isCreator }),
       };
     },
   };
+}
+
+/** Until ids had a workspace, Slack's own was all: theirs alone in the conversations of their workspace. */
+export function toIdentity(
+  workspace: Pick<Workspace, "teamId" | "enterpriseId" | "isSole">,
+  userId: string,
+  team?: string,
+): Pick<Author, "id" | "former"> {
+  const within = workspace.isSole === true ? {} : { within: `${PLATFORM}:${workspace.teamId}:` };
+  return { id: toPersonId(workspace, userId, team), former: { id: userId, ...within } };
 }
 
 function toPerson(user: Body, teamId: string): Person | undefined {

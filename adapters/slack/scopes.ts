@@ -9,7 +9,10 @@ export const SCOPES: Readonly<Record<string, string>> = {
   "files:read": "to see the pictures and files people attach",
   "files:write": "to bring pictures and long answers",
   "groups:history": "to follow a thread of a private channel that it is part of",
+  "groups:read": "to tell who is in a private channel, before a form brings a picture there",
   "im:history": "to hear direct messages",
+  "im:read": "to tell whose a direct conversation is, before a form brings a picture there",
   "mpim:history": "to hear direct messages of several people",
+  "mpim:read": "to tell who is in a direct conversation of several people, before a form brings a picture there",
   "users:read": "to know people by their names, and who is an administrator",
 };

@@ -24,14 +24,15 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
     // Which workspace it is comes with the answer.
     const found = await api.call("", "auth.test", {}, bounded);
-    const [teamId, botUserId, botId] = [found["team_id"], found["user_id"], found["bot_id"]].map(readText);
+    const told = ["team_id", "user_id", "bot_id", "enterprise_id"].map((name) => readText(found[name]));
+    const [teamId, botUserId, botId, enterpriseId] = told;
     if (teamId === undefined || botUserId === undefined) {
       throw new Error(
         "Slack does not say whose token this is. SLACK_BOT_TOKEN is the one that begins with xoxb-, and SLACK_API_URL is Slack's own where it is unset.",
       );
     }
     // What stands in for Slack may leave it out. What the bot itself writes is known by its user too.
-    return { teamId, botUserId, botId: botId ?? botUserId, token: botToken };
+    return { teamId, enterpriseId, isSole: true, botUserId, botId: botId ?? botUserId, token: botToken };
   }
 
   return {

@@ -5,7 +5,7 @@ import { codeOf, type SlackApiError } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
 import { readShownPart } from "./blocks.ts";
 import { guarded, isSealing, toSinkError } from "./failures.ts";
-import { type MessagePlace, PLATFORM, readMessageId } from "./ids.ts";
+import { type MessagePlace, PLATFORM, readMessageId, readUserId } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 import { type Lookup, type ReplyPlace, readMessage } from "./lookup.ts";
 import type { Memory } from "./memory.ts";
@@ -38,7 +38,8 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const place = toPlace(address, extra);
   // In a direct conversation nobody else sees anything, and what stands there is still there tomorrow.
   const isAlone = address.channelId.startsWith("D") && extra.responseUrl === undefined;
-  if (address.visibleTo !== undefined && !isAlone) return createWhisperSink(place, address.visibleTo, extra, deps);
+  if (address.visibleTo !== undefined && !isAlone)
+    return createWhisperSink(place, readUserId(address.visibleTo), extra, deps);
   return createOpenSink(place, extra, deps);
 }
 

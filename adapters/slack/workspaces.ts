@@ -1,6 +1,10 @@
 /** The bot in one workspace. */
 export interface Workspace {
   teamId: string;
+  /** The organisation it belongs to, where it belongs to one: people are the same in all its workspaces. */
+  enterpriseId?: string | undefined;
+  /** No other one is installed here, nor ever was. */
+  isSole?: true;
   /** `U…`: how people mention the bot, and the author of what it writes. */
   botUserId: string;
   /** `B…` */

@@ -3,10 +3,10 @@ import { describeAmounts, type Usage } from "../people/usage.ts";
 import { type Command, mayConfigure, NOT_KNOWN, postNotice } from "./command.ts";
 
 /** `/usage`: what the person used this month, for those who may settle things there also what the channel used. */
-export function createUsageCommand(usage: Pick<Usage, "readMonth">): Command {
+export function createUsageCommand(usage: Pick<Usage, "readMonth" | "readOwnMonth">): Command {
   async function describe({ author, reply }: CommandEvent): Promise<string> {
     const { platform, channelId, workspaceId } = reply;
-    const own = usage.readMonth({ platform, authorId: author.id });
+    const own = usage.readOwnMonth(platform, author);
     const others = [
       ...(mayConfigure(author) ? [{ name: "This channel", used: usage.readMonth({ platform, channelId }) }] : []),
       ...(author.isModerator === true && workspaceId !== undefined

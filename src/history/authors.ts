@@ -16,9 +16,9 @@ export interface AuthorExport {
 }
 
 export interface AuthorRecords {
-  exportAuthor(platform: string, authorId: string): Promise<AuthorExport>;
-  forgetAuthor(platform: string, authorId: string): Promise<number>;
-  countAuthor(platform: string, authorId: string): Promise<AuthorCount>;
+  exportAuthor(platform: string, authorId: string, within?: string): Promise<AuthorExport>;
+  forgetAuthor(platform: string, authorId: string, within?: string): Promise<number>;
+  countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
 }
 
 /** How much the history keeps about one person. */
@@ -38,9 +38,9 @@ interface Found {
 /** What the history keeps about one person, found through the namespace that belongs to that person alone. */
 export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: () => number): AuthorRecords {
   return {
-    async exportAuthor(platform, authorId) {
+    async exportAuthor(platform, authorId, within) {
       const conversations = new Map<string, Array<{ seq: number; entry: HistoryEntry }>>();
-      for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId })))) {
+      for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId }), within))) {
         for (const { conversationId, seq, entry } of await readOwn(keys, page)) {
           const entries = conversations.get(conversationId) ?? [];
           conversations.set(conversationId, entries);
@@ -58,9 +58,9 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: 
       };
     },
 
-    async forgetAuthor(platform, authorId) {
+    async forgetAuthor(platform, authorId, within) {
       let erased = 0;
-      for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId })))) {
+      for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId }), within))) {
         const toConversation = ({ position, entryKey }: Found) => position?.conversationId ?? entryKey;
         for (const [conversationId, found] of Map.groupBy(page, toConversation)) {
           erased += await inTurn(conversationId, () => forgetEntries(keys, found));
@@ -69,10 +69,10 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: 
       return erased;
     },
 
-    async countAuthor(platform, authorId) {
+    async countAuthor(platform, authorId, within) {
       const conversationIds = new Set<string>();
       let entries = 0;
-      for await (const { position } of findEntries(keys, toAuthorNamespace({ platform, id: authorId }))) {
+      for await (const { position } of findEntries(keys, toAuthorNamespace({ platform, id: authorId }), within)) {
         if (position === undefined) continue;
         entries++;
         conversationIds.add(position.conversationId);
@@ -82,14 +82,16 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: 
   };
 }
 
-async function* findEntries(keys: HistoryKeys, namespace: string): AsyncGenerator<Found> {
+async function* findEntries(keys: HistoryKeys, namespace: string, within: string | undefined): AsyncGenerator<Found> {
   // A store may name a key twice while others are written.
   const seen = new Set<string>();
   for await (const [key, value] of keys.walk(namespace)) {
     if (seen.has(key)) continue;
     seen.add(key);
     const authorKey = `${namespace}:${key}`;
-    yield { authorKey, entryKey: `e:${key}`, position: keys.readers.authorPosition(authorKey, value) };
+    const position = keys.readers.authorPosition(authorKey, value);
+    if (within !== undefined && position?.conversationId.startsWith(within) !== true) continue;
+    yield { authorKey, entryKey: `e:${key}`, position };
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import type { Author } from "../adapter.ts";
 import { persist } from "../bounds.ts";
 import { createKeyedTurns } from "../history/keyed-turns.ts";
 import { toKeyPart } from "../history/record.ts";
+import type { Actor } from "../imagine-menu.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
 import { filesOf, type PictureJob, picturesOf, readPictureJob } from "./picture-job.ts";
@@ -13,7 +13,12 @@ const NAMESPACE = "pictures";
 /** Longer than anything waits to be drawn. */
 const STOP_TTL_MS = 86_400_000;
 
-const author = z.object({ id: z.string(), name: z.string(), isModerator: z.boolean().optional() });
+const actor = z.object({
+  author: z.looseObject({ id: z.string(), name: z.string(), isModerator: z.boolean().optional() }),
+  reply: z.looseObject({ platform: z.string(), channelId: z.string() }),
+});
+/** As it was stored at first: what it stops is then taken for its place. */
+const author = actor.shape.author;
 
 /** What a person asked to be drawn. */
 export interface OwnPicture {
@@ -35,12 +40,13 @@ export interface JobStore {
    */
   save(job: PictureJob): Promise<void>;
   /** Keeps that somebody wants a job to end, whether it runs or has yet to begin. Rejects when the store does not answer. */
-  askStop(jobId: string, platform: string, author: Author): Promise<void>;
+  askStop(jobId: string, by: Actor): Promise<void>;
   /** Who wants that; undefined: nobody. Rejects when the store does not answer. */
-  whoAskedStop(jobId: string): Promise<Author | undefined>;
+  whoAskedStop(job: Pick<PictureJob, "id" | "reply">): Promise<Actor | undefined>;
   dropStop(jobId: string): Promise<void>;
-  exportAuthor(platform: string, authorId: string): Promise<OwnPicture[]>;
-  forget(platform: string, authorId: string): Promise<void>;
+  /** `within`, here and below: of conversations whose ids begin like this. */
+  exportAuthor(platform: string, authorId: string, within?: string): Promise<OwnPicture[]>;
+  forget(platform: string, authorId: string, within?: string): Promise<void>;
   /** Erases jobs, those of them that there are. */
   erase(ids: readonly string[]): Promise<void>;
   /** Erases the jobs of all conversations whose ids begin like this. */
@@ -91,6 +97,11 @@ export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOpti
     return [...new Set(entries.map(([id]) => id))];
   }
 
+  async function jobsOf(platform: string, authorId: string, within = ""): Promise<PictureJob[]> {
+    const jobs = await Promise.all((await idsOf(toOwner(platform, authorId))).filter(isJobId).map(load));
+    return jobs.filter((job) => job?.conversationId.startsWith(within) === true) as PictureJob[];
+  }
+
   return {
     load,
     save: (job) =>
@@ -98,26 +109,26 @@ export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOpti
         const onFailure = (err: unknown) => log.warn({ err, jobId: job.id }, "a picture's record could not be stored");
         await persist(() => store(job), onFailure);
       }),
-    async askStop(jobId, platform, { id, name, isModerator }) {
-      const value = { id, name, ...(isModerator === true && { isModerator }) };
+    async askStop(jobId, { author, reply }) {
+      const { platform, channelId, threadId, workspaceId } = reply;
+      const value = { author, reply: { platform, channelId, threadId, workspaceId } };
       const key = toStopKey(jobId);
       await keyv.setMany([
         { key, value, ttl: STOP_TTL_MS },
         // Its name among what the person asked for is what erases it with that.
-        { key: `${toOwner(platform, id)}:${key}`, value: 1, ttl: STOP_TTL_MS },
+        { key: `${toOwner(reply.platform, author.id)}:${key}`, value: 1, ttl: STOP_TTL_MS },
       ]);
     },
-    async whoAskedStop(jobId) {
-      const { success, data } = author.safeParse(await keyv.get<unknown>(toStopKey(jobId)));
+    async whoAskedStop({ id, reply }) {
+      const value = await keyv.get<unknown>(toStopKey(id));
+      const former = author.safeParse(value);
+      const { success, data } = actor.safeParse(former.success ? { author: former.data, reply } : value);
       return success ? data : undefined;
     },
     async dropStop(jobId) {
       await keyv.delete(toStopKey(jobId));
     },
-    async exportAuthor(platform, authorId) {
-      const jobs = await Promise.all((await idsOf(toOwner(platform, authorId))).filter(isJobId).map(load));
-      return jobs.filter((job) => job !== undefined).map(toOwn);
-    },
+    exportAuthor: async (platform, authorId, within) => (await jobsOf(platform, authorId, within)).map(toOwn),
     async erase(ids) {
       for (const id of ids) {
         const job = await load(id);
@@ -131,7 +142,11 @@ export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOpti
         if (job?.conversationId.startsWith(prefix)) await erase(job);
       }
     },
-    async forget(platform, authorId) {
+    async forget(platform, authorId, within) {
+      if (within !== undefined) {
+        for (const job of await jobsOf(platform, authorId, within)) await erase(job);
+        return;
+      }
       await copies.forget(platform, authorId);
       await links.forget(platform, authorId);
       const owner = toOwner(platform, authorId);

@@ -1,6 +1,7 @@
 import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
 import type { ImagineMenu, ImagineOptions } from "../imagine-menu.ts";
 import type { ListModels } from "../model-list.ts";
+import { maySee } from "../turn/rights.ts";
 import { readPictureId } from "./picture-id.ts";
 import type { PictureJob } from "./picture-job.ts";
 import type { RunningJobs } from "./running-jobs.ts";
@@ -20,14 +21,14 @@ export function createImagineMenu({ running, listModels, maxReferences }: Imagin
     maxCount: MAX_COUNT,
     maxReferences,
     listModels,
-    async describe(pictureId, signal) {
+    async describe(pictureId, by, signal) {
       const id = readPictureId(pictureId);
       if (id === undefined) return undefined;
       const job = await running.find(id.jobId);
       signal.throwIfAborted();
       // Who sees a picture may be quicker than its record; the form that is sent waits for it.
       const state = job?.parts[id.part - 1]?.state;
-      if (job === undefined || (state !== "done" && state !== "pending")) return undefined;
+      if (job === undefined || !maySee(by, job) || (state !== "done" && state !== "pending")) return undefined;
       return { prompt: job.prompt, options: toOptions(job, pictureId) };
     },
   };

@@ -1,7 +1,9 @@
 import type { ActionEvent, AttachmentRef, CommandEvent } from "../adapter.ts";
 import { quoteName } from "../commands/command.ts";
 import { findModel, type ListModels, nearModels } from "../model-list.ts";
+import { toConversationOf } from "../turn/private-conversation.ts";
 import { toTurnId } from "../turn/record.ts";
+import { maySee, NOT_HERE } from "../turn/rights.ts";
 import { readPictureId } from "./picture-id.ts";
 import { attachmentOf, type PictureJob, type PicturePart } from "./picture-job.ts";
 import type { RunningJobs } from "./running-jobs.ts";
@@ -27,31 +29,50 @@ export type Order = { job: PictureJob } | { refusal: string };
 /** A command as a job. All its problems are found before anything is done. Rejects only with the signal's reason. */
 export async function readCommand(deps: OrderDeps, event: CommandEvent, signal: AbortSignal): Promise<Order> {
   const { wish, problems } = readWish(event.text, event.options ?? {});
-  const basis = wish.basis === undefined ? [] : await readBasis(deps, wish.basis, problems, signal);
-  const references = [...basis, ...(event.attachments ?? [])];
+  const source = wish.basis === undefined ? undefined : await readBasis(deps, event, wish.basis, problems, signal);
+  const references = [...(source === undefined ? [] : [source.picture]), ...(event.attachments ?? [])];
   const model = await readModel(deps, wish.model, problems, signal);
   if (references.length > deps.maxReferences) problems.push(describeTooMany(references, deps.maxReferences));
   if (problems.length > 0) return { refusal: describeProblems(problems) };
-  const { conversationId, reply, author } = event;
-  // What only one person sees is no matter of the conversation.
-  const isRemembered = reply.visibleTo === undefined;
-  const place = { conversationId, reply, author, isRemembered, after: wish.basis && readPictureId(wish.basis)?.jobId };
-  return { job: toJob({ ...place, id: toTurnId(event.key), wish, model, references }) };
+  const place = toPlace(event, source?.job);
+  return { job: toJob({ ...place, after: source?.job.id, id: toTurnId(event.key), wish, model, references }) };
+}
+
+/** Where the pictures that an event asks for are shown, and the conversation they belong to. */
+function toPlace(
+  { kind, author, reply: place, key, conversationId }: CommandEvent | ActionEvent,
+  source: PictureJob | undefined,
+): Pick<PictureJob, "conversationId" | "reply" | "author"> {
+  const isOfPrivate = source?.reply.visibleTo !== undefined;
+  // What only one person saw stays between the bot and that person.
+  const reply = isOfPrivate && place.visibleTo === undefined ? { ...place, visibleTo: author.id } : place;
+  const goesOn = source !== undefined && (kind === "action" || isOfPrivate);
+  const begun = { conversationId: goesOn ? source.conversationId : conversationId, reply, key };
+  return { conversationId: toConversationOf(begun), reply, author };
+}
+
+/** The picture that is to be changed, with the job it is of. */
+interface Basis {
+  job: PictureJob;
+  picture: AttachmentRef;
 }
 
 async function readBasis(
   { running }: OrderDeps,
+  event: CommandEvent,
   basis: string,
   problems: string[],
   signal: AbortSignal,
-): Promise<AttachmentRef[]> {
+): Promise<Basis | undefined> {
   const id = readPictureId(basis);
   const job = id && (await running.findSettled(id.jobId, id.part, signal).catch(() => undefined));
   signal.throwIfAborted();
-  const attachment = id && job && attachmentOf(job, id.part);
-  if (attachment !== undefined) return [attachment];
-  problems.push("the picture it is to start from is not kept any more");
-  return [];
+  const picture = id && job && attachmentOf(job, id.part);
+  if (job !== undefined && !maySee(event, job))
+    problems.push("the picture it is to start from is of another conversation");
+  else if (job !== undefined && picture !== undefined) return { job, picture };
+  else problems.push("the picture it is to start from is not kept any more");
+  return undefined;
 }
 
 async function readModel(
@@ -77,8 +98,7 @@ async function readModel(
   return model;
 }
 
-export interface JobSource
-  extends Pick<PictureJob, "id" | "conversationId" | "after" | "reply" | "author" | "isRemembered"> {
+export interface JobSource extends Pick<PictureJob, "id" | "conversationId" | "after" | "reply" | "author"> {
   wish: Wish;
   model: string;
   references: AttachmentRef[];
@@ -87,25 +107,24 @@ export interface JobSource
 export function toJob({ wish, ...source }: JobSource): PictureJob {
   const { prompt, ratio, size, count, isSpoiler } = wish;
   const parts = Array.from({ length: count }, () => ({ state: "pending" as const }));
-  return { v: 1, at: Date.now(), ...source, prompt, ratio, size, isSpoiler, parts, attempts: 0, isOver: false };
+  const fresh = { parts, attempts: 0, isOver: false, isRemembered: true };
+  return { v: 1, at: Date.now(), ...source, prompt, ratio, size, isSpoiler, ...fresh };
 }
 
 /**
  * What a button under a picture asks for as a job of its own: the same once more, a variation, or the next size.
  */
 export function toNextJob(event: ActionEvent, source: PictureJob, number: number, maxReferences: number): Order {
-  const { action, author, reply: place, key } = event;
-  const { visibleTo } = source.reply;
-  // What only one person saw stays between the bot and whoever pressed the button.
-  const reply = visibleTo === undefined || place.visibleTo !== undefined ? place : { ...place, visibleTo: author.id };
+  const { action, key } = event;
+  if (!maySee(event, source)) return { refusal: NOT_HERE };
   const count = action === "again" ? source.parts.length : 1;
   const parts = Array.from({ length: count }, () => ({ state: "pending" as const }));
   const fresh = {
     id: toTurnId(key),
     after: source.id,
     at: Date.now(),
-    author,
-    reply,
+    ...toPlace(event, source),
+    isRemembered: true,
     parts,
     statusId: undefined,
     attempts: 0,

@@ -32,7 +32,7 @@ export interface PictureJob {
   conversationId: string;
   /** What the pictures follow in its history; absent: the entry before them. */
   after?: string | undefined;
-  /** Its history takes the pictures up, as what the next sentence may be about. */
+  /** Its history takes the pictures up. False in what was stored while private pictures shared a conversation with others. */
   isRemembered: boolean;
   reply: ReplyAddress;
   author: Author;

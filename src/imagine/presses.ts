@@ -3,7 +3,7 @@ import type { ActionEvent, InboundEvent } from "../adapter.ts";
 import type { References } from "../media/reference.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
-import { mayPress } from "../turn/running.ts";
+import { mayPress } from "../turn/rights.ts";
 import type { JobStore } from "./job-store.ts";
 import type { Remember } from "./memory.ts";
 import { TOO_OLD } from "./orders.ts";
@@ -49,14 +49,11 @@ export function createPresses({ jobs, running, work, remember, links, sinkOf, lo
   /** Keys of stops that ended a job when they came, and have yet to come up in their conversation. */
   const effective = new Set<string>();
 
-  async function findOwn(
-    { turnId, author }: ActionEvent,
-    signal: AbortSignal,
-  ): Promise<{ job: PictureJob; part: number } | string> {
-    const id = readPictureId(turnId);
+  async function findOwn(event: ActionEvent, signal: AbortSignal): Promise<{ job: PictureJob; part: number } | string> {
+    const id = readPictureId(event.turnId);
     const job = id && (await running.findSettled(id.jobId, id.part, signal));
     if (id === undefined || job === undefined) return TOO_OLD;
-    return mayPress(author, job) ? { job, part: id.part } : NOT_YOURS;
+    return mayPress(event, job) ? { job, part: id.part } : NOT_YOURS;
   }
 
   async function drawFailed(job: PictureJob, signal: AbortSignal): Promise<void> {
@@ -108,23 +105,24 @@ export function createPresses({ jobs, running, work, remember, links, sinkOf, lo
       await remember(current);
       return undefined;
     },
-    async stop({ key, turnId, author, reply }, waiting) {
+    async stop(event, waiting) {
+      const { key, turnId } = event;
       const wasEffective = effective.delete(key);
       const jobId = readPictureId(turnId)?.jobId;
       if (jobId === undefined) return undefined;
       const job = await running.find(jobId);
       const asked = job ?? waiting;
-      if (asked !== undefined && !mayPress(author, asked)) return NOT_YOURS;
+      if (asked !== undefined && !mayPress(event, asked)) return NOT_YOURS;
       if (job?.isOver === true) return wasEffective ? undefined : HAS_ENDED;
       // Kept first: the process may die before the job has its end, and the job may begin at this moment.
-      await jobs.askStop(jobId, reply.platform, author);
-      running.stop(jobId, author);
+      await jobs.askStop(jobId, event);
+      running.stop(jobId, event);
       return undefined;
     },
     notice(event) {
       if (event.kind !== "action") return;
       if (event.action === "stop") {
-        const isStopped = running.stop(readPictureId(event.turnId)?.jobId ?? "", event.author);
+        const isStopped = running.stop(readPictureId(event.turnId)?.jobId ?? "", event);
         if (isStopped === true) effective.add(event.key);
       }
       if (event.action !== "retry") return;

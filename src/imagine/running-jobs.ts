@@ -1,6 +1,6 @@
-import type { Author } from "../adapter.ts";
 import { untilAborted } from "../bounds.ts";
-import { mayPress } from "../turn/running.ts";
+import type { Actor } from "../imagine-menu.ts";
+import { mayPress } from "../turn/rights.ts";
 import type { JobStore } from "./job-store.ts";
 import type { PictureJob } from "./picture-job.ts";
 
@@ -24,7 +24,7 @@ export interface RunningJobs {
   /** To be told when a picture of a job has its end. */
   settle(jobId: string): void;
   /** Ends the work on a job. Undefined when there is none; false when this person may not. */
-  stop(jobId: string, author: Author): boolean | undefined;
+  stop(jobId: string, by: Actor): boolean | undefined;
 }
 
 interface Running {
@@ -78,10 +78,10 @@ export function createRunningJobs(jobs: Pick<JobStore, "load">, settleMs = SETTL
       }
     },
     settle,
-    stop(jobId, author) {
+    stop(jobId, by) {
       const entry = running.get(jobId);
       if (entry === undefined) return undefined;
-      if (!mayPress(author, entry.job)) return false;
+      if (!mayPress(by, entry.job)) return false;
       entry.controller.abort("stopped");
       return true;
     },

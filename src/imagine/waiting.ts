@@ -19,8 +19,8 @@ export interface WaitingRoom {
   leave(jobId: string): void;
   /** Takes the message away: the job does not begin. */
   dismiss(jobId: string): Promise<void>;
-  /** Dismisses what a person waits for. */
-  forget(platform: string, authorId: string): Promise<void>;
+  /** Dismisses what a person waits for, `within` conversations whose ids begin so. */
+  forget(platform: string, authorId: string, within?: string): Promise<void>;
 }
 
 interface Announcement {
@@ -55,10 +55,11 @@ export function createWaitingRoom(sinkOf: SinkOf, log: Logger): WaitingRoom {
     eventOf: (jobId) => announced.get(jobId)?.event,
     leave: (jobId) => void announced.delete(jobId),
     dismiss,
-    async forget(platform, authorId) {
+    async forget(platform, authorId, within = "") {
       for (const [jobId, { event }] of announced) {
-        const { reply, author } = event;
-        if (reply.platform === platform && author.id === authorId) await dismiss(jobId);
+        const { reply, author, conversationId } = event;
+        const isTheirs = reply.platform === platform && author.id === authorId;
+        if (isTheirs && conversationId.startsWith(within)) await dismiss(jobId);
       }
     },
   };

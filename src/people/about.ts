@@ -1,5 +1,7 @@
+import type { Author } from "../adapter.ts";
 import type { History } from "../history.ts";
 import type { Settings } from "../settings.ts";
+import { idsOf } from "./identity.ts";
 import { describeAmounts, type Usage } from "./usage.ts";
 
 /** What the bot is set to where a person talks to it alone, and how much it keeps of that person. */
@@ -19,21 +21,27 @@ export interface About {
 export interface AboutDeps {
   history: Pick<History, "countAuthor">;
   settings: Pick<Settings, "read">;
-  usage: Pick<Usage, "readMonth">;
+  usage: Pick<Usage, "readOwnMonth">;
   /** The configured one. */
   model: string;
 }
 
 /** Rejects when the store does not answer. `channelId` is the person's direct conversation with the bot. */
-export type ReadAbout = (who: { platform: string; authorId: string; channelId: string }) => Promise<About>;
+export type ReadAbout = (who: {
+  platform: string;
+  author: Pick<Author, "id" | "former">;
+  channelId: string;
+}) => Promise<About>;
 
 export function createReadAbout({ history, settings, usage, model }: AboutDeps): ReadAbout {
-  return async ({ platform, authorId, channelId }) => {
-    const [kept, channel, used] = await Promise.all([
-      history.countAuthor(platform, authorId),
+  return async ({ platform, author, channelId }) => {
+    const [counts, channel, used] = await Promise.all([
+      Promise.all(idsOf(author).map(({ id, within }) => history.countAuthor(platform, id, within))),
       settings.read({ platform, channelId }),
-      usage.readMonth({ platform, authorId }),
+      usage.readOwnMonth(platform, author),
     ]);
+    const sum = (name: "entries" | "conversations") => counts.reduce((all, count) => all + count[name], 0);
+    const kept = { entries: sum("entries"), conversations: sum("conversations") };
     const { persona } = channel;
     return {
       model: channel.model ?? model,

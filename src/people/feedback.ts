@@ -1,17 +1,24 @@
 import type { ActionEvent } from "../adapter.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Feedback, TurnRecords } from "../turn/record.ts";
+import { maySee } from "../turn/rights.ts";
 
-/** Notes with the turn what somebody thinks of its answer, and counts it; said twice it is one word. */
+/**
+ * Notes with the turn what somebody thinks of its answer, and counts it; said twice it is one word, and said by who
+ * cannot see the answer none.
+ */
 export type Rate = (event: ActionEvent, feedback: Feedback) => Promise<void>;
 
 export interface RateDeps {
-  records: Pick<TurnRecords, "rate">;
+  records: Pick<TurnRecords, "load" | "rate">;
   metrics: Pick<Metrics, "feedback">;
 }
 
 export function createRate({ records, metrics }: RateDeps): Rate {
-  return async ({ turnId, author, reply }, feedback) => {
+  return async (event, feedback) => {
+    const { turnId, author, reply } = event;
+    const record = await records.load(turnId);
+    if (record === undefined || !maySee(event, record)) return;
     if (!(await records.rate(turnId, author.id, feedback))) return;
     metrics.feedback(reply.platform, feedback);
   };

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Adapter, CommandEvent } from "../adapter.ts";
+import type { Adapter, Author, CommandEvent } from "../adapter.ts";
 import { mayConfigure } from "../commands/command.ts";
 import type { Erasers } from "../commands/forget.ts";
 import type { History } from "../history.ts";
@@ -8,6 +8,7 @@ import type { Imagine } from "../imagine.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Settings } from "../settings.ts";
 import type { TurnRecords } from "../turn/record.ts";
+import { idsOf, isWhole } from "./identity.ts";
 import type { Usage } from "./usage.ts";
 
 const PAGE_IDS = 100;
@@ -29,7 +30,7 @@ export interface PersonalDataDeps {
 export interface PersonalData {
   erasers: Erasers;
   /** Everything, as JSON takes it. */
-  collect(platform: string, authorId: string): Promise<object>;
+  collect(platform: string, author: Author): Promise<object>;
 }
 
 export function createPersonalData(deps: PersonalDataDeps): PersonalData {
@@ -37,11 +38,17 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
 
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
-    const person = mayConfigure(author) ? undefined : { platform: reply.platform, id: author.id };
+    const people = mayConfigure(author)
+      ? [undefined]
+      : idsOf(author).map(({ id }) => ({ platform: reply.platform, id }));
     // Where there was none, people only spoke to each other; and what was erased already is erased again after a crash.
     const hasHistory = !(await history.isNew(conversationId));
-    if (hasHistory) await adapterOf(reply.platform).forgetConversation?.(conversationId, person?.id, at);
-    const erased = await history.forgetConversation(conversationId, person);
+    const adapter = adapterOf(reply.platform);
+    const erased: string[] = [];
+    for (const person of people) {
+      if (hasHistory) await adapter.forgetConversation?.(conversationId, person?.id, at);
+      erased.push(...(await history.forgetConversation(conversationId, person)));
+    }
     for (let from = 0; from < erased.length; from += PAGE_IDS) {
       const ids = erased.slice(from, from + PAGE_IDS);
       await records.erase(ids);
@@ -53,26 +60,49 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     return erased.length;
   }
 
-  async function eraseAuthor({ key, reply: { platform }, author: { id } }: CommandEvent): Promise<number> {
-    await queue.forget(platform, id, key);
-    const count = await history.forgetAuthor(platform, id);
-    await records.forget(platform, id);
-    await imagine.forget(platform, id);
-    await settings.forgetAuthor(platform, id);
-    await usage.forgetAuthor(platform, id);
-    await adapterOf(platform).forget?.(id);
+  async function eraseAuthor({ key, reply: { platform }, author }: CommandEvent): Promise<number> {
+    let count = 0;
+    for (const known of idsOf(author)) {
+      const { id, within } = known;
+      if (isWhole(known)) await queue.forget(platform, id, key);
+      count += await history.forgetAuthor(platform, id, within);
+      await records.forget(platform, id, within);
+      await imagine.forget(platform, id, within);
+      if (!isWhole(known)) continue;
+      await settings.forgetAuthor(platform, id);
+      await usage.forgetAuthor(platform, id);
+      await adapterOf(platform).forget?.(id);
+    }
     emptyLog();
     return count;
   }
 
+  async function collect(platform: string, author: Author): Promise<object> {
+    const found = [];
+    for (const known of idsOf(author)) {
+      const { id, within } = known;
+      found.push({
+        conversations: (await history.exportAuthor(platform, id, within)).conversations,
+        personas: isWhole(known) ? await settings.exportAuthor(platform, id) : [],
+        pictures: await jobs.exportAuthor(platform, id, within),
+        feedback: await records.readFeedback(platform, id, within),
+        usage: isWhole(known) ? await usage.exportAuthor(platform, id) : [],
+      });
+    }
+    return {
+      platform,
+      authorId: author.id,
+      exportedAt: Date.now(),
+      conversations: found.flatMap(({ conversations }) => conversations),
+      personas: found.flatMap(({ personas }) => personas),
+      pictures: found.flatMap(({ pictures }) => pictures),
+      feedback: found.flatMap(({ feedback }) => feedback),
+      usage: found.flatMap(({ usage }) => usage),
+    };
+  }
+
   return {
     erasers: { conversation: eraseConversation, everything: eraseAuthor },
-    collect: async (platform, authorId) => ({
-      ...(await history.exportAuthor(platform, authorId)),
-      personas: await settings.exportAuthor(platform, authorId),
-      pictures: await jobs.exportAuthor(platform, authorId),
-      feedback: await records.readFeedback(platform, authorId),
-      usage: await usage.exportAuthor(platform, authorId),
-    }),
+    collect,
   };
 }

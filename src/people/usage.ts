@@ -5,6 +5,7 @@ import type { Author, ReplyAddress } from "../adapter.ts";
 import { persist } from "../bounds.ts";
 import { createKeyedTurns } from "../history/keyed-turns.ts";
 import { toKeyPart } from "../history/record.ts";
+import { idsOf, isWhole } from "./identity.ts";
 
 const NAMESPACE = "usage";
 const DAYS_OF_MONTH = Array.from({ length: 31 }, (_, index) => String(index + 1).padStart(2, "0"));
@@ -40,6 +41,8 @@ export interface Usage {
   note(author: Pick<Author, "id">, reply: ReplyAddress, used: Partial<Amounts>): Promise<void>;
   /** Of the month that it is in UTC. Rejects when the store does not answer. */
   readMonth(subject: UsageSubject): Promise<Amounts>;
+  /** What a person used that month under all ids that are theirs alone. Rejects when the store does not answer. */
+  readOwnMonth(platform: string, author: Pick<Author, "id" | "former">): Promise<Amounts>;
   /** As far as it is kept, oldest first. Rejects when the store does not answer. */
   exportAuthor(platform: string, authorId: string): Promise<OwnUsage[]>;
   /** Erases what a person used; the sums of channels and workspaces, which name nobody, stay. */
@@ -80,6 +83,13 @@ export function createUsage({ open, ttlMs, log, now }: UsageOptions): Usage {
     return new Map(days.map(([day, value]) => [day, readAmounts(value)]));
   }
 
+  async function readMonth(subject: UsageSubject): Promise<Amounts> {
+    const month = toDay().slice(0, 7);
+    const keys = DAYS_OF_MONTH.map((day) => `${toPrefix(subject)}:${month}-${day}`);
+    const values = await keyv.getMany<unknown>(keys);
+    return values.map(readAmounts).reduce<Amounts>(addAmounts, NOTHING);
+  }
+
   return {
     async note({ id: authorId }, { platform, channelId, workspaceId }, used) {
       if (!Object.values(used).some((count) => count > 0)) return;
@@ -97,11 +107,11 @@ export function createUsage({ open, ttlMs, log, now }: UsageOptions): Usage {
         }),
       );
     },
-    async readMonth(subject) {
-      const month = toDay().slice(0, 7);
-      const keys = DAYS_OF_MONTH.map((day) => `${toPrefix(subject)}:${month}-${day}`);
-      const values = await keyv.getMany<unknown>(keys);
-      return values.map(readAmounts).reduce<Amounts>(addAmounts, NOTHING);
+    readMonth,
+    async readOwnMonth(platform, author) {
+      const ids = idsOf(author).filter(isWhole);
+      const months = await Promise.all(ids.map(({ id }) => readMonth({ platform, authorId: id })));
+      return months.reduce<Amounts>(addAmounts, NOTHING);
     },
     async exportAuthor(platform, authorId) {
       const days = await readDays(platform, authorId);

@@ -9,7 +9,8 @@ import { showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier } from "./earlier.ts";
 import { isQuestionGone, storeQuestions, toQuestion } from "./questions.ts";
 import { newRecord, type Progress, type TurnRecord, type TurnRecords, toNonce } from "./record.ts";
-import { createRunningTurn, mayPress, type RunningTurn } from "./running.ts";
+import { mayPress } from "./rights.ts";
+import { createRunningTurn, type RunningTurn } from "./running.ts";
 
 export interface Answers {
   /**
@@ -90,7 +91,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       const record = await records.load(event.turnId);
       if (record === undefined)
         return refuse(batch, "This answer is too old to be written again. Please ask once more.");
-      if (!mayPress(event.author, record)) {
+      if (!mayPress(event, record)) {
         return refuse(batch, NOT_YOURS);
       }
       if (await isQuestionGone(deps.history, record)) return refuse(batch, "The question was deleted.");
@@ -108,7 +109,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
 
     async stopLate(event, signal) {
       const record = await records.load(event.turnId);
-      const isUnseen = record?.phase === "final" && record.isRefused === true && mayPress(event.author, record);
+      const isUnseen = record?.phase === "final" && record.isRefused === true && mayPress(event, record);
       // A place that takes no messages may still let a button change the one it stands under.
       if (isUnseen && (await showRefusal(deps, { ...record, reply: event.reply }, signal))) {
         await records.save({ ...record, isRefused: false });
@@ -119,7 +120,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
     async toContinuation(event) {
       const record = await records.load(event.turnId);
       if (record === undefined) return "This answer is too old to go on with. Please ask once more.";
-      if (!mayPress(event.author, record)) return NOT_YOURS;
+      if (!mayPress(event, record)) return NOT_YOURS;
       if (!record.canContinue) return "This answer goes on already.";
       return toQuestion(event, record);
     },

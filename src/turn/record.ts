@@ -56,14 +56,14 @@ export interface TurnRecords {
   save(record: TurnRecord): Promise<void>;
   /** Notes what a person thinks of a turn's answer. Resolves to whether that is kept and was not known before. */
   rate(id: string, authorId: string, feedback: Feedback): Promise<boolean>;
-  /** What a person thinks of answers. */
-  readFeedback(platform: string, authorId: string): Promise<Judgement[]>;
+  /** What a person thinks of answers. `within`, here and below: of conversations whose ids begin like this. */
+  readFeedback(platform: string, authorId: string, within?: string): Promise<Judgement[]>;
   /** Erases records, those of them that there are. */
   erase(ids: readonly string[]): Promise<void>;
   /** Erases the records of all conversations whose ids begin like this. Resolves to where their replies stand. */
   eraseConversations(prefix: string): Promise<ReplyAddress[]>;
   /** Erases the records of one person's turns, and what that person thinks of the answers to others. */
-  forget(platform: string, authorId: string): Promise<void>;
+  forget(platform: string, authorId: string, within?: string): Promise<void>;
 }
 
 export interface Judgement {
@@ -101,10 +101,12 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
   }
 
   /** Ids of the turns that a namespace names. */
-  async function* walk(namespace: string): AsyncGenerator<string> {
+  async function* walk(namespace: string, within?: string): AsyncGenerator<string> {
     const iterator = open(`${NAMESPACE}:${namespace}`).iterator;
     if (iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
-    for await (const [id] of iterator(undefined) as AsyncIterable<[string, unknown]>) yield id;
+    for await (const [id] of iterator(undefined) as AsyncIterable<[string, unknown]>) {
+      if (within === undefined || (await load(id))?.conversationId.startsWith(within) === true) yield id;
+    }
   }
 
   async function takeBack(id: string, rater: string, authorId: string): Promise<void> {
@@ -128,9 +130,9 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
         const rated = { ...record, feedback: { ...record.feedback, [authorId]: feedback } };
         return store(rated, [toRater(record.reply.platform, authorId)]);
       }),
-    async readFeedback(platform, authorId) {
+    async readFeedback(platform, authorId, within) {
       const judgements: Judgement[] = [];
-      for await (const turnId of walk(toRater(platform, authorId))) {
+      for await (const turnId of walk(toRater(platform, authorId), within)) {
         const feedback = (await load(turnId))?.feedback?.[authorId];
         if (feedback !== undefined) judgements.push({ turnId, feedback });
       }
@@ -154,10 +156,10 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
       }
       return places;
     },
-    async forget(platform, authorId) {
+    async forget(platform, authorId, within) {
       const [owner, rater] = [toOwner(platform, authorId), toRater(platform, authorId)];
-      for await (const id of walk(owner)) await keyv.deleteMany([id, `${owner}:${id}`]);
-      for await (const id of walk(rater)) await inTurn(id, () => takeBack(id, rater, authorId));
+      for await (const id of walk(owner, within)) await keyv.deleteMany([id, `${owner}:${id}`]);
+      for await (const id of walk(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
   };
 }

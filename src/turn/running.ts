@@ -1,7 +1,8 @@
-import type { ActionEvent, Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../adapter.ts";
+import type { ActionEvent, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../adapter.ts";
 import type { AttemptResult } from "./attempt.ts";
 import { foldBatch } from "./batch.ts";
 import type { TurnRecord } from "./record.ts";
+import { mayPress } from "./rights.ts";
 
 /** What one attempt begins with. */
 export interface Beginning {
@@ -39,7 +40,7 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
 
   function stop(event: ActionEvent): "refused" | undefined {
     if (event.action !== "stop" || event.turnId !== record.id) return undefined;
-    if (!mayPress(event.author, record)) return "refused";
+    if (!mayPress(event, record)) return "refused";
     isStopped = true;
     taken.push(event);
     controller.abort("stopped");
@@ -86,10 +87,6 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
     },
     taken: () => taken,
   };
-}
-
-export function mayPress(author: Author, record: Pick<TurnRecord, "author">): boolean {
-  return author.id === record.author.id || author.isModerator === true;
 }
 
 function bodyOf({ text, attachments }: MessageEvent | EditedEvent): string {

@@ -12,7 +12,11 @@ const NOTHING = { answers: 0, promptTokens: 0, completionTokens: 0, estimatedTok
 async function ask(author: Author, readMonth: (subject: UsageSubject) => Promise<Amounts> = async () => NOTHING) {
   const { sink, texts } = fakePlatform();
   const asked: UsageSubject[] = [];
-  const usage = { readMonth: (subject: UsageSubject) => readMonth(subject).finally(() => asked.push(subject)) };
+  const note = (subject: UsageSubject) => readMonth(subject).finally(() => asked.push(subject));
+  const usage = {
+    readMonth: note,
+    readOwnMonth: (platform: string, { id: authorId }: Pick<Author, "id">) => note({ platform, authorId }),
+  };
   const reply = { platform: "test", channelId: "general", workspaceId: "acme" };
   const event: CommandEvent = { ...command("usage", "", { author }), reply };
   await createUsageCommand(usage).run(event, sink, signal);

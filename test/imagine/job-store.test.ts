@@ -73,15 +73,24 @@ describe("the store of picture jobs", () => {
 
   test("keeps who wants a job to end, until that is done or the person is erased", async () => {
     const { jobs, open } = start();
-    await jobs.askStop("job", "test", ben);
-    await jobs.askStop("other", "test", { ...ben, isModerator: true });
-    expect(await jobs.whoAskedStop("job")).toEqual(ben);
+    const [job, other] = [pictureJob(), pictureJob({ id: "other" })];
+    const { reply } = job;
+    await jobs.askStop("job", { author: ben, reply: { ...reply, extra: { token: "secret" } } });
+    await jobs.askStop("other", { author: { ...ben, isModerator: true }, reply });
+    expect(await jobs.whoAskedStop(job)).toEqual({ author: ben, reply });
     expect(await jobs.exportAuthor("test", "ben")).toEqual([]);
     await jobs.dropStop("job");
-    expect(await jobs.whoAskedStop("job")).toBeUndefined();
-    expect(await jobs.whoAskedStop("other")).toEqual({ ...ben, isModerator: true });
+    expect(await jobs.whoAskedStop(job)).toBeUndefined();
+    expect(await jobs.whoAskedStop(other)).toEqual({ author: { ...ben, isModerator: true }, reply });
     await jobs.forget("test", "ben");
     expect(await Array.fromAsync(open("pictures").iterator?.(undefined) ?? [])).toEqual([]);
+  });
+
+  test("reads who wanted a job to end as it was kept before places were kept with it", async () => {
+    const { jobs, open } = start();
+    const job = pictureJob();
+    await open("pictures").set("stop:job", { id: "ben", name: "Ben" });
+    expect(await jobs.whoAskedStop(job)).toEqual({ author: ben, reply: job.reply });
   });
 
   test("goes on when a job cannot be kept", async () => {

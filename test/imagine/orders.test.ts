@@ -48,9 +48,30 @@ describe("a command", () => {
     expect(order).toMatchObject({ job: { references: [file("shown"), file("mine")], after: "source" } });
   });
 
-  test("that only its author sees is kept out of the conversation", async () => {
+  test("that only its author sees belongs to a conversation of its own", async () => {
     const reply = { platform: "test", channelId: "general", visibleTo: "ada" };
-    expect(await readCommand(deps, imagine("x", { reply }), signal)).toMatchObject({ job: { isRemembered: false } });
+    const event = imagine("x", { reply });
+    const conversationId = `test:a~${toTurnId(event.key)}`;
+    expect(await readCommand(deps, event, signal)).toMatchObject({ job: { conversationId } });
+  });
+
+  test("that changes a picture of another conversation is refused", async () => {
+    const reply = { platform: "test", channelId: "elsewhere" };
+    const forged = imagine("x", { author: ben, reply, options: { basis: "source.1" } });
+    expect(await readCommand(deps, forged, signal)).toEqual({
+      refusal: expect.stringContaining("of another conversation"),
+    });
+  });
+
+  test("that changes a picture which one person saw is for that person, in the conversation of the picture", async () => {
+    const reply = { platform: "test", channelId: "general", visibleTo: "ada" };
+    const secret = { ...source, conversationId: "test:a~secret", reply };
+    const running = { findSettled: async () => secret };
+    const wanted = { options: { basis: "source.1" } };
+    const order = await readCommand({ ...deps, running }, imagine("x", wanted), signal);
+    expect(order).toMatchObject({ job: { conversationId: "test:a~secret", reply: { visibleTo: "ada" } } });
+    const byOther = await readCommand({ ...deps, running }, imagine("x", { ...wanted, author: ben }), signal);
+    expect(byOther).toEqual({ refusal: expect.stringContaining("of another conversation") });
   });
 
   test.each([
@@ -117,8 +138,24 @@ describe("a button", () => {
   });
 
   test("under a picture that only one person sees shows the next one to that person alone", () => {
-    const reply = { platform: "test", channelId: "general", visibleTo: "ben" };
-    const mine = { ...source, isRemembered: false, reply };
-    expect(press("again", mine).order).toMatchObject({ job: { reply: { visibleTo: "ben" }, isRemembered: false } });
+    const mine = {
+      ...source,
+      author: ben,
+      conversationId: "test:a~secret",
+      reply: { ...source.reply, visibleTo: "ben" },
+    };
+    expect(press("again", mine).order).toMatchObject({
+      job: { conversationId: "test:a~secret", reply: { visibleTo: "ben" } },
+    });
+  });
+
+  test("under a picture that only somebody else sees, or that stands elsewhere, does nothing", () => {
+    const theirs = { ...source, reply: { ...source.reply, visibleTo: "ada" } };
+    const elsewhere = { ...source, reply: { ...source.reply, channelId: "elsewhere" } };
+    for (const action of ["again", "vary", "upscale"] as const) {
+      for (const job of [theirs, elsewhere]) {
+        expect(press(action, job).order).toEqual({ refusal: expect.stringContaining("another conversation") });
+      }
+    }
   });
 });

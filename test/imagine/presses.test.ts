@@ -23,10 +23,10 @@ function start(given: Partial<PictureJob> = {}) {
   const presses = createPresses({
     jobs: {
       save: async (job) => void saved.push(structuredClone(job)),
-      askStop: async (id, _, { name }) => void stops.push(`kept ${id} ${name}`),
+      askStop: async (id, { author }) => void stops.push(`kept ${id} ${author.name}`),
       dropStop: async (id) => void stops.push(`dropped ${id}`),
     },
-    running: { find, findSettled: find, stop: (id, { name }) => Boolean(stops.push(`stopped ${id} ${name}`)) },
+    running: { find, findSettled: find, stop: (id, { author }) => Boolean(stops.push(`stopped ${id} ${author.name}`)) },
     async work({ parts }) {
       runs.push(parts.map(({ state }) => state));
       await hold.promise;

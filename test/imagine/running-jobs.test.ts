@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
+import type { Author } from "../../src/adapter.ts";
 import type { PictureJob } from "../../src/imagine/picture-job.ts";
 import { createRunningJobs } from "../../src/imagine/running-jobs.ts";
 import { ada, ben } from "../support/events.ts";
 import { pictureJob } from "../support/picture-job.ts";
 
 const { signal } = new AbortController();
+const by = (author: Author) => ({ author, reply: pictureJob().reply });
 
 function start(stored?: PictureJob, settleMs?: number) {
   const loads: Array<() => void> = [];
@@ -28,16 +30,16 @@ describe("a job that runs", () => {
   test("ends for the one who asked for it, and for moderators", async () => {
     const { running } = start();
     await running.whileRunning(pictureJob(), async (stop) => {
-      expect(running.stop("job", ben)).toBe(false);
+      expect(running.stop("job", by(ben))).toBe(false);
       expect(stop.aborted).toBe(false);
-      expect(running.stop("job", ada)).toBe(true);
+      expect(running.stop("job", by(ada))).toBe(true);
       expect(stop.reason).toBe("stopped");
     });
     await running.whileRunning(pictureJob(), async (stop) => {
-      expect(running.stop("job", { ...ben, isModerator: true })).toBe(true);
+      expect(running.stop("job", by({ ...ben, isModerator: true }))).toBe(true);
       expect(stop.aborted).toBe(true);
     });
-    expect(running.stop("job", ada)).toBeUndefined();
+    expect(running.stop("job", by(ada))).toBeUndefined();
   });
 });
 

@@ -9,7 +9,7 @@ import { answered, said } from "../support/history-contract.ts";
 import { silent } from "../support/log.ts";
 
 const ada = { platform: "test", id: "ada", name: "Ada" };
-const WHO = { platform: "test", authorId: "ada", channelId: "direct" };
+const WHO = { platform: "test", author: { id: "ada" }, channelId: "direct" };
 
 function start() {
   const database = new DatabaseSync(":memory:");
@@ -46,5 +46,22 @@ test("a person finds their own settings, and how much of theirs is kept in all c
     persona: "A pirate.",
     kept: { entries: 3, conversations: 2 },
     used: "2 answers, no tokens, no pictures",
+  });
+});
+
+test("what is kept under a former id counts where it is theirs", async () => {
+  const { history, usage, readAbout } = start();
+  const old = { ...ada, id: "old" };
+  await usage.note({ id: "old" }, { platform: "test", channelId: "elsewhere" }, { answers: 2 });
+  await history.append("test:one:a", said("1", "hello", old));
+  await history.append("test:other:a", said("2", "hello", old));
+  const author = (former: { id: string; within?: string }) => ({ ...WHO, author: { id: "ada", former } });
+  expect(await readAbout(author({ id: "old" }))).toMatchObject({
+    kept: { entries: 2 },
+    used: "2 answers, no tokens, no pictures",
+  });
+  expect(await readAbout(author({ id: "old", within: "test:one:" }))).toMatchObject({
+    kept: { entries: 1, conversations: 1 },
+    used: "no answers, no tokens, no pictures",
   });
 });

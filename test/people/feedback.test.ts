@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import type { ActionEvent } from "../../src/adapter.ts";
 import { createRate } from "../../src/people/feedback.ts";
+import { newRecord, type TurnRecord } from "../../src/turn/record.ts";
+import { ben, message } from "../support/events.ts";
 
 const event: ActionEvent = {
   kind: "action",
@@ -13,11 +15,15 @@ const event: ActionEvent = {
   at: 0,
 };
 
-function setUp() {
+const question = message("why?", { author: ben, reply: event.reply });
+const written = newRecord([question], [question]);
+
+function setUp(record: TurnRecord | undefined = written) {
   const said = new Set<string>();
   const counted: string[] = [];
   const rate = createRate({
     records: {
+      load: async () => record,
       async rate(id, authorId, feedback) {
         const isNews = !said.has(`${id} ${authorId} ${feedback}`);
         said.add(`${id} ${authorId} ${feedback}`);
@@ -42,4 +48,14 @@ test("a judgement that is no news is not counted", async () => {
   await rate(event, "good");
   await rate(event, "bad");
   expect(counted).toEqual(["test good", "test bad"]);
+});
+
+test("a judgement by those who cannot see the answer is none", async () => {
+  const elsewhere = { ...written, reply: { platform: "test", channelId: "elsewhere" } };
+  const secret = { ...written, reply: { ...written.reply, visibleTo: "ben" } };
+  for (const record of [elsewhere, secret]) {
+    const { rate, said, counted } = setUp(record);
+    await rate(event, "good");
+    expect([said(), counted]).toEqual([[], []]);
+  }
 });

@@ -18,7 +18,7 @@ import type {
   PressedAction,
   ReplyAddress,
 } from "../../../src/adapter.ts";
-import type { ImagineOptions } from "../../../src/imagine-menu.ts";
+import type { Actor, ImagineOptions } from "../../../src/imagine-menu.ts";
 import { IMAGINE, imageNames, MAX_IMAGES } from "../commands.ts";
 import type { Press } from "../drafts.ts";
 import type { Files } from "../files.ts";
@@ -125,6 +125,15 @@ export function toWish(
     prompt: String(given["prompt"] ?? ""),
     options: Object.fromEntries(options),
     attachments: deps.files.toLinkedRefs(images),
+  };
+}
+
+/** Who does something, and in which place. */
+export function toActor(interaction: Asked["interaction"], deps: InteractionEventDeps): Actor {
+  const { channelId } = placeOf(interaction);
+  return {
+    author: readAuthor(interaction),
+    reply: toPlaceOfReply(channelId, kindOf(interaction, deps), deps.rooms),
   };
 }
 

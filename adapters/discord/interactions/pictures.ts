@@ -8,9 +8,10 @@ import {
 import type { AttachmentRef, CommandEvent } from "../../../src/adapter.ts";
 import type { ImagineMenu } from "../../../src/imagine-menu.ts";
 import { type Files, picturesOf } from "../files.ts";
+import type { MessagePlace } from "../ids.ts";
 import type { Acknowledge } from "./acknowledge.ts";
 import { askWithin } from "./deadline.ts";
-import { type Asked, type InteractionEventDeps, toImagineEvent } from "./events.ts";
+import { type Asked, type InteractionEventDeps, placeOf, toActor, toImagineEvent } from "./events.ts";
 import { type FormContent, readForm, toForm } from "./forms.ts";
 
 /** A form has to be the first answer, within Discord's three seconds; what is not known by then is left empty. */
@@ -35,11 +36,11 @@ export interface PictureFormsDeps extends InteractionEventDeps {
   acknowledge: Acknowledge;
 }
 
-type Wanted = { basis: string; isCovered: boolean } | { channelId: string; messageId: string };
+type Wanted = { basis: string; isCovered: boolean } | MessagePlace;
 
 export function createPictureForms(deps: PictureFormsDeps): PictureForms {
   const { menu, files } = deps;
-  /** The pictures of messages that a form was opened for: the bot may not be allowed to ask for them. */
+  /** The pictures that somebody opened a form for: the bot may not be allowed to ask for them. */
   const pictures = new Map<string, AttachmentRef[]>();
 
   function remember(id: string, refs: AttachmentRef[]): void {
@@ -48,17 +49,18 @@ export function createPictureForms(deps: PictureFormsDeps): PictureForms {
     if (pictures.size > MAX_REMEMBERED && oldest !== undefined) pictures.delete(oldest);
   }
 
-  async function readReferences(wanted: Wanted): Promise<AttachmentRef[]> {
+  async function readReferences(wanted: Wanted, personId: string): Promise<AttachmentRef[]> {
     if ("basis" in wanted) return [];
-    const known = pictures.get(wanted.messageId);
+    const known = pictures.get(toKey(wanted, personId));
     return known ?? (await files.readPictures(wanted, AbortSignal.timeout(READ_MS)));
   }
 
   return {
     async openEdit(interaction, pictureId) {
+      const by = toActor(interaction, deps);
       const [models, described] = await Promise.all([
         listModels(menu),
-        askWithin(FORM_MS, (signal) => menu.describe(pictureId, signal), undefined),
+        askWithin(FORM_MS, (signal) => menu.describe(pictureId, by, signal), undefined),
       ]);
       const customId = toFormId({ basis: pictureId, isCovered: described?.options.spoiler === "true" });
       await show(interaction, { customId, title: "Edit the picture", models, takesImages: true, ...described }, deps);
@@ -68,18 +70,23 @@ export function createPictureForms(deps: PictureFormsDeps): PictureForms {
       const message = resolved.messages[messageId];
       const found = message === undefined ? [] : picturesOf(message);
       if (message === undefined || found.length === 0) return false;
-      remember(messageId, files.toPostedRefs({ ...message, attachments: found, message_snapshots: [] }));
-      const customId = toFormId({ channelId: message.channel_id, messageId });
+      const wanted = { channelId: message.channel_id, messageId };
+      const key = toKey(wanted, toActor(interaction, deps).author.id);
+      remember(key, files.toPostedRefs({ ...message, attachments: found, message_snapshots: [] }));
+      const customId = toFormId(wanted);
       const models = await listModels(menu);
       await show(interaction, { customId, title: "Draw from this picture", models, takesImages: false }, deps);
       return true;
     },
     read(interaction) {
       const wanted = readFormId(interaction.data.custom_id);
-      if (wanted === undefined) return undefined;
+      if (wanted === undefined || !isHere(wanted, interaction)) return undefined;
       return async (asked) => {
         const { prompt, options, uploads } = readForm(interaction);
-        const attachments = [...(await readReferences(wanted)), ...files.toLinkedRefs(uploads)];
+        const attachments = [
+          ...(await readReferences(wanted, toActor(interaction, deps).author.id)),
+          ...files.toLinkedRefs(uploads),
+        ];
         const more = "basis" in wanted ? { basis: wanted.basis, ...(wanted.isCovered && { spoiler: "true" }) } : {};
         const most = menu.maxReferences - ("basis" in wanted ? 1 : 0);
         const wish = { prompt, options: { ...options, ...more }, attachments: attachments.slice(0, most) };
@@ -99,6 +106,15 @@ type Opened = Pick<FormContent, "customId" | "title" | "models" | "takesImages">
 async function show(interaction: APIInteraction, form: Opened, { menu, acknowledge }: PictureFormsDeps): Promise<void> {
   const data = toForm({ prompt: "", options: {}, ...form, menu });
   await acknowledge(interaction, { type: InteractionResponseType.Modal, data });
+}
+
+/** What a form names may be anything: of messages only those in its own channel are read. */
+function isHere(wanted: Wanted, interaction: APIModalSubmitInteraction): boolean {
+  return "basis" in wanted || wanted.channelId === placeOf(interaction).channelId;
+}
+
+function toKey({ channelId, messageId }: MessagePlace, personId: string): string {
+  return [channelId, messageId, personId].join(":");
 }
 
 function toFormId(wanted: Wanted): string {

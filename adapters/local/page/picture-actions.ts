@@ -52,7 +52,9 @@ export function createPictureActions({ state, change }: Store, notice: (text: st
       if (file === undefined) return;
       void loadMenu();
       try {
-        const { prompt, options } = (await getJson(`/local/pictures/${encodeURIComponent(pictureId)}`)) as PictureWish;
+        const by = new URLSearchParams({ authorId: state.speakerId, channelId });
+        const path = `/local/pictures/${encodeURIComponent(pictureId)}?${by}`;
+        const { prompt, options } = (await getJson(path)) as PictureWish;
         const place = { channelId, threadId };
         const { text, uploads, aside = { text, uploads } } = writingAt(state, place);
         const picture = toForm(options, { id: pictureId, file });

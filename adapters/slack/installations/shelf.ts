@@ -10,6 +10,7 @@ const MAX_CACHED = 1_000;
 const schema = z.object({
   version: z.literal(1),
   teamId: z.string(),
+  enterpriseId: z.string().optional(),
   botUserId: z.string(),
   botId: z.string(),
   token: z.string(),

@@ -1,6 +1,8 @@
 import type { Author, ReplyAddress } from "../../../src/adapter.ts";
+import type { Actor } from "../../../src/imagine-menu.ts";
 import type { SlackExtra } from "../address.ts";
 import { PLATFORM } from "../ids.ts";
+import { toIdentity } from "../people.ts";
 import type { Workspace } from "../workspaces.ts";
 import type { SurfaceDeps } from "./deps.ts";
 import type { Person } from "./payloads.ts";
@@ -20,6 +22,9 @@ export interface Asking {
   name: string;
 }
 
+/** Somebody at work, in no channel in particular where none is named. */
+export type Doing = Pick<Asking, "workspace" | "person"> & Partial<Pick<Asking, "channelId" | "threadTs">>;
+
 /** The fields that all events of interactions have. */
 export interface EventBase {
   key: string;
@@ -36,23 +41,35 @@ export async function toEventBase(
   { people, now }: Pick<SurfaceDeps, "people" | "now">,
 ): Promise<EventBase> {
   const { workspace, channelId, threadTs, name } = asking;
+  const author = asking.author ?? (await authorOf(asking, people));
   const conversation = [PLATFORM, workspace.teamId, channelId, ...(threadTs === undefined ? [] : [threadTs])];
   return {
     key: `${PLATFORM}:${workspace.teamId}:${name}`,
     conversationId: conversation.join(":"),
-    author: asking.author ?? (await authorOf(asking, people)),
-    reply: toReply(asking, isPrivate),
+    author,
+    reply: { ...toReply(asking), ...(isPrivate && { visibleTo: author.id }) },
     at: now(),
   };
+}
+
+/** Who does something and where, as far as it is known at once. */
+export function toActor({ workspace, person, channelId, threadTs }: Doing): Actor {
+  const reply: ReplyAddress = {
+    platform: PLATFORM,
+    channelId: channelId ?? "",
+    workspaceId: workspace.teamId,
+    ...(threadTs !== undefined && { threadId: threadTs }),
+  };
+  return { author: { ...toIdentity(workspace, person.id, person.team_id), name: person.id }, reply };
 }
 
 /** Quick, and never rejects: what Slack does not say in time is left out. */
 export function authorOf({ workspace, person, channelId }: Asking, people: SurfaceDeps["people"]): Promise<Author> {
   const name = person.name ?? person.username;
-  return people.toAuthor(workspace, person.id, { name, channelId });
+  return people.toAuthor(workspace, person.id, { name, channelId, team: person.team_id });
 }
 
-function toReply(asking: Asking, isPrivate: boolean): ReplyAddress {
+function toReply(asking: Asking): ReplyAddress {
   const { workspace, person, channelId, threadTs, responseUrl, isFromHome } = asking;
   const extra: SlackExtra = {
     team: workspace.teamId,
@@ -66,7 +83,6 @@ function toReply(asking: Asking, isPrivate: boolean): ReplyAddress {
     channelId,
     workspaceId: workspace.teamId,
     ...(threadTs !== undefined && { threadId: threadTs }),
-    ...(isPrivate && { visibleTo: person.id }),
     extra: { ...extra },
   };
 }

@@ -34,8 +34,9 @@ export function createButtons(deps: ButtonsDeps): (payload: PressPayload, worksp
     const { action, turnId } = press;
     if (action === "edit") {
       if (forms === undefined) return tell(payload, WORN_OUT);
-      const context = { channelId, threadTs, responseUrl, basis: turnId, references: [] };
-      return { events: [], afterwards: () => forms.open(workspace, trigger, context) };
+      const opened = { responseUrl, basis: turnId, isPrivate: container.is_ephemeral, references: [] };
+      const doing = { workspace, person: user, channelId, threadTs };
+      return { events: [], afterwards: () => forms.open(doing, trigger, opened) };
     }
     const asking: Asking = { workspace, person: user, channelId, threadTs, responseUrl, name: `press:${trigger}` };
     // Who sees what comes of a button is who saw the button.

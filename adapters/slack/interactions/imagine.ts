@@ -1,12 +1,13 @@
-import type { CommandEvent } from "../../../src/adapter.ts";
-import type { ImagineMenu } from "../../../src/imagine-menu.ts";
+import type { AttachmentRef, CommandEvent } from "../../../src/adapter.ts";
+import type { Actor, ImagineMenu } from "../../../src/imagine-menu.ts";
+import { readAttachmentId } from "../attachments.ts";
 import { IMAGINE } from "../commands.ts";
 import { type FormContext, PROMPT, readContext, readImagineForm, toImagineForm, WHERE } from "../imagine-form.ts";
 import type { Reaction } from "../surfaces.ts";
 import type { Workspace } from "../workspaces.ts";
-import { type Asking, toEventBase } from "./asking.ts";
+import { type Asking, type Doing, toActor, toEventBase } from "./asking.ts";
 import type { SurfaceDeps } from "./deps.ts";
-import { isMember, NOT_HERE } from "./membership.ts";
+import { isMember, isPersonThere, NOT_HERE, NOT_SEEN_THERE } from "./membership.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { toWhisper } from "./response-urls.ts";
 
@@ -18,26 +19,33 @@ const MAX_KEPT_MODELS = 100;
 const NOT_OPENED =
   "Slack did not let me open the form. Try again, or write what I should draw behind the command: `/imagine a lighthouse in the fog`";
 
+const NOT_YOURS = "This form was opened by somebody else, or before I was updated. Open it once more.";
+
 /** The form for pictures: opened, filled in, taken. */
 export interface ImagineForms {
   /** Tells the person when it does not open. Never rejects. */
-  open(workspace: Workspace, triggerId: string, context: FormContext): Promise<void>;
+  open(doing: Doing, triggerId: string, context: Opened): Promise<void>;
   onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<Reaction>;
 }
 
+/** What a form is opened with, besides who opens it and where. */
+type Opened = Omit<FormContext, "channelId" | "threadTs" | "personId">;
+
 export function createImagineForms(menu: ImagineMenu, deps: SurfaceDeps): ImagineForms {
-  async function fill({ basis }: FormContext) {
+  async function fill({ basis }: FormContext, by: Actor) {
     const signal = AbortSignal.timeout(FILL_MS);
     const [described, models] = await Promise.all([
-      inTime(async () => (basis === undefined ? undefined : menu.describe(basis, signal)), signal),
+      inTime(async () => (basis === undefined ? undefined : menu.describe(basis, by, signal)), signal),
       inTime(() => menu.listModels(signal), signal),
     ]);
     return { prompt: described?.prompt ?? "", options: described?.options ?? {}, models: models ?? [] };
   }
 
-  async function open(workspace: Workspace, triggerId: string, context: FormContext): Promise<void> {
+  async function open(doing: Doing, triggerId: string, opened: Opened): Promise<void> {
+    const { workspace, person, channelId, threadTs } = doing;
+    const context: FormContext = { ...opened, channelId, threadTs, personId: person.id };
     try {
-      const filled = await fill(context);
+      const filled = await fill(context, toActor(doing));
       const view = toImagineForm(menu, context, { ...filled, models: filled.models.slice(0, MAX_KEPT_MODELS) });
       await deps.api.call(
         workspace.teamId,
@@ -55,17 +63,25 @@ export function createImagineForms(menu: ImagineMenu, deps: SurfaceDeps): Imagin
   async function onSubmit({ user, view }: SubmissionPayload, workspace: Workspace): Promise<Reaction> {
     const context = readContext(view.private_metadata);
     const { prompt, options, files, channelId = context.channelId } = readImagineForm(view.state.values);
+    if (context.personId !== user.id) return wrong(PROMPT, NOT_YOURS);
     if (prompt === "") return wrong(PROMPT, "Say in a few words what I should draw.");
     if (channelId === undefined) return wrong(WHERE, "Choose where the picture should go.");
-    if (!(await isMember(workspace, channelId, deps))) {
-      return wrong(context.channelId === undefined ? WHERE : PROMPT, NOT_HERE.replaceAll("`", ""));
-    }
-    const { threadTs, responseUrl, basis, references } = context;
+    const isChosen = context.channelId === undefined;
+    const [isHere, areThere] = await Promise.all([
+      isMember(workspace, channelId, deps),
+      // Where a form was opened, its person is. What is chosen may be anything.
+      !isChosen || isPersonThere(workspace, channelId, user.id, deps),
+    ]);
+    if (!isHere) return wrong(isChosen ? WHERE : PROMPT, NOT_HERE.replaceAll("`", ""));
+    if (!areThere) return wrong(WHERE, NOT_SEEN_THERE);
+    const { threadTs, responseUrl, basis, isPrivate = false } = context;
+    const isOurs = ({ id }: AttachmentRef) => readAttachmentId(id)?.teamId === workspace.teamId;
+    const references = context.references.filter(isOurs);
     const name = `form:${view.id}:${view.hash}`;
     const asking: Asking = { workspace, person: user, channelId, threadTs, responseUrl, name };
     const event: CommandEvent = {
       kind: "command",
-      ...(await toEventBase(asking, { isPrivate: false }, deps)),
+      ...(await toEventBase(asking, { isPrivate }, deps)),
       name: IMAGINE,
       text: prompt,
       attachments: [...references, ...deps.toAttachments(workspace, files)],

@@ -1,4 +1,5 @@
 import { codeOf } from "../api/error.ts";
+import { readText, toBody } from "../wire.ts";
 import type { Workspace } from "../workspaces.ts";
 import type { SurfaceDeps } from "./deps.ts";
 
@@ -6,10 +7,15 @@ import type { SurfaceDeps } from "./deps.ts";
 const LOOK_MS = 1_000;
 /** Long before Slack, so that nothing anybody wrote is read. */
 const LONG_AGO = "1.000000";
+/** Members told at once. */
+const PAGE = 1_000;
 const ABSENT = new Set(["not_in_channel", "channel_not_found"]);
 
 export const NOT_HERE =
   "I am not in this channel, so I cannot write here. Add me with `/invite` and my name, or write to me directly.";
+
+export const NOT_SEEN_THERE =
+  "Slack does not tell me that you are in this conversation. Give the command /imagine there instead.";
 
 /** Whether Slack refused something because the bot is not there. */
 export function isAbsence(error: unknown): boolean {
@@ -31,5 +37,35 @@ export async function isMember(
     return true;
   } catch (error) {
     return !isAbsence(error);
+  }
+}
+
+/** Whether a person may have a channel before them, as far as that can be told in time: what is not known counts as no. */
+export async function isPersonThere(
+  workspace: Workspace,
+  channelId: string,
+  userId: string,
+  { api, people }: Pick<SurfaceDeps, "api" | "people">,
+): Promise<boolean> {
+  const { teamId } = workspace;
+  const signal = AbortSignal.timeout(LOOK_MS);
+  try {
+    const [found, person] = await Promise.all([
+      api.call(teamId, "conversations.info", { channel: channelId }, signal),
+      people.person(workspace, userId),
+    ]);
+    const { is_im, user, is_private } = toBody(found["channel"]);
+    if (is_im === true) return user === userId;
+    // Whoever is no guest may join it.
+    if (is_private === false && person?.isGuest === false) return true;
+    for (let cursor = ""; ; ) {
+      const page = { channel: channelId, limit: PAGE, ...(cursor !== "" && { cursor }) };
+      const { members, response_metadata } = await api.call(teamId, "conversations.members", page, signal);
+      if (Array.isArray(members) && members.includes(userId)) return true;
+      cursor = readText(toBody(response_metadata)["next_cursor"]) ?? "";
+      if (cursor === "") return false;
+    }
+  } catch {
+    return false;
   }
 }

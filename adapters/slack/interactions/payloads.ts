@@ -25,6 +25,7 @@ export const commandPayload = z.object({
   channel_id: id,
   user_id: id,
   user_name: z.string().default(""),
+  team_id: z.string().optional(),
   response_url: z.string().optional(),
   trigger_id: id,
 });

@@ -71,13 +71,13 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
   }
 
   function useAsReference(payload: MessageShortcutPayload, workspace: Workspace): Reaction {
-    const { message, channel, response_url: responseUrl, trigger_id: trigger } = payload;
+    const { message, channel, user, response_url: responseUrl, trigger_id: trigger } = payload;
     if (forms === undefined || imagine === undefined) return tell(payload, NO_DRAWING);
     const pictures = picturesOf(message);
     if (pictures.length === 0) return tell(payload, NO_PICTURES);
     const references = deps.toAttachments(workspace, pictures).slice(0, imagine.maxReferences);
-    const context = { channelId: channel.id, threadTs: message.thread_ts ?? message.ts, responseUrl, references };
-    return { events: [], afterwards: () => forms.open(workspace, trigger, context) };
+    const doing = { workspace, person: user, channelId: channel.id, threadTs: message.thread_ts ?? message.ts };
+    return { events: [], afterwards: () => forms.open(doing, trigger, { responseUrl, references }) };
   }
 
   return {
@@ -86,10 +86,10 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
       if (payload.callback_id === USE_AS_REFERENCE) return useAsReference(payload, workspace);
       return { events: [] };
     },
-    onGlobal({ callback_id, trigger_id }, workspace) {
+    onGlobal({ callback_id, trigger_id, user: person }, workspace) {
       if (callback_id !== DRAW) return { events: [] };
       if (forms !== undefined) {
-        return { events: [], afterwards: () => forms.open(workspace, trigger_id, { references: [] }) };
+        return { events: [], afterwards: () => forms.open({ workspace, person }, trigger_id, { references: [] }) };
       }
       const view = note("Draw a picture", NO_DRAWING);
       const call = { trigger_id, view };

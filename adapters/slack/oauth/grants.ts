@@ -16,7 +16,13 @@ const granted = z.object({
   is_enterprise_install: z.boolean().default(false),
   app_id: z.string().default(""),
 });
-const tested = z.object({ ok: z.literal(true), team_id: z.string(), user_id: z.string(), bot_id: z.string() });
+const tested = z.object({
+  ok: z.literal(true),
+  team_id: z.string(),
+  enterprise_id: z.string().nullish(),
+  user_id: z.string(),
+  bot_id: z.string(),
+});
 
 /** What Slack gives for a code, or for a refresh token. */
 export interface Grant {
@@ -32,6 +38,7 @@ export interface Grant {
 /** The bot behind a token. */
 export interface TokenOwner {
   teamId: string;
+  enterpriseId?: string;
   botUserId: string;
   botId: string;
 }
@@ -87,8 +94,9 @@ export function createGrants({ apiUrl, clientId, clientSecret }: GrantsOptions):
     exchange: (code, redirectUri) => grant({ code, redirect_uri: redirectUri }),
     refresh: (refreshToken) => grant({ grant_type: "refresh_token", refresh_token: refreshToken }),
     async identify(token) {
-      const { team_id: teamId, user_id: botUserId, bot_id: botId } = await call("auth.test", tested, {}, token);
-      return { teamId, botUserId, botId };
+      const owner = await call("auth.test", tested, {}, token);
+      const { team_id: teamId, enterprise_id: enterpriseId, user_id: botUserId, bot_id: botId } = owner;
+      return { teamId, ...(enterpriseId && { enterpriseId }), botUserId, botId };
     },
   };
 }

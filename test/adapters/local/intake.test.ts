@@ -233,6 +233,19 @@ describe("what people do at the local page", () => {
     expect(await judgements()).toEqual({ ada: "good" });
   });
 
+  test("presses no buttons of what only somebody else sees", async () => {
+    await page.send({ text: "hello" });
+    const [event] = page.events;
+    if (event === undefined) throw new Error("Nothing was accepted.");
+    const buttons: Button[] = [{ action: "retry", turnId: "t", label: "Retry" }];
+    const sink = page.adapter.sink({ ...event.reply, visibleTo: "ada" });
+    const id = Number((await sink.post({ markdown: "psst", buttons, streaming: false }, "n", signal)).id.slice(6));
+    const press = { action: "retry", turnId: "t" };
+    expect(await change(id, "action", { ...press, authorId: "ben" })).toMatchObject({ status: 403 });
+    expect(page.events).toHaveLength(1);
+    expect(await change(id, "action", press)).toMatchObject({ status: 200 });
+  });
+
   test("presses only buttons that are there", async () => {
     await page.send({ text: "hello" });
     const [event] = page.events;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { ImagineMenu } from "../../../src/imagine-menu.ts";
 import { fakeMenu, type LocalPage, type LocalPageOptions, startLocalPage } from "../../support/local-page.ts";
 
 describe("what the form for pictures asks for", () => {
@@ -36,18 +37,34 @@ describe("what the form for pictures asks for", () => {
 
   test("is how a picture was asked for", async () => {
     const wish = { prompt: "a fox", options: { ratio: "16:9", basis: "job.2" } };
-    expect(await get("job.2", { imagine: fakeMenu({ "job.2": wish }) })).toEqual({ status: 200, body: wish });
+    expect(await get("job.2?authorId=ada&channelId=general", { imagine: fakeMenu({ "job.2": wish }) })).toEqual({
+      status: 200,
+      body: wish,
+    });
   });
 
   test("is told in a sentence where a picture is not kept any more, and where the store does not answer", async () => {
-    expect(await get("job.9", { imagine: fakeMenu() })).toMatchObject({
+    expect(await get("job.9?authorId=ada&channelId=general", { imagine: fakeMenu() })).toMatchObject({
       status: 404,
       body: { error: expect.stringContaining("too old") },
     });
     await page?.close();
     const describe = () => Promise.reject(new Error("secret of the store"));
-    const { status, body } = await get("job.9", { imagine: { ...fakeMenu(), describe } });
+    const { status, body } = await get("job.9?authorId=ada&channelId=general", {
+      imagine: { ...fakeMenu(), describe },
+    });
     expect([status, JSON.stringify(body)]).toEqual([503, expect.not.stringContaining("secret")]);
+  });
+
+  test("is asked for in the name of who speaks, and for where they are", async () => {
+    const asked: unknown[] = [];
+    const describe: ImagineMenu["describe"] = async (...args) => void asked.push(args);
+    await get("job.2?authorId=ben&channelId=general", { imagine: { ...fakeMenu(), describe } });
+    const by = { author: { id: "ben" }, reply: { platform: "local", channelId: "general" } };
+    expect(asked).toMatchObject([["job.2", by, {}]]);
+    await page?.close();
+    const { status } = await get("job.2?authorId=nobody&channelId=general", { imagine: { ...fakeMenu(), describe } });
+    expect([status, asked.length]).toEqual([400, 1]);
   });
 
   test("is nothing where there is no form", async () => {

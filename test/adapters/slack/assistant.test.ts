@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { startSurfaces } from "./surface-stage.ts";
+import { personOf } from "./workspace.ts";
 
 describe("Slack's own Stop", () => {
   async function startStreams() {
@@ -33,7 +34,7 @@ describe("Slack's own Stop", () => {
         kind: "action",
         action: "stop",
         turnId: "turn-1",
-        author: { id: bob.id },
+        author: { id: personOf(slack, bob) },
         conversationId: `slack:${workspace.teamId}:${general.id}:${question.ts}`,
       },
       { kind: "action", action: "stop", turnId: "turn-2" },

@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { onTestFinished } from "vitest";
+import type { SlackAdapterOptions } from "../../../adapters/slack/options.ts";
 import { createEngine } from "../../../src/engine.ts";
 import { createMetrics } from "../../../src/metrics.ts";
 import { createPacers } from "../../../src/pacers.ts";
@@ -22,6 +23,7 @@ export interface BotOptions {
   transport?: TransportName;
   scripts: Step[][];
   tools?: Tool[];
+  installed?: SlackAdapterOptions["installed"];
 }
 
 /** The whole bot on Slack, with a scripted model. */
@@ -67,6 +69,7 @@ export async function startBot({
   const idle = watchIdle(engine.queue, engine.worker);
   const started = await startAdapter(slack, {
     ...(transport && { transport }),
+    ...(options.installed && { installed: options.installed }),
     accept: engine.accept,
     commands: engine.commands,
     readAbout: engine.readAbout,
@@ -82,8 +85,8 @@ export async function startBot({
     await idle();
     return slack.texts(channel, thread);
   }
-  const { records } = engine;
-  return { slack, ada, bob, general, requests, records, metrics, idle, finished, ...started };
+  const { records, history } = engine;
+  return { slack, ada, bob, general, requests, records, history, metrics, idle, finished, ...started };
 }
 
 export const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);

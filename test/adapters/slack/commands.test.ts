@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { readCommand } from "../../../adapters/slack/commands.ts";
 import type { TransportName } from "../../simulators/slack/bolt-app.ts";
 import { startSurfaces } from "./surface-stage.ts";
+import { personOf } from "./workspace.ts";
 
 const KNOWN = new Set(["ask", "imagine", "model", "help"]);
 
@@ -29,11 +30,11 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (trans
       name: "model",
       text: "sandbox-text",
       conversationId: `slack:${slack.workspace.id}:${general.id}`,
-      author: { id: ada.id, name: "Ada" },
+      author: { id: personOf(slack, ada), name: "Ada" },
       reply: {
         platform: "slack",
         channelId: general.id,
-        visibleTo: ada.id,
+        visibleTo: personOf(slack, ada),
         extra: { team: slack.workspace.id, user: ada.id, responseUrl: expect.stringContaining("/response/") },
       },
     });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { MessageEvent } from "../../../src/adapter.ts";
 import { createWebClient, postMessage } from "../../simulators/slack/web-api.ts";
 import { type Stage, signal, startStage } from "./stage.ts";
+import { personOf } from "./workspace.ts";
 
 /** A thread of people in which the bot is mentioned. */
 async function startThread(stage: Stage) {
@@ -29,7 +30,7 @@ describe("what was said before the bot was asked", () => {
     const { event, root } = await startThread(stage);
     const earlier = await readEarlier(stage, event);
     expect(earlier).toMatchObject([
-      { author: { id: stage.ada.id, name: "Ada" }, text: "Lunch at @U0?", attachments: [] },
+      { author: { id: personOf(stage.slack, stage.ada), name: "Ada" }, text: "Lunch at @U0?", attachments: [] },
       { author: { name: "Bob" }, text: "the menu", attachments: [{ platform: "slack", name: "menu.png" }] },
     ]);
     expect(earlier[0]?.messageId).toBe(event.conversationId);

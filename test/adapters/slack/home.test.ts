@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { About } from "../../../adapters/slack/home-view.ts";
 import { HOME_ACTIONS } from "../../../adapters/slack/home-view.ts";
 import { type SurfaceStageOptions, startSurfaces } from "./surface-stage.ts";
+import { personOf } from "./workspace.ts";
 
 const ABOUT: About = {
   model: "sandbox-text",
@@ -19,7 +20,7 @@ async function openHome(options: SurfaceStageOptions = {}) {
 describe("the home", () => {
   test("says what the bot is, its commands, and what is known of who looks", async () => {
     const asked: unknown[] = [];
-    const { ada, text } = await openHome({
+    const { slack, ada, text } = await openHome({
       readAbout: async (who) => {
         asked.push(who);
         return ABOUT;
@@ -37,7 +38,9 @@ describe("the home", () => {
     ]) {
       expect(text).toContain(part);
     }
-    expect(asked).toEqual([{ platform: "slack", authorId: ada.id, channelId: ada.direct().id }]);
+    expect(asked).toMatchObject([
+      { platform: "slack", author: { id: personOf(slack, ada) }, channelId: ada.direct().id },
+    ]);
   });
 
   test("comes when Slack takes it, where Slack wants time first", async () => {
@@ -66,7 +69,7 @@ describe("the home", () => {
   });
 
   test("sets the model of the direct conversation", async () => {
-    const { ada, events, view, workspace } = await openHome();
+    const { slack, ada, events, view, workspace } = await openHome();
     const selected_option = { value: "sandbox-text" };
     await ada.pressInView(view, { type: "static_select", action_id: HOME_ACTIONS.model, selected_option });
     const directId = ada.direct().id;
@@ -76,10 +79,23 @@ describe("the home", () => {
         name: "model",
         text: "sandbox-text",
         conversationId: `slack:${workspace.teamId}:${directId}`,
-        author: { id: ada.id },
+        author: { id: personOf(slack, ada) },
         reply: { channelId: directId },
       },
     ]);
+  });
+
+  test("does nothing for anybody but the one it was drawn for", async () => {
+    const { ada, bob, events, view } = await openHome();
+    const { userId: _, ...old } = JSON.parse(String(view.body["private_metadata"])) as Record<string, unknown>;
+    const forged = { ...view, body: { ...view.body, private_metadata: JSON.stringify(old) } };
+    for (const [person, shown] of [
+      [bob, view],
+      [ada, forged],
+    ] as const) {
+      await person.pressInView(shown, { type: "button", action_id: HOME_ACTIONS.forget });
+    }
+    expect(events).toEqual([]);
   });
 
   test("sends and forgets what is kept", async () => {

@@ -16,6 +16,8 @@ describe("what a form remembers", () => {
       channelId: "C1",
       threadTs: "1700000000.000100",
       responseUrl: "https://hooks.slack.com/actions/T/1/x",
+      personId: "U1",
+      isPrivate: true,
       basis: "job.2",
       references: [{ platform: "slack", id: "F1", name: "cat.png", sizeBytes: 3 }],
     };
@@ -26,7 +28,7 @@ describe("what a form remembers", () => {
   test("fits into what Slack keeps, however many pictures there are", () => {
     const references = Array.from({ length: 40 }, (_, index) => reference(index));
     const menu = { ...MENU, maxReferences: 40 };
-    const { private_metadata } = toImagineForm(menu, { channelId: "C1", references }, PREFILL);
+    const { private_metadata } = toImagineForm(menu, { channelId: "C1", personId: "U1", references }, PREFILL);
     expect(String(private_metadata).length).toBeLessThanOrEqual(3_000);
     const kept = readContext(String(private_metadata)).references;
     expect(kept.length).toBeGreaterThanOrEqual(10);
@@ -37,17 +39,23 @@ describe("what a form remembers", () => {
 describe("the fields", () => {
   test("leave out files where no more pictures are taken", () => {
     const references = Array.from({ length: 3 }, (_, index) => reference(index));
-    expect(JSON.stringify(toImagineForm(MENU, { channelId: "C1", references }, PREFILL))).not.toContain("file_input");
+    expect(JSON.stringify(toImagineForm(MENU, { channelId: "C1", personId: "U1", references }, PREFILL))).not.toContain(
+      "file_input",
+    );
   });
 
   test("count the picture that is edited", () => {
-    const view = toImagineForm(MENU, { channelId: "C1", basis: "job.1", references: [] }, PREFILL);
+    const view = toImagineForm(MENU, { channelId: "C1", personId: "U1", basis: "job.1", references: [] }, PREFILL);
     expect(JSON.stringify(view)).toContain('"max_files":2');
     expect(JSON.stringify(view)).toContain("the picture itself");
   });
 
   test("hold the longest prompt", () => {
-    const view = toImagineForm(MENU, { channelId: "C1", references: [] }, { ...PREFILL, prompt: "x".repeat(9_000) });
+    const view = toImagineForm(
+      MENU,
+      { channelId: "C1", personId: "U1", references: [] },
+      { ...PREFILL, prompt: "x".repeat(9_000) },
+    );
     expect(JSON.stringify(view)).toContain(`"initial_value":"${"x".repeat(3_000)}"`);
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { startSlack } from "../../simulators/slack/slack.ts";
 import { createWebClient, postMessage } from "../../simulators/slack/web-api.ts";
 import { type StageOptions, startStage, TRANSPORTS } from "./stage.ts";
+import { personOf } from "./workspace.ts";
 
 describe.each(TRANSPORTS)("what Slack tells over %s", (transport) => {
   const start = (options: StageOptions = {}) => startStage({ transport, ...options });
@@ -22,7 +23,7 @@ describe.each(TRANSPORTS)("what Slack tells over %s", (transport) => {
       text: "hello there",
       addressed: "bot",
       attachments: [],
-      author: { id: ada.id, name: "Ada", mayConfigure: false },
+      author: { id: personOf(slack, ada), name: "Ada", mayConfigure: false },
       reply: { platform: "slack", channelId: general.id, threadId: ts, replyToId: id, extra },
     });
     expect(events.map((one) => JSON.stringify({ ...one }))).toEqual(events.map(() => JSON.stringify(event)));
@@ -260,6 +261,6 @@ describe.each(TRANSPORTS)("what Slack tells over %s", (transport) => {
     slack.failNext("users.info", { error: "ratelimited", retryAfterS: 30 });
     slack.allow("rate-limited");
     ada.dm("hello");
-    expect((await message(0)).author).toEqual({ id: ada.id, name: ada.id });
+    expect((await message(0)).author).toEqual({ id: personOf(slack, ada), former: { id: ada.id }, name: ada.id });
   });
 });

@@ -34,10 +34,34 @@ describe("people", () => {
       U1: ADA,
       U2: user({ name: "bob", profile: { display_name: "", real_name: "Bob B." } }),
     });
-    expect(await people.toAuthor(ACME, "U1")).toEqual({ id: "U1", name: "Ada" });
-    expect(await people.toAuthor(ACME, "U2")).toEqual({ id: "U2", name: "Bob B." });
-    expect(await people.toAuthor(ACME, "U3", { name: "cy" })).toEqual({ id: "U3", name: "cy" });
-    expect(await people.toAuthor(ACME, "U3", { name: "" })).toEqual({ id: "U3", name: "U3" });
+    expect(await people.toAuthor(ACME, "U1")).toMatchObject({ name: "Ada" });
+    expect(await people.toAuthor(ACME, "U2")).toMatchObject({ name: "Bob B." });
+    expect(await people.toAuthor(ACME, "U3", { name: "cy" })).toMatchObject({ name: "cy" });
+    expect(await people.toAuthor(ACME, "U3", { name: "" })).toMatchObject({ name: "U3" });
+  });
+
+  test("of two workspaces are two, though Slack gives them one id", async () => {
+    const { people } = start({ U1: ADA });
+    const [one, other] = [ACME, { ...ACME, teamId: "T2" }].map((workspace) => people.toAuthor(workspace, "U1"));
+    expect(await one).toMatchObject({ id: "T1/U1", former: { id: "U1", within: "slack:T1:" } });
+    expect(await other).toMatchObject({ id: "T2/U1", former: { id: "U1", within: "slack:T2:" } });
+    expect(await people.toAuthor(ACME, "U1", { team: "T2" })).toMatchObject({ id: "T2/U1" });
+  });
+
+  test("of an organisation are the same in all its workspaces", async () => {
+    const { people } = start({ U1: ADA });
+    const workspaces = ["T1", "T2"].map((teamId) => ({ ...ACME, teamId, enterpriseId: "E1" }));
+    for (const workspace of workspaces) {
+      for (const team of [undefined, "T1", "E1"]) {
+        expect(await people.toAuthor(workspace, "U1", { team })).toMatchObject({ id: "E1/U1" });
+      }
+    }
+  });
+
+  test("of the only workspace there is are all whom their former id names", async () => {
+    const { people } = start({ U1: ADA });
+    const { former } = await people.toAuthor({ ...ACME, isSole: true }, "U1");
+    expect(former).toEqual({ id: "U1" });
   });
 
   test("who run the workspace act for others, and change what holds in its channels with who made those", async () => {

@@ -18,7 +18,7 @@ describe("the workspace of a bot token", () => {
     expect(await single.find(slack.workspace.id, signal)).toBeUndefined();
     const workspace = await single.open(signal);
     const { id, bot, botToken } = slack.workspace;
-    expect(workspace).toEqual({ teamId: id, botUserId: bot.id, botId: bot.botId, token: botToken });
+    expect(workspace).toEqual({ teamId: id, isSole: true, botUserId: bot.id, botId: bot.botId, token: botToken });
     expect(await single.find(id, signal)).toEqual(workspace);
     expect(await single.find("T9", signal)).toBeUndefined();
     expect(single.sole?.()).toEqual(workspace);

@@ -1,11 +1,12 @@
 import { createSlackApi } from "../../../adapters/slack/api.ts";
+import { toAttachments } from "../../../adapters/slack/attachments.ts";
 import { createRespond } from "../../../adapters/slack/interactions/response-urls.ts";
 import { createInteractions, type InteractionsDeps } from "../../../adapters/slack/interactions.ts";
 import { createPeople } from "../../../adapters/slack/people.ts";
 import { createRunning } from "../../../adapters/slack/running.ts";
 import type { Body } from "../../../adapters/slack/surfaces.ts";
 import type { Workspace } from "../../../adapters/slack/workspaces.ts";
-import type { AttachmentRef, InboundEvent } from "../../../src/adapter.ts";
+import type { InboundEvent } from "../../../src/adapter.ts";
 import type { ImagineMenu } from "../../../src/imagine-menu.ts";
 import { startBolt, type TransportName } from "../../simulators/slack/bolt-app.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
@@ -52,7 +53,7 @@ export async function startSurfaces({ slack: given, transport, ...deps }: Surfac
     api,
     people: createPeople({ api, log: silent, now: slack.now }),
     respond: createRespond(slack.apiUrl),
-    toAttachments: (_, files) => files.map(toRef),
+    toAttachments,
     commands: COMMANDS,
     listModels: async () => ["sandbox-chat", "sandbox-text"],
     imagine: MENU,
@@ -83,10 +84,6 @@ export async function startSurfaces({ slack: given, transport, ...deps }: Surfac
   );
   const call = (method: string, args: Body) => api.call(id, method, args, AbortSignal.timeout(5_000));
   return { slack, ada, bob, general, elsewhere, workspace, events, running, surfaces, call };
-}
-
-function toRef({ id, name, size }: Body): AttachmentRef {
-  return { platform: "slack", id: String(id), name: String(name), sizeBytes: Number(size) };
 }
 
 /** What is told about a form in plain words. */

@@ -1,7 +1,13 @@
 import type { Person } from "../../../adapters/slack/people.ts";
 import type { Workspace } from "../../../adapters/slack/workspaces.ts";
+import type { Slack } from "../../simulators/slack/slack.ts";
 
 export const ACME: Workspace = { teamId: "T1", botUserId: "UBOT", botId: "B1", token: "xoxb-1" };
+
+/** Who somebody of the simulator is to the core. */
+export function personOf({ workspace }: Pick<Slack, "workspace">, { id }: { id: string }): string {
+  return `${workspace.id}/${id}`;
+}
 
 /** People and channels whose names are given; nobody else is known. */
 export function fakeNames(names: Readonly<Record<string, string>>) {

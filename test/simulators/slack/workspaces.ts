@@ -29,6 +29,8 @@ export interface UserOptions {
   name: string;
   isAdmin?: boolean;
   isBot?: boolean;
+  /** Slack does not promise that people of two workspaces have two. */
+  id?: string;
 }
 
 /** Adds a workspace in which the app is installed. */
@@ -50,9 +52,13 @@ export function addWorkspace(core: Core, name: string, scopes: readonly string[]
   return whole;
 }
 
-export function addUser(core: Core, workspace: Workspace, { name, isAdmin = false, isBot = false }: UserOptions): User {
+export function addUser(
+  core: Core,
+  workspace: Workspace,
+  { name, isAdmin = false, isBot = false, id = core.newId("U") }: UserOptions,
+): User {
   const botId = isBot ? core.newId("B") : undefined;
-  const user: User = { id: core.newId("U"), name, workspace, isAdmin, botId };
+  const user: User = { id, name, workspace, isAdmin, botId };
   workspace.users.set(user.id, user);
   return user;
 }

@@ -3,7 +3,7 @@ import type { Button, CommandEvent } from "../../../../src/adapter.ts";
 import type { ImagineMenu } from "../../../../src/imagine-menu.ts";
 import type { Interaction } from "../../../simulators/discord/interaction.ts";
 import { type Message, type Payload, shown } from "../../../simulators/discord/world.ts";
-import { botMessages, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
+import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
 
 const GET_MESSAGE = "GET /channels/:channel/messages/:message";
 const png = (name: string, size = 1) => ({ name, bytes: new Uint8Array(size).fill(size) });
@@ -222,6 +222,15 @@ describe("the buttons of a picture", () => {
     expect(event.reply.visibleTo).toBeUndefined();
   });
 
+  test("edit asks how a picture was asked for in the name of who pressed, and for their place", async () => {
+    const asked: unknown[] = [];
+    const describe: ImagineMenu["describe"] = async (...args) => void asked.push(args);
+    const { discord, guild, channel, bob, picture } = await startPicture({ imagine: { describe } });
+    await shownForm({ discord }, discord.people.press(picture, bob, "edit"));
+    const reply = { platform: "discord", channelId: channel.id, workspaceId: guild.id };
+    expect(asked).toMatchObject([[BUTTONS[0]?.turnId, { author: { id: bob.id }, reply }, {}]]);
+  });
+
   test("edit leaves the message with the picture as it is when the new one comes", async () => {
     const { discord, adapter, channel, bob, picture, command } = await startPicture();
     const pressed = discord.people.press(picture, bob, "edit");
@@ -327,6 +336,33 @@ describe("the menu of a message with pictures", () => {
     discord.people.submitModal(opened, { prompt: "at night" });
     const event = await next.event(0);
     expect(event.kind === "command" && names(event)).toEqual(["one.png"]);
+    expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toHaveLength(1);
+  });
+
+  test("reads no message of another channel, whatever a form that was forged names", async () => {
+    const stage = await startPictures();
+    const { discord, guild, channel, ada, bob, events, heard } = stage;
+    const secret = discord.addChannel(guild, "secret");
+    discord.overwrite(secret, ada.id, { deny: ["ViewChannel"] });
+    const hidden = discord.people.say(secret, bob, "look", { attachments: [png("hidden.png")] });
+    const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
+    const { opened, form } = await openForm(stage, said);
+    const modal = { ...form, custom_id: `form:reference:${secret.id}:${hidden.id}` };
+    discord.people.submitModal({ ...opened, modal }, { prompt: "at night" });
+    await discord.until(() => botTexts(discord, channel).some((text) => text.includes("does not do anything")));
+    await heard(channel, ada);
+    expect(events).toEqual([]);
+    expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toEqual([]);
+  });
+
+  test("gives nobody the pictures of a form that somebody else opened", async () => {
+    const stage = await startPictures();
+    const { discord, channel, bob, command } = stage;
+    const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
+    const { opened } = await openForm(stage, said);
+    discord.people.submitModal({ ...opened, user: bob }, { prompt: "at night" });
+    expect(names(await command(0))).toEqual(["one.png"]);
+    // Asked for anew, as everybody may who reads there.
     expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toHaveLength(1);
   });
 

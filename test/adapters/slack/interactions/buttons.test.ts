@@ -3,6 +3,7 @@ import { toButtonValue } from "../../../../adapters/slack/presses.ts";
 import type { PressedAction } from "../../../../src/adapter.ts";
 import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
 import { startSurfaces } from "../surface-stage.ts";
+import { personOf } from "../workspace.ts";
 
 function toButton(actionId: string, value: string) {
   return { type: "button", action_id: actionId, value, text: { type: "plain_text", text: actionId } };
@@ -30,7 +31,7 @@ async function startAnswer(values: Readonly<Record<string, string>>, transport?:
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("buttons over %s", (transport) => {
   test("tell the turn, the place and who pressed", async () => {
-    const { bob, general, question, message, events, workspace } = await startAnswer(
+    const { slack, bob, general, question, message, events, workspace } = await startAnswer(
       { stop: "stop:turn:1" },
       transport,
     );
@@ -40,7 +41,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("buttons over %s", (transp
       kind: "action",
       action: "stop",
       turnId: "turn:1",
-      author: { id: bob.id, isModerator: true },
+      author: { id: personOf(slack, bob), isModerator: true },
       conversationId: `slack:${workspace.teamId}:${general.id}:${question.ts}`,
       reply: { channelId: general.id, threadId: question.ts },
     });
@@ -84,6 +85,18 @@ test("what comes of a button at the top level of a channel stands in the thread 
   expect(events).toMatchObject([{ conversationId, reply: { threadId: picture.ts } }]);
 });
 
+test("Edit of what only one person sees leads to what only that person sees", async () => {
+  const { slack, ada, general, call, events } = await startSurfaces();
+  const blocks = [{ type: "actions", elements: [toButton("edit", "edit:job.1")] }];
+  await call("chat.postEphemeral", { channel: general.id, user: ada.id, text: "a picture", blocks });
+  const [shown] = slack.ephemerals(general, ada.id);
+  if (shown === undefined) throw new Error("Nothing is shown.");
+  await ada.press(shown, "edit");
+  const view = await slack.until(() => slack.view(ada), "the form");
+  await ada.submitView(view, { prompt: { value: { value: "a dog" } } });
+  expect(events).toMatchObject([{ options: { basis: "job.1" }, reply: { visibleTo: personOf(slack, ada) } }]);
+});
+
 test("a button of what only one person sees is understood", async () => {
   const { slack, ada, general, call, events } = await startSurfaces();
   const blocks = [{ type: "actions", elements: [toButton("retry", "retry:t")] }];
@@ -92,6 +105,8 @@ test("a button of what only one person sees is understood", async () => {
   const [shown] = slack.ephemerals(general, ada.id);
   if (shown === undefined) throw new Error("Nothing is shown.");
   await ada.press(shown, "retry");
-  expect(events).toMatchObject([{ action: "retry", turnId: "t", reply: { channelId: general.id, visibleTo: ada.id } }]);
+  expect(events).toMatchObject([
+    { action: "retry", turnId: "t", reply: { channelId: general.id, visibleTo: personOf(slack, ada) } },
+  ]);
   expect(events[0]?.reply.threadId).toBeUndefined();
 });

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { ImagineMenu } from "../../../../src/imagine-menu.ts";
 import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
+import type { View } from "../../../simulators/slack/views.ts";
 import type { Json } from "../../../simulators/slack/world.ts";
 import { blocksOf, MENU, startSurfaces } from "../surface-stage.ts";
+import { personOf } from "../workspace.ts";
 
 const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
 const prompt = (value: string | null) => ({ prompt: { value: { type: "plain_text_input", value } } });
@@ -37,7 +39,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures ove
         options: { ratio: "16:9", count: "3" },
         attachments: [{ platform: "slack", name: "cat.png", sizeBytes: PNG.bytes.length }],
         conversationId: `slack:${workspace.teamId}:${general.id}`,
-        author: { id: ada.id },
+        author: { id: personOf(slack, ada) },
         reply: { channelId: general.id, extra: { responseUrl: expect.stringContaining("/response/") } },
       },
     ]);
@@ -126,6 +128,66 @@ describe("the form for pictures", () => {
   });
 });
 
+/** A form as somebody sends it who has changed what it remembers. */
+function forged(view: View, changes: Json): View {
+  const remembered = JSON.parse(String(view.body["private_metadata"])) as Json;
+  return { ...view, body: { ...view.body, private_metadata: JSON.stringify({ ...remembered, ...changes }) } };
+}
+
+describe("a form for pictures that is forged", () => {
+  test("is given back to anybody but the one who opened it", async () => {
+    const stage = await startSurfaces();
+    const view = await openForm(stage);
+    for (const sent of [
+      stage.bob.submitView(view, prompt("a cat")),
+      stage.ada.submitView(forged(view, { p: undefined }), prompt("a cat")),
+    ]) {
+      expect((await sent).response).toMatchObject({ errors: { prompt: expect.stringContaining("somebody else") } });
+    }
+    expect(stage.events).toEqual([]);
+  });
+
+  test("brings no files of another workspace", async () => {
+    const stage = await startSurfaces();
+    const { ada, events, workspace } = stage;
+    const view = await openForm(stage);
+    const r = [
+      ["T999999999:F1", "theirs.png", 1],
+      [`${workspace.teamId}:F2`, "ours.png", 1],
+    ];
+    await ada.submitView(forged(view, { r }), prompt("a cat"));
+    expect(events).toMatchObject([{ attachments: [{ name: "ours.png" }] }]);
+  });
+
+  test.each(["private", "mpim"] as const)("brings no picture to a %s conversation of others", async (kind) => {
+    const { slack, ada, bob, events } = await startSurfaces();
+    const theirs = slack.channel({ name: "theirs", kind, members: [bob] });
+    const ours = slack.channel({ name: "ours", kind, members: [ada, bob] });
+    await ada.shortcut("imagine_global");
+    const view = await slack.until(() => slack.view(ada), "the form");
+    const to = (id: string) => ({ ...prompt("a cat"), where: { value: { selected_conversation: id } } });
+    for (const id of [theirs.id, bob.direct().id]) {
+      expect((await ada.submitView(view, to(id))).response).toMatchObject({
+        errors: { where: expect.stringContaining("Slack does not tell me that you are in this conversation") },
+      });
+    }
+    expect(events).toEqual([]);
+    await ada.submitView(view, to(ours.id));
+    expect(events).toMatchObject([{ name: "imagine", reply: { channelId: ours.id } }]);
+  });
+
+  test("brings no picture where Slack does not tell who is there", async () => {
+    const { slack, ada, events } = await startSurfaces();
+    const ours = slack.channel({ name: "ours", kind: "private", members: [ada] });
+    slack.failNext("conversations.info", { error: "missing_scope" });
+    await ada.shortcut("imagine_global");
+    const view = await slack.until(() => slack.view(ada), "the form");
+    const values = { ...prompt("a cat"), where: { value: { selected_conversation: ours.id } } };
+    expect((await ada.submitView(view, values)).response).toMatchObject({ errors: { where: /./ } });
+    expect(events).toEqual([]);
+  });
+});
+
 describe("the form of a picture's Edit", () => {
   const described: ImagineMenu["describe"] = async (id) =>
     id === "job.1" ? { prompt: "a cat", options: { ratio: "16:9", size: "2K", model: "gone-model" } } : undefined;
@@ -157,6 +219,14 @@ describe("the form of a picture's Edit", () => {
     expect(events).toMatchObject([
       { kind: "command", text: "a cat at night", options: { basis: "job.1" }, reply: { threadId: root.ts } },
     ]);
+  });
+
+  test("asks how the picture was asked for in the name of who pressed, and for the place of the button", async () => {
+    const asked: unknown[] = [];
+    const imagine: ImagineMenu = { ...MENU, describe: async (...args) => void asked.push(args) };
+    const { slack, ada, general, root } = await pressEdit(imagine);
+    const reply = { platform: "slack", channelId: general.id, workspaceId: slack.workspace.id, threadId: root.ts };
+    expect(asked).toMatchObject([["job.1", { author: { id: personOf(slack, ada) }, reply }, {}]]);
   });
 
   test("opens empty when nothing is known in time", async () => {

@@ -2,13 +2,14 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ASK_ABOUT, DRAW, USE_AS_REFERENCE } from "../../../../adapters/slack/interactions/shortcuts.ts";
 import { startSurfaces } from "../surface-stage.ts";
+import { personOf } from "../workspace.ts";
 
 const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
 const TEXT = { name: "notes.txt", bytes: Buffer.from("words") };
 
 describe("Ask about this", () => {
   test("asks in the thread of the message, with its files", async () => {
-    const { ada, bob, general, events, workspace } = await startSurfaces();
+    const { slack, ada, bob, general, events, workspace } = await startSurfaces();
     const root = bob.say(general, "hello");
     const message = bob.upload(general, [TEXT], "look\nat this", { thread: root });
     await ada.shortcut("ask_about", message);
@@ -16,7 +17,7 @@ describe("Ask about this", () => {
       {
         kind: "message",
         addressed: "bot",
-        author: { id: ada.id },
+        author: { id: personOf(slack, ada) },
         text: "Explain or answer this message of Bob:\n> look\n> at this",
         attachments: [{ name: "notes.txt" }],
         conversationId: `slack:${workspace.teamId}:${general.id}:${root.ts}`,

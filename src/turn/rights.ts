@@ -1,0 +1,43 @@
+import type { ReplyAddress } from "../adapter.ts";
+import type { Actor } from "../imagine-menu.ts";
+import { isSamePerson, type Owned } from "../people/identity.ts";
+
+/**
+ * Who may do what with an answer or a picture. A button, a menu and a form bring back an id, which anybody could have
+ * made up: it counts where the person can have before them what it names.
+ */
+
+/** An answer or a picture: whose it is, and where it stands. */
+export interface Made extends Owned {
+  reply: ReplyAddress;
+}
+
+/** Said to those who cannot have it before them. */
+export const NOT_HERE = "This belongs to another conversation, so nothing was done.";
+
+/** Whether somebody can have it before them: who asked for it, and where it is not private everybody in its place. */
+export function maySee(by: Actor, made: Made): boolean {
+  if (isOwner(by, made)) return true;
+  return made.reply.visibleTo === undefined && isSamePlace(by.reply, made.reply);
+}
+
+/** Whether somebody may act for who asked: that person, and a moderator of its place. */
+export function mayPress(by: Actor, made: Made): boolean {
+  return isOwner(by, made) || (by.author.isModerator === true && maySee(by, made));
+}
+
+function isOwner({ author, reply }: Actor, made: Made): boolean {
+  return reply.platform === made.reply.platform && isSamePerson(author, made);
+}
+
+/** What is not told of a place does not part it from another. */
+function isSamePlace(one: ReplyAddress, other: ReplyAddress): boolean {
+  if (one.platform !== other.platform || differ(one.workspaceId, other.workspaceId)) return false;
+  if (one.channelId === other.channelId) return !differ(one.threadId, other.threadId);
+  // A thread may be named without the channel it belongs to.
+  return one.threadId === other.channelId || one.channelId === other.threadId;
+}
+
+function differ(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && other !== undefined && one !== other;
+}
