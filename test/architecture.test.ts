@@ -10,6 +10,7 @@ import {
   findForeignImports,
   findLocalTraces,
   findLooseVersions,
+  findMisplacedImports,
   findUnlocked,
   hasDefaultExport,
   type LockEntry,
@@ -38,6 +39,10 @@ describe("the sources", () => {
   test("are found", () => expect(sources.length).toBeGreaterThan(20));
 
   test("keep to their side of the port", () => expect(offenders(sources, findForeignImports)).toEqual([]));
+
+  // A decoder takes hundreds of megabytes: two of them at once are too many.
+  test("decode pictures in one place and one process", () =>
+    expect(offenders(sources, findMisplacedImports)).toEqual([]));
 
   test("have no effects where they must be pure", () =>
     expect(offenders(sources, (source) => findEffects(source, scripts))).toEqual([]));

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import sharp from "sharp";
 import type { AttachmentRef, OutboundFile } from "../../src/adapter.ts";
+import { decode } from "../../src/media/decoder.ts";
 import { FileProblem } from "../../src/media/file-problem.ts";
 import { sniffType } from "../../src/media/sniff.ts";
 import type { FileRow } from "./page/wire.ts";
@@ -89,10 +89,13 @@ export function createFiles({ database, inTransaction }: Tables): Files {
 type NewFile = Omit<OutboundFile, "contentType">;
 
 /** Finds out from the bytes what a file is; what the sender calls it decides nothing but its name. */
-export async function prepareFile({ name, bytes, altText = "", isSpoiler = false }: NewFile): Promise<PreparedFile> {
+export async function prepareFile(
+  { name, bytes, altText = "", isSpoiler = false }: NewFile,
+  signal: AbortSignal,
+): Promise<PreparedFile> {
   const found = (await sniffType(bytes))?.mimeType;
   const isShown = found !== undefined && isShownType(found);
-  const { width, height } = isShown ? await readSize(bytes) : { width: null, height: null };
+  const { width, height } = isShown ? await readSize(bytes, signal) : { width: null, height: null };
   return {
     name: toFileName(name),
     contentType: found ?? "application/octet-stream",
@@ -115,12 +118,14 @@ async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
 }
 
-/** As the picture is drawn: cameras store a turned picture lying down and say so. */
-async function readSize(bytes: Uint8Array): Promise<{ width: number | null; height: number | null }> {
+async function readSize(
+  bytes: Uint8Array,
+  signal: AbortSignal,
+): Promise<{ width: number | null; height: number | null }> {
   try {
-    const { width, height, orientation = 1 } = await sharp(bytes).metadata();
-    return orientation >= 5 ? { width: height, height: width } : { width, height };
+    return await decode({ type: "measure", bytes }, "local", signal);
   } catch {
+    signal.throwIfAborted();
     // The head of the file says picture, the rest cannot be read: the browser may try all the same.
     return { width: null, height: null };
   }

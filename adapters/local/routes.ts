@@ -169,7 +169,7 @@ function openEvents(c: Context, { feed }: RouteDeps): Response {
 async function takeFile(c: Context, { files, now }: RouteDeps): Promise<Response> {
   const bytes = new Uint8Array(await c.req.arrayBuffer());
   if (bytes.length === 0) throw new RequestError(400, "The file is empty.");
-  const file = await prepareFile({ name: readFileName(c.req.header("x-file-name")), bytes });
+  const file = await prepareFile({ name: readFileName(c.req.header("x-file-name")), bytes }, c.req.raw.signal);
   return c.json(files.add(file, now()));
 }
 

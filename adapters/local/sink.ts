@@ -62,7 +62,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     async upload(outbound, caption, nonce, signal) {
       signal.throwIfAborted();
       checkFiles(outbound);
-      const prepared = await Promise.all(outbound.map(prepareFile));
+      const prepared = await Promise.all(outbound.map((file) => prepareFile(file, signal)));
       signal.throwIfAborted();
       const { id } = write(() => {
         const message = insert(caption ?? BARE, nonce);

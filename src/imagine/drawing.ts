@@ -105,7 +105,7 @@ async function drawPart(
   onNotice("");
   if (image.usage !== undefined) onUsage(image.usage.promptTokens, image.usage.completionTokens);
   const tokens = image.usage && image.usage.promptTokens + image.usage.completionTokens;
-  const file = await toFile(job, number, image, sink.limits.maxFileBytes);
+  const file = await toFile(job, number, image, sink.limits.maxFileBytes, signal);
   const caption = toCaption(job, number, image.text, tokens, sink.limits);
   const upload = (signal: AbortSignal) => sink.upload([file], caption, `${job.id}:${number}`, signal);
   const posted = await show(sink, upload, signal);
@@ -168,8 +168,14 @@ function toInstruction({ prompt, change }: Pick<PictureJob, "prompt" | "change">
   return prompt;
 }
 
-async function toFile(job: PictureJob, number: number, image: GeneratedImage, maxBytes: number): Promise<OutboundFile> {
-  const fitting = await fit(image, maxBytes);
+async function toFile(
+  job: PictureJob,
+  number: number,
+  image: GeneratedImage,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<OutboundFile> {
+  const fitting = await fit(image, maxBytes, ownerOf(job), signal);
   return {
     name: toFileName(job, number, fitting.mimeType),
     contentType: fitting.mimeType,
@@ -180,12 +186,22 @@ async function toFile(job: PictureJob, number: number, image: GeneratedImage, ma
 }
 
 /** A picture passes as it is where the platform takes a file of its size, and is encoded anew where not. */
-async function fit(image: GeneratedImage, maxBytes: number): Promise<{ bytes: Uint8Array; mimeType: string }> {
+async function fit(
+  image: GeneratedImage,
+  maxBytes: number,
+  owner: string,
+  signal: AbortSignal,
+): Promise<{ bytes: Uint8Array; mimeType: string }> {
   if (image.bytes.length <= maxBytes) return image;
   const limits = { maxPixels: MAX_PIXELS, maxSide: MAX_SIDE, maxSentBytes: maxBytes };
-  const fitted = await fitPicture(image.bytes, image.mimeType as ImageMimeType, limits);
+  const fitted = await fitPicture(image.bytes, image.mimeType as ImageMimeType, limits, owner, signal);
   if ("bytes" in fitted && fitted.bytes.length <= maxBytes) return fitted;
   throw new PictureError("It was drawn, but is larger than a file may be here. Ask for a smaller size.");
+}
+
+/** Who waits for a job's pictures to be decoded. */
+function ownerOf({ reply, author }: PictureJob): string {
+  return `${reply.platform}:${author.id}`;
 }
 
 type Links = (signal: AbortSignal) => Promise<ImageReference[]>;

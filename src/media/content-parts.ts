@@ -4,7 +4,7 @@ import type { ContentPart } from "../gateway/chunks.ts";
 import { toShownSize } from "./byte-size.ts";
 import { toShownFileName } from "./file-name.ts";
 import { findFileProblem } from "./file-problem.ts";
-import { fitPicture, type PictureLimits, type PictureProblem } from "./picture.ts";
+import { describePictureProblem, fitPicture, type PictureLimits, type PictureProblem } from "./picture.ts";
 import { readBounded } from "./read-bounded.ts";
 import { type ImageMimeType, sniffType } from "./sniff.ts";
 import { frameTexts, type LoadedText } from "./text-frame.ts";
@@ -12,7 +12,7 @@ import { frameTexts, type LoadedText } from "./text-frame.ts";
 export interface ContentLimits extends PictureLimits {
   maxFiles: number;
   maxFileBytes: number;
-  /** For opening, reading and decoding one file. */
+  /** For opening and reading one file. */
   timeoutMs: number;
   concurrency: number;
   /**
@@ -49,18 +49,20 @@ type LoadedFile = { type: "picture"; url: string } | LoadedText | { type: "unusa
 
 /**
  * Turns the files of a message into what a model reads. A file that cannot be used becomes a notice for the person
- * and a line that tells the model; it never makes this reject. Rejects only with the signal's reason.
+ * and a line that tells the model; it never makes this reject. `owner` as in `decode`. Rejects only with the signal's
+ * reason.
  */
 export async function loadContentParts(
   refs: readonly AttachmentRef[],
   open: OpenAttachment,
+  owner: string,
   signal: AbortSignal,
   limits: Partial<ContentLimits> = {},
 ): Promise<LoadedAttachments> {
   const bounds = { ...DEFAULT_LIMITS, ...limits };
   const taken = refs.slice(0, bounds.maxFiles);
   const share = { ...bounds, maxSentBytes: bounds.maxSentBytes / Math.max(1, taken.length) };
-  const files = await mapBounded(taken, bounds.concurrency, (ref) => loadFile(ref, open, share, signal));
+  const files = await mapBounded(taken, bounds.concurrency, (ref) => loadFile(ref, open, share, owner, signal));
   const { parts, notices } = toParts(taken, files, bounds);
 
   const leftOut = refs.length - taken.length;
@@ -101,19 +103,18 @@ async function loadFile(
   ref: AttachmentRef,
   open: OpenAttachment,
   bounds: ContentLimits,
+  owner: string,
   signal: AbortSignal,
 ): Promise<LoadedFile> {
   const tooLarge = { type: "unusable", problem: `is larger than ${toShownSize(bounds.maxFileBytes)}` } as const;
   if (ref.sizeBytes > bounds.maxFileBytes) return tooLarge;
   try {
-    return await runWithin(
+    const bytes = await runWithin(
       bounds.timeoutMs,
-      async (signal) => {
-        const bytes = await readBounded(await open(ref, signal), bounds.maxFileBytes, signal);
-        return bytes === undefined ? tooLarge : await readFile(ref, bytes, bounds);
-      },
+      async (signal) => readBounded(await open(ref, signal), bounds.maxFileBytes, signal),
       signal,
     );
+    return bytes === undefined ? tooLarge : await readFile(ref, bytes, bounds, owner, signal);
   } catch (error) {
     signal.throwIfAborted();
     // What the platform answered is not for the channel, and may carry a signed address.
@@ -126,7 +127,13 @@ async function loadFile(
 const UNKNOWN_KIND =
   "is neither a picture of a kind that can be read (PNG, JPEG, WebP, GIF, AVIF, HEIC) nor text in UTF-8 or UTF-16";
 
-async function readFile(ref: AttachmentRef, bytes: Uint8Array, bounds: ContentLimits): Promise<LoadedFile> {
+async function readFile(
+  ref: AttachmentRef,
+  bytes: Uint8Array,
+  bounds: ContentLimits,
+  owner: string,
+  signal: AbortSignal,
+): Promise<LoadedFile> {
   if (bytes.byteLength === 0) return { type: "unusable", problem: "is empty" };
   const sniffed = await sniffType(bytes);
   if (sniffed === undefined) return { type: "unusable", problem: UNKNOWN_KIND };
@@ -134,17 +141,15 @@ async function readFile(ref: AttachmentRef, bytes: Uint8Array, bounds: ContentLi
   if (sniffed.kind === "document") {
     return { type: "unusable", problem: "is a PDF, a kind that cannot be read yet; paste its text instead" };
   }
-  const picture = await fitPicture(bytes, sniffed.mimeType, bounds);
+  const picture = await fitPicture(bytes, sniffed.mimeType, bounds, owner, signal);
   if ("problem" in picture)
     return { type: "unusable", problem: describeProblem(picture.problem, sniffed.mimeType, bounds) };
   return { type: "picture", url: `data:${picture.mimeType};base64,${Buffer.from(picture.bytes).toString("base64")}` };
 }
 
-function describeProblem(problem: PictureProblem, mimeType: ImageMimeType, { maxPixels }: ContentLimits): string {
-  if (problem === "too-many-pixels") {
-    return `has more than ${Math.floor(maxPixels / 1e6)} million pixels; send a smaller version`;
+function describeProblem(problem: PictureProblem, mimeType: ImageMimeType, bounds: ContentLimits): string {
+  if (problem.kind === "undecodable" && mimeType === "image/heic") {
+    return "is a HEIC picture, a kind that cannot be read here; send it as JPEG or PNG";
   }
-  // The decoder for what telephones put into HEIC is not free to give away, so it is not there.
-  if (mimeType === "image/heic") return "is a HEIC picture, a kind that cannot be read here; send it as JPEG or PNG";
-  return "is damaged or incomplete; send it again, as PNG or JPEG";
+  return describePictureProblem(problem, bounds);
 }

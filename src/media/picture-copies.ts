@@ -130,7 +130,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
   async function copy(ref: AttachmentRef, owner: CopyOwner, room: { bytes: number }, signal: AbortSignal) {
     const key = toFileKey(ref);
     if (await refresh(key)) return;
-    const picture = await read(ref, signal);
+    const picture = await read(ref, `${owner.platform}:${owner.authorId}`, signal);
     // Why it cannot be used is said where it is used.
     if ("problem" in picture) return;
     const sizeBytes = picture.bytes.byteLength;

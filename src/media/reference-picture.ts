@@ -3,13 +3,13 @@ import type { Adapter, AttachmentRef } from "../adapter.ts";
 import { runWithin } from "../bounds.ts";
 import { toShownSize } from "./byte-size.ts";
 import { findFileProblem } from "./file-problem.ts";
-import { fitPicture, type PictureLimits } from "./picture.ts";
+import { describePictureProblem, fitPicture, type PictureLimits } from "./picture.ts";
 import { readBounded } from "./read-bounded.ts";
 import { type ImageMimeType, sniffType } from "./sniff.ts";
 
 export interface ReferenceLimits extends PictureLimits {
   maxFileBytes: number;
-  /** For opening, reading and decoding one file. */
+  /** For opening and reading one file. */
   timeoutMs: number;
 }
 
@@ -24,8 +24,15 @@ export interface ReferencePicture {
   originalType: ImageMimeType | undefined;
 }
 
-/** `problem` completes the sentence that begins with the file's name, "it …". Rejects only with the signal's reason. */
-export type ReadPicture = (ref: AttachmentRef, signal: AbortSignal) => Promise<ReferencePicture | { problem: string }>;
+/**
+ * `owner` as in `decode`. `problem` completes the sentence that begins with the file's name, "it …". Rejects only with
+ * the signal's reason.
+ */
+export type ReadPicture = (
+  ref: AttachmentRef,
+  owner: string,
+  signal: AbortSignal,
+) => Promise<ReferencePicture | { problem: string }>;
 
 export interface ReadPictureDeps {
   adapterOf(platform: string): Pick<Adapter, "openAttachment">;
@@ -55,18 +62,18 @@ export function createReadPicture({ adapterOf, limits = {} }: ReadPictureDeps): 
   const bounds = { ...DEFAULT_LIMITS, ...limits };
   const tooLarge = { problem: `is larger than ${toShownSize(bounds.maxFileBytes)}; send a smaller version` };
 
-  return async (ref, signal) => {
+  return async (ref, owner, signal) => {
     if (ref.sizeBytes > bounds.maxFileBytes) return tooLarge;
     try {
-      return await runWithin(
+      const bytes = await runWithin(
         bounds.timeoutMs,
         async (signal) => {
           const source = await adapterOf(ref.platform).openAttachment(ref, signal);
-          const bytes = await readBounded(source, bounds.maxFileBytes, signal);
-          return bytes === undefined ? tooLarge : await toPicture(bytes, bounds);
+          return await readBounded(source, bounds.maxFileBytes, signal);
         },
         signal,
       );
+      return bytes === undefined ? tooLarge : await toPicture(bytes, bounds, owner, signal);
     } catch (error) {
       signal.throwIfAborted();
       return { problem: describeFailure(error) };
@@ -80,20 +87,24 @@ function describeFailure(error: unknown): string {
   return findFileProblem(error)?.message ?? "could not be fetched; attach it again";
 }
 
-async function toPicture(bytes: Uint8Array, bounds: ReferenceLimits): Promise<ReferencePicture | { problem: string }> {
+async function toPicture(
+  bytes: Uint8Array,
+  bounds: ReferenceLimits,
+  owner: string,
+  signal: AbortSignal,
+): Promise<ReferencePicture | { problem: string }> {
   if (bytes.byteLength === 0) return { problem: "is empty" };
   const sniffed = await sniffType(bytes);
   const isTiff = sniffed === undefined && (await readMime(bytes)) === "image/tiff";
   if (sniffed?.kind !== "image" && !isTiff) return { problem: await describeKind(bytes, sniffed) };
   const originalType = sniffed?.kind === "image" ? sniffed.mimeType : undefined;
-  const fitted = await fitPicture(bytes, originalType, bounds);
+  const fitted = await fitPicture(bytes, originalType, bounds, owner, signal);
   if (!("problem" in fitted)) return { ...fitted, originalType, isChanged: fitted.bytes !== bytes };
-  if (fitted.problem === "too-many-pixels") {
-    return { problem: `has more than ${Math.floor(bounds.maxPixels / 1e6)} million pixels; send a smaller version` };
-  }
   // What telephones put into HEIC cannot be decoded here, but a gateway may take it.
-  if (originalType === "image/heic") return { bytes, mimeType: originalType, originalType, isChanged: false };
-  return { problem: "is damaged or incomplete; send it again, as PNG or JPEG" };
+  if (fitted.problem.kind === "undecodable" && originalType === "image/heic") {
+    return { bytes, mimeType: originalType, originalType, isChanged: false };
+  }
+  return { problem: describePictureProblem(fitted.problem, bounds) };
 }
 
 async function describeKind(bytes: Uint8Array, sniffed: Awaited<ReturnType<typeof sniffType>>): Promise<string> {

@@ -22,8 +22,8 @@ export type Prepared = { ok: true; parts: ImageReference[] } | { ok: false; prob
 /** Makes what people attach into pictures that the gateway can fetch. `erase` and `forget` end the links. */
 export interface References extends Pick<Relay, "erase" | "forget"> {
   /**
-   * Each link works for longer than an image request may take. Rejects with the signal's reason, and when the store
-   * does not answer; a file that cannot be used is a problem.
+   * Each link works for longer than an image request may take. Rejects with the signal's
+   * reason, and when the store does not answer; a file that cannot be used is a problem.
    */
   prepare(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<Prepared>;
 }
@@ -47,7 +47,7 @@ export function createReferences(deps: ReferencesDeps): References {
     const hasLink = adapter.publicUrl !== undefined && !(ref.isFleeting === true && base !== undefined);
     if (!hasLink && base === undefined) return { problem: NO_ADDRESS };
 
-    const picture = await read(ref, signal);
+    const picture = await read(ref, `${owner.platform}:${owner.authorId}`, signal);
     if ("problem" in picture) return picture;
     const mimeType = toLinkedType(picture, base !== undefined);
     if (hasLink && mimeType !== undefined) return await link(adapter, ref, mimeType, signal);

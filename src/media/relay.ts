@@ -84,7 +84,7 @@ export function createRelay(deps: RelayDeps): Relay {
   async function readAgain({ id, mimeType, expiresAt }: RelayClaim, ref: AttachmentRef) {
     try {
       // Bounded by the reader, and not ended when one of those who wait leaves.
-      const picture = await read(ref, new AbortController().signal);
+      const picture = await read(ref, "relay", new AbortController().signal);
       if (!("problem" in picture) && picture.mimeType === mimeType) {
         keep(id, picture, expiresAt * 1_000);
         return picture;

@@ -1,5 +1,3 @@
-import sharp from "sharp";
-
 export type Rgb = readonly [red: number, green: number, blue: number];
 
 /** Colours with a plain name, for describing pictures and for drawing what a prompt names. */
@@ -20,17 +18,14 @@ export const COLORS: Readonly<Record<string, Rgb>> = {
   beige: [225, 205, 170],
 };
 
-const SAMPLE_PX = 48;
 const MIN_SHARE = 0.05;
 const MAX_NAMED = 3;
 
-/** The colours that cover most of a picture, with their share: `red (62 %), white (30 %)`. Clear pixels are not counted. */
-export async function describeColors(bytes: Buffer): Promise<string> {
-  const sample = sharp(bytes)
-    .resize(SAMPLE_PX, SAMPLE_PX, { fit: "fill", kernel: "nearest" })
-    .toColourspace("srgb")
-    .ensureAlpha();
-  const pixels = await sample.raw().toBuffer();
+/**
+ * The colours that cover most of a picture, with their share: `red (62 %), white (30 %)`. `pixels` are red, green, blue,
+ * opacity; clear ones are not counted.
+ */
+export function describeColors(pixels: Uint8Array): string {
   const counts = new Map<string, number>();
   for (let at = 0; at + 3 < pixels.length; at += 4) {
     if ((pixels[at + 3] ?? 0) < 128) continue;

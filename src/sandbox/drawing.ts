@@ -1,4 +1,5 @@
-import sharp, { type OverlayOptions } from "sharp";
+import { decode } from "../media/decoder.ts";
+import type { Inset } from "../media/decoder-job.ts";
 import { COLORS, type Rgb } from "./colors.ts";
 import { ASPECT_RATIOS, IMAGE_SIZES, type SandboxImageRequest } from "./image-request.ts";
 import { drawLetters, fitLetters, heightOfLines, wrapLetters } from "./lettering.ts";
@@ -33,7 +34,7 @@ export function toPixelSize(aspectRatio: DrawingOptions["aspectRatio"], imageSiz
  * A PNG with a scene in the prompt's colours, the prompt itself at the foot, and the references in frames above it.
  * `take` counts from 1: the same take is the same picture, and looks other than the one before it.
  */
-export async function drawPicture(options: DrawingOptions, take: number): Promise<Buffer> {
+export async function drawPicture(options: DrawingOptions, take: number, signal: AbortSignal): Promise<Buffer> {
   const { prompt, references, aspectRatio, imageSize } = options;
   const size = toPixelSize(aspectRatio, imageSize);
   const { widthPx, heightPx } = size;
@@ -48,50 +49,29 @@ export async function drawPicture(options: DrawingOptions, take: number): Promis
   const text = drawLetters(words, { xPx: marginPx, yPx: heightPx - bandPx + marginPx, dotPx, color: WHITE });
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${widthPx}" height="${heightPx}">${scene}${band}${text}</svg>`;
 
-  const frames = await frameReferences(references, { widthPx, heightPx: heightPx - bandPx }, marginPx, dotPx);
-  return await sharp(Buffer.from(svg))
-    .composite(frames)
-    .flatten()
-    .removeAlpha()
-    .png({ compressionLevel: 6 })
-    .toBuffer();
+  const insets = toInsets(references, { widthPx, heightPx: heightPx - bandPx }, marginPx, dotPx);
+  return Buffer.from(await decode({ type: "draw", svg, insets }, "sandbox", signal));
 }
 
 /** The references in rows above the band, each framed and numbered as it was sent. */
-async function frameReferences(
-  pictures: readonly Picture[],
-  room: Size,
-  marginPx: number,
-  dotPx: number,
-): Promise<OverlayOptions[]> {
+function toInsets(pictures: readonly Picture[], room: Size, marginPx: number, dotPx: number): Inset[] {
   const rows = Math.ceil(pictures.length / PER_ROW);
   const columns = Math.min(PER_ROW, Math.max(2, pictures.length));
   const heightPx = (room.heightPx * (rows === 1 ? 0.4 : 0.8)) / rows;
   const sidePx = Math.floor(Math.min((room.widthPx - marginPx) / columns, heightPx) - marginPx);
-  const framed = pictures.map(async ({ bytes }, index) => ({
-    input: await frame(bytes, index + 1, sidePx, dotPx),
-    left: marginPx + (index % PER_ROW) * (sidePx + marginPx),
-    top: room.heightPx - (rows - Math.floor(index / PER_ROW)) * (sidePx + marginPx),
+  return pictures.map(({ bytes }, index) => ({
+    bytes,
+    sidePx,
+    borderPx: 2 * dotPx,
+    badge: drawNumber(index + 1, dotPx),
+    leftPx: marginPx + (index % PER_ROW) * (sidePx + marginPx),
+    topPx: room.heightPx - (rows - Math.floor(index / PER_ROW)) * (sidePx + marginPx),
   }));
-  return await Promise.all(framed);
 }
 
-async function frame(bytes: Buffer, number: number, sidePx: number, dotPx: number): Promise<Buffer> {
-  const framePx = 2 * dotPx;
-  const innerPx = sidePx - 2 * framePx;
-  return await sharp(bytes)
-    .resize(innerPx, innerPx, { fit: "cover" })
-    .flatten({ background: "#ffffff" })
-    .extend({ top: framePx, bottom: framePx, left: framePx, right: framePx, background: "#ffffff" })
-    .composite([{ input: drawNumber(number, dotPx), gravity: "southeast" }])
-    .png()
-    .toBuffer();
-}
-
-function drawNumber(number: number, dotPx: number): Buffer {
+function drawNumber(number: number, dotPx: number): string {
   const digits = String(number);
   const widthPx = (digits.length * 6 + 3) * dotPx;
   const letters = drawLetters([digits], { xPx: 2 * dotPx, yPx: 2 * dotPx, dotPx, color: COLORS["navy"] ?? WHITE });
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${widthPx}" height="${11 * dotPx}"><rect width="100%" height="100%" fill="#fff"/>${letters}</svg>`;
-  return Buffer.from(svg);
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${widthPx}" height="${11 * dotPx}"><rect width="100%" height="100%" fill="#fff"/>${letters}</svg>`;
 }

@@ -37,7 +37,9 @@ export const generateImage: Handler = async (exchange) => {
   for (const reference of asked.references) references.push(await loadReference(reference, exchange));
   const prompt = directions.fault === undefined ? asked.prompt : directions.text;
   const drawing = { ...asked, prompt, references };
-  const png = asked.hasImage ? await drawPicture(drawing, context.takes.next(toFingerprint(drawing))) : undefined;
+  const png = asked.hasImage
+    ? await drawPicture(drawing, context.takes.next(toFingerprint(drawing)), signal)
+    : undefined;
 
   const body = toBody(model.id, asked, toParts(asked, png, fault?.name));
   const afterMs = /\bslowly\b/i.test(prompt) ? SLOW_MS : 0;
@@ -81,7 +83,7 @@ async function loadReference({ param, mimeType, source }: Reference, { context, 
     source.type === "uri"
       ? await fetchFile(source.uri, place, context.trustedFileOrigins, signal)
       : decodeBase64(source.data, place);
-  const picture = await readPicture(bytes, undefined, place);
+  const picture = await readPicture(bytes, undefined, place, signal);
   if (picture.mimeType === mimeType) return picture;
   const message = `${param}.mimeType is ${mimeType}, but the picture's bytes are ${picture.mimeType}.`;
   throw toInvalidRequest(message, "mime_type_mismatch", `${param}.mimeType`);

@@ -1,5 +1,5 @@
 import { fileTypeFromBuffer } from "file-type";
-import sharp from "sharp";
+import { decode } from "../media/decoder.ts";
 import type { SandboxMessage } from "./chat-request.ts";
 import { describeColors } from "./colors.ts";
 import { type ApiError, toInvalidRequest } from "./errors.ts";
@@ -10,6 +10,8 @@ import { imageUrls } from "./tokens.ts";
 /** In one conversation: each may have to be fetched. */
 const MAX_PICTURES = 50;
 const MAX_PIXELS = 50_000_000;
+/** Side of what is kept of a picture for describing its colours. */
+const SAMPLE_PX = 48;
 const TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const ABOUT_PICTURES = /\b(?:image|picture|photo|screenshot|see|colou?rs?|look)s?\b|画像|写真|何が見え/i;
 
@@ -19,6 +21,8 @@ export interface Picture {
   mimeType: string;
   widthPx: number;
   heightPx: number;
+  /** A few of its pixels: red, green, blue, opacity. */
+  sample: Uint8Array;
 }
 
 /**
@@ -43,7 +47,7 @@ export async function describePictures(
   const latest = shown.at(-1)?.messageIndex;
   const isNew = latest === messages.findLastIndex(({ role }) => role === "user");
   if (latest === undefined || (!isNew && !ABOUT_PICTURES.test(words))) return undefined;
-  return await describe(shown.filter(({ messageIndex }) => messageIndex === latest).map(({ picture }) => picture));
+  return describe(shown.filter(({ messageIndex }) => messageIndex === latest).map(({ picture }) => picture));
 }
 
 function requireFew(messages: readonly SandboxMessage[]): void {
@@ -53,11 +57,11 @@ function requireFew(messages: readonly SandboxMessage[]): void {
   throw toInvalidRequest(rule, "array_above_max_length", "messages");
 }
 
-async function describe(pictures: Picture[]): Promise<string> {
+function describe(pictures: Picture[]): string {
   const lines: string[] = [];
-  for (const { bytes, mimeType, widthPx, heightPx } of pictures) {
+  for (const { sample, mimeType, widthPx, heightPx } of pictures) {
     const format = mimeType.replace("image/", "").toUpperCase();
-    lines.push(`${format}, ${widthPx} × ${heightPx} pixels, mostly ${await describeColors(bytes)}`);
+    lines.push(`${format}, ${widthPx} × ${heightPx} pixels, mostly ${describeColors(sample)}`);
   }
   if (lines.length === 1) return `I see one picture: ${lines[0]}.`;
   return [`I see ${lines.length} pictures:`, lines.map((line, index) => `${index + 1}. ${line}`).join("\n")].join(
@@ -69,11 +73,11 @@ async function describe(pictures: Picture[]): Promise<string> {
 async function loadPicture(url: string, param: string, { context, signal }: Exchange): Promise<Picture> {
   const data = /^data:([^;,]*)(;base64)?,(.*)$/s.exec(url);
   if (data === null)
-    return await readPicture(await fetchFile(url, param, context.trustedFileOrigins, signal), undefined, param);
+    return await readPicture(await fetchFile(url, param, context.trustedFileOrigins, signal), undefined, param, signal);
   const [, declared = "", encoding, text = ""] = data;
   if (encoding === undefined)
     throw toPictureError("must be base64: a data URL of the form data:image/png;base64,…", param);
-  return await readPicture(decodeBase64(text, param), declared, param);
+  return await readPicture(decodeBase64(text, param), declared, param, signal);
 }
 
 /** The bytes behind a URL that must be public. Throws a 400 that names `param`. */
@@ -99,7 +103,12 @@ export function decodeBase64(text: string, param: string): Buffer {
 }
 
 /** Checks a picture by its bytes: a known type, the declared one if there is one, and really readable. */
-export async function readPicture(bytes: Buffer, declared: string | undefined, param: string): Promise<Picture> {
+export async function readPicture(
+  bytes: Buffer,
+  declared: string | undefined,
+  param: string,
+  signal: AbortSignal,
+): Promise<Picture> {
   if (bytes.length > MAX_FILE_BYTES) throw toPictureError(`is larger than ${MAX_FILE_BYTES} bytes.`, param);
   const mimeType = (await fileTypeFromBuffer(bytes))?.mime ?? "unknown";
   if (!TYPES.includes(mimeType))
@@ -112,12 +121,12 @@ export async function readPicture(bytes: Buffer, declared: string | undefined, p
     );
   }
   try {
-    const image = sharp(bytes, { limitInputPixels: MAX_PIXELS });
-    const { width, height } = await image.metadata();
     // The head may be whole and the rest damaged: only decoding tells.
-    await image.resize(1, 1, { fit: "fill" }).raw().toBuffer();
-    return { bytes, mimeType, widthPx: width, heightPx: height };
+    const job = { type: "sample", bytes, maxPixels: MAX_PIXELS, sidePx: SAMPLE_PX } as const;
+    const { width, height, pixels } = await decode(job, "sandbox", signal);
+    return { bytes, mimeType, widthPx: width, heightPx: height, sample: pixels };
   } catch {
+    signal.throwIfAborted();
     throw toPictureError("cannot be read: it is damaged or has too many pixels.", param);
   }
 }

@@ -82,7 +82,8 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const withFiles = kept.filter(({ attachments }) => (attachments?.length ?? 0) > 0).slice(-MESSAGES_WITH_FILES);
     for (const entry of withFiles) {
       const open = adapterOf(record.reply.platform).openAttachment;
-      const loaded = await loadContentParts(entry.attachments ?? [], open, signal);
+      const owner = `${record.reply.platform}:${record.author.id}`;
+      const loaded = await loadContentParts(entry.attachments ?? [], open, owner, signal);
       parts.set(entry.id, loaded.parts);
       if (record.messageIds.includes(entry.id)) notices.push(...loaded.notices.map((notice) => `_${notice}_`));
     }

@@ -9,12 +9,14 @@ const limits = { maxPixels: 50_000_000, maxSide: 1_568, maxSentBytes: 4 * 1024 *
 const blank = (width: number, height: number, channels: 3 | 4 = 3) =>
   sharp({ create: { width, height, channels, background: { r: 200, g: 30, b: 30, alpha: 0.5 } } });
 
+const never = new AbortController().signal;
+
 const noise = (width: number, height: number) =>
   sharp(randomBytes(width * height * 3), { raw: { width, height, channels: 3 } });
 
 async function fit(bytes: Uint8Array, mimeType: ImageMimeType) {
-  const fitted = await fitPicture(bytes, mimeType, limits);
-  if ("problem" in fitted) throw new Error(fitted.problem);
+  const fitted = await fitPicture(bytes, mimeType, limits, "ada", never);
+  if ("problem" in fitted) throw new Error(fitted.problem.kind);
   return { ...fitted, metadata: await sharp(fitted.bytes).metadata() };
 }
 
@@ -22,7 +24,7 @@ describe("fitPicture", () => {
   for (const format of ["png", "jpeg", "webp", "gif"] as const) {
     test(`passes a small ${format} byte for byte`, async () => {
       const bytes = await blank(40, 30).toFormat(format).toBuffer();
-      await expect(fitPicture(bytes, `image/${format}`, limits)).resolves.toEqual({
+      await expect(fitPicture(bytes, `image/${format}`, limits, "ada", never)).resolves.toEqual({
         mimeType: `image/${format}`,
         bytes,
       });
@@ -85,7 +87,7 @@ describe("fitPicture", () => {
 
   test("encodes more coarsely what would be too large", async () => {
     const bytes = await noise(900, 900).png().toBuffer();
-    const fitted = await fitPicture(bytes, "image/png", { ...limits, maxSentBytes: 400_000 });
+    const fitted = await fitPicture(bytes, "image/png", { ...limits, maxSentBytes: 400_000 }, "ada", never);
     expect(fitted).toMatchObject({ mimeType: "image/jpeg" });
     if ("bytes" in fitted) expect(fitted.bytes.byteLength).toBeLessThan(400_000);
   });
@@ -99,19 +101,25 @@ describe("fitPicture", () => {
   test("refuses a picture of very many pixels before decoding it", async () => {
     const bomb = await blank(10_000, 6_000).png({ compressionLevel: 9 }).toBuffer();
     expect(bomb.byteLength).toBeLessThan(1_000_000);
-    await expect(fitPicture(bomb, "image/png", limits)).resolves.toEqual({ problem: "too-many-pixels" });
+    await expect(fitPicture(bomb, "image/png", limits, "ada", never)).resolves.toEqual({
+      problem: { kind: "too-many-pixels", maxPixels: 50_000_000 },
+    });
   });
 
   test("finds a small picture that breaks off", async () => {
     for (const format of ["png", "jpeg", "webp"] as const) {
       const whole = await noise(100, 100).toFormat(format).toBuffer();
       const half = whole.subarray(0, whole.byteLength / 2);
-      await expect(fitPicture(half, `image/${format}`, limits)).resolves.toEqual({ problem: "undecodable" });
+      await expect(fitPicture(half, `image/${format}`, limits, "ada", never)).resolves.toEqual({
+        problem: { kind: "undecodable" },
+      });
     }
   });
 
   test("cannot decode heic", async () => {
     const heic = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from("ftypheic\0\0\0\0mif1heic")]);
-    await expect(fitPicture(heic, "image/heic", limits)).resolves.toEqual({ problem: "undecodable" });
+    await expect(fitPicture(heic, "image/heic", limits, "ada", never)).resolves.toEqual({
+      problem: { kind: "undecodable" },
+    });
   });
 });

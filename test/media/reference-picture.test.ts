@@ -17,14 +17,14 @@ async function* inPieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 function readBytes(bytes: Uint8Array, limits: Partial<ReferenceLimits> = {}) {
   const read = createReadPicture({ adapterOf: () => ({ openAttachment: async () => inPieces(bytes) }), limits });
-  return read(ref, never);
+  return read(ref, "ada", never);
 }
 
 function readFailing(error: unknown) {
   const openAttachment = async () => {
     throw error;
   };
-  return createReadPicture({ adapterOf: () => ({ openAttachment }) })(ref, never);
+  return createReadPicture({ adapterOf: () => ({ openAttachment }) })(ref, "ada", never);
 }
 
 describe("createReadPicture", () => {
@@ -124,7 +124,7 @@ describe("createReadPicture", () => {
       return inPieces(new Uint8Array());
     };
     const read = createReadPicture({ adapterOf: () => ({ openAttachment }), limits: { maxFileBytes: 20 } });
-    expect(await read({ ...ref, sizeBytes: 21 }, never)).toEqual({ problem });
+    expect(await read({ ...ref, sizeBytes: 21 }, "ada", never)).toEqual({ problem });
     expect(opened).toEqual([]);
   });
 
@@ -142,8 +142,8 @@ describe("createReadPicture", () => {
   test("does not wait for ever, and leaves with the caller", async () => {
     const waiting = () => new Promise<never>(() => {});
     const read = createReadPicture({ adapterOf: () => ({ openAttachment: waiting }), limits: { timeoutMs: 10 } });
-    expect(await read(ref, never)).toEqual({ problem: "took too long to arrive" });
+    expect(await read(ref, "ada", never)).toEqual({ problem: "took too long to arrive" });
     const patient = createReadPicture({ adapterOf: () => ({ openAttachment: waiting }) });
-    await expect(patient(ref, AbortSignal.abort(new Error("I left.")))).rejects.toThrow("I left.");
+    await expect(patient(ref, "ada", AbortSignal.abort(new Error("I left.")))).rejects.toThrow("I left.");
   });
 });

@@ -178,7 +178,7 @@ describe("createReferences", () => {
     await expect(setUp({ relay }).prepare([toRef("slack", "lies.jpg")], owner, never)).rejects.toThrow(
       "The store is away.",
     );
-    const read: ReferencesDeps["read"] = async (_, signal) => {
+    const read: ReferencesDeps["read"] = async (_ref, _owner, signal) => {
       signal.throwIfAborted();
       return { problem: "" };
     };

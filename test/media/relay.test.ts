@@ -32,9 +32,9 @@ function setUp(read: ReadPicture = async () => picture, options: Partial<RelayDe
       keys: ["k".repeat(32)],
       open,
       isGone: async () => false,
-      read: (ref, signal) => {
+      read: (ref, owner, signal) => {
         reads.push(ref);
-        return read(ref, signal);
+        return read(ref, owner, signal);
       },
       log,
       now: () => now,

@@ -5,9 +5,11 @@ import { ASPECT_RATIOS, IMAGE_SIZES } from "../../src/sandbox/image-request.ts";
 import { drawLetters, wrapLetters } from "../../src/sandbox/lettering.ts";
 import { picture } from "./sandbox.ts";
 
+const never = new AbortController().signal;
+
 /** How bright the foot of a drawing is. */
 async function footOf(prompt: string): Promise<number> {
-  const png = await drawPicture({ prompt, references: [], aspectRatio: "1:1", imageSize: "1K" }, 1);
+  const png = await drawPicture({ prompt, references: [], aspectRatio: "1:1", imageSize: "1K" }, 1, never);
   // `stats` by itself would count the whole picture.
   const foot = await sharp(png).extract({ left: 0, top: 950, width: 1024, height: 74 }).toBuffer();
   const { channels } = await sharp(foot).stats();
@@ -37,8 +39,18 @@ describe("drawPicture", () => {
     ["3:4", "4K", 0],
   ] as const)("draws %s at %s with %i references", async (aspectRatio, imageSize, count) => {
     const bytes = await picture("red", 5, 3);
-    const references = Array.from({ length: count }, () => ({ bytes, mimeType: "image/png", widthPx: 5, heightPx: 3 }));
-    const png = await drawPicture({ prompt: "A <b>&amp; star ".repeat(40), references, aspectRatio, imageSize }, 1);
+    const references = Array.from({ length: count }, () => ({
+      bytes,
+      mimeType: "image/png",
+      widthPx: 5,
+      heightPx: 3,
+      sample: bytes,
+    }));
+    const png = await drawPicture(
+      { prompt: "A <b>&amp; star ".repeat(40), references, aspectRatio, imageSize },
+      1,
+      never,
+    );
     const { widthPx, heightPx } = toPixelSize(aspectRatio, imageSize);
     expect(await sharp(png).metadata()).toMatchObject({ format: "png", width: widthPx, height: heightPx, channels: 3 });
   });
@@ -47,7 +59,7 @@ describe("drawPicture", () => {
     "every take of %j looks other than the one before, and always the same",
     async (prompt) => {
       const options = { prompt, references: [], aspectRatio: "1:1", imageSize: "1K" } as const;
-      const takes = await Promise.all([1, 2, 3, 4, 5, 6, 2].map((take) => drawPicture(options, take)));
+      const takes = await Promise.all([1, 2, 3, 4, 5, 6, 2].map((take) => drawPicture(options, take, never)));
       const pixels = await Promise.all(takes.map((png) => sharp(png).resize(64, 64).raw().toBuffer()));
       for (const [index, later] of pixels.slice(1, 6).entries()) {
         const before = pixels[index] ?? Buffer.alloc(0);

@@ -21,6 +21,10 @@ const EFFECTS =
   /\b(process|console|fetch|setTimeout|setInterval|setImmediate|queueMicrotask|localStorage|performance|Date\.now|Math\.random|crypto)\b(?=[.(])|\bnew Date\(\)|\bDate\.now\b|\bMath\.random\b/;
 
 const MAY_READ_ENVIRONMENT = new Set(["src/main.ts", "src/doctor.ts", "src/sandbox/main.ts"]);
+/** Packages that may be used in one place only, where what they take is bounded. */
+const ONE_PLACE: Readonly<Record<string, string>> = { sharp: "src/media/decoding.ts" };
+/** Files that only another process may load, and the file that begins it. */
+const ONE_PROCESS: Readonly<Record<string, string>> = { "src/media/decoding.ts": "src/media/decoder-process.ts" };
 /** Files of the core that know the adapters. */
 const MAY_NAME_ADAPTERS = new Set(["src/platforms.ts", "src/doctor/platforms.ts"]);
 /** What an adapter may know of the core. */
@@ -53,6 +57,15 @@ export function findForeignImports(source: Source): string[] {
     if (name.startsWith("adapters/"))
       return platform === undefined ? !MAY_NAME_ADAPTERS.has(source.path) : !name.startsWith(`adapters/${platform}/`);
     return platform !== undefined && name.startsWith("src/") && !PORT.test(name);
+  });
+}
+
+/** What a source imports although that is kept to one other place. */
+export function findMisplacedImports(source: Source): string[] {
+  const places = new Map([...Object.entries(ONE_PLACE), ...Object.entries(ONE_PROCESS)]);
+  return importsOf(source).flatMap(({ name, isTypeOnly }) => {
+    const place = places.get(name);
+    return isTypeOnly || place === undefined || place === source.path ? [] : [name];
   });
 }
 

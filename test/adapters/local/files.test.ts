@@ -97,11 +97,11 @@ describe("files of the local page", () => {
 
   test("show a turned picture by the size it is seen in", async () => {
     const turned = await sharp(png).jpeg().withMetadata({ orientation: 6 }).toBuffer();
-    expect(await prepareFile({ name: "turned.jpg", bytes: turned })).toMatchObject({ width: 20, height: 30 });
+    expect(await prepareFile({ name: "turned.jpg", bytes: turned }, signal)).toMatchObject({ width: 20, height: 30 });
   });
 
   test("survive a picture that breaks off after its head", async () => {
-    const file = await prepareFile({ name: "half.png", bytes: png.slice(0, 20) });
+    const file = await prepareFile({ name: "half.png", bytes: png.slice(0, 20) }, signal);
     expect(file).toMatchObject({ name: "half.png" });
   });
 });

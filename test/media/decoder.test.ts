@@ -1,0 +1,134 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import sharp from "sharp";
+import { afterAll, describe, expect, test } from "vitest";
+import { createDecoder, decode } from "../../src/media/decoder.ts";
+
+const never = new AbortController().signal;
+const toSvg = (side: number) => `<svg xmlns="http://www.w3.org/2000/svg" width="${side}" height="${side}"/>`;
+const limits = { maxPixels: 50_000_000, maxSide: 1_568, maxSentBytes: 4 * 1024 * 1024 };
+const picture = sharp({ create: { width: 40, height: 30, channels: 3, background: "red" } });
+
+const folder = mkdtempSync(join(tmpdir(), "decoder-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A decoder whose process does something else with a job. */
+function startOther(code: string, options: { jobMs?: number; waitMs?: number; idleMs?: number } = {}) {
+  const program = join(folder, `${crypto.randomUUID()}.mjs`);
+  writeFileSync(program, code);
+  const other = createDecoder({ program, ...options });
+  return (owner = "ada", signal = never) => other({ type: "measure", bytes: Uint8Array.of(1) }, owner, signal);
+}
+
+const PID = "process.on('message', () => process.send({ value: { width: process.pid, height: 0 } }));";
+
+describe("decode", () => {
+  test("refuses what its kind makes too large, from the head alone", async () => {
+    const avif = await picture.clone().avif().toBuffer();
+    const at = avif.indexOf("ispe") + 8;
+    avif.writeUInt32BE(7_000, at);
+    avif.writeUInt32BE(7_000, at + 4);
+    const fitting = decode({ type: "fit", bytes: avif, mimeType: "image/avif", limits }, "ada", never);
+    await expect(fitting).rejects.toMatchObject({ problem: { kind: "too-many-pixels", maxPixels: 18_641_351 } });
+    avif.writeUInt32BE(4_096, at);
+    avif.writeUInt32BE(4_096, at + 4);
+    const allowed = decode({ type: "fit", bytes: avif, mimeType: "image/avif", limits }, "ada", never);
+    await expect(allowed).rejects.toMatchObject({ problem: { kind: "undecodable" } });
+  });
+
+  test("counts what a picture needs that is only there as a whole", async () => {
+    const fit = async (progressive: boolean) => {
+      const png = await picture.clone().ensureAlpha(0.5).toColourspace("rgb16").png({ progressive }).toBuffer();
+      // Its head, "IHDR" with 13 bytes and their checksum, tells of 45 million pixels.
+      png.writeUInt32BE(9_000, 16);
+      png.writeUInt32BE(5_000, 20);
+      png.writeUInt32BE(crc32(png.subarray(12, 29)), 29);
+      return await decode({ type: "fit", bytes: png, mimeType: "image/png", limits }, "ada", never);
+    };
+    await expect(fit(true)).rejects.toMatchObject({ problem: { kind: "too-many-pixels", maxPixels: 41_943_040 } });
+    await expect(fit(false)).rejects.toMatchObject({ problem: { kind: "undecodable" } });
+  });
+
+  test("opens no SVG but its own, before and after it drew one", async () => {
+    const fit = () => decode({ type: "fit", bytes: Buffer.from(toSvg(20)), mimeType: undefined, limits }, "ada", never);
+    const inset = {
+      sidePx: 8,
+      borderPx: 1,
+      badge: toSvg(2),
+      leftPx: 0,
+      topPx: 0,
+    };
+    const draw = (bytes: Uint8Array) =>
+      decode({ type: "draw", svg: toSvg(20), insets: [{ ...inset, bytes }] }, "ada", never);
+    await expect(fit()).rejects.toMatchObject({ problem: { kind: "undecodable" } });
+    await expect(draw(Buffer.from(toSvg(20)))).rejects.toMatchObject({ problem: { kind: "undecodable" } });
+    expect(await sharp(await draw(await picture.png().toBuffer())).metadata()).toMatchObject({ width: 20, height: 20 });
+    await expect(fit()).rejects.toMatchObject({ problem: { kind: "undecodable" } });
+  });
+
+  test("does its work in another process, which gets nothing of the environment", async () => {
+    const names =
+      "Object.keys(process.env).filter((name) => !['NODE_CHANNEL_FD', 'NODE_CHANNEL_SERIALIZATION_MODE'].includes(name))";
+    const ask = startOther(`process.on("message", () => process.send({ value: ${names} }));`);
+    expect(await ask()).toEqual(["MALLOC_ARENA_MAX", "UV_THREADPOOL_SIZE"]);
+  });
+
+  test("begins a new process after one that died, and says of the picture that it failed", async () => {
+    const marker = JSON.stringify(join(folder, "died"));
+    const ask = startOther(`import { existsSync, writeFileSync } from "node:fs";
+      process.on("message", () => {
+        if (existsSync(${marker})) return process.send({ value: { width: 1, height: 1 } });
+        writeFileSync(${marker}, "");
+        process.kill(process.pid, "SIGKILL");
+      });`);
+    await expect(ask()).rejects.toMatchObject({ problem: { kind: "failed" } });
+    expect(await ask()).toEqual({ width: 1, height: 1 });
+  });
+
+  test("gives up on a picture that takes too long, and on waiting for it", async () => {
+    const silent = "process.on('message', () => {});";
+    await expect(startOther(silent, { jobMs: 10 })()).rejects.toMatchObject({ problem: { kind: "too-slow" } });
+    const ask = startOther(silent, { waitMs: 10 });
+    const left = new AbortController();
+    const running = ask("ada", left.signal);
+    await expect(ask("ben")).rejects.toMatchObject({ problem: { kind: "busy" } });
+    left.abort(new Error("I left."));
+    await expect(running).rejects.toThrow("I left.");
+  });
+
+  test("frees its turn at once when whoever asked leaves in the middle", async () => {
+    const ask = startOther(`import { existsSync, writeFileSync } from "node:fs";
+      const marker = ${JSON.stringify(join(folder, "begun"))};
+      process.on("message", () => {
+        if (existsSync(marker)) process.send({ value: { width: 1, height: 1 } });
+        else writeFileSync(marker, "");
+      });`);
+    const left = new AbortController();
+    const running = ask("ada", left.signal);
+    const next = ask("ben");
+    await expect.poll(() => existsSync(join(folder, "begun"))).toBe(true);
+    left.abort(new Error("I left."));
+    await expect(running).rejects.toThrow("I left.");
+    expect(await next).toEqual({ width: 1, height: 1 });
+  });
+
+  test("keeps its process while there is work, and ends it when there is none", async () => {
+    const kept = startOther(PID);
+    const { width: pid } = await kept();
+    expect(await kept()).toEqual({ width: pid, height: 0 });
+    const idle = startOther(PID, { idleMs: 1 });
+    const { width: ended } = await idle();
+    await expect.poll(() => isAlive(ended)).toBe(false);
+    expect((await idle()).width).not.toBe(ended);
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
