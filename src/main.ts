@@ -95,8 +95,11 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
   });
   const { queue } = engine;
   const onLost = (reason: string) => onFatal(reason, platforms.adapters.size === 1);
-  const browserKey = await readOrCreateSecret(stores.open("identity"), "browser-key");
-  const platforms = await createPlatforms({ config, engine, database, stores, browserKey, log, onFatal: onLost });
+  const keys = {
+    browserKey: await readOrCreateSecret(stores.open("identity"), "browser-key"),
+    markKey: await readOrCreateSecret(stores.open("identity"), "mark-key"),
+  };
+  const platforms = await createPlatforms({ config, engine, database, stores, ...keys, log, onFatal: onLost });
   const { adapters } = platforms;
 
   const server = await startHttpServer({
@@ -156,10 +159,12 @@ async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
 
 /**
  * `pseudonym-key` makes the pseudonyms that the gateway gets instead of people's ids, `relay-key` signs the links under
- * which it fetches pictures, `browser-key` what browsers prove themselves with. Each is made once and kept with the
- * history.
+ * which it fetches pictures, `browser-key` what browsers prove themselves with; `mark-key` marks the bot's own messages
+ * so that they are found again. Each is made once and kept with the history.
  */
-async function readOrCreateSecret(keyv: Keyv, name: "pseudonym-key" | "relay-key" | "browser-key"): Promise<string> {
+type SecretName = "pseudonym-key" | "relay-key" | "browser-key" | "mark-key";
+
+async function readOrCreateSecret(keyv: Keyv, name: SecretName): Promise<string> {
   const known: unknown = await keyv.get(name);
   if (typeof known === "string") return known;
   const secret = randomBytes(32).toString("base64url");

@@ -19,6 +19,8 @@ export interface PlatformsOptions {
   stores: Pick<Stores, "open">;
   /** Signs what proves that a browser was let in before. */
   browserKey: string;
+  /** See `SlackAdapterOptions`. */
+  markKey: string;
   log: Logger;
   /** A platform takes this bot no more. */
   onFatal(reason: string): void;
@@ -79,7 +81,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
 }
 
 async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapter; mounts: Hono[] } | undefined> {
-  const { config, engine, log, onFatal } = options;
+  const { config, engine, markKey, log, onFatal } = options;
   const { slack } = config;
   if (slack === undefined) return undefined;
   const { apiUrl, allowedBots } = slack;
@@ -90,6 +92,7 @@ async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapte
     installed: several?.installed ?? { botToken: slack.botToken ?? "" },
     ...(several && { onUninstalled: several.onUninstalled }),
     ...(apiUrl !== undefined && { apiUrl }),
+    markKey,
     allowedBots,
     commands: engine.commands,
     listModels: engine.listModels,

@@ -1,6 +1,6 @@
 import type { Button, Draft } from "../../src/adapter.ts";
 import { SinkError } from "../../src/errors.ts";
-import { PLATFORM, toMark } from "./ids.ts";
+import { PLATFORM, toFingerprint } from "./ids.ts";
 import {
   isNearlyFull,
   lengthOfMarkdown,
@@ -111,7 +111,7 @@ export interface Brought {
  * that it is known how much of a text it shows.
  */
 export function toMetadata(
-  nonce: string,
+  mark: string,
   { draft, brought }: { draft?: Draft; brought?: Brought | undefined } = {},
 ): Block {
   const { ids = [], sharedTs } = brought ?? {};
@@ -120,13 +120,15 @@ export function toMetadata(
     ...(sharedTs !== undefined && { shared: sharedTs }),
   };
   const look = draft === undefined ? {} : toLook(draft);
-  return { event_type: `${PLATFORM}_reply`, event_payload: { mark: toMark(nonce), ...look, ...files } };
+  return { event_type: `${PLATFORM}_reply`, event_payload: { mark, ...look, ...files } };
 }
 
 function toLook(draft: Draft): Block {
   const { source = draft.markdown, streaming } = draft;
   // Of what is nearly full not all is shown.
-  return streaming && isNearlyFull(source) ? {} : { length: source.length, text: toMark(source), is_end: !streaming };
+  return streaming && isNearlyFull(source)
+    ? {}
+    : { length: source.length, text: toFingerprint(source), is_end: !streaming };
 }
 
 /** What a message shows of a draft. */
@@ -142,7 +144,7 @@ export function readShownPart(message: Block, { source, markdown, streaming }: D
   const wanted = source ?? markdown;
   const { length, text, is_end: isEnd } = readPayload(message);
   if (typeof length !== "number" || typeof text !== "string") return undefined;
-  if (toMark(wanted.slice(0, length)) !== text) return { length: 0, isAll: false };
+  if (toFingerprint(wanted.slice(0, length)) !== text) return { length: 0, isAll: false };
   return { length, isAll: length === wanted.length && isEnd === !streaming };
 }
 

@@ -4,8 +4,8 @@ import { SinkError } from "../../src/errors.ts";
 import type { SlackAnswer } from "./api.ts";
 import { toMessageBody } from "./blocks.ts";
 import { type FileStore, type Stored, toFileName } from "./file-store.ts";
-import { toMark, toMessageId } from "./ids.ts";
-import type { FileToFind, Lookup, ReplyPlace } from "./lookup.ts";
+import { type ToMark, toFingerprint, toMessageId } from "./ids.ts";
+import type { Lookup, ReplyPlace } from "./lookup.ts";
 import type { Memory, Shared } from "./memory.ts";
 import type { WholeWriter } from "./whole.ts";
 
@@ -41,15 +41,17 @@ export interface FileShareDeps {
   whole: WholeWriter;
   lookup: Pick<Lookup, "findFiles">;
   memory: Pick<Memory, "shares" | "files">;
+  toMark: ToMark;
 }
 
-export function createFileShare({ store, whole, lookup, memory }: FileShareDeps): FileShare {
-  async function begin(delivery: Delivery, wanted: readonly FileToFind[], words: object, signal: AbortSignal) {
+export function createFileShare({ store, whole, lookup, memory, toMark }: FileShareDeps): FileShare {
+  async function begin(delivery: Delivery, words: object, signal: AbortSignal) {
     const { place, files } = delivery;
     const { teamId, channelId, threadTs } = place;
+    const names = toMarkedNames(files, toMark(delivery.nonce));
     const stored: Stored[] = [];
     for (const [index, file] of files.entries()) {
-      stored.push(await store.store(teamId, file, wanted[index]?.name ?? file.name, signal));
+      stored.push(await store.store(teamId, file, names[index] ?? file.name, signal));
     }
     const where = { channel_id: channelId, ...(threadTs !== undefined && { thread_ts: threadTs }) };
     await store.complete(teamId, stored, { ...where, ...words }, signal);
@@ -60,27 +62,21 @@ export function createFileShare({ store, whole, lookup, memory }: FileShareDeps)
   }
 
   /** Where the files are shown; undefined where nobody tells. */
-  async function findTs(delivery: Delivery, shared: Shared, wanted: readonly FileToFind[], signal: AbortSignal) {
-    const { place } = delivery;
+  async function findTs({ place, files, nonce }: Delivery, shared: Shared, signal: AbortSignal) {
     const [first = ""] = shared.fileIds;
     const look = await store.waitFor(place.teamId, first, (file) => findShare(file, place.channelId), signal);
     if (look === "untold") return undefined;
     if (look !== "late") return look.found;
-    const found = await lookup.findFiles(place, wanted, signal).catch(() => undefined);
+    const found = await lookup.findFiles(place, toMarkedNames(files, toMark(nonce)), signal).catch(() => undefined);
     signal.throwIfAborted();
     if (found !== undefined) return found.ts;
     throw new SinkError("unavailable", "Slack has taken the file and does not show it yet.");
   }
 
-  async function share(
-    delivery: Delivery,
-    wanted: readonly FileToFind[],
-    words: object,
-    signal: AbortSignal,
-  ): Promise<Shared> {
-    const known = memory.shares.get(toKey(delivery)) ?? (await begin(delivery, wanted, words, signal));
+  async function share(delivery: Delivery, words: object, signal: AbortSignal): Promise<Shared> {
+    const known = memory.shares.get(toKey(delivery)) ?? (await begin(delivery, words, signal));
     if (known.ts !== undefined) return known;
-    const shared = { ...known, ts: (await findTs(delivery, known, wanted, signal)) ?? toUntoldTs(delivery) };
+    const shared = { ...known, ts: (await findTs(delivery, known, signal)) ?? toUntoldTs(delivery) };
     memory.shares.set(toKey(delivery), shared);
     return shared;
   }
@@ -96,11 +92,11 @@ export function createFileShare({ store, whole, lookup, memory }: FileShareDeps)
     async asFiles(delivery, signal) {
       const { caption } = delivery;
       const words = caption === undefined ? {} : { blocks: toMessageBody(caption).blocks };
-      return toPosted(delivery, await share(delivery, toNamedFiles(delivery.files), words, signal));
+      return toPosted(delivery, await share(delivery, words, signal));
     },
     async withWordsBehind(delivery, signal) {
       const { place, caption, nonce } = delivery;
-      const shared = await share(delivery, toMarkedFiles(delivery), {}, signal);
+      const shared = await share(delivery, {}, signal);
       if (caption === undefined || !hasWords(caption)) return toPosted(delivery, shared);
       const { fileIds, ts } = shared;
       const brought = { ids: fileIds, ...(ts !== undefined && !UNTOLD.test(ts) && { sharedTs: ts }) };
@@ -120,24 +116,20 @@ function toUntoldTs({ nonce }: Delivery): string {
 }
 
 function toKey({ place: { teamId, channelId }, nonce }: Delivery): string {
-  return `${teamId}:${channelId}:${toMark(nonce)}`;
+  return `${teamId}:${channelId}:${toFingerprint(nonce)}`;
 }
 
 export function hasWords({ markdown, buttons }: Draft): boolean {
   return markdown.trim() !== "" || buttons.length > 0;
 }
 
-export function toNamedFiles(files: readonly OutboundFile[]): FileToFind[] {
-  return files.map(({ name, bytes }) => ({ name: toFileName(name), sizeBytes: bytes.length }));
-}
-
 /**
- * The message that brings files carries no mark, so that their names do: drawn again after a crash, a picture may have
- * another size, and another one may be asked for in the same words.
+ * The message that brings files carries no mark, so that their names do; people see the title, which has none. Neither
+ * would tell alone: another file may be asked for in the same words, and a picture drawn again has another size.
  */
-export function toMarkedFiles({ files, nonce }: Pick<Delivery, "files" | "nonce">): FileToFind[] {
-  const mark = toMark(nonce).slice(0, MARK_CHARS);
-  return files.map(({ name }) => ({ name: toFileName(name).replace(/(\.[^.]*)?$/, (ending) => `-${mark}${ending}`) }));
+export function toMarkedNames(files: readonly OutboundFile[], mark: string): string[] {
+  const ending = mark.slice(0, MARK_CHARS);
+  return files.map(({ name }) => toFileName(name).replace(/(\.[^.]*)?$/, (extension) => `-${ending}${extension}`));
 }
 
 /** The message that brought a file into a channel; undefined until there is one. */

@@ -1,7 +1,9 @@
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import type { Workspace } from "./workspaces.ts";
 
 export const PLATFORM = "slack";
+
+const DIGEST_CHARS = 22;
 
 /** Where a message stands. */
 export interface MessagePlace {
@@ -51,10 +53,22 @@ export function timeOf(ts: string): number {
  * run.
  */
 export function toWhisperId(teamId: string, channelId: string, nonce: string): string {
-  return `${PLATFORM}:${teamId}:${channelId}:only-${toMark(nonce)}`;
+  return `${PLATFORM}:${teamId}:${channelId}:only-${toFingerprint(nonce)}`;
 }
 
-/** What a message carries to be found again; the same for the same nonce in every run. */
-export function toMark(nonce: string): string {
-  return createHash("sha256").update(nonce).digest("base64url").slice(0, 22);
+/** A short name for a text, the same in every run. Whoever knows the text knows it. */
+export function toFingerprint(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, DIGEST_CHARS);
+}
+
+/** Makes what a message carries to be found again from the nonce it was posted with. */
+export type ToMark = (nonce: string) => string;
+
+/**
+ * Marks that are the same for the same nonce in every run, and that nobody makes without the key: a nonce is made of
+ * ids that every app in the workspace can read. Marks of version 1.0, which had no key, are not known any more: a post
+ * that it made in the moment it was killed, and had not stored yet, is made once more after an upgrade.
+ */
+export function createToMark(key: string): ToMark {
+  return (nonce) => createHmac("sha256", key).update(nonce).digest("base64url").slice(0, DIGEST_CHARS);
 }

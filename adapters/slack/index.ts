@@ -41,7 +41,15 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   });
   const workspaces =
     "botToken" in installed ? createSingleWorkspace(installed.botToken, api, log) : installed.workspaces;
-  const outbound = createOutbound({ api, apiUrl, running, looksMs: options.looksMs, now: options.now });
+  const outbound = createOutbound({
+    api,
+    workspaces,
+    markKey: options.markKey,
+    apiUrl,
+    running,
+    looksMs: options.looksMs,
+    now: options.now,
+  });
   const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, running, workspaces });
 
   /** Who ends already is not told to. */

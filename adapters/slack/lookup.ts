@@ -1,9 +1,10 @@
 import { SinkError } from "../../src/errors.ts";
-import { SlackApiError } from "./api/error.ts";
+import { isUncertain, SlackApiError } from "./api/error.ts";
 import type { SlackAnswer, SlackApi, SlackArguments } from "./api.ts";
 import { type Block, readBrought, readMark } from "./blocks.ts";
-import { type MessagePlace, toMark } from "./ids.ts";
+import type { MessagePlace, ToMark } from "./ids.ts";
 import { createReadingGate } from "./reading-gate.ts";
+import type { Workspace, Workspaces } from "./workspaces.ts";
 
 /** Apps sold outside the marketplace get no more than this at once. */
 const PAGE = 15;
@@ -31,13 +32,6 @@ export interface Found {
   fileIds: readonly string[];
 }
 
-/** A file as it is found in a message. */
-export interface FileToFind {
-  name: string;
-  /** Absent where the name alone tells. */
-  sizeBytes?: number;
-}
-
 export interface Lookup {
   /**
    * The message that was posted with a nonce. A stream carries its nonce only when it is over, so one that nobody
@@ -49,8 +43,8 @@ export interface Lookup {
     signal: AbortSignal,
     options?: { isFinished: boolean },
   ): Promise<Found | undefined>;
-  /** The message that brought these files and no others. */
-  findFiles(place: ReplyPlace, files: readonly FileToFind[], signal: AbortSignal): Promise<Found | undefined>;
+  /** The message that brought the files of these names and no others. */
+  findFiles(place: ReplyPlace, names: readonly string[], signal: AbortSignal): Promise<Found | undefined>;
 }
 
 /** One message as it stands; undefined where it is gone. */
@@ -66,11 +60,14 @@ export async function readMessage(
 
 export interface LookupDeps {
   api: SlackApi;
+  /** Tells what the bot wrote itself from what other apps wrote. */
+  workspaces: Pick<Workspaces, "find">;
+  toMark: ToMark;
   /** Unix milliseconds. */
   now(): number;
 }
 
-export function createLookup({ api, now }: LookupDeps): Lookup {
+export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Lookup {
   const gate = createReadingGate(now);
 
   async function read(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer> {
@@ -84,9 +81,23 @@ export function createLookup({ api, now }: LookupDeps): Lookup {
     }
   }
 
-  /** Messages of apps behind the question, in pages. */
+  /** The bot as it is in that workspace; undefined where it is not installed. */
+  async function identify(teamId: string, signal: AbortSignal): Promise<Workspace | undefined> {
+    try {
+      return await workspaces.find(teamId, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const isFinal = error instanceof SlackApiError && error.retryAfterMs === undefined && !isUncertain(error);
+      if (isFinal) throw error;
+      throw new SinkError("unavailable", "Who the bot is in that workspace cannot be told now.", { cause: error });
+    }
+  }
+
+  /** The bot's own messages behind the question, in pages. */
   async function* readBehind(place: ReplyPlace, signal: AbortSignal): AsyncGenerator<readonly SlackMessage[]> {
     const { teamId, channelId, threadTs, questionTs } = place;
+    const workspace = await identify(teamId, signal);
+    if (workspace === undefined) return;
     let cursor = "";
     for (let page = 0; page < MAX_PAGES; page++) {
       const answer = await read(
@@ -103,7 +114,7 @@ export function createLookup({ api, now }: LookupDeps): Lookup {
         signal,
       );
       const messages = (answer["messages"] ?? []) as SlackMessage[];
-      yield messages.filter(({ bot_id, ts }) => bot_id !== undefined && Number(ts) > Number(questionTs ?? 0));
+      yield messages.filter((message) => isOwn(message, workspace) && Number(message["ts"]) > Number(questionTs ?? 0));
       cursor = (answer["response_metadata"] as { next_cursor?: string } | undefined)?.next_cursor ?? "";
       if (cursor === "") return;
     }
@@ -121,9 +132,9 @@ export function createLookup({ api, now }: LookupDeps): Lookup {
       }
       return unfinished;
     },
-    async findFiles(place, files, signal) {
+    async findFiles(place, names, signal) {
       for await (const messages of readBehind(place, signal)) {
-        const found = messages.find((message) => hasFiles(message, files));
+        const found = messages.find((message) => hasFiles(message, names));
         if (found !== undefined) return toFound(found, false);
       }
       return undefined;
@@ -131,17 +142,18 @@ export function createLookup({ api, now }: LookupDeps): Lookup {
   };
 }
 
+/** Slack itself says who wrote a message; where its app is not told, the user that the app writes as is. */
+function isOwn({ bot_id, user }: SlackMessage, { botId, botUserId }: Workspace): boolean {
+  return bot_id === botId || user === botUserId;
+}
+
 function isUnfinished(message: SlackMessage): boolean {
   return message["streaming_state"] !== undefined && readMark(message) === undefined;
 }
 
-function hasFiles(message: SlackMessage, wanted: readonly FileToFind[]): boolean {
+function hasFiles(message: SlackMessage, names: readonly string[]): boolean {
   const files = filesOf(message);
-  if (files.length !== wanted.length) return false;
-  return wanted.every(({ name, sizeBytes }, index) => {
-    const file = files[index];
-    return file?.["name"] === name && (sizeBytes === undefined || file["size"] === sizeBytes);
-  });
+  return files.length === names.length && names.every((name, index) => files[index]?.["name"] === name);
 }
 
 function filesOf(message: SlackMessage): readonly SlackMessage[] {

@@ -19,6 +19,8 @@ export interface SlackAdapterOptions {
   transport: SlackTransport;
   /** Where the bot is installed: one workspace by its token, or those that installed it themselves. */
   installed: { botToken: string } | { workspaces: Workspaces };
+  /** The key of what marks the bot's own messages; a secret, and the same in every run. */
+  markKey: string;
   /** Web API base that ends in `/api/`; Slack's own when absent. */
   apiUrl?: string;
   /** Bots whose messages are heard as people's are, by user id or bot id. Nobody else's are. */

@@ -2,15 +2,20 @@ import type { Adapter, ReplyAddress, ReplySink } from "../../src/adapter.ts";
 import type { SlackApi } from "./api.ts";
 import { createFileStore } from "./file-store.ts";
 import { createFiles } from "./files.ts";
+import { createToMark } from "./ids.ts";
 import { createLookup } from "./lookup.ts";
 import { createMemory } from "./memory.ts";
 import type { Running } from "./running.ts";
 import { createSink } from "./sink.ts";
 import { createUploader } from "./upload.ts";
 import { createWholeWriter } from "./whole.ts";
+import type { Workspaces } from "./workspaces.ts";
 
 export interface OutboundDeps {
   api: SlackApi;
+  workspaces: Pick<Workspaces, "find">;
+  /** The key of what marks the bot's own messages; a secret, and the same in every run. */
+  markKey: string;
   /** Web API base that ends in `/api/`; Slack's own when absent. */
   apiUrl: string | undefined;
   running: Pick<Running, "note">;
@@ -25,11 +30,12 @@ export interface Outbound extends Pick<Adapter, "openAttachment"> {
   sink(address: ReplyAddress): ReplySink;
 }
 
-export function createOutbound({ api, apiUrl, running, looksMs, now }: OutboundDeps): Outbound {
+export function createOutbound({ api, workspaces, markKey, apiUrl, running, looksMs, now }: OutboundDeps): Outbound {
   const memory = createMemory(now);
-  const whole = createWholeWriter({ api, memory });
-  const lookup = createLookup({ api, now });
-  const uploader = createUploader({ store: createFileStore({ api, apiUrl, looksMs }), whole, lookup, memory });
+  const toMark = createToMark(markKey);
+  const whole = createWholeWriter({ api, memory, toMark });
+  const lookup = createLookup({ api, workspaces, toMark, now });
+  const uploader = createUploader({ store: createFileStore({ api, apiUrl, looksMs }), whole, lookup, memory, toMark });
   const deps = {
     api,
     apiUrl,
@@ -37,6 +43,7 @@ export function createOutbound({ api, apiUrl, running, looksMs, now }: OutboundD
     uploader,
     lookup,
     memory,
+    toMark,
     running,
     now,
   };

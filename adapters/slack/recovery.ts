@@ -2,7 +2,7 @@ import type { Posted } from "../../src/adapter.ts";
 import { SinkError } from "../../src/errors.ts";
 import { isUncertain, SlackApiError } from "./api/error.ts";
 import { toAttachments } from "./attachments.ts";
-import { timeOf, toMark, toMessageId } from "./ids.ts";
+import { timeOf, toFingerprint, toMessageId } from "./ids.ts";
 import type { Found, ReplyPlace } from "./lookup.ts";
 import type { Memory } from "./memory.ts";
 import type { StreamWriter } from "./stream.ts";
@@ -36,7 +36,7 @@ export interface RecoveryDeps {
 
 export function createRecovery({ place, memory, streams, now }: RecoveryDeps): Recovery {
   const { teamId, channelId, questionTs } = place;
-  const toKey = (nonce: string) => `${teamId}:${channelId}:${toMark(nonce)}`;
+  const toKey = (nonce: string) => `${teamId}:${channelId}:${toFingerprint(nonce)}`;
 
   function whyLook({ nonce, isNew }: Search): "must" | "may" | "no" {
     if (memory.doubtful.get(toKey(nonce)) === true) return "must";

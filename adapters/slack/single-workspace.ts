@@ -49,7 +49,11 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
         }
       }
     },
-    find: async (teamId) => (known?.teamId === teamId ? known : undefined),
+    async find(teamId, signal) {
+      // Replies of an earlier run may be written before the adapter listens.
+      known ??= await ask(signal);
+      return known.teamId === teamId ? known : undefined;
+    },
     sole: () => known,
   };
 }

@@ -5,7 +5,7 @@ import { codeOf, type SlackApiError } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
 import { readShownPart } from "./blocks.ts";
 import { guarded, isSealing, toSinkError } from "./failures.ts";
-import { type MessagePlace, PLATFORM, readMessageId, readUserId } from "./ids.ts";
+import { type MessagePlace, PLATFORM, readMessageId, readUserId, type ToMark } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 import { type Lookup, type ReplyPlace, readMessage } from "./lookup.ts";
 import type { Memory } from "./memory.ts";
@@ -26,6 +26,7 @@ export interface SinkDeps {
   uploader: Uploader;
   lookup: Lookup;
   memory: Memory;
+  toMark: ToMark;
   /** Told which turn writes a message that grows: it has no buttons that say so. */
   running: Pick<Running, "note">;
   /** Unix milliseconds. */

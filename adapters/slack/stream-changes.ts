@@ -3,7 +3,7 @@ import { codeOf, isUncertain, SlackApiError } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
 import { type ButtonLooks, hasJudging, toButtonBlocks, toMetadata } from "./blocks.ts";
 import { type Cards, closeCards, doubtCards, toAddition, toCards, toTaskChunks } from "./cards.ts";
-import { toMessageId } from "./ids.ts";
+import { type ToMark, toMessageId } from "./ids.ts";
 import type { Memory, Stream } from "./memory.ts";
 import { isBlockRefusal } from "./whole.ts";
 
@@ -33,9 +33,10 @@ export interface StreamChangesDeps {
   api: SlackApi;
   memory: Memory;
   spare: SpareWay;
+  toMark: ToMark;
 }
 
-export function createStreamChanges({ api, memory, spare }: StreamChangesDeps): StreamChanges {
+export function createStreamChanges({ api, memory, spare, toMark }: StreamChangesDeps): StreamChanges {
   function goWhole({ place, nonce }: Stream): Receipt {
     memory.streams.delete(toMessageId(place));
     memory.nonces.set(toMessageId(place), nonce);
@@ -86,7 +87,7 @@ export function createStreamChanges({ api, memory, spare }: StreamChangesDeps): 
     const tasks = toTaskChunks(stream.cards, closeCards(wanted));
     const hasFeedbackButtons = isWhole && hasJudging(draft.buttons) && memory.takes("feedback buttons", teamId);
     const ending = { ...toAddition(rest ?? "", tasks), ...(isWhole && toEnd(draft, { hasFeedbackButtons })) };
-    const metadata = toMetadata(stream.nonce);
+    const metadata = toMetadata(toMark(stream.nonce));
     try {
       await api.call(teamId, "chat.stopStream", { channel: channelId, ts, metadata, ...ending }, signal);
     } catch (error) {

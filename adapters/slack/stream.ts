@@ -5,7 +5,7 @@ import { codeOf, isUncertain, SlackApiError } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
 import { checkLength, toMetadata } from "./blocks.ts";
 import { type Cards, toAddition, toTaskChunks } from "./cards.ts";
-import { type MessagePlace, toMessageId } from "./ids.ts";
+import { type MessagePlace, type ToMark, toMessageId } from "./ids.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
 import type { Memory, Stream } from "./memory.ts";
@@ -37,11 +37,12 @@ export interface StreamDeps {
   api: SlackApi;
   memory: Memory;
   spare: SpareWay;
+  toMark: ToMark;
   now(): number;
 }
 
-export function createStreamWriter({ api, memory, spare, now }: StreamDeps): StreamWriter {
-  const { append, stop, goWhole, toWanted, isCardRefusal } = createStreamChanges({ api, memory, spare });
+export function createStreamWriter({ api, memory, spare, toMark, now }: StreamDeps): StreamWriter {
+  const { append, stop, goWhole, toWanted, isCardRefusal } = createStreamChanges({ api, memory, spare, toMark });
 
   return {
     async start({ teamId, channelId, threadTs }, recipient, draft, nonce, signal) {
@@ -87,7 +88,7 @@ export function createStreamWriter({ api, memory, spare, now }: StreamDeps): Str
       return append(stream, rest ?? "", toWanted(stream.place.teamId, draft, stream.cards), signal);
     },
     async takeOver({ teamId, channelId, ts }, nonce, signal) {
-      const metadata = nonce === undefined ? undefined : toMetadata(nonce);
+      const metadata = nonce === undefined ? undefined : toMetadata(toMark(nonce));
       try {
         await api.call(teamId, "chat.stopStream", { channel: channelId, ts, ...(metadata && { metadata }) }, signal);
       } catch (error) {

@@ -3,8 +3,9 @@ import type { AttachmentRef, Draft, OutboundFile, Posted } from "../../src/adapt
 import { SinkError } from "../../src/errors.ts";
 import { toAttachments } from "./attachments.ts";
 import type { Block } from "./blocks.ts";
-import { createFileShare, type Delivery, hasWords, toMarkedFiles, toNamedFiles } from "./file-share.ts";
+import { createFileShare, type Delivery, hasWords, toMarkedNames } from "./file-share.ts";
 import type { FileStore, Stored } from "./file-store.ts";
+import type { ToMark } from "./ids.ts";
 import type { Found, Lookup } from "./lookup.ts";
 import type { Memory } from "./memory.ts";
 import { isBlockRefusal, type WholeWriter } from "./whole.ts";
@@ -33,10 +34,11 @@ export interface UploaderDeps {
   whole: WholeWriter;
   lookup: Lookup;
   memory: Memory;
+  toMark: ToMark;
 }
 
 export function createUploader(deps: UploaderDeps): Uploader {
-  const { store, whole, lookup, memory } = deps;
+  const { store, whole, lookup, memory, toMark } = deps;
   const share = createFileShare(deps);
 
   /** In the message itself, with words and buttons. Undefined where Slack takes no pictures there: none is shown then. */
@@ -107,11 +109,10 @@ export function createUploader(deps: UploaderDeps): Uploader {
       const { place, caption, nonce, files } = delivery;
       const post = await lookup.findPost(place, nonce, signal, { isFinished: true });
       if (post !== undefined) return { ...post, files: toParts(delivery, post.fileIds) };
-      const isPlain = !arePictures(delivery);
-      const found = await lookup.findFiles(place, isPlain ? toNamedFiles(files) : toMarkedFiles(delivery), signal);
-      if (found === undefined || isPlain) return found;
+      const found = await lookup.findFiles(place, toMarkedNames(files, toMark(nonce)), signal);
+      if (found === undefined) return undefined;
       share.noteShared(delivery, { fileIds: found.fileIds, ts: found.ts });
-      const isWhole = caption === undefined || !hasWords(caption);
+      const isWhole = !arePictures(delivery) || caption === undefined || !hasWords(caption);
       return isWhole ? { ...found, files: toParts(delivery, found.fileIds) } : undefined;
     },
   };

@@ -2,7 +2,7 @@ import type { Draft, OutboundFile, Posted, ReplySink } from "../../src/adapter.t
 import type { SlackExtra } from "./address.ts";
 import type { SlackApi } from "./api.ts";
 import { guarded } from "./failures.ts";
-import { PLATFORM, readMessageId, toMark } from "./ids.ts";
+import { PLATFORM, readMessageId, toFingerprint } from "./ids.ts";
 import { LIMITS } from "./limits.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import type { Memory } from "./memory.ts";
@@ -52,7 +52,7 @@ export function createWhisperSink(
 
   return {
     limits: { ...LIMITS, maxMessages: 1 },
-    budget: `${PLATFORM}-whisper:${toMark(responseUrl ?? `${teamId}:${userId}`)}`,
+    budget: `${PLATFORM}-whisper:${toFingerprint(responseUrl ?? `${teamId}:${userId}`)}`,
     post: (draft, nonce, signal) => guarded(signal, () => writer.post(draft, nonce, signal)),
     edit: (id, draft, signal) => guarded(signal, () => writer.edit(id, draft, signal)),
     upload: (files, caption, nonce, signal) => guarded(signal, () => upload(files, caption, nonce, signal)),

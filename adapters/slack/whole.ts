@@ -4,7 +4,7 @@ import { readTs } from "./api/answer.ts";
 import { codeOf } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
 import { type Block, type Brought, hasJudging, type MessageBody, toMessageBody, toMetadata } from "./blocks.ts";
-import { type MessagePlace, toMessageId } from "./ids.ts";
+import { type MessagePlace, type ToMark, toMessageId } from "./ids.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import type { Memory } from "./memory.ts";
 import { readText } from "./wire.ts";
@@ -27,9 +27,10 @@ export interface Accompanying {
 export interface WholeDeps {
   api: SlackApi;
   memory: Pick<Memory, "takes" | "noteUntaken">;
+  toMark: ToMark;
 }
 
-export function createWholeWriter({ api, memory }: WholeDeps): WholeWriter {
+export function createWholeWriter({ api, memory, toMark }: WholeDeps): WholeWriter {
   /** Writes with Slack's own buttons for feedback where those are taken; where they turn out not to be, the next call does without. */
   async function write<T>(teamId: string, draft: Draft, make: (body: MessageBody) => Promise<T>): Promise<T> {
     const hasFeedbackButtons = hasJudging(draft.buttons) && memory.takes("feedback buttons", teamId);
@@ -57,7 +58,7 @@ export function createWholeWriter({ api, memory }: WholeDeps): WholeWriter {
             ...(threadTs !== undefined && { thread_ts: threadTs }),
             blocks: [...pictures, ...blocks],
             text,
-            metadata: toMetadata(nonce, { draft, brought }),
+            metadata: toMetadata(toMark(nonce), { draft, brought }),
             // A preview would be fetched for every address the model writes, whoever put it there.
             unfurl_links: false,
             unfurl_media: false,
@@ -70,7 +71,7 @@ export function createWholeWriter({ api, memory }: WholeDeps): WholeWriter {
       });
     },
     update({ teamId, channelId, ts }, draft, nonce, signal) {
-      const metadata = nonce === undefined ? undefined : toMetadata(nonce, { draft });
+      const metadata = nonce === undefined ? undefined : toMetadata(toMark(nonce), { draft });
       return write(teamId, draft, async (body) => {
         // Unlike a post, an update reads plain words such as names of channels as markup when nothing else is said.
         const message = { ...body, parse: "none", ...(metadata && { metadata }) };

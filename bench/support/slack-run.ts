@@ -37,7 +37,16 @@ export async function runOnSlack({ replies, isNative, seed }: SlackRunOptions): 
   const log = pino({ level: "silent" });
   const apiUrl = `${proxy.origin}/api/`;
   const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log });
-  const outbound = createOutbound({ api, apiUrl, running: { note: () => {} }, now: slack.now });
+  const { id: teamId, bot, botToken: token } = slack.workspace;
+  const workspaces = { find: async () => ({ teamId, botUserId: bot.id, botId: bot.botId ?? "", token }) };
+  const outbound = createOutbound({
+    api,
+    workspaces,
+    markKey: "key",
+    apiUrl,
+    running: { note: () => {} },
+    now: slack.now,
+  });
   const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
   const ada = slack.user({ name: "Ada" });
   try {

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { readMessageId, timeOf, toMark, toMessageId, toWhisperId } from "../../../adapters/slack/ids.ts";
+import {
+  createToMark,
+  readMessageId,
+  timeOf,
+  toFingerprint,
+  toMessageId,
+  toWhisperId,
+} from "../../../adapters/slack/ids.ts";
 
 describe("ids on Slack", () => {
   test("of a message name its workspace, its channel and itself", () => {
@@ -24,5 +31,16 @@ describe("ids on Slack", () => {
 
   test("tell when a message was written", () => expect(timeOf("1700000000.500000")).toBe(1_700_000_000_500));
 
-  test("say nothing of the nonce they stand for", () => expect(toMark("turn:0")).toMatch(/^[\w-]{22}$/));
+  test("say nothing of the nonce they stand for", () => expect(toFingerprint("turn:0")).toMatch(/^[\w-]{22}$/));
+});
+
+describe("marks", () => {
+  test("are the same in every run, and others under another key", () => {
+    const mark = createToMark("key")("turn:0");
+    expect(mark).toMatch(/^[\w-]{22}$/);
+    expect(createToMark("key")("turn:0")).toBe(mark);
+    expect([createToMark("key")("turn:1"), createToMark("other")("turn:0"), toFingerprint("turn:0")]).not.toContain(
+      mark,
+    );
+  });
 });

@@ -15,13 +15,21 @@ async function start(botToken?: string) {
 describe("the workspace of a bot token", () => {
   test("is told by Slack, and is the only one", async () => {
     const { slack, single } = await start();
-    expect(await single.find(slack.workspace.id, signal)).toBeUndefined();
+    expect(single.sole?.()).toBeUndefined();
     const workspace = await single.open(signal);
     const { id, bot, botToken } = slack.workspace;
     expect(workspace).toEqual({ teamId: id, isSole: true, botUserId: bot.id, botId: bot.botId, token: botToken });
     expect(await single.find(id, signal)).toEqual(workspace);
     expect(await single.find("T9", signal)).toBeUndefined();
     expect(single.sole?.()).toEqual(workspace);
+  });
+
+  test("is asked for also by what is written before the adapter listens", async () => {
+    const { slack, single } = await start();
+    const { id, bot } = slack.workspace;
+    expect(await single.find(id, signal)).toMatchObject({ botId: bot.botId });
+    await single.find(id, signal);
+    expect(slack.requests.map(({ method }) => method)).toEqual(["auth.test"]);
   });
 
   test("is asked for again while Slack is out of reach", async () => {

@@ -60,6 +60,7 @@ export async function startAdapter(
   const adapter = createSlackAdapter({
     transport: transport === "HTTP" ? { mode: "http", signingSecret } : { mode: "socket", appToken },
     installed: { botToken },
+    markKey: "key",
     apiUrl: slack.apiUrl,
     commands: [{ name: "help", description: "Says what I can do." }],
     listModels: async () => ["sandbox-chat"],

@@ -26,7 +26,7 @@ describe("files brought to Slack", () => {
     const posted = await outbound.sink(address).upload([text()], undefined, "n", signal);
     const [message] = slack.answers(general, question);
     expect(posted.id).toBe(`slack:${slack.workspace.id}:${general.id}:${message?.ts}`);
-    expect(message?.content.files.map(({ name }) => name)).toEqual(["answer.md"]);
+    expect(message?.content.files.map(({ title }) => title)).toEqual(["answer.md"]);
     const [ref] = posted.attachments ?? [];
     if (ref === undefined) throw new Error("No attachment was named.");
     expect(String(await read(await outbound.openAttachment(ref, signal)))).toBe("# Long");
@@ -127,6 +127,6 @@ describe("files brought to Slack", () => {
     await sink.upload([text("export.json", "{}")], undefined, "n", signal);
     expect(slack.answers(general)).toEqual([]);
     const direct = slack.messages(ada.direct()).filter(isOfApp);
-    expect(direct.flatMap(({ content }) => content.files.map(({ name }) => name))).toEqual(["export.json"]);
+    expect(direct.flatMap(({ content }) => content.files.map(({ title }) => title))).toEqual(["export.json"]);
   });
 });

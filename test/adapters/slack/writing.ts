@@ -1,12 +1,16 @@
 import { createSlackApi, type SlackApi } from "../../../adapters/slack/api.ts";
 import { createOutbound, type Outbound } from "../../../adapters/slack/outbound.ts";
 import { createRunning, type Running } from "../../../adapters/slack/running.ts";
+import { createSingleWorkspace, type SingleWorkspace } from "../../../adapters/slack/single-workspace.ts";
 import type { Button, Draft, ReplyAddress, ReplySink, Step } from "../../../src/adapter.ts";
 import type { Person } from "../../simulators/slack/people.ts";
 import type { SimulatorOptions } from "../../simulators/slack/simulator.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
 import type { Channel, Message } from "../../simulators/slack/world.ts";
 import { silent } from "../../support/log.ts";
+
+/** Marks what the bot writes here. */
+export const MARK_KEY = "key";
 
 export const STOP: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
 export const RETRY: Button = { action: "retry", turnId: "turn-1", label: "Retry" };
@@ -41,6 +45,7 @@ export async function settle(sink: ReplySink, id: string, draft: Draft): Promise
 
 export interface Desk {
   slack: Slack;
+  workspaces: SingleWorkspace;
   ada: Person;
   general: Channel;
   question: Message;
@@ -63,13 +68,16 @@ export async function startDesk(options: SimulatorOptions & { looksMs?: readonly
   const { apiUrl } = slack;
   const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log: silent });
   const running = createRunning();
-  const restart = () => createOutbound({ api, apiUrl, running, looksMs: options.looksMs, now: slack.now });
+  const workspaces = createSingleWorkspace(slack.botToken, api, silent);
+  const restart = () =>
+    createOutbound({ api, workspaces, markKey: MARK_KEY, apiUrl, running, looksMs: options.looksMs, now: slack.now });
   return {
     slack,
     ada,
     general,
     question,
     address: addressOf(slack, general, question, ada),
+    workspaces,
     api,
     running,
     outbound: restart(),

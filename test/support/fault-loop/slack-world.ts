@@ -51,6 +51,7 @@ export async function openSlackWorld({ place, streams, killsAtMs }: SlackWorldOp
       createSlackAdapter({
         transport: { mode: "socket", appToken: slack.appToken },
         installed: { botToken: slack.botToken },
+        markKey: "key",
         apiUrl: `${origin}/api/`,
         commands: engine.commands,
         listModels: engine.listModels,

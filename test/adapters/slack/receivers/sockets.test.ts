@@ -103,6 +103,7 @@ describe("the sockets to Slack", () => {
     const adapter = createSlackAdapter({
       transport: { mode: "socket", appToken: "xapp-1-wrong" },
       installed: { botToken: slack.botToken },
+      markKey: "key",
       apiUrl: slack.apiUrl,
       commands: [],
       listModels: async () => [],
