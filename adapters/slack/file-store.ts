@@ -4,6 +4,7 @@ import type { OutboundFile } from "../../src/adapter.ts";
 import { SinkError } from "../../src/errors.ts";
 import { codeOf, SlackApiError } from "./api/error.ts";
 import type { SlackAnswer, SlackApi } from "./api.ts";
+import { createSlackHosts } from "./hosts.ts";
 
 const MAX_ALT_CHARS = 1_000;
 const NAME_CHARS = 100;
@@ -11,7 +12,6 @@ const NAME_CHARS = 100;
 const LOOKS_MS = [50, 150, 300, 600, 1_000, 1_500, 2_000, 2_500, 3_000] as const;
 /** Refusals to tell of a file, which no waiting mends; it may be shown all the same. */
 const UNTOLD_CODES = new Set(["unknown_method", "missing_scope", "not_allowed_token_type", "no_permission"]);
-const UPLOAD_HOST = /^(?:[\w-]+\.)*slack(?:-files)?\.com$/;
 
 /** A file whose bytes are with Slack. */
 export interface Stored {
@@ -48,6 +48,8 @@ export interface FileStoreDeps {
 }
 
 export function createFileStore({ api, apiUrl, looksMs = LOOKS_MS }: FileStoreDeps): FileStore {
+  const hosts = createSlackHosts(apiUrl);
+
   return {
     looksMs,
     async store(teamId, file, name, signal) {
@@ -63,7 +65,12 @@ export function createFileStore({ api, apiUrl, looksMs = LOOKS_MS }: FileStoreDe
         },
         signal,
       );
-      await send(checkHost(String(announced["upload_url"]), apiUrl), file.bytes, signal);
+      const address = String(announced["upload_url"]);
+      // It takes the bytes from whoever knows it: no token goes there.
+      if (!hosts.isUpload(address)) {
+        throw new SinkError("rejected", "Slack named a place for the file that is not one of its own.");
+      }
+      await send(address, file.bytes, signal);
       return { id: String(announced["file_id"]), file };
     },
     async complete(teamId, stored, share, signal) {
@@ -99,15 +106,7 @@ export function toFileName(name: string): string {
   return letters.length === 0 ? "file" : letters.slice(-NAME_CHARS).join("");
 }
 
-/** The address takes the bytes from whoever knows it: no token goes there. */
-function checkHost(address: string, apiUrl: string | undefined): URL {
-  const url = new URL(address);
-  const isOwn = apiUrl !== undefined && url.origin === new URL(apiUrl).origin;
-  if (isOwn || (url.protocol === "https:" && UPLOAD_HOST.test(url.hostname))) return url;
-  throw new SinkError("unavailable", "Slack named a place for the file that is not one of its own.");
-}
-
-async function send(url: URL, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+async function send(url: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   const headers = { "content-type": "application/octet-stream" };
   const method = "upload";
   try {

@@ -4,10 +4,9 @@ import { FileProblem } from "../../src/media/file-problem.ts";
 import { isUncertain, SlackApiError } from "./api/error.ts";
 import type { SlackAnswer, SlackApi } from "./api.ts";
 import { readAttachmentId } from "./attachments.ts";
+import { createSlackHosts } from "./hosts.ts";
 import { createShelf } from "./memory.ts";
 
-/** Slack's own. Links elsewhere are not followed with the bot's token, whoever named them. */
-const HOSTS = ["files.slack.com", "*.slack.com", "*.slack-files.com"];
 /** No file is read beyond this. */
 const MAX_READ_BYTES = 100 * 1024 * 1024;
 const GONE_CODES = new Set(["file_not_found", "file_deleted", "file_is_deleted"]);
@@ -30,8 +29,9 @@ interface Link {
 }
 
 export function createFiles({ api, apiUrl }: FilesDeps): Files {
-  const origins = apiUrl === undefined ? [] : [new URL(apiUrl).origin];
-  const fetch = createGuardedFetch({ owner: "Slack", hosts: HOSTS, origins });
+  const { files: hosts, origins } = createSlackHosts(apiUrl);
+  // Links elsewhere are not followed with the bot's token, whoever named them.
+  const fetch = createGuardedFetch({ owner: "Slack", hosts, origins });
   const links = createShelf<Link>();
 
   /** Asked for anew in a later run; a file that was shared from another organisation is told in no other way. */

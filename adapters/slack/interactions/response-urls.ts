@@ -1,19 +1,19 @@
 import { request } from "undici";
+import { createSlackHosts } from "../hosts.ts";
 import type { Body } from "../surfaces.ts";
 
 const RESPONSE_MS = 5_000;
-const SLACK_ORIGIN = "https://hooks.slack.com";
 
 /** Answers an interaction so that only the person sees it, without a token and also where the bot is no member. */
 export type Respond = (responseUrl: string | undefined, body: Body) => Promise<void>;
 
 /** Rejects when Slack does not take the answer, and for an address that is not Slack's. */
 export function createRespond(apiUrl: string | undefined): Respond {
-  const origins = new Set([SLACK_ORIGIN, ...(apiUrl === undefined ? [] : [new URL(apiUrl).origin])]);
+  const hosts = createSlackHosts(apiUrl);
 
   return async (responseUrl, body) => {
     if (responseUrl === undefined) return;
-    if (!origins.has(new URL(responseUrl).origin)) {
+    if (!hosts.isHook(responseUrl)) {
       throw new TypeError("The address given for an answer to an interaction is not one of Slack's.");
     }
     const answer = await request(responseUrl, {

@@ -76,11 +76,16 @@ describe("an answer on Slack that one person sees", () => {
     expect(shown()).toEqual([]);
   });
 
-  test("goes to no address but Slack's own", async () => {
-    const { address, outbound } = await startWhisper(false);
-    const extra = { ...address.extra, responseUrl: "https://example.com/hook" };
-    expect(() => outbound.sink({ ...address, extra })).toThrow(/not one of Slack's/);
-  });
+  test.each(["https://example.com/hook", "no address"])(
+    "comes another way where the address of the command is none of Slack's: %s",
+    async (responseUrl) => {
+      const { address, outbound, shown, calls } = await startWhisper(false);
+      const sink = outbound.sink({ ...address, extra: { ...address.extra, responseUrl } });
+      await sink.post(whole("For you."), "n", signal);
+      expect(shown()).toEqual(["For you."]);
+      expect(calls("chat.postEphemeral")).toBe(1);
+    },
+  );
 
   test("keeps its address out of every error", async () => {
     const { slack, address, outbound } = await startWhisper();

@@ -1,0 +1,44 @@
+import { isIP } from "node:net";
+
+const COMMERCIAL = "slack.com";
+
+/** Where Slack itself is. What it names elsewhere gets neither a file, nor an answer, nor a token. */
+export interface SlackHosts {
+  /** Origins of their own, over http too: what stands in for Slack. */
+  origins: readonly string[];
+  /** Hosts that files come from and go to: a name, or `*.` and a name for everything below it. */
+  files: readonly string[];
+  /** Whether a person's command, or press, may be answered at this address. */
+  isHook(address: string): boolean;
+  /** Whether the bytes of a file may be sent to this address. */
+  isUpload(address: string): boolean;
+}
+
+/**
+ * Slack's hosts, and those below the host of the Web API: GovSlack, whose API is at slack-gov.com, has its hooks and
+ * files there too. https://api.slack-gov.com/gov-slack/about
+ */
+export function createSlackHosts(apiUrl: string | undefined): SlackHosts {
+  const api = apiUrl === undefined ? undefined : new URL(apiUrl);
+  const origins = api === undefined ? [] : [api.origin];
+  const name = api?.hostname.replace(/^www\./, "") ?? COMMERCIAL;
+  const isName = isIP(name.replace(/^\[|\]$/g, "")) === 0 && name.includes(".");
+  const domains = [...new Set([COMMERCIAL, ...(isName ? [name] : [])])];
+  const files = [...domains, "slack-files.com"].map((domain) => `*.${domain}`);
+
+  return {
+    origins,
+    files,
+    isHook(address) {
+      const url = URL.parse(address);
+      if (url === null) return false;
+      return origins.includes(url.origin) || domains.some((domain) => url.origin === `https://hooks.${domain}`);
+    },
+    isUpload(address) {
+      const url = URL.parse(address);
+      if (url === null) return false;
+      const isBelow = files.some((host) => `.${url.hostname}`.endsWith(host.slice(1)));
+      return origins.includes(url.origin) || (url.protocol === "https:" && isBelow);
+    },
+  };
+}
