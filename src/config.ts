@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findConflicts, type GivenVariables, isPageOn } from "./config/rules.ts";
+import { findConflicts, findOddForms, type GivenVariables, isPageOn } from "./config/rules.ts";
 import { variables } from "./config/variables.ts";
 import { similarNames } from "./misspelling.ts";
 
@@ -116,7 +116,9 @@ export function readConfig(env: Environment): Config {
     if (trimmed) given[name] = trimmed;
   }
   const parsed = schema.safeParse(given);
-  const invalid = new Map(parsed.error?.issues.toReversed().map(({ path, message }) => [String(path[0]), message]));
+  const issues = (parsed.error?.issues ?? []).map(({ path, message }): [string, string] => [String(path[0]), message]);
+  // One sentence for each variable: the first.
+  const invalid = new Map([...issues, ...findOddForms(given)].toReversed());
   const problems = [
     ...findMisspelt(given),
     ...[...invalid].toReversed().map(([name, message]) => `${name} ${message}.`),

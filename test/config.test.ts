@@ -2,6 +2,9 @@ import { describe, expect, test } from "vitest";
 import { variables } from "../src/config/variables.ts";
 import { CONFIG_VARIABLES, ConfigError, readConfig } from "../src/config.ts";
 
+/** In the forms that the platforms give them out in. */
+const SECRET = "5ec".repeat(11).slice(0, 32);
+const TOKEN = `${Buffer.from("123456789012345678").toString("base64url")}.abc.def`;
 const GATEWAY = { GATEWAY_BASE_URL: "https://gateway.example", GATEWAY_API_KEY: "key-1", CHAT_MODEL: "large" };
 
 /** The problems that `env` has, or an empty list. */
@@ -132,15 +135,15 @@ describe("readConfig", () => {
   });
 
   test("uses HTTP for Slack when a signing secret is the only other thing given", () => {
-    expect(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec" }).slack).toEqual({
+    expect(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: SECRET }).slack).toEqual({
       mode: "http",
       botToken: "xoxb-1",
       oauth: undefined,
-      signingSecret: "5ec",
+      signingSecret: SECRET,
       apiUrl: undefined,
       allowedBots: [],
     });
-    const both = readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec", SLACK_APP_TOKEN: "xapp-1" });
+    const both = readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: SECRET, SLACK_APP_TOKEN: "xapp-1" });
     expect(both.slack?.mode).toBe("socket");
   });
 
@@ -152,7 +155,7 @@ describe("readConfig", () => {
       ENCRYPTION_KEY: "0f".repeat(32),
       PUBLIC_URL: "https://bot.example",
     };
-    expect(readConfig({ ...oauth, SLACK_SIGNING_SECRET: "5ec" }).slack).toEqual({
+    expect(readConfig({ ...oauth, SLACK_SIGNING_SECRET: SECRET }).slack).toEqual({
       mode: "http",
       botToken: undefined,
       oauth: {
@@ -161,7 +164,7 @@ describe("readConfig", () => {
         stateSecret: "a-long-state-secret",
         encryptionKey: new Uint8Array(32).fill(15),
       },
-      signingSecret: "5ec",
+      signingSecret: SECRET,
       apiUrl: undefined,
       allowedBots: [],
     });
@@ -177,8 +180,8 @@ describe("readConfig", () => {
   });
 
   test("switches the page on by itself only while no platform is configured", () => {
-    expect(readConfig({ DISCORD_TOKEN: "a.b.c" }).localChat.enabled).toBe(false);
-    expect(readConfig({ DISCORD_TOKEN: "a.b.c", LOCAL_CHAT: "on" }).localChat.enabled).toBe(true);
+    expect(readConfig({ DISCORD_TOKEN: TOKEN }).localChat.enabled).toBe(false);
+    expect(readConfig({ DISCORD_TOKEN: TOKEN, LOCAL_CHAT: "on" }).localChat.enabled).toBe(true);
     expect(readConfig({ LOCAL_CHAT: "off" }).localChat.enabled).toBe(false);
   });
 
@@ -205,6 +208,18 @@ describe("readConfig", () => {
     expect(problemsOf({ SLACK_API_URL: "ftp://slack.example" })).toEqual([
       expect.stringMatching(/^SLACK_API_URL must be an address that begins with https/),
     ]);
+  });
+
+  test("takes no secret in a form that its platform never gives out, one sentence for each", () => {
+    const slack = { SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec" };
+    expect(problemsOf({ ...slack, DISCORD_TOKEN: "a.b.c" })).toEqual([
+      expect.stringMatching(/^SLACK_SIGNING_SECRET must be the signing secret, 32 digits.*Basic Information/),
+      expect.stringMatching(/^DISCORD_TOKEN must be the bot's token, three parts.*Developer Portal under Bot\.$/),
+    ]);
+    expect(problemsOf({ ...slack, SLACK_SIGNING_SECRET: "xoxb-1", DISCORD_TOKEN: "Bot a.b.c" })).toHaveLength(2);
+    expect(problemsOf({ ...slack, SLACK_SIGNING_SECRET: SECRET, DISCORD_TOKEN: TOKEN })).toEqual([]);
+    const elsewhere = { SLACK_API_URL: "http://127.0.0.1/api/", DISCORD_API_URL: "http://127.0.0.1/api" };
+    expect(problemsOf({ ...slack, ...elsewhere, DISCORD_TOKEN: "a.b.c" })).toEqual([]);
   });
 
   test("shows everything in the error's message", () => {

@@ -33,12 +33,6 @@ const CONTENT_FLAGS = ApplicationFlags.GatewayMessageContent | ApplicationFlags.
  */
 export async function checkDiscord(options: CheckOptions, signal: AbortSignal): Promise<Finding[]> {
   const { token, apiUrl, guildId } = options;
-  let invite: string;
-  try {
-    invite = inviteLink(token);
-  } catch {
-    return [{ ok: false, what: "DISCORD_TOKEN is not the token of a Discord bot.", fix: TOKEN_FIX }];
-  }
   const api = createApi({ token, ...(apiUrl !== undefined && { apiUrl }), onUnauthorized() {}, now: Date.now });
   const findings: Finding[] = [];
 
@@ -61,6 +55,7 @@ export async function checkDiscord(options: CheckOptions, signal: AbortSignal): 
   });
   if (!isKnown || bot === undefined) return findings;
   const botId = bot.id;
+  const invite = inviteLink(botId);
   await look("What the bot is allowed to read", () => checkIntents(api, signal));
   await look("The gateway", async () => {
     return checkGateway(await read<RESTGetAPIGatewayBotResult>(api, Routes.gatewayBot(), signal), signal);
@@ -68,7 +63,7 @@ export async function checkDiscord(options: CheckOptions, signal: AbortSignal): 
   const reader = <T>(route: `/${string}`, query?: URLSearchParams) => read<T>(api, route, signal, query);
   await look("The servers", () => checkGuilds({ read: reader, botId, invite, guildId }));
   await look("The commands", () => checkCommands(api, guildId, signal));
-  return findings;
+  return [...findings, { ok: true, what: `Whoever manages a server lets the bot in at ${invite}` }];
 }
 
 async function read<T>(api: Api, route: `/${string}`, signal: AbortSignal, query?: URLSearchParams): Promise<T> {

@@ -58,7 +58,8 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     async listen(accept: Accept) {
       delivery = createDelivery(accept, log);
       await connection.open();
-      if (applicationIdOf(token) !== undefined) log.info(`To let the bot into a server, open ${inviteLink(token)}`);
+      const applicationId = applicationIdOf(token);
+      if (applicationId !== undefined) log.info(`To let the bot into a server, open ${inviteLink(applicationId)}`);
     },
     sink: (address) =>
       createSink(address, { api, files, fresh, sightings, lastWords, typingIn, rooms: { mayReadHistory }, now }),

@@ -27,14 +27,8 @@ export const PERMISSIONS: ReadonlyArray<Permission> = [
 /** All of them as Discord counts them. */
 export const PERMISSION_BITS: bigint = PERMISSIONS.reduce((bits, { name }) => bits | PermissionFlagsBits[name], 0n);
 
-/** The link by which somebody who manages a server lets the bot in. Throws, without the token, when it is none. */
-export function inviteLink(token: string): string {
-  const applicationId = applicationIdOf(token);
-  if (applicationId === undefined) {
-    throw new Error(
-      "This is not the token of a Discord bot, which has three parts with dots between them. Copy it from the Discord Developer Portal, under Bot.",
-    );
-  }
+/** The link by which somebody who manages a server lets the bot in. */
+export function inviteLink(applicationId: string): string {
   const query = new URLSearchParams({
     client_id: applicationId,
     scope: "bot applications.commands",
@@ -43,7 +37,7 @@ export function inviteLink(token: string): string {
   return `https://discord.com/oauth2/authorize?${query.toString()}`;
 }
 
-/** A token begins with the application's id. */
+/** A token begins with the application's id; undefined for what stands in for one. */
 export function applicationIdOf(token: string): string | undefined {
   const [first = "", ...rest] = token.trim().split(".");
   const id = Buffer.from(first, "base64url").toString();

@@ -10,6 +10,29 @@ export function findConflicts(given: GivenVariables): string[] {
   );
 }
 
+/** Discord's own: the application's id, which is digits, in base64; then two parts more. */
+const DISCORD_TOKEN = /^[MNO][\w-]{22,27}\.[\w-]+\.[\w-]+$/;
+/** Slack's own. */
+const SIGNING_SECRET = /^[0-9a-f]{32}$/;
+
+/**
+ * Names of secrets that the platforms themselves never give out in such a form, each with what completes "VARIABLE …".
+ * What stands in for a platform at an address of its own may give out what it likes.
+ */
+export function findOddForms(given: GivenVariables): Array<[name: string, message: string]> {
+  const isOdd = (name: string, form: RegExp) => given[name] !== undefined && !form.test(given[name]);
+  const odd: Array<[string, string]> = [];
+  if (!given["SLACK_API_URL"] && isOdd("SLACK_SIGNING_SECRET", SIGNING_SECRET)) {
+    const wanted = "the signing secret, 32 digits from 0 to 9 and a to f, found under Basic Information";
+    odd.push(["SLACK_SIGNING_SECRET", `must be ${wanted}; the client secret is another one`]);
+  }
+  if (!given["DISCORD_API_URL"] && isOdd("DISCORD_TOKEN", DISCORD_TOKEN)) {
+    const wanted = "the bot's token, three parts with dots between them";
+    odd.push(["DISCORD_TOKEN", `must be ${wanted}, found in the Discord Developer Portal under Bot`]);
+  }
+  return odd;
+}
+
 /** Whether the local page is to be served: asked for, or left open while no platform is configured. */
 export function isPageOn(given: GivenVariables): boolean {
   const choice = given["LOCAL_CHAT"] ?? "auto";

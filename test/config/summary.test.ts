@@ -8,7 +8,7 @@ const FULL = {
   CHAT_MODEL: "large",
   SLACK_BOT_TOKEN: "xoxb-canary-bot",
   SLACK_APP_TOKEN: "xapp-canary-app",
-  DISCORD_TOKEN: "canary.discord.token",
+  DISCORD_TOKEN: `${Buffer.from("123456789012345678").toString("base64url")}.canary.discord`,
   LOCAL_CHAT: "on",
   LOCAL_PASSWORD: "canary-password",
   METRICS_TOKEN: "canary-metrics-token",
@@ -20,7 +20,7 @@ const INSTALLABLE = {
   SLACK_CLIENT_SECRET: "canary-client",
   SLACK_STATE_SECRET: "canary-state-secret",
   ENCRYPTION_KEY: Buffer.alloc(32, 0xfb).toString("base64"),
-  SLACK_SIGNING_SECRET: "canary-signing",
+  SLACK_SIGNING_SECRET: "5ec".repeat(11).slice(0, 32),
   PUBLIC_URL: "https://bot.example",
 };
 
@@ -66,7 +66,7 @@ describe("describeConfig", () => {
   });
 
   test("says which shards are this process's", () => {
-    const config = readConfig({ DISCORD_TOKEN: "t", SHARDS: "0,1", SHARD_COUNT: "4" });
+    const config = readConfig({ DISCORD_TOKEN: FULL.DISCORD_TOKEN, SHARDS: "0,1", SHARD_COUNT: "4" });
     expect(describeConfig(config)).toContain("Discord: on, threads auto, shards 0, 1 of 4");
   });
 
@@ -95,7 +95,8 @@ describe("secretsOf", () => {
   });
 
   test("knows Slack's signing secret", () => {
-    expect(secretsOf(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec" }))).toContain("5ec");
+    const { SLACK_SIGNING_SECRET } = INSTALLABLE;
+    expect(secretsOf(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET }))).toContain(SLACK_SIGNING_SECRET);
   });
 
   test("knows everything that installing needs, and the keys of the relay", () => {
