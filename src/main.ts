@@ -32,8 +32,14 @@ import { createHistorySearch, createRecall, type ReadBefore } from "./tools/reca
 /** `sysexits.h`: something was found in an unconfigured or misconfigured state. */
 const EX_CONFIG = 78;
 
+/** Longest that requests under way hold up the end. */
+const LAST_REQUESTS_MS = 2_000;
+
 interface Service {
   url: string;
+  /** Begins the work, and resolves when every platform is connected. Rejects where one is not, and when it is closed. */
+  run(): Promise<void>;
+  /** What runs may go on for `graceMs`; what comes after that is bounded by itself. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -116,22 +122,25 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
       ),
     },
     mounts: [pictures.routes, ...platforms.mounts],
+    closeTimeoutMs: LAST_REQUESTS_MS,
   });
   serviceUrl = server.url;
   reachable.push(new URL(server.url).origin);
-  queue.start(engine.worker);
-  for (const adapter of adapters.values()) await adapter.listen(engine.accept);
 
   return {
     url: server.url,
+    async run() {
+      queue.start(engine.worker);
+      for (const adapter of adapters.values()) await adapter.listen(engine.accept);
+    },
     async close(graceMs) {
       isClosing = true;
+      const cutAt = performance.now() + graceMs;
       // Nothing is taken in any more; what runs may still write its end; then everything it wrote with goes away.
       await Promise.allSettled([...adapters.values()].map((adapter) => adapter.pause()));
-      await queue.close(graceMs);
+      await queue.close(Math.max(0, cutAt - performance.now()));
       scheduler.close();
-      for (const adapter of adapters.values()) await adapter.close();
-      await server.close();
+      await Promise.allSettled([...[...adapters.values()].map((adapter) => adapter.close()), server.close()]);
       await gateway.close();
       await sandbox?.close();
       await stores.close();
@@ -199,17 +208,20 @@ async function main(): Promise<void> {
 
   const starting = start(config, log, (reason, isLast) => {
     log.fatal(reason);
-    end("A platform takes this bot no more", { exitCode: 1, ...(isLast && { graceMs: 0 }) });
+    ending.begin("A platform takes this bot no more", { exitCode: 1, ...(isLast && { graceMs: 0 }) });
   });
-  const end = createEnding(starting, config.limits.shutdownGraceMs, log);
-  process.on("SIGTERM", (signal) => end(signal));
-  process.on("SIGINT", (signal) => end(signal));
+  const ending = createEnding(starting, config.limits.shutdownGraceMs, log);
+  process.on("SIGTERM", (signal) => ending.begin(signal));
+  process.on("SIGINT", (signal) => ending.begin(signal));
   // npm that is killed leaves what it started behind, which would hold the port and the data against the next start.
-  if (process.env["npm_lifecycle_event"] !== undefined) watchLauncher(() => end("The launcher is gone"));
+  if (process.env["npm_lifecycle_event"] !== undefined) watchLauncher(() => ending.begin("The launcher is gone"));
   try {
-    const { url } = await starting;
+    const { url, run } = await starting;
+    await run();
     log.info({ url }, `Palaver is ready at ${url}`);
   } catch (error) {
+    // Whoever ends the service ends its start too.
+    if (ending.isBegun()) return;
     // The sentence says what to do; where it was thrown is for those who ask for it.
     log.debug({ err: error }, "the start failed");
     log.fatal(error instanceof Error ? error.message : "the start failed");

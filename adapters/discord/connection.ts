@@ -40,7 +40,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function tryOnce(): Promise<void> {
     client = createGatewayClient({ ...options, hasContent });
     options.attach(client);
-    await connect(client, options.token, lose);
+    await connect(client, options.token, lose, closing.signal);
   }
 
   /** Whether it can be tried again with less. */
@@ -68,6 +68,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       try {
         return await tryOnce();
       } catch (error) {
+        closing.signal.throwIfAborted();
         const code = closeCodeOf(error);
         if (canGoWithout(code)) continue;
         if (code !== undefined) throw new Error(describeClose(code) ?? describe(error), { cause: error });
@@ -93,8 +94,16 @@ export function createConnection(options: ConnectionOptions): Connection {
   };
 }
 
-/** Connects a client. Rejects with a `CloseError` where Discord closes it for good; later that is told to `onLost`. */
-async function connect(client: Client, token: string, onLost: (client: Client, code: number) => void): Promise<void> {
+/**
+ * Connects a client. Rejects with a `CloseError` where Discord closes it for good, which later is told to `onLost`, and
+ * with `signal.reason`: the library goes on asking, but nobody waits for it.
+ */
+async function connect(
+  client: Client,
+  token: string,
+  onLost: (client: Client, code: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const ready = Promise.withResolvers<void>();
   let isOpen = false;
   let closedWith: number | undefined;
@@ -105,6 +114,8 @@ async function connect(client: Client, token: string, onLost: (client: Client, c
     else ready.reject(new CloseError(code));
   });
   const timer = setTimeout(() => ready.reject(new Error("Discord did not say in time that it is ready.")), READY_MS);
+  const stop = () => ready.reject(signal.reason);
+  signal.addEventListener("abort", stop);
   try {
     await Promise.race([client.login(token).then(() => ready.promise), ready.promise]);
     isOpen = true;
@@ -113,6 +124,7 @@ async function connect(client: Client, token: string, onLost: (client: Client, c
     throw closedWith === undefined ? error : new CloseError(closedWith);
   } finally {
     clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
   }
 }
 

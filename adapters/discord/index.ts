@@ -18,7 +18,7 @@ import { createSink } from "./sink.ts";
 import { createTypings } from "./typing.ts";
 
 /** Longest that calls under way hold up the end. */
-const SETTLE_MS = 10_000;
+const SETTLE_MS = 1_000;
 
 /** Discord: mentions, threads, direct messages, commands and buttons, on discord.js. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {

@@ -12,7 +12,7 @@ import { createRunning } from "./running.ts";
 import { createSingleWorkspace } from "./single-workspace.ts";
 
 /** Longest that calls under way hold up the end. */
-const SETTLE_MS = 10_000;
+const SETTLE_MS = 1_000;
 
 /** The adapter, and what it serves on the one HTTP server. */
 export interface SlackAdapter extends Adapter {

@@ -10,7 +10,7 @@ import type { Queue, Worker } from "./queue.ts";
 
 const SWEEP_INTERVAL_MS = 3_600_000;
 /** Longest that aborted work may take to write its end. */
-const CUT_MS = 10_000;
+const CUT_MS = 4_000;
 
 export interface EmbeddedQueueOptions {
   database: DatabaseSync;

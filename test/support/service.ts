@@ -27,6 +27,23 @@ export async function makeDataDir(): Promise<{ path: string; remove(): Promise<v
  * a process needs at all stands in its environment. Rejects with its output when it ends before that.
  */
 export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<RunningService> {
+  const { ready, exited, ...service } = launchService(dataDir, env);
+  const url = await Promise.race([
+    ready,
+    exited.then((code) => Promise.reject(new Error(`The service ended with ${code}:\n${service.lines.join("\n")}`))),
+  ]);
+  return { ...service, url };
+}
+
+export interface LaunchedService extends Omit<RunningService, "url"> {
+  /** Resolves to its address when it says that it is ready. */
+  ready: Promise<string>;
+  /** Resolves to the exit code, or to the signal that ended it. */
+  exited: Promise<number | string>;
+}
+
+/** The same without waiting for anything. */
+export function launchService(dataDir: string, env: Record<string, string> = {}): LaunchedService {
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", "src/main.ts"], {
     cwd: ROOT,
     env: { PATH: process.env["PATH"], DATA_DIR: dataDir, PORT: "0", npm_lifecycle_event: "test", ...env },
@@ -36,14 +53,10 @@ export async function startService(dataDir: string, env: Record<string, string> 
   const exited = new Promise<number | string>((resolve) =>
     child.once("close", (code, signal) => resolve(signal ?? code ?? 0)),
   );
-  const ready = watch(child, lines);
-  const url = await Promise.race([
-    ready,
-    exited.then((code) => Promise.reject(new Error(`The service ended with ${code}:\n${lines.join("\n")}`))),
-  ]);
   return {
-    url,
     pid: child.pid ?? 0,
+    ready: watch(child, lines),
+    exited,
     lines,
     async end(signal) {
       child.kill(signal);

@@ -1,8 +1,12 @@
 import type { EventEmitter } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type ClientOptions, Events, GatewayIntentBits, Options } from "discord.js";
 import type { Logger } from "pino";
 
 const NEEDED = [GatewayIntentBits.Guilds, GatewayIntentBits.GuildMessages, GatewayIntentBits.DirectMessages];
+
+/** The library itself waits half a minute. */
+const GOODBYE_MS = 1_000;
 
 /** What is kept of people and messages is kept in small numbers: what matters of them is in the events themselves. */
 const CACHES = {
@@ -60,14 +64,12 @@ export function createGatewayClient({ apiUrl, shards, hasContent, log }: Gateway
   return client;
 }
 
-/** Ends a client, connected or not. */
+/** Ends a client, connected or not. Waits a short while for Discord to say goodbye, which over a dead line it never does. */
 export async function discard(client: Client): Promise<void> {
   holdFailures(client);
-  try {
-    await client.destroy();
-  } catch {
-    // It was not connected.
-  }
+  // One that was not connected has nothing to end.
+  const ending = client.destroy().catch(() => {});
+  await Promise.race([ending, sleep(GOODBYE_MS, undefined, { ref: false })]);
 }
 
 interface LibraryPackets {

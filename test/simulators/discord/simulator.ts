@@ -42,6 +42,8 @@ export interface SimulatorOptions {
   isSparse?: boolean;
   /** What GET /gateway/bot recommends. */
   shards?: number;
+  /** Puts something before it, given its origin, and resolves to the origin at which it is reached then. */
+  via?(origin: string): Promise<string>;
 }
 
 export interface Discord extends Builders, Pick<Violations, "assertClean"> {
@@ -102,6 +104,7 @@ export async function createDiscord(options: SimulatorOptions = {}): Promise<Dis
   const sockets = createGateway(server, { ...shared, heartbeatIntervalMs, isSparse, url: gatewayUrl });
   gateway = sockets;
   host = await listen(server);
+  if (options.via !== undefined) host = new URL(await options.via(`http://${host}`)).host;
 
   return {
     ...api.builders,

@@ -1,0 +1,109 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type Discord, startDiscord } from "../simulators/discord/index.ts";
+import { startSlack } from "../simulators/slack/slack.ts";
+import { type Door, type Shut, startDoor } from "../support/door.ts";
+import { type LaunchedService, launchService, makeDataDir } from "../support/service.ts";
+
+/** All that the end may take: a process that takes longer cuts itself, and says so with its exit code. */
+const GRACE_S = "8";
+const COUNTING = `At 20 tokens per second, say: ${Array.from({ length: 400 }, (_, index) => index).join(" ")}`;
+const WAYS: readonly Shut[] = ["never answers", "refuses"];
+
+async function launch(env: Record<string, string>): Promise<LaunchedService> {
+  const { path, remove } = await makeDataDir();
+  onTestFinished(remove);
+  const service = launchService(path, { SHUTDOWN_GRACE_SECONDS: GRACE_S, ...env });
+  onTestFinished(async () => void (await service.end("SIGKILL")));
+  return service;
+}
+
+interface Scene {
+  door: Door;
+  service: LaunchedService;
+  /** Resolves when some of a long answer is there. */
+  ask(): Promise<void>;
+  /** Cuts every connection that is delivered over. */
+  drop(): void;
+}
+
+type StartScene = (shut?: Shut) => Promise<Scene>;
+
+function onSlack(transport: "sockets" | "requests"): StartScene {
+  return async (shut) => {
+    const slack = await startSlack();
+    const ada = slack.user({ name: "Ada" });
+    const general = slack.channel({ name: "general", members: [ada] });
+    const door = await startDoor(new URL(slack.apiUrl).origin, shut);
+    const { botToken, appToken, signingSecret } = slack;
+    const proof: Record<string, string> =
+      transport === "sockets" ? { SLACK_APP_TOKEN: appToken } : { SLACK_SIGNING_SECRET: signingSecret };
+    const service = await launch({ SLACK_BOT_TOKEN: botToken, SLACK_API_URL: `${door.origin}/api/`, ...proof });
+    return {
+      door,
+      service,
+      async ask() {
+        if (transport === "requests") slack.deliverTo(`${await service.ready}/slack/events`);
+        const asked = ada.mention(general, COUNTING);
+        await slack.until(() => slack.texts(general, asked)[0]?.includes("1"), "the first words", 20_000);
+      },
+      drop: () => slack.dropConnections(),
+    };
+  };
+}
+
+const onDiscord: StartScene = async (shut) => {
+  let door: Door | undefined;
+  const via = async (origin: string) => (door = await startDoor(origin, shut)).origin;
+  // Whoever is cut off in the middle of an identify begins anew.
+  const discord = await startDiscord({ via, allow: "anything" });
+  if (door === undefined) throw new Error("There is no door.");
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const ada = discord.addUser("Ada", guild);
+  const service = await launch({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl });
+  return {
+    door,
+    service,
+    async ask() {
+      discord.people.say(channel, ada, COUNTING, { mentionBot: true });
+      await discord.until(() => hasAnswer(discord));
+    },
+    drop: () => discord.gateway.drop(),
+  };
+};
+
+function hasAnswer(discord: Discord): boolean {
+  return discord.places().some((place) => discord.messages(place).some(({ states }) => states.length >= 2));
+}
+
+const PLATFORMS: ReadonlyArray<[string, StartScene]> = [
+  ["Slack over Socket Mode", onSlack("sockets")],
+  ["Slack over HTTP", onSlack("requests")],
+  ["Discord", onDiscord],
+];
+const ALL = PLATFORMS.flatMap(([name, start]) => WAYS.map((way) => ({ name, start, way })));
+
+describe("SIGTERM ends the service in order and in time", () => {
+  test.each(ALL)("while it connects to $name, which $way", async ({ start, way }) => {
+    const { service, door } = await start(way);
+    await door.nextVisitor();
+    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
+    expect(service.lines.join("\n")).not.toMatch(/"level":"(fatal|error)"/);
+  });
+
+  test.each(ALL)("while $name, which was connected, $way", async ({ start, way }) => {
+    const { service, door, drop } = await start();
+    await service.ready;
+    door.shut(way);
+    drop();
+    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
+  });
+
+  test.each(ALL)("in the middle of an answer on $name, which $way", async ({ start, way }) => {
+    const { service, door, ask } = await start();
+    await service.ready;
+    await ask();
+    door.shut(way);
+    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
+  });
+});
