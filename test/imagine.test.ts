@@ -127,8 +127,8 @@ describe("/imagine", () => {
     expect(texts()).toEqual([
       "I cannot draw that: there is no option `--style`, only `--ar`, `--size`, `--count`, `--model`, `--spoiler`; " +
         "say what to draw, for example `/imagine a lighthouse at dusk --ar 16:9`; " +
-        "the ratio `7:9` is none of 1:1, 16:9, 9:16, 4:3, 3:4, 3:2, 2:3, 5:4, 4:5, 21:9; " +
-        "the size `9k` is none of 1K, 2K, 4K; the count `5` is none from 1 to 4; " +
+        "the ratio `7:9` is not one of 1:1, 16:9, 9:16, 4:3, 3:4, 3:2, 2:3, 5:4, 4:5, 21:9; " +
+        "the size `9k` is not one of 1K, 2K, 4K; the count `5` is not a number from 1 to 4; " +
         "the gateway offers no model `sandbox-imag` for pictures, but `sandbox-image`.",
     ]);
   });
@@ -152,13 +152,13 @@ describe("/imagine", () => {
     await idle();
     expect(pictures(channel)).toHaveLength(3);
     const status = channel.find(({ files }) => files.length === 0);
-    expect(status?.draft.markdown).toMatch(/^1 of 4 pictures of `a fox` was not drawn\.\n\nOverloaded: /);
+    expect(status?.draft.markdown).toMatch(/^1 of 4 pictures of `a fox` is missing\.\n\nOverloaded: /);
     expect(buttonsOf(status)).toEqual([["retry", "Retry"]]);
 
     await Promise.all([accept(press("retry", status)), accept(press("retry", status))]);
     await idle();
     expect(calls).toHaveLength(5);
-    expect(status?.draft.markdown).toContain("was not drawn");
+    expect(status?.draft.markdown).toContain("is missing");
 
     isRefused.now = false;
     await accept(press("retry", status, ben));
@@ -337,8 +337,8 @@ describe("Stop", () => {
     await accept(press("stop", status(channel), ben));
     expect(buttonsOf(status(channel))).toEqual([["stop", "Stop"]]);
     await accept(press("stop", status(channel)));
-    await until(() => status(channel)?.draft.markdown.includes("not drawn") === true);
-    expect(status(channel)?.draft.markdown).toBe("2 of 3 pictures of `a fox` were not drawn.\n\nStopped.");
+    await until(() => status(channel)?.draft.markdown.includes("are missing") === true);
+    expect(status(channel)?.draft.markdown).toBe("2 of 3 pictures of `a fox` are missing.\n\nStopped.");
     expect(buttonsOf(status(channel))).toEqual([["retry", "Retry"]]);
     gate.resolve();
     await accept(press("retry", status(channel)));
@@ -355,7 +355,7 @@ describe("Stop", () => {
     await until(() => waiting() !== undefined);
     const shown = waiting();
     await accept(press("stop", shown));
-    await until(() => shown?.draft.markdown.includes("`three` was not drawn") === true);
+    await until(() => shown?.draft.markdown.includes("No picture of `three`.") === true);
     expect(shown?.draft.markdown).toContain("Stopped.");
     gate.resolve();
     await idle();

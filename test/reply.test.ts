@@ -361,6 +361,19 @@ describe("writeReply", () => {
     expect(violations).toEqual([]);
   });
 
+  test("says that the whole answer is in a file only once it is there", async () => {
+    const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
+    const { options, channel, setTrouble } = setUp({ maxLength: 300, maxMessages: 3 });
+    const said: string[] = [];
+    setTrouble((call) => {
+      if (call === "upload") said.push(...channel.map(({ draft }) => draft.markdown));
+      return undefined;
+    });
+    await writeReply(events(words), options);
+    expect(said.at(-1)).toBe("_This is longer than fits here; the whole answer will come as a file._");
+    expect(said.join()).not.toContain("is in the attached file");
+  });
+
   test("comes in as many messages as it needs where no file is taken", async () => {
     const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
     for (const kind of ["forbidden", "rejected"] as const) {

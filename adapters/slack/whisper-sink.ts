@@ -1,5 +1,6 @@
 import type { Draft, OutboundFile, Posted, ReplySink } from "../../src/adapter.ts";
 import type { SlackExtra } from "./address.ts";
+import { isUncertain } from "./api/error.ts";
 import type { SlackApi } from "./api.ts";
 import { guarded } from "./failures.ts";
 import { PLATFORM, readMessageId, toFingerprint } from "./ids.ts";
@@ -20,8 +21,11 @@ export interface WhisperSinkDeps {
   memory: Memory;
 }
 
-/** Files cannot be shown to one person in a channel. */
-const ELSEWHERE: Draft = { markdown: "Here is what you asked for, only for you.", buttons: [], streaming: false };
+/** Longest for taking back what was said of files that did not come. */
+const TAKE_BACK_MS = 5_000;
+/** Files cannot be shown to one person in a channel. What opens the place where they come is said before they are there. */
+const COMING = toWords("I am bringing what you asked for.");
+const HERE = toWords("Here is what you asked for, only for you.");
 
 /** Writes what only one person sees: one message, and files in their direct conversation with the bot. */
 export function createWhisperSink(
@@ -45,9 +49,19 @@ export function createWhisperSink(
     if (channelId.startsWith("D")) return uploader.upload({ place, files, caption, nonce }, signal);
     // A message to a person opens the direct conversation with them.
     const person = { teamId, channelId: userId, threadTs: undefined, questionTs: undefined };
-    const told = readMessageId((await whole.post(person, ELSEWHERE, `${nonce}:told`, signal)).id);
-    const direct = told === undefined ? person : { ...person, channelId: told.channelId, threadTs: told.ts };
-    return uploader.upload({ place: direct, files, caption, nonce }, signal);
+    const toldNonce = `${nonce}:told`;
+    const told = readMessageId((await whole.post(person, COMING, toldNonce, signal)).id);
+    if (told === undefined) return uploader.upload({ place: person, files, caption, nonce }, signal);
+    const direct = { ...person, channelId: told.channelId, threadTs: told.ts };
+    try {
+      const posted = await uploader.upload({ place: direct, files, caption, nonce }, signal);
+      await whole.update(told, HERE, toldNonce, signal).catch(() => {});
+      return posted;
+    } catch (error) {
+      // Where nobody knows, the files may be there.
+      if (!isUncertain(error)) await whole.remove(told, AbortSignal.timeout(TAKE_BACK_MS)).catch(() => {});
+      throw error;
+    }
   }
 
   return {
@@ -64,4 +78,8 @@ export function createWhisperSink(
       }),
     progress: (text, signal) => guarded(signal, () => status.show(text, signal)),
   };
+}
+
+function toWords(markdown: string): Draft {
+  return { markdown, buttons: [], streaming: false };
 }

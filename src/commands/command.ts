@@ -34,6 +34,11 @@ export async function postNotice(
   await sink.post({ markdown: neutralize(markdown), buttons: [], streaming: false }, `${event.key}:notice`, signal);
 }
 
+/** `missing` is a permission by the platform's name for it. */
+export function describeLack(missing: string): string {
+  return `The bot lacks the permission ${quoteName(missing)}: an administrator has to grant it.`;
+}
+
 /** Shows a name as it is, on one line and cut where it is too long. */
 export function quoteName(name: string): string {
   const line = neutralize(name).replaceAll("`", "'").replace(/\s+/g, " ").trim();

@@ -1,5 +1,7 @@
 import type { Author } from "../adapter.ts";
-import { type Command, postNotice } from "./command.ts";
+import { SinkError } from "../errors.ts";
+import { isRefusal } from "../reply/platform-call.ts";
+import { type Command, describeLack, postNotice } from "./command.ts";
 
 /** `/export`: everything that is kept about the person who asks, which `collect` resolves to, as a JSON file that only they see. */
 export function createExportCommand(collect: (platform: string, author: Author) => Promise<object>): Command {
@@ -13,12 +15,23 @@ export function createExportCommand(collect: (platform: string, author: Author) 
         const text = `What I keep about you is ${bytes.length} bytes, more than a file may have here. Ask the operator for it.`;
         return postNotice(sink, event, text, signal);
       }
-      await sink.upload(
-        [{ name: "export.json", contentType: "application/json", bytes }],
-        undefined,
-        event.key,
-        signal,
-      );
+      const files = [{ name: "export.json", contentType: "application/json", bytes }];
+      try {
+        await sink.upload(files, undefined, event.key, signal);
+      } catch (error) {
+        // What may still be delivered is tried again.
+        if (!isRefusal(error)) throw error;
+        await postNotice(sink, event, describeRefusal(error), signal);
+      }
     },
   };
+}
+
+function describeRefusal(error: unknown): string {
+  const missing = error instanceof SinkError ? error.missing : undefined;
+  const way =
+    missing === undefined
+      ? "No file is taken here. Ask for it in another place."
+      : `${describeLack(missing)} Then ask for it again.`;
+  return `I could not give you the file with what I keep about you. ${way}`;
 }

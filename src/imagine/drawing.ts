@@ -1,6 +1,6 @@
 import type { OutboundFile, Posted, ReplySink } from "../adapter.ts";
 import { mapBounded, runWithin } from "../bounds.ts";
-import { quoteName } from "../commands/command.ts";
+import { describeLack } from "../commands/command.ts";
 import { SinkError } from "../errors.ts";
 import type { Gateway, RetryNotice } from "../gateway/client.ts";
 import type { GeneratedImage } from "../gateway/image-answer.ts";
@@ -29,7 +29,7 @@ const LINKS_KEPT_MS = 180_000;
 const MAX_PIXELS = 100_000_000;
 const MAX_SIDE = 16_384;
 
-const NOT_TAKEN = "It was drawn, but the channel did not take the picture.";
+const NOT_TAKEN = "It was drawn, but could not be shown here.";
 
 export interface DrawingDeps {
   gateway: Pick<Gateway, "generateImage">;
@@ -97,7 +97,7 @@ async function drawPart(
   signal: AbortSignal,
 ): Promise<PicturePart> {
   const onRetry = ({ waitMs }: RetryNotice) => {
-    onNotice(`The gateway is busy, asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s.`);
+    onNotice(`The gateway is busy; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s.`);
   };
   const draw = async (signal: AbortSignal) =>
     gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry });
@@ -134,8 +134,7 @@ async function show(
 function describeUntaken(cause: unknown): string {
   const missing = cause instanceof SinkError ? cause.missing : undefined;
   if (missing === undefined) return `${NOT_TAKEN} Press Retry to draw it again.`;
-  const lack = `The bot lacks the permission ${quoteName(missing)}: an administrator has to grant it.`;
-  return `${NOT_TAKEN} ${lack} Then press Retry to draw it again.`;
+  return `${NOT_TAKEN} ${describeLack(missing)} Then press Retry to draw it again.`;
 }
 
 /** Removes what may still be on its way. Best effort. */
@@ -196,7 +195,7 @@ async function fit(
   const limits = { maxPixels: MAX_PIXELS, maxSide: MAX_SIDE, maxSentBytes: maxBytes };
   const fitted = await fitPicture(image.bytes, image.mimeType as ImageMimeType, limits, owner, signal);
   if ("bytes" in fitted && fitted.bytes.length <= maxBytes) return fitted;
-  throw new PictureError("It was drawn, but is larger than a file may be here. Ask for a smaller size.");
+  throw new PictureError("It was drawn, but it is larger than a file may be here. Ask for a smaller size.");
 }
 
 /** Who waits for a job's pictures to be decoded. */

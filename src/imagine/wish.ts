@@ -85,7 +85,7 @@ function readFlags(text: string, problems: string[]): { prompt: string; given: I
       given.spoiler = "true";
       return value ?? "";
     }
-    if (value === undefined) problems.push(`\`--${flag.toLowerCase()}\` has no value behind it`);
+    if (value === undefined) problems.push(`\`--${flag.toLowerCase()}\` has no value after it`);
     else given[field] = value;
     return "";
   });
@@ -103,7 +103,7 @@ function readChoice(
   if (text === undefined) return undefined;
   const choice = normalize(text);
   if (choices.includes(choice)) return choice;
-  problems.push(`the ${name} ${quoteName(text)} is none of ${choices.join(", ")}`);
+  problems.push(`the ${name} ${quoteName(text)} is not one of ${choices.join(", ")}`);
   return undefined;
 }
 
@@ -111,7 +111,7 @@ function readCount(given: string | undefined, problems: string[]): number {
   const text = toFilled(given) ?? "1";
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= MAX_COUNT) return count;
-  problems.push(`the count ${quoteName(text)} is none from 1 to ${MAX_COUNT}`);
+  problems.push(`the count ${quoteName(text)} is not a number from 1 to ${MAX_COUNT}`);
   return 1;
 }
 

@@ -74,8 +74,9 @@ export function toSummary(job: PictureJob): Draft | undefined {
 }
 
 function toHeadline({ prompt, parts }: PictureJob, failed: number): string {
-  if (parts.length === 1) return `${quoteName(prompt)} was not drawn.`;
-  return `${failed} of ${parts.length} pictures of ${quoteName(prompt)} ${failed === 1 ? "was" : "were"} not drawn.`;
+  // Whether it was not drawn, or drawn and could not be shown, is said by the reason.
+  if (parts.length === 1) return `No picture of ${quoteName(prompt)}.`;
+  return `${failed} of ${parts.length} pictures of ${quoteName(prompt)} ${failed === 1 ? "is" : "are"} missing.`;
 }
 
 function toReasons(failures: ReadonlyArray<{ reason: string; number: number }>): string {

@@ -23,6 +23,8 @@ export interface ReplyDrafts {
   reject(index: number): void;
   /** The platform does not take the file: the answer comes in as many messages as it needs. */
   rejectFile(): void;
+  /** It is there: only now is that said. */
+  noteFile(): void;
   readonly isOver: boolean;
   readonly isRejected: boolean;
   /** What the messages behind those that are sealed should show; without any of those, all of them. */
@@ -60,7 +62,7 @@ export function createReplyDrafts(
   let ending: Closing | undefined;
   let rejectedIndex: number | undefined;
   let isTooLong = false;
-  let takesFile = true;
+  let file: "due" | "there" | "refused" = "due";
 
   function toDraft({ text: markdown, closingLength }: Part, isLast: boolean): Draft {
     if (!isLast) return { markdown, buttons: [], streaming: false };
@@ -83,7 +85,8 @@ export function createReplyDrafts(
     },
     end: (closing) => void (ending = closing),
     reject: (index) => void (rejectedIndex = index),
-    rejectFile: () => void (takesFile = false),
+    rejectFile: () => void (file = "refused"),
+    noteFile: () => void (file = "there"),
     get isOver() {
       return ending !== undefined || rejectedIndex !== undefined;
     },
@@ -103,9 +106,10 @@ export function createReplyDrafts(
       const note = toNote(body);
       const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
       const parts = rest.split(whole).filter((part) => part.text.trim() !== "");
-      isTooLong = takesFile && parts.length > maxMessages;
+      isTooLong = file !== "refused" && parts.length > maxMessages;
       const shown = isTooLong ? parts.slice(0, maxMessages) : parts;
-      const promise = ending === undefined ? WILL_COME : [HAS_COME, note].filter(Boolean).join("\n\n");
+      const word = file === "there" ? HAS_COME : WILL_COME;
+      const promise = [word, note].filter(Boolean).join("\n\n");
       const end = parts[shown.length]?.start ?? whole.length;
       if (isTooLong) shown.push({ text: promise, start: end, end, closingLength: 0 });
       if (shown.length > 0) placed.place(stepsToShow() ?? [], shown.length - 1);

@@ -96,6 +96,10 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     try {
       receipt = await messages.apply(change);
       options.onCall(change.type, undefined);
+      if (change.type === "upload") {
+        reply.noteFile();
+        drafts = reply.render();
+      }
     } catch (cause) {
       const error = toSinkError(cause);
       options.onCall(change.type, error);

@@ -111,7 +111,7 @@ function findReference(newestFirst: readonly AttachmentRef[], name: string): Att
 function describeResult({ prompt, parts }: PictureJob): string {
   const shown = parts.filter(({ state }) => state === "done").length;
   const failures = parts.flatMap((part, index) =>
-    part.state === "failed" ? [`Picture ${index + 1} was not drawn. ${part.reason}`] : [],
+    part.state === "failed" ? [`Picture ${index + 1} is missing. ${part.reason}`] : [],
   );
   const done =
     shown === 0 ? [] : [`${shown === 1 ? "One picture was" : `${shown} pictures were`} drawn and shown: ${prompt}`];

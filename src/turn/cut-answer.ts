@@ -50,6 +50,8 @@ async function close(
     const text = createReplyDrafts(turnId, sink.limits, NO_CLOSING);
     text.append(said);
     text.end(closing);
+    // The file of an answer that has ended is there, or is found missing below.
+    text.noteFile();
     const drafts = text.render();
     const last = drafts.at(-1);
     const lastId = posted[drafts.length - 1];

@@ -194,12 +194,12 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     const last = () => desk.tab.locator(".timeline .message").last().innerText();
     await eventually(last).toContain("Drawing");
     const retry: Button[] = [{ action: "retry", turnId: "job.0", label: "Retry" }];
-    await sink.edit(id, { markdown: "1 of 2 was not drawn.", buttons: retry, streaming: false }, signal);
-    await eventually(last).toContain("not drawn");
+    await sink.edit(id, { markdown: "1 of 2 pictures is missing.", buttons: retry, streaming: false }, signal);
+    await eventually(last).toContain("is missing");
     expect(await desk.tab.locator(".working").count()).toBe(0);
     await desk.tab.reload();
     await desk.tab.waitForSelector(".message .retry");
-    expect(await last()).toContain("not drawn");
+    expect(await last()).toContain("is missing");
   });
 
   test("is covered until somebody wants to see it", async () => {

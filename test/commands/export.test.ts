@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { toTurnId } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ben, command, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
 
 describe("/export", () => {
   test("holds what a person said, was answered, and thinks of answers; /forget takes all of it back", async () => {
@@ -26,5 +27,18 @@ describe("/export", () => {
     await idle();
     expect((await records.load(toTurnId(theirs.key)))?.feedback).toEqual({});
     expect(await records.readFeedback("test", "ada")).toEqual([]);
+  });
+
+  test.each([
+    ["files:write", /^I could not give you the file .*lacks the permission `files:write`.*Then ask for it again\.$/],
+    [undefined, /^I could not give you the file .*No file is taken here\. Ask for it in another place\.$/],
+  ])("says so where the file is refused; what is missing: %s", async (missing, words) => {
+    const platform = fakePlatform();
+    const { accept, idle } = startEngine({ platform });
+    const refusal = { kind: "forbidden", ...(missing !== undefined && { missing }) } as const;
+    platform.setTrouble((call) => (call === "upload" ? refusal : undefined));
+    await accept(command("export"));
+    await idle();
+    expect(platform.channel.map(({ draft }) => draft.markdown)).toEqual([expect.stringMatching(words)]);
   });
 });

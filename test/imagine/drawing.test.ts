@@ -93,7 +93,7 @@ describe("drawing", () => {
     const { draw, setTrouble } = await start(job);
     setTrouble(() => ({ kind: "rejected" }));
     await draw();
-    expect(job.parts).toMatchObject([{ state: "failed", reason: expect.stringContaining("the channel did not take") }]);
+    expect(job.parts).toMatchObject([{ state: "failed", reason: expect.stringContaining("could not be shown here") }]);
   });
 
   test("names the permission that the bot lacks for it", async () => {
@@ -101,7 +101,7 @@ describe("drawing", () => {
     const { draw, setTrouble } = await start(job);
     setTrouble(() => ({ kind: "forbidden", missing: "files:write" }));
     await draw();
-    const reason = expect.stringMatching(/did not take the picture\. .*`files:write`.*grant it\. Then press Retry/);
+    const reason = expect.stringMatching(/could not be shown here\. .*`files:write`.*grant it\. Then press Retry/);
     expect(job.parts).toMatchObject([{ state: "failed", reason, canRetry: true }]);
   });
 

@@ -51,11 +51,11 @@ describe("what cannot be drawn", () => {
   test.each([
     ["", "say what to draw"],
     ["--ar 16:9", "say what to draw"],
-    ["a fox --ar 16:10", "the ratio `16:10` is none of 1:1, 16:9"],
-    ["a fox --size 8K", "the size `8K` is none of 1K, 2K, 4K"],
-    ["a fox --n 0", "the count `0` is none from 1 to 4"],
-    ["a fox --n many", "the count `many` is none from 1 to 4"],
-    ["a fox --n", "`--n` has no value behind it"],
+    ["a fox --ar 16:10", "the ratio `16:10` is not one of 1:1, 16:9"],
+    ["a fox --size 8K", "the size `8K` is not one of 1K, 2K, 4K"],
+    ["a fox --n 0", "the count `0` is not a number from 1 to 4"],
+    ["a fox --n many", "the count `many` is not a number from 1 to 4"],
+    ["a fox --n", "`--n` has no value after it"],
     ["a fox --stylize 50", "there is no option `--stylize`"],
     ["x".repeat(4_001), "the description is longer than 4000 characters"],
   ])("is said of %j", (text, problem) => {
@@ -64,7 +64,7 @@ describe("what cannot be drawn", () => {
 
   test("is one sentence, each problem once, and nothing in it can be more than a name", () => {
     expect(describeProblems(["a is `b`", "a is `b`", "c"])).toBe("I cannot draw that: a is `b`; c.");
-    expect(read("a fox --ar `@everyone`").problems[0]).toContain("the ratio `'@everyone'` is none");
+    expect(read("a fox --ar `@everyone`").problems[0]).toContain("the ratio `'@everyone'` is not one");
   });
 });
 

@@ -51,7 +51,7 @@ describe("the status", () => {
 
   test("gives one reason once, and different ones by the picture", () => {
     const same = toSummary(named("a fox", { parts: [failed("No."), done, failed("No.")] }));
-    expect(same?.markdown).toBe("2 of 3 pictures of `a fox` were not drawn.\n\nNo.");
+    expect(same?.markdown).toBe("2 of 3 pictures of `a fox` are missing.\n\nNo.");
     const different = toSummary(named("a fox", { parts: [failed("No."), done, failed("Never.", false)] }));
     expect(different?.markdown).toContain("- Picture 1: No.\n- Picture 3: Never.");
     expect(different?.buttons.map(({ action }) => action)).toEqual(["retry"]);
@@ -59,7 +59,7 @@ describe("the status", () => {
 
   test("offers no other attempt where none helps", () => {
     const summary = toSummary(named("a fox", { parts: [failed("Never.", false)] }));
-    expect(summary).toEqual({ markdown: "`a fox` was not drawn.\n\nNever.", buttons: [], streaming: false });
+    expect(summary).toEqual({ markdown: "No picture of `a fox`.\n\nNever.", buttons: [], streaming: false });
   });
 });
 

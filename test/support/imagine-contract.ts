@@ -131,7 +131,7 @@ function describeTroubles(start: StartSurface): void {
     const { text } = await said(surface, /I cannot draw that/);
     await surface.idle();
     expect(text.trim()).toMatch(
-      /^I cannot draw that: the ratio `7:5` is none of .*; the count `9` is none from 1 to 4\.$/,
+      /^I cannot draw that: the ratio `7:5` is not one of .*; the count `9` is not a number from 1 to 4\.$/,
     );
     expect(surface.pictures()).toEqual([]);
     expect(surface.world.calls).toEqual([]);
@@ -141,9 +141,9 @@ function describeTroubles(start: StartSurface): void {
     const surface = await start();
     surface.world.meet(async (_, index) => (index === 1 ? { status: 400, body: WITHHELD } : undefined));
     await surface.imagine("a fox --count 2");
-    const note = await said(surface, /not drawn/);
+    const note = await said(surface, /is missing|No picture of/);
     await surface.idle();
-    expect(note.text).toMatch(/1 of 2 pictures of `a fox` was not drawn\.\s+Withheld: a content filter/);
+    expect(note.text).toMatch(/1 of 2 pictures of `a fox` is missing\.\s+Withheld: a content filter/);
     expect(surface.pictures()).toHaveLength(1);
 
     await surface.press(note, "retry");
@@ -160,7 +160,7 @@ function describeTroubles(start: StartSurface): void {
       body: { error: { ...UNKNOWN_KEY.error, message: `Incorrect API key provided: ${GATEWAY_KEY}` } },
     }));
     await surface.imagine("a fox");
-    const { text, buttons } = await said(surface, /not drawn/);
+    const { text, buttons } = await said(surface, /is missing|No picture of/);
     await surface.idle();
     expect(text).toContain("Refused: the gateway does not accept this bot's key for pictures.");
     expect(JSON.stringify(surface.notes())).not.toContain(GATEWAY_KEY);

@@ -129,7 +129,7 @@ describe("generate_image", () => {
     await idle();
     const results = requests[1]?.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
     expect(results).toEqual([
-      expect.stringMatching(/^Picture 1 was not drawn\. The model drew no picture\./),
+      expect.stringMatching(/^Picture 1 is missing\. The model drew no picture\./),
       "Not drawn: there are no pictures in this conversation.",
     ]);
     expect(texts()).toEqual(["Sorry."]);

@@ -128,5 +128,21 @@ describe("files brought to Slack", () => {
     expect(slack.answers(general)).toEqual([]);
     const direct = slack.messages(ada.direct()).filter(isOfApp);
     expect(direct.flatMap(({ content }) => content.files.map(({ title }) => title))).toEqual(["export.json"]);
+    const [told] = direct;
+    expect(told?.states.map(({ shown }) => shown)).toEqual([
+      "I am bringing what you asked for.",
+      "Here is what you asked for, only for you.",
+    ]);
+    const isThereBefore = (told?.states[1]?.atMs ?? 0) >= Number(direct[1]?.ts) * 1_000;
+    expect(isThereBefore).toBe(true);
+  });
+
+  test("for one person alone that are refused leave no word that they are there", async () => {
+    const { slack, ada, address, outbound } = await startDesk();
+    slack.workspace.scopes.delete("files:write");
+    const sink = outbound.sink({ ...address, visibleTo: ada.id });
+    const uploading = sink.upload([text("export.json", "{}")], undefined, "n", signal);
+    await expect(uploading).rejects.toMatchObject({ kind: "forbidden", missing: "files:write" });
+    expect(slack.texts(ada.direct())).toEqual([]);
   });
 });
