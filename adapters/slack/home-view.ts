@@ -98,7 +98,7 @@ function describeData(about: About | undefined): Body[] {
       : `I keep what you wrote to me and what I answered: ${count(about.kept.entries, "message")} in ${count(about.kept.conversations, "conversation")}.`;
   const confirm = {
     title: plain("Forget everything?"),
-    text: plain("All that you have written to me, and my answers, are erased. This cannot be taken back."),
+    text: plain("This erases all that you have written to me, and my answers. It cannot be undone."),
     confirm: plain("Forget it"),
     deny: plain("Keep it"),
     style: "danger",

@@ -143,7 +143,7 @@ export function readContext(metadata: string): FormContext {
 function describeReferences({ references, basis }: FormContext): Body[] {
   const names = references.map(({ name }) => escapeMarkup(name));
   const all = [...(basis === undefined ? [] : ["the picture itself"]), ...names];
-  return all.length === 0 ? [] : [remark(`I look at ${all.join(", ")} for it.`)];
+  return all.length === 0 ? [] : [remark(`I will draw from ${all.join(", ")}.`)];
 }
 
 function toFileField(maxFiles: number): Body {

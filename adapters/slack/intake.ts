@@ -11,7 +11,7 @@ const MESSAGES = new Set(["message", "app_mention"]);
 const NOTHING: Reaction = { events: [] };
 const NOT_KEPT: Body = {
   response_type: "ephemeral",
-  text: "I could not take that in, because my memory is out of reach. Try again in a minute.",
+  text: "I could not store that, because my memory is out of reach. Try again in a minute.",
 };
 
 export interface IntakeDeps {

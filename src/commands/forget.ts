@@ -29,12 +29,12 @@ export function createForgetCommand(erase: Erasers): Command {
     const what = event.text.trim().toLowerCase();
     if (HERE.has(what)) {
       const count = await erase.conversation(event);
-      return count === 0 ? NOTHING_HERE : `Erased: ${count} messages and answers of this conversation.`;
+      return count === 0 ? NOTHING_HERE : `Erased: ${countMessages(count)} of this conversation.`;
     }
     if (!EVERYTHING.has(what.replace(FOR_GOOD, ""))) return WHICH;
     if (!FOR_GOOD.test(what)) return SURE;
     const count = await erase.everything(event);
-    const erased = count === 0 ? "There was nothing left to erase." : `Erased: ${count} messages and answers.`;
+    const erased = count === 0 ? "There was nothing left to erase." : `Erased: ${countMessages(count)}.`;
     return `${erased} I know nothing about you any more.`;
   }
 
@@ -45,4 +45,9 @@ export function createForgetCommand(erase: Erasers): Command {
       await postNotice(sink, event, await carryOut(event), signal);
     },
   };
+}
+
+/** The bot's answers among them. */
+function countMessages(count: number): string {
+  return `${count} ${count === 1 ? "message" : "messages"}`;
 }

@@ -15,7 +15,8 @@ export function createPersonaCommand(settings: Pick<Settings, "read" | "setPerso
   async function show({ reply }: CommandEvent, limits: SinkLimits): Promise<string> {
     const { persona, isKnown } = await settings.read(reply);
     if (!isKnown) return NOT_KNOWN;
-    if (persona === undefined) return "I have no persona of my own here. `/persona` and a text gives me one.";
+    if (persona === undefined)
+      return "I have no persona of my own here. `/persona` with a text behind it gives me one.";
     return withQuote("My persona here, which `/persona reset` takes back:", persona, limits);
   }
 

@@ -121,7 +121,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       const record = await records.load(event.turnId);
       if (record === undefined) return "This answer is too old to go on with. Please ask once more.";
       if (!mayPress(event, record)) return NOT_YOURS;
-      if (!record.canContinue) return "This answer goes on already.";
+      if (!record.canContinue) return "This answer is being continued already.";
       return toQuestion(event, record);
     },
 

@@ -119,7 +119,7 @@ function toTurn({ deps, record, model, show, noteStep, context, used, pieces }: 
     onStep: (step) => noteStep({ ...step, id: `${record.attempts}.${step.id}` }),
     onRetry: ({ waitMs, error }: RetryNotice) => {
       if (error.kind === "rate-limited") metrics.rateLimited("gateway");
-      show(`the model is not available, asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
+      show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
     },
     onUsage: (usage: Usage, estimated: boolean) => {
       metrics.tokens("prompt", usage.prompt_tokens, estimated);

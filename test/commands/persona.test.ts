@@ -30,7 +30,7 @@ describe("/persona", () => {
     const { say } = start();
     const member = { author: { ...ada, mayConfigure: false } };
     expect(await say(command("persona", "", member))).toBe(
-      "I have no persona of my own here. `/persona` and a text gives me one.",
+      "I have no persona of my own here. `/persona` with a text behind it gives me one.",
     );
     await say(command("persona", "a pirate"));
     expect(await say(command("persona", "show", member))).toBe(

@@ -47,7 +47,7 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
   }
 
   async function apologise({ application_id, token }: Interaction): Promise<void> {
-    const content = "I could not take this down, so I cannot answer it. Please try again in a moment.";
+    const content = "I could not store this, so I cannot answer it. Please try again in a moment.";
     const body = { content, allowed_mentions: { parse: [] }, flags: MessageFlags.SuppressEmbeds };
     const route = Routes.webhookMessage(application_id, token, "@original");
     await api.call({ method: "PATCH", route, body, isBot: false }, AbortSignal.timeout(APOLOGY_MS)).catch(() => {});

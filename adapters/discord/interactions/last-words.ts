@@ -7,7 +7,7 @@ import type { InteractionAddress } from "./address.ts";
 import { MARGIN_MS, ORIGINAL } from "./token.ts";
 
 const WORDS =
-  "_Interrupted: Discord lets me write to you alone for fifteen minutes after you ask, and they are over. Please ask again, in the open where it may take so long._";
+  "_Interrupted: Discord lets me write to you alone for fifteen minutes after you ask, and those are over. Please ask again; an answer that everybody sees may take longer._";
 const SEPARATOR = "\n\n";
 /** Before a call that went wrong is made again; the token lives only for so long. */
 const AGAIN_MS = 1_000;

@@ -325,7 +325,7 @@ describe("other commands", () => {
     const { discord, channel, ada, events } = await startCommands();
     discord.faults.failNext(CALLBACK, { status: "silence", when: "after" });
     discord.people.command(channel, ada, "help");
-    await discord.until(() => botTexts(discord, channel).some((text) => text.startsWith("I could not take this down")));
+    await discord.until(() => botTexts(discord, channel).some((text) => text.startsWith("I could not store this")));
     expect(events).toEqual([]);
   });
 });

@@ -52,7 +52,7 @@ describe("Use as reference", () => {
     const message = bob.upload(general, [PNG, TEXT], "my cat");
     await ada.shortcut("imagine_from_message", message);
     const view = await slack.until(() => slack.view(ada), "the form");
-    expect(JSON.stringify(view.body)).toContain("I look at cat.png for it.");
+    expect(JSON.stringify(view.body)).toContain("I will draw from cat.png.");
     expect(JSON.stringify(view.body)).toContain('"max_files":2');
     const files = ada.attach([{ ...PNG, name: "dog.png" }]);
     await ada.submitView(view, { prompt: { value: { value: "both" } }, references: { value: { files } } });
