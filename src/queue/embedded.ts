@@ -2,13 +2,16 @@ import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { InboundEvent } from "../adapter.ts";
+import { chooseNext, FIRST_ROUND, type Work } from "./admission.ts";
 import { openEventTable } from "./event-table.ts";
-import { createLaneWork } from "./lane-work.ts";
+import { createLaneWork, uncount } from "./lane-work.ts";
 import { createLanes, type Lane } from "./lanes.ts";
-import { createAdmission, isDrawing, isPictureWork } from "./picture-lanes.ts";
+import { isDrawing, isPictureWork, toWork, toWorkId } from "./picture-lanes.ts";
 import type { Queue, Worker } from "./queue.ts";
 
 const SWEEP_INTERVAL_MS = 3_600_000;
+/** What was open at so many deaths of the process in a row may have caused them. */
+const SUSPECT_DEATHS = 2;
 /** Longest that aborted work may take to write its end. */
 const CUT_MS = 4_000;
 
@@ -37,6 +40,10 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
   const lanes = createLanes();
   const workOn = createLaneWork({ table, lanes, log, retryMs, onReady: dispatch });
   const running = new Set<Running>();
+  /** Everything that waits is looked at for every place that is given out. */
+  const works = new WeakMap<InboundEvent, Work>();
+  const suspects = table.diedOn(SUSPECT_DEATHS);
+  let rounds = FIRST_ROUND;
   let worker: Worker | undefined;
   let closing = false;
 
@@ -52,14 +59,25 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
     }
   }
 
+  function choose(ready: readonly Lane[]): Lane | undefined {
+    const under = [...running].map((work) => toLaneWork(work.lane));
+    const choice = chooseNext(rounds, ready.map(toLaneWork), under, maxActive);
+    rounds = choice?.rounds ?? rounds;
+    return choice && ready[choice.index];
+  }
+
+  function toLaneWork({ id, taken, waiting }: Lane): Work {
+    const event = taken[0] ?? waiting[0];
+    if (event === undefined) throw new Error(`Nothing waits in the lane ${id}.`);
+    if (suspects.has(event.key)) return { ...toWork(event), isSuspect: true };
+    const known = works.get(event) ?? toWork(event);
+    works.set(event, known);
+    return known;
+  }
+
   function dispatch(): void {
     if (worker === undefined || closing) return;
-    const lane = lanes.next(
-      createAdmission(
-        [...running].map((work) => work.lane),
-        maxActive,
-      ),
-    );
+    const lane = lanes.next(choose);
     if (lane === undefined) return;
     const work: Running = { lane, controller: new AbortController(), ended: Promise.resolve() };
     running.add(work);
@@ -86,6 +104,16 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       dispatch();
     },
     conversationOf: lanes.conversationOf,
+    progressed(workId) {
+      const lane = [...running].find((work) => work.lane.taken.some((event) => toWorkId(event) === workId))?.lane;
+      if (lane === undefined) return;
+      for (const { key } of lane.taken) suspects.delete(key);
+      try {
+        table.countAnew(lane.taken);
+      } catch (err) {
+        log.warn({ err, conversationId: lane.conversationId }, "how far work has come could not be noted");
+      }
+    },
     depth: () => ({ waiting: lanes.waiting(), active: running.size }),
     async forget(platform, authorId, exceptKey) {
       const isTheirs = ({ reply, author, key }: InboundEvent): boolean =>
@@ -102,6 +130,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
     async close(graceMs) {
       closing = true;
       clearInterval(sweeping);
+      for (const { lane } of running) uncount(table, lane, log);
       const ended = Promise.all([...running].map((work) => work.ended));
       const grace = setTimeout(() => {
         for (const { controller } of running) controller.abort("shutdown");

@@ -11,6 +11,17 @@ export interface EventTable {
   /** Events whose work is not done, in the order in which they were accepted. */
   waiting(): InboundEvent[];
   finish(events: readonly InboundEvent[]): void;
+  /**
+   * Counts, before their work begins, that it does. Returns how often the process has died since the work on one of
+   * them last came any further.
+   */
+  countBegun(events: readonly InboundEvent[]): number;
+  /** Their work has ended some way or other, or the process is to end anyway: its death is not to be blamed on them. */
+  uncount(events: readonly InboundEvent[]): void;
+  /** Their work has come further than ever before: earlier deaths do not count any more. */
+  countAnew(events: readonly InboundEvent[]): void;
+  /** Keys of the events on whose work the process has died so often. */
+  diedOn(times: number): Set<string>;
   /** Removes claims that are too old to matter. */
   sweep(): void;
   /**
@@ -28,22 +39,27 @@ export function openEventTable(database: DatabaseSync): EventTable {
       platform TEXT NOT NULL,
       author TEXT NOT NULL,
       event TEXT,
-      accepted_at INTEGER NOT NULL
+      accepted_at INTEGER NOT NULL,
+      begun INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX IF NOT EXISTS queue_event_waiting ON queue_event (seq) WHERE event IS NOT NULL;
     CREATE INDEX IF NOT EXISTS queue_event_author ON queue_event (platform, author);
   `);
+  addColumn(database, "begun");
   const insert = database.prepare(
     "INSERT INTO queue_event (key, platform, author, event, accepted_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
   );
   const select = database.prepare("SELECT event FROM queue_event WHERE event IS NOT NULL ORDER BY seq");
-  const clear = database.prepare(
-    "UPDATE queue_event SET event = NULL, author = '' WHERE key IN (SELECT value FROM json_each(?))",
-  );
+  const those = "WHERE key IN (SELECT value FROM json_each(?))";
+  const clear = database.prepare(`UPDATE queue_event SET event = NULL, author = '' ${those}`);
   const expire = database.prepare("DELETE FROM queue_event WHERE event IS NULL AND accepted_at < ?");
   const erase = database.prepare(
     "UPDATE queue_event SET event = NULL, author = '' WHERE platform = ? AND author = ? AND key <> ?",
   );
+  const begin = database.prepare(`UPDATE queue_event SET begun = begun + 1 ${those} RETURNING begun`);
+  const unbegin = database.prepare(`UPDATE queue_event SET begun = MAX(begun - 1, 0) ${those}`);
+  const beginAnew = database.prepare(`UPDATE queue_event SET begun = 0 ${those}`);
+  const selectBegun = database.prepare("SELECT key FROM queue_event WHERE event IS NOT NULL AND begun >= ?");
 
   return {
     claim(event) {
@@ -51,8 +67,23 @@ export function openEventTable(database: DatabaseSync): EventTable {
       return insert.run(key, reply.platform, author.id, JSON.stringify(event), Date.now()).changes === 1;
     },
     waiting: () => select.all().map(({ event }) => JSON.parse(String(event)) as InboundEvent),
-    finish: (events) => void clear.run(JSON.stringify(events.map(({ key }) => key))),
+    finish: (events) => void clear.run(toKeys(events)),
+    countBegun: (events) => Math.max(0, ...begin.all(toKeys(events)).map(({ begun }) => Number(begun) - 1)),
+    uncount: (events) => void unbegin.run(toKeys(events)),
+    countAnew: (events) => void beginAnew.run(toKeys(events)),
+    diedOn: (times) => new Set(selectBegun.all(times).map(({ key }) => String(key))),
     sweep: () => void expire.run(Date.now() - CLAIM_TTL_MS),
     forget: (platform, authorId, exceptKey) => void erase.run(platform, authorId, exceptKey),
   };
+}
+
+function toKeys(events: readonly InboundEvent[]): string {
+  return JSON.stringify(events.map(({ key }) => key));
+}
+
+/** For tables that were made before it was known. */
+function addColumn(database: DatabaseSync, name: "begun"): void {
+  const columns = database.prepare("SELECT name FROM pragma_table_info('queue_event')").all();
+  if (columns.some((column) => column["name"] === name)) return;
+  database.exec(`ALTER TABLE queue_event ADD COLUMN ${name} INTEGER NOT NULL DEFAULT 0`);
 }

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { InboundEvent } from "../adapter.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { EventTable } from "./event-table.ts";
 import type { Lane, Lanes } from "./lanes.ts";
@@ -9,6 +10,11 @@ import type { Worker } from "./queue.ts";
  * that is away does not count: it comes back, and what people asked for meanwhile is to be done then.
  */
 const MAX_FAULTS = 10;
+/**
+ * Work that was open at the death of the process is taken up again so often: what kills it each time, as by taking more
+ * memory than there is, must not do so for ever. Giving it up is tried as often, for that may be what kills it.
+ */
+const MAX_TAKEN_UP = 3;
 
 export interface LaneWorkOptions {
   table: EventTable;
@@ -29,15 +35,21 @@ export type WorkOnLane = (lane: Lane, worker: Worker, signal: AbortSignal) => Pr
 export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWorkOptions): WorkOnLane {
   function fail(lane: Lane, error: unknown): void {
     lane.failures += 1;
-    if (!isStoreOutage(error)) lane.faults += 1;
+    const isOutage = isStoreOutage(error);
+    if (!isOutage) lane.faults += 1;
     const { conversationId, failures, faults } = lane;
-    if (lane.done.length > 0 || faults < MAX_FAULTS) {
+    if (lane.done.length > 0 || isOutage || (faults < MAX_FAULTS && !lane.isGivenUp)) {
       const pauseMs = Math.min(retryMs[0] * 2 ** (failures - 1), retryMs[1]);
       log.warn({ err: error, conversationId, failures, pauseMs }, "work failed and will be tried again");
       return pause(lane, pauseMs);
     }
-    log.error({ err: error, conversationId, failures }, "work failed again and again and is given up");
-    lane.done = lane.taken;
+    if (lane.isGivenUp) {
+      log.error({ err: error, conversationId }, "that work is not tried any more could not be said");
+      lane.done = lane.taken;
+    } else {
+      log.error({ err: error, conversationId, failures }, "work failed again and again and is given up");
+      lane.isGivenUp = true;
+    }
     pause(lane, 0);
   }
 
@@ -51,21 +63,58 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
     }, pauseMs).unref();
   }
 
-  return async (lane, { take, work }, signal) => {
+  /** Before the work begins, and on the disk: whoever dies of it can say nothing any more. */
+  function countBegun(lane: Lane): number {
+    try {
+      const deaths = table.countBegun(lane.taken);
+      lane.isCounted = true;
+      return deaths;
+    } catch (err) {
+      // Rather do what was asked than wait for a disk that takes nothing.
+      log.warn({ err, conversationId: lane.conversationId }, "that work begins could not be noted");
+      return 0;
+    }
+  }
+
+  async function workOn(lane: Lane, worker: Worker, signal: AbortSignal): Promise<readonly InboundEvent[]> {
+    const deaths = countBegun(lane);
+    const { conversationId, taken } = lane;
+    if (deaths > MAX_TAKEN_UP && !lane.isGivenUp) {
+      log.error({ conversationId, deaths }, "the process died again and again during this work, which is given up");
+      lane.isGivenUp = true;
+    }
+    if (!lane.isGivenUp) return worker.work([...taken], signal);
+    if (worker.giveUp === undefined || deaths > 2 * MAX_TAKEN_UP) return taken;
+    return worker.giveUp([...taken], signal);
+  }
+
+  return async (lane, worker, signal) => {
     try {
       if (lane.done.length === 0) {
-        lane.taken = take(lane.waiting);
-        const done = await work([...lane.taken], signal);
+        lane.taken = worker.take(lane.waiting);
+        const done = await workOn(lane, worker, signal);
         // Nothing of a person who is erased is handed out again.
         lane.done = signal.reason === "forgotten" ? lane.taken : done;
       }
       table.finish(lane.done);
       lanes.finish(lane, lane.done);
     } catch (error) {
+      uncount(table, lane, log);
       if (signal.reason === "forgotten") lanes.finish(lane, lane.taken);
       else if (signal.reason === "shutdown")
         log.info({ conversationId: lane.conversationId }, "work was cut; the next start takes it up again");
       else fail(lane, error);
     }
   };
+}
+
+/** What ends in this process, or ends with it on purpose, has killed nothing. */
+export function uncount(table: EventTable, lane: Lane, log: Logger): void {
+  if (!lane.isCounted) return;
+  lane.isCounted = false;
+  try {
+    table.uncount(lane.taken);
+  } catch (err) {
+    log.warn({ err, conversationId: lane.conversationId }, "that work has ended could not be noted");
+  }
 }

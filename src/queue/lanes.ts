@@ -16,13 +16,20 @@ export interface Lane {
   failures: number;
   /** How often of those the work itself was to blame, not a store that was away. */
   faults: number;
+  /** Its work is not tried any more: people are told so, and that is all. */
+  isGivenUp: boolean;
+  /** What is taken counts as begun, and is to be blamed if the process dies now. */
+  isCounted: boolean;
 }
 
 /** Which conversation comes next: each has one place in the line, however much waits in it. Kept in memory. */
 export interface Lanes {
   add(event: InboundEvent): void;
-  /** Takes, of those that may begin, the lane that has waited longest and marks it active; undefined when there is none. */
-  next(mayBegin?: (lane: Lane) => boolean): Lane | undefined;
+  /**
+   * Takes the lane that is chosen of those in the line, the one that has waited longest first, and marks it active;
+   * undefined when none is. Without `choose` it is the first.
+   */
+  next(choose?: (ready: readonly Lane[]) => Lane | undefined): Lane | undefined;
   /** These events are done; the lane goes to the end of the line while more waits in it. */
   finish(lane: Lane, done: readonly InboundEvent[]): void;
   /** Puts a lane back into the line. */
@@ -36,7 +43,7 @@ export interface Lanes {
 
 export function createLanes(): Lanes {
   const lanes = new Map<string, Lane>();
-  const ready: Lane[] = [];
+  let ready: Lane[] = [];
 
   function resume(lane: Lane): void {
     lane.state = "ready";
@@ -51,22 +58,15 @@ export function createLanes(): Lanes {
       lane.waiting.push(event);
       if (lane.state === "idle") resume(lane);
     },
-    next(mayBegin = () => true) {
-      for (let index = 0; index < ready.length; ) {
-        const lane = ready[index];
-        if (lane === undefined) break;
-        const isEmpty = lane.waiting.length === 0;
-        if (!isEmpty && !mayBegin(lane)) {
-          index += 1;
-          continue;
-        }
-        ready.splice(index, 1);
-        lane.state = "active";
-        if (!isEmpty) return lane;
-        // Everything that waited here was dropped.
-        lanes.delete(lane.id);
-      }
-      return undefined;
+    next(choose = ([first]) => first) {
+      // Everything that waited in these was dropped.
+      for (const { id } of ready.filter(isEmpty)) lanes.delete(id);
+      ready = ready.filter((lane) => !isEmpty(lane));
+      const lane = choose(ready);
+      if (lane === undefined) return undefined;
+      ready.splice(ready.indexOf(lane), 1);
+      lane.state = "active";
+      return lane;
     },
     finish(lane, done) {
       const gone = new Set(done);
@@ -75,6 +75,7 @@ export function createLanes(): Lanes {
       lane.done = [];
       lane.failures = 0;
       lane.faults = 0;
+      lane.isGivenUp = false;
       if (lane.waiting.length > 0) resume(lane);
       else lanes.delete(lane.id);
     },
@@ -96,6 +97,11 @@ export function createLanes(): Lanes {
   };
 }
 
+function isEmpty({ waiting }: Lane): boolean {
+  return waiting.length === 0;
+}
+
 function createLane(id: string, conversationId: string): Lane {
-  return { id, conversationId, waiting: [], state: "idle", taken: [], done: [], failures: 0, faults: 0 };
+  const idle = { state: "idle", failures: 0, faults: 0, isGivenUp: false, isCounted: false } as const;
+  return { id, conversationId, waiting: [], taken: [], done: [], ...idle };
 }

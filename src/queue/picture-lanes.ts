@@ -1,12 +1,7 @@
 import type { InboundEvent } from "../adapter.ts";
 import { readPictureId } from "../imagine/picture-id.ts";
 import { toTurnId } from "../turn/record.ts";
-import type { Lane } from "./lanes.ts";
-
-/** Pictures take long: what is drawn is bounded by itself, so that it takes no place from those who talk. */
-const MAX_PER_PERSON = 2;
-const MAX_PER_CHANNEL = 4;
-const MAX_PICTURE_JOBS = 8;
+import type { Work } from "./admission.ts";
 
 const DRAWING = "drawing:";
 
@@ -32,37 +27,20 @@ export function isPictureWork(event: InboundEvent): boolean {
   return toLaneId(event) !== event.conversationId;
 }
 
-/**
- * Which lanes may begin beside those that run: `maxTurns` of conversations, and of those that draw only so many of
- * one person, in one channel, and in all. What is over a bound waits, in order.
- */
-export function createAdmission(running: readonly Lane[], maxTurns: number): (lane: Lane) => boolean {
-  const drawing = running.filter(isDrawingLane);
-  const turns = running.length - drawing.length;
-  return (lane) => {
-    if (!isDrawingLane(lane)) return turns < maxTurns;
-    const isSame = (key: (event: InboundEvent) => string) => (other: Lane) => keyOf(other, key) === keyOf(lane, key);
-    return (
-      drawing.length < MAX_PICTURE_JOBS &&
-      drawing.filter(isSame(toPerson)).length < MAX_PER_PERSON &&
-      drawing.filter(isSame(toChannel)).length < MAX_PER_CHANNEL
-    );
+/** What the work on an event is for whoever gives out the places. A thread counts as the channel that it is in. */
+export function toWork(event: InboundEvent): Work {
+  const { reply, author } = event;
+  const isQuestion = event.kind === "message" || (event.kind === "action" && event.action === "retry");
+  return {
+    kind: isDrawing(event) ? "drawing" : isQuestion ? "question" : "errand",
+    person: JSON.stringify([reply.platform, author.id]),
+    channel: JSON.stringify([reply.platform, reply.workspaceId, reply.channelId]),
+    isSuspect: false,
   };
 }
 
-function isDrawingLane({ id }: Lane): boolean {
-  return id.startsWith(DRAWING);
-}
-
-function keyOf({ taken, waiting }: Lane, key: (event: InboundEvent) => string): string {
-  const event = taken[0] ?? waiting[0];
-  return event === undefined ? "" : key(event);
-}
-
-function toPerson({ reply: { platform }, author: { id } }: InboundEvent): string {
-  return JSON.stringify([platform, id]);
-}
-
-function toChannel({ reply: { platform, channelId, threadId } }: InboundEvent): string {
-  return JSON.stringify([platform, channelId, threadId]);
+/** The id of the turn, or of the picture job, that an event begins or goes on with. */
+export function toWorkId(event: InboundEvent): string {
+  const isRetry = event.kind === "action" && event.action === "retry";
+  return isRetry ? (readPictureId(event.turnId)?.jobId ?? event.turnId) : toTurnId(event.key);
 }

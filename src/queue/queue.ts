@@ -14,6 +14,11 @@ export interface Worker {
    * the author of the events is erased: then nothing of theirs may be stored any more, and all of them are done.
    */
   work(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
+  /**
+   * Ends, in one sentence to whoever asked, what is not tried any more: its work failed, or the process died on it,
+   * again and again. Resolves as `work` does. Absent where nobody is to be told.
+   */
+  giveUp?(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Told of every accepted event at once, before its turn in the conversation comes: what interrupts running work. */
   notice(event: InboundEvent): void;
   /** Told of an accepted event that asks for pictures and has to wait for others to be drawn. */
@@ -22,7 +27,8 @@ export interface Worker {
 
 /**
  * Accepted events: claimed once, durable, worked on in order within a conversation and side by side
- * between conversations. Work that was open when the process died is taken up again by `start`.
+ * between conversations, no more of one person than leaves places for others. Work that was open when the process died
+ * is taken up again by `start`, a few times at most: then it is given up.
  */
 export interface Queue {
   /**
@@ -34,6 +40,11 @@ export interface Queue {
   start(worker: Worker): void;
   /** The conversation in which a message waits or is being worked on; undefined when it does neither. */
   conversationOf(messageId: string): string | undefined;
+  /**
+   * The work of a turn, or of a picture job, has come further than any before: if the process dies now, that is no sign
+   * that it always will.
+   */
+  progressed(workId: string): void;
   /** Counts for the metrics: events waiting, conversations being worked on. */
   depth(): { waiting: number; active: number };
   /**

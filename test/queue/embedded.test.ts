@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { InboundEvent } from "../../src/adapter.ts";
 import { createEmbeddedQueue } from "../../src/queue/embedded.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
+import { toTurnId } from "../../src/turn/record.ts";
 import { ada, ben, message } from "../support/events.ts";
 import { recordingLog, silent } from "../support/log.ts";
 
@@ -80,7 +81,7 @@ describe("embedded queue", () => {
     const { worker, untilBegun, texts } = heldWorker();
     queue.start(worker);
     for (let count = 0; count < 100; count++) await queue.accept(message(`flood ${count}`));
-    await queue.accept(message("calm", { conversationId: "test:calm" }));
+    await queue.accept(message("calm", { conversationId: "test:calm", author: ben }));
     await untilBegun(2);
     expect(texts()).toEqual(["flood 0", "calm"]);
   });
@@ -89,12 +90,27 @@ describe("embedded queue", () => {
     const queue = open(undefined, 2);
     const { worker, ends, untilBegun, begun } = heldWorker();
     queue.start(worker);
-    for (const conversationId of ["1", "2", "3"]) await queue.accept(message("hello", { conversationId }));
+    for (const id of ["1", "2", "3"]) {
+      await queue.accept(message("hello", { conversationId: id, author: { id, name: id } }));
+    }
     await untilBegun(2);
     expect(queue.depth()).toEqual({ waiting: 3, active: 2 });
     expect(begun).toHaveLength(2);
     ends[0]?.resolve();
     await untilBegun(3);
+  });
+
+  test("begins a newcomer's question at once while one person's forty are answered slowly", async () => {
+    const queue = open();
+    const { worker, untilBegun, texts } = heldWorker();
+    queue.start(worker);
+    for (let count = 0; count < 40; count++) {
+      await queue.accept(message(`slow ${count}`, { conversationId: `test:${count}` }));
+    }
+    await untilBegun(7);
+    await queue.accept(message("hi", { conversationId: "test:hi", author: ben }));
+    await untilBegun(8);
+    expect(texts().at(-1)).toBe("hi");
   });
 
   test("takes up after a restart what was open, in order, and not what was done", async () => {
@@ -118,6 +134,96 @@ describe("embedded queue", () => {
     );
     await done.promise;
     expect(texts).toEqual(["two", "three"]);
+  });
+
+  test("takes up three times what the process dies on, then gives it up, and says so", async () => {
+    const database = new DatabaseSync(":memory:");
+    await open(database).accept(message("deadly"));
+    for (let death = 0; death < 4; death++) {
+      const { worker, untilBegun } = heldWorker();
+      open(database).start({ ...worker, giveUp: () => Promise.reject(new Error("too early")) });
+      await untilBegun(1);
+    }
+    const told = Promise.withResolvers<InboundEvent[]>();
+    const giveUp = async (events: InboundEvent[]) => {
+      told.resolve(events);
+      return events;
+    };
+    const { worker, begun } = heldWorker();
+    const queue = open(database);
+    queue.start({ ...worker, giveUp });
+    expect(await told.promise).toMatchObject([{ text: "deadly" }]);
+    await queue.close(60_000);
+    expect(begun).toEqual([]);
+    expect(open(database).depth().waiting).toBe(0);
+  });
+
+  test("gives nothing up for restarts, nor for deaths after which it came further", async () => {
+    const database = new DatabaseSync(":memory:");
+    const event = message("long");
+    await open(database).accept(event);
+    for (let start = 0; start < 20; start++) {
+      const { worker, ends, untilBegun } = heldWorker();
+      const queue = open(database);
+      queue.start({ ...worker, giveUp: () => Promise.reject(new Error("given up")) });
+      await untilBegun(1);
+      if (start % 2 === 0) queue.progressed(toTurnId(event.key));
+      else {
+        const closed = queue.close(0);
+        ends[0]?.reject(new Error("cut"));
+        await closed;
+      }
+    }
+    expect(database.prepare("SELECT max(begun) AS begun FROM queue_event").get()).toEqual({ begun: 0 });
+  });
+
+  test("does not blame on work that it was cut by the end of the process, even when it did not end in time", async () => {
+    const database = new DatabaseSync(":memory:");
+    const queue = createEmbeddedQueue({ database, maxActive: 1, log: silent, cutMs: 5 });
+    const { worker, untilBegun } = heldWorker();
+    queue.start(worker);
+    await queue.accept(message("endless"));
+    await untilBegun(1);
+    await queue.close(0);
+    expect(database.prepare("SELECT begun FROM queue_event").get()).toEqual({ begun: 0 });
+  });
+
+  test("drops at last what the process dies on also while it is given up", async () => {
+    const database = new DatabaseSync(":memory:");
+    await open(database).accept(message("deadly"));
+    let given = 0;
+    for (let death = 0; death < 7; death++) {
+      const begun = Promise.withResolvers<void>();
+      const die = () => {
+        begun.resolve();
+        return new Promise<never>(() => {});
+      };
+      const giveUp = () => {
+        given += 1;
+        return die();
+      };
+      open(database).start({ take: (all) => [...all], work: die, giveUp, notice: () => {} });
+      await begun.promise;
+    }
+    expect(given).toBe(3);
+    const queue = open(database);
+    queue.start({ take: (all) => [...all], work: () => Promise.reject(new Error("again")), notice: () => {} });
+    await queue.close(60_000);
+    expect(open(database).depth().waiting).toBe(0);
+  });
+
+  test("reads what waited before deaths were counted", async () => {
+    const database = new DatabaseSync(":memory:");
+    database.exec(
+      "CREATE TABLE queue_event (seq INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, platform TEXT NOT NULL, author TEXT NOT NULL, event TEXT, accepted_at INTEGER NOT NULL) STRICT",
+    );
+    const insert = database.prepare("INSERT INTO queue_event (key, platform, author, event, accepted_at) VALUES (?, 'test', 'ada', ?, 0)");
+    const event = message("old");
+    insert.run(event.key, JSON.stringify(event));
+    const { worker, untilBegun, texts } = heldWorker();
+    open(database).start(worker);
+    await untilBegun(1);
+    expect(texts()).toEqual(["old"]);
   });
 
   test("finishes all events of a batch, wherever in the line they stood", async () => {

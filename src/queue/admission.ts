@@ -1,0 +1,122 @@
+/**
+ * Who comes next: places for work that runs side by side, shared between people and channels. Pure and plain data, so
+ * that every queue can decide alike, wherever it keeps what waits.
+ */
+
+/** Work that waits for a place, or has one. Two with the same `person` are one person's, with the same `channel` one channel's. */
+export interface Work {
+  /** A `question` is answered by a model, a `drawing` draws pictures, and an `errand` is everything else, which is short. */
+  kind: "question" | "drawing" | "errand";
+  person: string;
+  channel: string;
+  /** The process died while it ran, and not for the first time. */
+  isSuspect: boolean;
+}
+
+/**
+ * The rounds in which people take turns, start-time fair queueing with each piece of work counted as one: `next` has
+ * the round of a person's next work where that is yet to come, and everybody else is in the round that it is `now`.
+ */
+export interface Rounds {
+  readonly now: number;
+  readonly next: ReadonlyMap<string, number>;
+}
+
+export const FIRST_ROUND: Rounds = { now: 0, next: new Map() };
+
+export interface Choice {
+  /** Of the chosen work, in `waiting`. */
+  index: number;
+  /** For the next choice. */
+  rounds: Rounds;
+}
+
+/** Pictures take long: what is drawn is bounded by itself, so that it takes no place from those who talk. */
+const MAX_DRAWINGS = 8;
+const MAX_DRAWINGS_OF_PERSON = 2;
+const MAX_DRAWINGS_IN_CHANNEL = 4;
+/** The share of the places that people in channels where something runs already leave to all other channels. */
+const RESERVE_FOR_CHANNELS = 1 / 8;
+
+/**
+ * Chooses, of what may begin beside what runs, the work of whoever has the earliest round, and of several the one that
+ * has waited longest. `waiting` is in the order in which it came; `places` are those for all but pictures. Undefined
+ * where nothing may begin.
+ */
+export function chooseNext(
+  rounds: Rounds,
+  waiting: readonly Work[],
+  running: readonly Work[],
+  places: number,
+): Choice | undefined {
+  const mayBegin = createAdmission(running, places);
+  let chosen: { index: number; person: string; round: number } | undefined;
+  for (const [index, work] of waiting.entries()) {
+    const round = roundOf(rounds, work.person);
+    if ((chosen === undefined || round < chosen.round) && mayBegin(work)) chosen = { index, person: work.person, round };
+    // Nobody is earlier than that.
+    if (chosen?.round === rounds.now) break;
+  }
+  if (chosen === undefined) return undefined;
+  const { index, person, round } = chosen;
+  const next = [...rounds.next, [person, round + 1] as const].filter(([, own]) => own > round);
+  return { index, rounds: { now: round, next: new Map(next) } };
+}
+
+function roundOf({ now, next }: Rounds, person: string): number {
+  return Math.max(now, next.get(person) ?? now);
+}
+
+/**
+ * Which work may begin beside that which runs. One person's questions may hold as many places as they leave free, so
+ * that whoever asks next finds one, and the one after that too: of 16 places the first takes 8 at most, a second one 4.
+ * Who holds none needs but a free place. The last places are left to channels in which nothing runs. Errands
+ * wait only while everything is taken.
+ */
+function createAdmission(running: readonly Work[], places: number): (work: Work) => boolean {
+  const drawings = running.filter(isDrawing);
+  const free = places - (running.length - drawings.length);
+  const reserve = Math.floor(places * RESERVE_FOR_CHANNELS);
+  const questionsOf = countBy(running.filter(isQuestion), toPerson);
+  const questionsIn = countBy(running.filter(isQuestion), toChannel);
+  const drawingsOf = countBy(drawings, toPerson);
+  const drawingsIn = countBy(drawings, toChannel);
+  const hasSuspect = running.some(({ isSuspect }) => isSuspect);
+
+  return ({ kind, person, channel, isSuspect }) => {
+    // Alone among its kind: then the next death of the process is not blamed on all that ran at the last one.
+    if (isSuspect && hasSuspect) return false;
+    if (kind === "errand") return free > 0;
+    if (kind === "question") {
+      const isBusyChannel = (questionsIn.get(channel) ?? 0) > 0;
+      return (questionsOf.get(person) ?? 0) < free - (isBusyChannel ? reserve : 0);
+    }
+    return (
+      drawings.length < MAX_DRAWINGS &&
+      (drawingsOf.get(person) ?? 0) < MAX_DRAWINGS_OF_PERSON &&
+      (drawingsIn.get(channel) ?? 0) < MAX_DRAWINGS_IN_CHANNEL
+    );
+  };
+}
+
+function isDrawing({ kind }: Work): boolean {
+  return kind === "drawing";
+}
+
+function isQuestion({ kind }: Work): boolean {
+  return kind === "question";
+}
+
+function toPerson({ person }: Work): string {
+  return person;
+}
+
+function toChannel({ channel }: Work): string {
+  return channel;
+}
+
+function countBy(works: readonly Work[], toKey: (work: Work) => string): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const work of works) counts.set(toKey(work), (counts.get(toKey(work)) ?? 0) + 1);
+  return counts;
+}
