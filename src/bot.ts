@@ -14,14 +14,17 @@ import type { History } from "./history.ts";
 import { readPictureId } from "./imagine/picture-id.ts";
 import type { Imagine } from "./imagine.ts";
 import type { Rate } from "./people/feedback.ts";
+import { isDrawing } from "./queue/picture-lanes.ts";
 import type { Worker } from "./queue/queue.ts";
 import type { SinkOf } from "./reply/paced-sink.ts";
 import { isRefusal } from "./reply/platform-call.ts";
-import type { Answers } from "./turn/answers.ts";
+import type { Answers, Batch } from "./turn/answers.ts";
 import { foldBatch, takeBatch } from "./turn/batch.ts";
 
 /** Longest a command may take, the erasure of a person with many messages included. */
 const COMMAND_TIMEOUT_MS = 120_000;
+
+const GIVEN_UP = "Given up: I tried this again and again without coming to its end.";
 
 const NEVER = new AbortController().signal;
 
@@ -30,7 +33,7 @@ export interface BotDeps {
   history: History;
   commands: readonly Command[];
   rate: Rate;
-  imagine: Pick<Imagine, "press" | "notice" | "hold">;
+  imagine: Pick<Imagine, "press" | "giveUp" | "notice" | "hold">;
   /** Takes over what the bot asks itself on behalf of a person. */
   accept: Accept;
   sinkOf: SinkOf;
@@ -44,13 +47,16 @@ export function createBot(deps: BotDeps): Worker {
   /** Presses that were answered when they came, and have yet to come up in their conversation. */
   const refused = new Set<string>();
 
-  async function onMessages(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
+  async function onMessages(
+    { events, ...how }: Omit<Batch, "messages">,
+    signal: AbortSignal,
+  ): Promise<readonly InboundEvent[]> {
     const messages = foldBatch(events);
     if (messages[0]?.addressed === "other") {
       await history.setFollowed(messages[0].conversationId, false);
       return events;
     }
-    return answers.answer({ events, messages }, isForUs(deps, messages), signal);
+    return answers.answer({ events, messages, ...how }, isForUs(deps, messages), signal);
   }
 
   async function onCommand(event: CommandEvent, signal: AbortSignal): Promise<void> {
@@ -85,6 +91,14 @@ export function createBot(deps: BotDeps): Worker {
       await goOn(event, signal);
       return batch;
     }
+    return onRetry(event, { events: batch }, signal);
+  }
+
+  async function onRetry(
+    event: ActionEvent,
+    batch: Omit<Batch, "messages">,
+    signal: AbortSignal,
+  ): Promise<readonly InboundEvent[]> {
     const { done, refusal } = await answers.retry(event, batch, signal);
     if (refusal !== undefined) await notify(event, refusal, signal);
     return done;
@@ -108,7 +122,7 @@ export function createBot(deps: BotDeps): Worker {
     const [first] = batch;
     switch (first?.kind) {
       case "message":
-        return onMessages(batch, signal);
+        return onMessages({ events: batch }, signal);
       case "action":
         return onAction(first, batch, signal);
       case "command":
@@ -125,9 +139,26 @@ export function createBot(deps: BotDeps): Worker {
     return batch;
   }
 
+  /** Whoever asked is told once; nobody waits for what an edit or a deletion does. */
+  async function giveUp(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
+    const [first] = events;
+    if (first?.kind === "message") return onMessages({ events, isGivenUp: true }, signal);
+    if (first?.kind !== "command" && first?.kind !== "action") return events;
+    if (isDrawing(first)) {
+      const sentence = await imagine.giveUp(first, signal);
+      if (sentence !== undefined) await notify(first, sentence, signal);
+    } else if (first.kind === "action" && first.action === "retry") {
+      return onRetry(first, { events, isGivenUp: true }, signal);
+    } else {
+      await notify(first, GIVEN_UP, signal);
+    }
+    return events;
+  }
+
   return {
     take: takeBatch,
     work,
+    giveUp,
     notice(event) {
       const refusal = answers.interrupt(event);
       if (refusal !== undefined && event.kind === "action") {

@@ -127,11 +127,13 @@ export function createEngine(options: EngineOptions): Engine {
     listModels: models.images,
     model: imageModel,
     maxReferences: limits.maxReferences,
+    onProgress: queue.progressed,
   });
   const { jobs, imagine } = pictures;
   const tools = [...options.toTools(history), ...pictures.tools];
   const turn = { gateway, model, systemPrompt, tools, scheduler, pseudonym, metrics, usage };
-  const attempt = createAttempt({ ...turn, readContext, settings, history, records, adapterOf, log });
+  const onProgress = queue.progressed;
+  const attempt = createAttempt({ ...turn, readContext, settings, history, records, adapterOf, onProgress, log });
   const bringEarlier = createBringEarlier({ history, adapterOf, maxTokens: limits.historyMaxTokens, log });
   const answers = createAnswers({ records, history, adapterOf, sinkOf, attempt, bringEarlier, log });
 

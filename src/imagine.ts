@@ -17,6 +17,7 @@ import { toTurnId } from "./turn/record.ts";
 
 const NOT_SET_UP =
   "I cannot draw here: no model for pictures is configured. The operator can set `IMAGE_MODEL` to one that the gateway offers.";
+const GIVEN_UP = "Given up: I tried this again and again without coming to its end. You can ask once more.";
 const NOT_HERE = "I may not write here, so nothing was drawn. Let me into this channel, then ask once more.";
 
 /**
@@ -28,6 +29,8 @@ export interface Imagine {
   order(event: CommandEvent, signal: AbortSignal): Promise<string | undefined>;
   /** Does what a button of a picture, or of a job, asks for. Resolves to a sentence for the person when it does not. */
   press(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
+  /** Ends what an event asks for without drawing. Resolves to a sentence for the person where no message of it says so. */
+  giveUp(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<string | undefined>;
   /** Draws inside a turn, in its place, and resolves to the job with the end of each part. */
   draw(order: TurnOrder, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureJob>;
   /** To be told of every event when it is accepted: a button pressed twice is known by that. */
@@ -59,6 +62,8 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember" | "onS
   /** The usual one; undefined: nothing is drawn. */
   model: string | undefined;
   maxReferences: number;
+  /** Told of every picture that is drawn, or failed to be. */
+  onProgress(jobId: string): void;
 }
 
 export function createImagine(deps: ImagineDeps): Imagine {
@@ -66,7 +71,11 @@ export function createImagine(deps: ImagineDeps): Imagine {
   const waiting = createWaitingRoom(sinkOf, log);
   const inTurn = createKeyedTurns();
   const remember = createRemember(deps.history, log);
-  const runs = createJobRuns({ ...deps, onSettled: running.settle, remember });
+  const onSettled = (jobId: string) => {
+    running.settle(jobId);
+    deps.onProgress(jobId);
+  };
+  const runs = createJobRuns({ ...deps, onSettled, remember });
   const presses = createPresses({ jobs, running, work, remember, links, sinkOf, log });
 
   function work(job: PictureJob, signal: AbortSignal): Promise<boolean> {
@@ -145,6 +154,17 @@ export function createImagine(deps: ImagineDeps): Imagine {
       const job = known ?? toJob({ ...place, id, wish, model, references });
       if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal));
       return job;
+    },
+    giveUp(event, signal) {
+      const isRetry = event.kind === "action" && event.action === "retry";
+      const id = isRetry ? (readPictureId(event.turnId)?.jobId ?? "") : toTurnId(event.key);
+      return inTurn(id, async () => {
+        await waiting.dismiss(id);
+        const job = await tryStore(() => jobs.load(id), id);
+        if (job === undefined) return GIVEN_UP;
+        if (!job.isOver) await runs.giveUp(job, signal);
+        return undefined;
+      });
     },
     hold(event) {
       // A Retry has its message already.

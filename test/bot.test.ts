@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import type { InboundEvent } from "../src/adapter.ts";
 import { SinkError } from "../src/errors.ts";
 import { GatewayError } from "../src/gateway/errors.ts";
 import { openEventTable } from "../src/queue/event-table.ts";
@@ -798,5 +799,56 @@ describe("the log", () => {
     await idle();
     expect(lines.some(({ msg }) => msg === "turn ended")).toBe(true);
     expect(JSON.stringify(lines)).not.toContain("canary");
+  });
+});
+
+describe("work on which the process dies each time", () => {
+  const never = new Promise<never>(() => {});
+
+  /** Starts, lets the work begin, and "dies" in it: nothing is closed, and nothing of it says another word. */
+  async function dieOn(event: InboundEvent, deaths: number) {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    for (let death = 0; death < deaths; death++) {
+      const begun = held();
+      const gateway = {
+        streamChat: () => {
+          begun.resolve();
+          return never;
+        },
+        generateImage: () => {
+          begun.resolve();
+          return never;
+        },
+        listModels: () => never,
+        completeChat: () => never,
+        close: async () => {},
+      };
+      const { accept } = startEngine({ database, platform, gateway, imageModel: "painter" });
+      if (death === 0) await accept(event);
+      await begun.promise;
+    }
+    const { idle, requests } = startEngine({ database, platform, imageModel: "painter", scripts: [["At last."]] });
+    await idle();
+    return { ...platform, requests };
+  }
+
+  test("is taken up three times: a question", async () => {
+    const { texts, requests } = await dieOn(message("Deadly?"), 3);
+    expect(texts()).toEqual(["At last."]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("ends in one sentence after that, with Retry: a question", async () => {
+    const { channel, requests } = await dieOn(message("Deadly?"), 4);
+    expect(channel).toHaveLength(1);
+    expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
+    expect(channel[0]?.draft.markdown).toContain("Given up");
+    expect(requests).toEqual([]);
+  });
+
+  test("ends in one sentence after that: a picture", async () => {
+    const { channel } = await dieOn(command("imagine", "a fox"), 4);
+    expect(channel).toHaveLength(1);
+    expect(channel[0]?.draft.markdown).toContain("Given up");
   });
 });

@@ -33,6 +33,8 @@ export interface PictureDeskOptions {
   sinkOf: SinkOf;
   usage: Usage;
   metrics: Metrics;
+  /** Told of every picture that is drawn, or failed to be. */
+  onProgress(jobId: string): void;
   log: Logger;
 }
 

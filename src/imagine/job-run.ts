@@ -13,8 +13,7 @@ import { createStatus, insist, type Status } from "./status.ts";
 import { toStatusNonce } from "./waiting.ts";
 import { toProgress, toSummary } from "./wording.ts";
 
-/** A job that was begun this often without an end is given up: something about it ends the process each time. */
-const MAX_ATTEMPTS = 20;
+const GIVEN_UP = "Given up: I tried this again and again without coming to its end.";
 
 const NEVER = new AbortController().signal;
 
@@ -38,6 +37,8 @@ export interface JobRuns {
    * tried again, with the signal's reason among others. `stop` ends it early.
    */
   run(job: PictureJob, stop: AbortSignal, signal: AbortSignal): Promise<boolean>;
+  /** Draws nothing more of a job, and says so. Rejects when that has to be tried again. */
+  giveUp(job: PictureJob, signal: AbortSignal): Promise<void>;
   /** As `run`, for somebody who says in words of their own how far it is; the reason `stopped` of the signal is its `stop`. */
   runWithin(job: PictureJob, onNotice: (text: string) => void, signal: AbortSignal): Promise<void>;
 }
@@ -102,7 +103,6 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
     await status?.close(summary, signal);
     if (summary === undefined) delete job.statusId;
     job.isOver = true;
-    job.attempts = 0;
     await jobs.save(job);
   }
 
@@ -114,7 +114,6 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         await end(job, status, signal);
         return false;
       }
-      begin(job);
       await jobs.save(job);
       const show = (notice: string) => {
         if (job.parts.some(({ state }) => state === "pending")) status.show(toProgress(job, notice));
@@ -133,9 +132,14 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
       await end(job, status, signal);
       return true;
     },
+    async giveUp(job, signal) {
+      const given = { state: "failed", reason: GIVEN_UP, canRetry: true } as const;
+      job.parts = job.parts.map((part) => (part.state === "pending" ? given : part));
+      await end(job, await openStatus(job, sinkOf(job.reply), signal), signal);
+      onSettled(job.id);
+    },
     async runWithin(job, onNotice, signal) {
       const sink = sinkOf(job.reply);
-      begin(job);
       await jobs.save(job);
       const [stop, cut] = splitSignal(signal);
       await keepFiles(job, signal);
@@ -156,11 +160,4 @@ function splitSignal(signal: AbortSignal): [stop: AbortSignal, cut: AbortSignal]
   if (signal.aborted) passOn();
   else signal.addEventListener("abort", passOn, { once: true });
   return [stop.signal, cut.signal];
-}
-
-function begin(job: PictureJob): void {
-  job.attempts += 1;
-  if (job.attempts <= MAX_ATTEMPTS) return;
-  const reason = "Given up: it was begun again and again without reaching its end.";
-  job.parts = job.parts.map((part) => (part.state === "pending" ? { state: "failed", reason, canRetry: true } : part));
 }

@@ -107,7 +107,7 @@ export interface JobSource extends Pick<PictureJob, "id" | "conversationId" | "a
 export function toJob({ wish, ...source }: JobSource): PictureJob {
   const { prompt, ratio, size, count, isSpoiler } = wish;
   const parts = Array.from({ length: count }, () => ({ state: "pending" as const }));
-  const fresh = { parts, attempts: 0, isOver: false, isRemembered: true };
+  const fresh = { parts, isOver: false, isRemembered: true };
   return { v: 1, at: Date.now(), ...source, prompt, ratio, size, isSpoiler, ...fresh };
 }
 
@@ -127,7 +127,7 @@ export function toNextJob(event: ActionEvent, source: PictureJob, number: number
     isRemembered: true,
     parts,
     statusId: undefined,
-    attempts: 0,
+
     isOver: false,
   };
   if (action === "again") return { job: { ...source, ...fresh } };

@@ -47,8 +47,6 @@ export interface PictureJob {
   parts: PicturePart[];
   /** The message that says how far it is. */
   statusId?: string | undefined;
-  /** How often it was begun without reaching its end. */
-  attempts: number;
   /** Every part has its end, and the status message says so. */
   isOver: boolean;
 }
@@ -90,7 +88,6 @@ const job = z.object({
   references: z.array(attachment),
   parts: z.array(part),
   statusId: z.string().optional(),
-  attempts: z.number(),
   isOver: z.boolean(),
 });
 

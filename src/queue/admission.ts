@@ -53,7 +53,8 @@ export function chooseNext(
   let chosen: { index: number; person: string; round: number } | undefined;
   for (const [index, work] of waiting.entries()) {
     const round = roundOf(rounds, work.person);
-    if ((chosen === undefined || round < chosen.round) && mayBegin(work)) chosen = { index, person: work.person, round };
+    if ((chosen === undefined || round < chosen.round) && mayBegin(work))
+      chosen = { index, person: work.person, round };
     // Nobody is earlier than that.
     if (chosen?.round === rounds.now) break;
   }

@@ -21,7 +21,7 @@ export interface Answers {
    */
   answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Answers a turn's messages once more, in the same place; the batch may bring a stop. */
-  retry(event: ActionEvent, batch: readonly InboundEvent[], signal: AbortSignal): Promise<Retried>;
+  retry(event: ActionEvent, batch: Omit<Batch, "messages">, signal: AbortSignal): Promise<Retried>;
   /**
    * The question that goes on with an answer which was cut off, to be accepted as any other; or a sentence when that
    * is refused. The same event makes the same question.
@@ -44,6 +44,8 @@ export interface Answers {
 export interface Batch {
   events: readonly InboundEvent[];
   messages: readonly MessageEvent[];
+  /** No model is asked any more: the answer says so, and that is all. */
+  isGivenUp?: true;
 }
 
 export interface Retried {
@@ -84,10 +86,11 @@ export function createAnswers(deps: AnswersDeps): Answers {
   return {
     answer(batch, isWanted, signal) {
       const turn = createRunningTurn(newRecord(batch.events, batch.messages), batch.messages);
+      if (batch.isGivenUp) turn.giveUp();
       return whileRunning(turn, async () => ((await isWanted) ? proceed(deps, turn, batch, signal) : batch.events));
     },
 
-    async retry(event, batch, signal) {
+    async retry(event, { events: batch, isGivenUp }, signal) {
       const record = await records.load(event.turnId);
       if (record === undefined)
         return refuse(batch, "This answer is too old to be written again. Please ask once more.");
@@ -102,6 +105,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
       const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, []);
       for (const other of batch) turn.notice(other);
+      if (isGivenUp) turn.giveUp();
       await whileRunning(turn, () => run(deps, turn, signal));
       const done = [...batch, ...turn.taken()];
       return turn.record.isRefused === true ? { done, refusal: NOT_TAKEN } : { done };
@@ -154,7 +158,7 @@ function refuse(done: readonly InboundEvent[], refusal: string): Retried {
 async function proceed(
   deps: AnswersDeps,
   turn: RunningTurn,
-  { events, messages }: Batch,
+  { events, messages, isGivenUp }: Batch,
   signal: AbortSignal,
 ): Promise<readonly InboundEvent[]> {
   const { history, log } = deps;
@@ -166,7 +170,7 @@ async function proceed(
   if (isOver) return done;
   Object.assign(record, progress, { messageIds: own.map(({ messageId }) => messageId) });
   const [first] = own;
-  if (first !== undefined) await deps.bringEarlier(first, signal);
+  if (first !== undefined && !isGivenUp) await deps.bringEarlier(first, signal);
   await storeQuestions(history, own, log);
   for (const event of done) if (event.kind === "action") turn.notice(event);
   await run(deps, turn, signal);

@@ -27,7 +27,7 @@ export type AttemptResult = "ended" | "superseded" | "forgotten";
 
 /**
  * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. `controller`
- * interrupts with the reasons `stopped` and `superseded`, `signal` is the queue's, with `shutdown` and `forgotten`.
+ * interrupts with the reasons `stopped`, `given-up` and `superseded`, `signal` is the queue's, with `shutdown` and `forgotten`.
  * `messages` are the record's where they are at hand. Model and persona are the channel's when it begins. Rejects when
  * the reply could not be written to its end, or was cut by the shutdown before anything of it was seen: then the turn
  * is to be taken up again.
@@ -49,6 +49,8 @@ export interface AttemptDeps extends TurnEventDeps {
   scheduler: Scheduler;
   usage: Pick<Usage, "note">;
   adapterOf(platform: string): Adapter;
+  /** Told, before people see it, that a turn has more to show than any attempt before. */
+  onProgress(turnId: string): void;
 }
 
 export function createAttempt(deps: AttemptDeps): Attempt {
@@ -123,6 +125,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   const { metrics } = deps;
   let ending: Ending | undefined;
   let isRefused = false;
+  let hasProgressed = false;
   const toClosing = (cause: Cause, text: string): Closing | undefined => {
     if ("error" in cause && (signal.reason === "superseded" || signal.reason === "forgotten")) return undefined;
     if ("error" in cause && signal.reason === "shutdown" && record.posted.length === 0) throw cause.error;
@@ -144,7 +147,11 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       await deps.records.save(record);
     },
     // A slow store must not slow the reply down: then a crash may show a little less for a moment.
-    onSeen: () => Promise.race([deps.records.save(record), sleep(SEEN_WAIT_MS, undefined, { ref: false })]),
+    onSeen: () => {
+      if (!hasProgressed) deps.onProgress(record.id);
+      hasProgressed = true;
+      return Promise.race([deps.records.save(record), sleep(SEEN_WAIT_MS, undefined, { ref: false })]);
+    },
     onCall: (kind, error) => {
       metrics.platformCall(record.reply.platform, kind);
       if (error?.kind === "rate-limited") metrics.rateLimited("platform");

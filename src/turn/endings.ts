@@ -13,7 +13,7 @@ export interface Ending {
 
 /**
  * What ended a turn: the gateway's last word, or what was thrown. The reason of an aborted signal is thrown too:
- * `stopped`, `shutdown`, `deadline`, or `refused` by the platform.
+ * `stopped`, `given-up`, `shutdown`, `deadline`, or `refused` by the platform.
  */
 export type EndingCause = { finish: string } | { error: unknown };
 
@@ -41,6 +41,9 @@ export function describeEnding(cause: EndingCause, context: EndingContext): Endi
   const { error } = cause;
   if (error instanceof GatewayError) return describeGatewayError(error, context);
   if (error === "stopped") return end("stopped", "Stopped: a person ended this answer.");
+  if (error === "given-up") {
+    return end("failed", `Given up: I tried this again and again without coming to an answer. ${ASK_AGAIN}`);
+  }
   if (error === "shutdown")
     return end("shutdown", `Interrupted: the bot was shut down while it answered. ${ASK_AGAIN}`);
   if (error === "refused")

@@ -9,8 +9,6 @@ import { type OnText, runTurn, type TurnDeps } from "../turn.ts";
 import type { Context, ReadContext } from "./context.ts";
 import { type TurnRecord, toTurnId } from "./record.ts";
 
-/** A turn that was begun this often without an end is given up: something about it ends the process each time. */
-const MAX_ATTEMPTS = 50;
 const MAX_ROUNDS = 8;
 
 export interface TurnEventDeps {
@@ -55,7 +53,6 @@ export interface ObservedTurn {
 /** Runs the turn, beginning with what it asks; what is measured of it is taken on the way. Resolves as `runTurn` does. */
 export async function runObserved(observed: ObservedTurn, onText: OnText): Promise<string> {
   const { deps, record, messages, signal } = observed;
-  if (record.attempts > MAX_ATTEMPTS) throw new Error("The turn was begun too often without reaching its end.");
   const context = await deps.readContext(record, messages, observed.systemPrompt, signal);
   observed.context = { ...context, count: context.messages.length };
   let first = true;

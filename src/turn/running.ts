@@ -21,6 +21,8 @@ export interface RunningTurn {
    * Somebody else's stop is refused.
    */
   notice(event: InboundEvent): "refused" | undefined;
+  /** Nothing is asked any more: the next attempt ends at once, and says so. */
+  giveUp(): void;
   /** Takes what came so far; the record then names only the messages that are still there. */
   begin(): Beginning;
   /** Whether another attempt is needed after one that ended so. */
@@ -36,6 +38,7 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
   let messages = [...known];
   let pending: Array<EditedEvent | DeletedEvent> = [];
   let isStopped = false;
+  let isGivenUp = false;
   let controller = new AbortController();
 
   function stop(event: ActionEvent): "refused" | undefined {
@@ -65,6 +68,9 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
       if (event.kind === "edited" || event.kind === "deleted") change(event);
       return undefined;
     },
+    giveUp() {
+      isGivenUp = true;
+    },
     begin() {
       const own = new Set(record.messageIds);
       const changes = pending.filter(({ messageId }) => own.has(messageId));
@@ -75,12 +81,13 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
       record.messageIds = record.messageIds.filter((id) => !deleted.includes(id));
       controller = new AbortController();
       if (isStopped) controller.abort("stopped");
+      if (isGivenUp) controller.abort("given-up");
       return { controller, messages, changes };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;
       // What was stopped is begun again by nothing but Retry, and goes away with its question.
-      if (!isStopped) return pending.length > 0;
+      if (!isStopped && !isGivenUp) return pending.length > 0;
       return record.messageIds.every((id) =>
         pending.some((event) => event.kind === "deleted" && event.messageId === id),
       );

@@ -48,7 +48,6 @@ describe("the run of a job", () => {
     expect(calls).toEqual(["post", "upload", "remove"]);
     expect(await jobs.load("job")).toMatchObject({
       isOver: true,
-      attempts: 0,
       parts: [{ state: "done", tokens: 265 }],
     });
     expect((await jobs.load("job"))?.statusId).toBeUndefined();
@@ -71,11 +70,12 @@ describe("the run of a job", () => {
     expect(await jobs.load("job")).toMatchObject({ isOver: true, parts: [{ state: "pending" }] });
   });
 
-  test("gives up what was begun again and again, and says so", async () => {
-    const { runs, texts, calls } = start();
-    await runs.run(pictureJob({ attempts: 20 }), signal, signal);
+  test("gives up what is not tried any more, and says so", async () => {
+    const { runs, jobs, texts, calls } = start();
+    await runs.giveUp(pictureJob(), signal);
     expect(calls).not.toContain("upload");
-    expect(texts()).toEqual([expect.stringContaining("Given up: it was begun again and again")]);
+    expect(texts()).toEqual([expect.stringContaining("Given up: I tried this again and again")]);
+    expect(await jobs.load("job")).toMatchObject({ isOver: true, parts: [{ state: "failed", canRetry: true }] });
   });
 
   test("of a private job leaves nothing in the conversation", async () => {

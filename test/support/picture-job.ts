@@ -18,7 +18,6 @@ export function pictureJob(given: Partial<PictureJob> = {}): PictureJob {
     isSpoiler: false,
     references: [],
     parts: [{ state: "pending" }],
-    attempts: 0,
     isOver: false,
     ...given,
   };

@@ -91,10 +91,4 @@ describe("an observed turn", () => {
       { ...step, state: "done" },
     ]);
   });
-
-  test("does not begin when it began too often without an end", async () => {
-    const { turn, requests } = observe([["Hello"]], { attempts: 51 });
-    await expect(runObserved(turn, ignore)).rejects.toThrow("too often");
-    expect(requests).toEqual([]);
-  });
 });
