@@ -78,11 +78,11 @@ export function createImagine(deps: ImagineDeps): Imagine {
   const runs = createJobRuns({ ...deps, onSettled, remember });
   const presses = createPresses({ jobs, running, work, remember, links, sinkOf, log });
 
-  function work(job: PictureJob, signal: AbortSignal): Promise<boolean> {
+  function work(job: PictureJob, signal: AbortSignal, mustAsk = false): Promise<boolean> {
     return running.whileRunning(job, async (stop) => {
       const asked = await tryStore(() => jobs.whoAskedStop(job), job.id);
       if (asked !== undefined) running.stop(job.id, asked);
-      const isShown = await runs.run(job, stop, signal);
+      const isShown = await runs.run(job, stop, signal, mustAsk);
       if (stop.aborted) await tryStore(() => jobs.dropStop(job.id), job.id);
       return isShown;
     });

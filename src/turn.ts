@@ -32,6 +32,8 @@ export interface TurnDeps {
   onStep(step: Step): void;
   /** Told before the gateway is asked again after a refusal. */
   onRetry: NonNullable<CallOptions["onRetry"]>;
+  /** A person who knows that the model wants a pause asks all the same. */
+  mustAsk: boolean;
   /** Told the tokens of each request, also of one that was cut; estimated where the gateway sent no count. */
   onUsage(usage: Usage, estimated: boolean): void;
 }
@@ -85,7 +87,7 @@ async function ask(
   messages: ChatMessage[],
   tools: readonly Tool[],
   draft: Draft,
-  { gateway, model, user, onRetry, onUsage }: TurnDeps,
+  { gateway, model, user, onRetry, mustAsk, onUsage }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<void> {
@@ -100,7 +102,7 @@ async function ask(
     if (choice.delta.content) onText(choice.delta.content);
   };
   try {
-    await gateway.streamChat(request, signal, { onChunk, onRetry });
+    await gateway.streamChat(request, signal, { onChunk, onRetry, mustAsk });
     draft.answer = settleCalls(draft.answer);
   } finally {
     onUsage(usage ?? estimateUsage(messages, draft.answer), usage === undefined);

@@ -34,6 +34,7 @@ function setUp(...scripts: Step[][]) {
     gateway,
     tools: [double],
     model: "fake",
+    mustAsk: false,
     maxRounds: 4,
     toolContext: { conversationId: "test:a" },
     user: "someone",

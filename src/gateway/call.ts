@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { GatewayLimits } from "./limits.ts";
-import { type RetryNotice, runAttempts, type StartAttempts } from "./retry.ts";
+import { type CallOptions, runAttempts, type StartAttempts } from "./retry.ts";
 import type { SafeText } from "./safe-text.ts";
 import { type GatewayCall, readBody, type Send, type Transport } from "./transport.ts";
 import { createWatch } from "./watch.ts";
@@ -13,9 +13,6 @@ export interface CallDeps {
   safe: SafeText;
   log: Logger;
 }
-
-/** Told before each wait of a call. */
-export type Notify = ((notice: RetryNotice) => void) | undefined;
 
 /** A call whose answer is one JSON document. */
 export interface Question<T> {
@@ -31,9 +28,9 @@ export function ask<T>(
   { retry }: CallDeps,
   { call, maxBytes, send, read }: Question<T>,
   signal: AbortSignal,
-  notify: Notify,
+  options: CallOptions,
 ): Promise<T> {
-  const attempts = retry(call.model ?? "", notify);
+  const attempts = retry(call.model ?? "", options);
 
   async function attempt(): Promise<T> {
     const watch = createWatch(signal, attempts.remainingMs());

@@ -1,22 +1,22 @@
 import { createAnswerReport } from "./answer-report.ts";
-import { ask, type CallDeps, type Notify } from "./call.ts";
-import type { ChatCompletion, ChatRequest } from "./chunks.ts";
+import { ask, type CallDeps } from "./call.ts";
+import type { ChatCompletion, ChatCompletionChunk, ChatRequest } from "./chunks.ts";
 import { parseCompletion } from "./completion.ts";
-import type { Attempts } from "./retry.ts";
+import type { Attempts, CallOptions } from "./retry.ts";
 import { type AnswerReader, createAnswerReader } from "./stream.ts";
 import type { OnChunk } from "./stream-decoder.ts";
 import type { GatewayCall } from "./transport.ts";
 import { toChatJson } from "./validate.ts";
 import { createWatch } from "./watch.ts";
 
-type StreamChat = (request: ChatRequest, signal: AbortSignal, onChunk: OnChunk, notify: Notify) => Promise<void>;
+type StreamChat = (request: ChatRequest, signal: AbortSignal, onChunk: OnChunk, options: CallOptions) => Promise<void>;
 
-type CompleteChat = (request: ChatRequest, signal: AbortSignal, notify: Notify) => Promise<ChatCompletion>;
+type CompleteChat = (request: ChatRequest, signal: AbortSignal, options: CallOptions) => Promise<ChatCompletion>;
 
 export function createStreamChat(deps: CallDeps): StreamChat {
-  return async (request, signal, onChunk, notify) => {
+  return async (request, signal, onChunk, options) => {
     const call = toCall(request, true);
-    const attempts = deps.retry(request.model, notify);
+    const attempts = deps.retry(request.model, options, deps.limits.firstTokenTotalMs);
     for (;;) {
       await attempts.begin(signal);
       const failure = await attempt(deps, call, attempts, onChunk, signal);
@@ -35,7 +35,7 @@ interface Failure {
 
 /** Resolves to what went wrong, or to undefined when the answer is whole and all its chunks were handed over. */
 async function attempt(
-  { transport, limits, safe, log }: CallDeps,
+  { transport, limits: usual, safe, log }: CallDeps,
   call: GatewayCall,
   attempts: Attempts,
   onChunk: OnChunk,
@@ -43,10 +43,18 @@ async function attempt(
 ): Promise<Failure | undefined> {
   const watch = createWatch(signal, attempts.remainingMs());
   const report = createAnswerReport(log, call.model ?? "", safe);
+  const firstTokenMs = Math.max(1, Math.min(usual.firstTokenMs, attempts.remainingSilenceMs()));
+  const limits = { ...usual, firstTokenMs };
   let reader: AnswerReader | undefined;
+  let hasBegun = false;
+  const onFirst = (chunk: ChatCompletionChunk) => {
+    if (!hasBegun) attempts.succeed();
+    hasBegun = true;
+    onChunk(chunk);
+  };
   try {
     watch.expect(limits.firstTokenMs);
-    reader = createAnswerReader(await transport.send(call, watch), watch, onChunk, { limits, safe, report });
+    reader = createAnswerReader(await transport.send(call, watch), watch, onFirst, { limits, safe, report });
     await reader.read();
     signal.throwIfAborted();
     report.complete(reader.tally);
@@ -62,7 +70,7 @@ async function attempt(
 
 export function createCompleteChat(deps: CallDeps): CompleteChat {
   const { transport, limits, safe, log } = deps;
-  return async (request, signal, notify) => {
+  return async (request, signal, options) => {
     const report = createAnswerReport(log, request.model, safe);
     const completion = await ask(
       deps,
@@ -73,7 +81,7 @@ export function createCompleteChat(deps: CallDeps): CompleteChat {
         read: (json) => parseCompletion(json, safe),
       },
       signal,
-      notify,
+      options,
     );
     report.whole(completion);
     return completion;

@@ -9,18 +9,13 @@ import type { ImageRequest } from "./image-request.ts";
 import { createGenerateImage } from "./images.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
 import { parseModelIds } from "./models.ts";
-import { createRetry, type RetryNotice } from "./retry.ts";
+import { type CallOptions, createRetry } from "./retry.ts";
 import { createSafeText } from "./safe-text.ts";
 import type { OnChunk } from "./stream-decoder.ts";
 import { createTransport } from "./transport.ts";
 
 export type { GatewayLimits } from "./limits.ts";
-export type { RetryNotice } from "./retry.ts";
-
-export interface CallOptions {
-  /** Told before each wait, so that it can be shown. */
-  onRetry?: (notice: RetryNotice) => void;
-}
+export type { CallOptions, RetryNotice } from "./retry.ts";
 
 export interface StreamOptions extends CallOptions {
   /** Takes what comes without waiting for anything: a promise for each of thousands of chunks would cost too much. */
@@ -70,17 +65,17 @@ export function createGateway({ baseUrl, apiKey, imageKeyHeader, log, limits: gi
   const generateImage = createGenerateImage(deps, imageKeyHeader);
 
   return {
-    streamChat: (request, signal, { onChunk, onRetry }) => streamChat(request, signal, onChunk, onRetry),
-    completeChat: (request, signal, options = {}) => completeChat(request, signal, options.onRetry),
-    generateImage: (request, signal, options = {}) => generateImage(request, signal, options.onRetry),
-    async listModels(signal, { onRetry } = {}) {
+    streamChat: (request, signal, { onChunk, ...options }) => streamChat(request, signal, onChunk, options),
+    completeChat: (request, signal, options = {}) => completeChat(request, signal, options),
+    generateImage: (request, signal, options = {}) => generateImage(request, signal, options),
+    async listModels(signal, options = {}) {
       const question: Question<string[]> = {
         call: { method: "GET", path: "/v1/models" },
         maxBytes: limits.maxBodyBytes,
         send: transport.send,
         read: (json) => parseModelIds(json, safe),
       };
-      return ask(deps, question, signal, onRetry);
+      return ask(deps, question, signal, options);
     },
     close: () => transport.close(),
   };

@@ -1,10 +1,11 @@
-import { ask, type CallDeps, type Notify } from "./call.ts";
+import { ask, type CallDeps } from "./call.ts";
 import { GatewayError } from "./errors.ts";
 import { type GeneratedImage, parseImage } from "./image-answer.ts";
 import { type ImageRequest, toImageJson } from "./image-request.ts";
+import type { CallOptions } from "./retry.ts";
 import type { Send, Transport } from "./transport.ts";
 
-type GenerateImage = (request: ImageRequest, signal: AbortSignal, notify: Notify) => Promise<GeneratedImage>;
+type GenerateImage = (request: ImageRequest, signal: AbortSignal, options: CallOptions) => Promise<GeneratedImage>;
 
 /** Room for the text beside the picture. */
 const MAX_TEXT_BYTES = 1_048_576;
@@ -15,7 +16,7 @@ export function createGenerateImage(deps: CallDeps, keyHeader: string | undefine
   const send = keyHeader === undefined ? sendWithHint(transport) : createHeaderSend(transport, keyHeader);
   const maxBytes = Math.ceil((limits.maxImageBytes * 4) / 3) + MAX_TEXT_BYTES;
 
-  return async (request, signal, notify) => {
+  return async (request, signal, options) => {
     const { model } = request;
     const startedMs = performance.now();
     const json = toImageJson(request);
@@ -26,7 +27,7 @@ export function createGenerateImage(deps: CallDeps, keyHeader: string | undefine
       send,
       read: (answer: string) => parseImage(answer, limits.maxImageBytes, safe),
     };
-    const image = await ask(deps, question, signal, notify);
+    const image = await ask(deps, question, signal, options);
     const totalMs = Math.round(performance.now() - startedMs);
     log.info({ model, mimeType: image.mimeType, sizeBytes: image.bytes.length, totalMs }, "picture complete");
     return image;

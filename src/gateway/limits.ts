@@ -3,6 +3,8 @@ export interface GatewayLimits {
   connectMs: number;
   /** Longest silence until the first piece of the answer. Only data events count: comments do not. */
   firstTokenMs: number;
+  /** The same for all attempts at an answer that comes piece by piece and the waits between them, together. */
+  firstTokenTotalMs: number;
   /** Longest silence within the answer. */
   idleMs: number;
   /** Longest wait for usage and `[DONE]` once the answer has said that it is finished. */
@@ -24,11 +26,14 @@ export interface GatewayLimits {
   backoffMaxMs: number;
   /** Longest wait for the gateway's own `Retry-After`, summed over one call. */
   maxRetryWaitMs: number;
+  /** Until a call is made in spite of a longer `Retry-After`, and then between two of them: one wrong or spiteful answer must not silence a model for long. */
+  probeMs: number;
 }
 
 export const DEFAULT_LIMITS: Readonly<GatewayLimits> = Object.freeze({
   connectMs: 10_000,
   firstTokenMs: 60_000,
+  firstTokenTotalMs: 90_000,
   idleMs: 30_000,
   tailMs: 2_000,
   totalMs: 600_000,
@@ -41,4 +46,5 @@ export const DEFAULT_LIMITS: Readonly<GatewayLimits> = Object.freeze({
   backoffMinMs: 500,
   backoffMaxMs: 8_000,
   maxRetryWaitMs: 20_000,
+  probeMs: 30_000,
 });

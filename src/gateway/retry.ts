@@ -11,20 +11,33 @@ export interface RetryNotice {
   error: GatewayError;
 }
 
+export interface CallOptions {
+  /** Told before each wait, so that it can be shown. */
+  onRetry?: (notice: RetryNotice) => void;
+  /** Asks at once, whatever pause the model wanted: a person who knows of it asked for that. */
+  mustAsk?: boolean;
+}
+
 /** The attempts of one call. */
 export interface Attempts {
   /**
-   * Waits until the model may be called: after it asked for a pause, no call is made before its end.
-   * Rejects at once, with the kind of error that asked for it, when that is longer than a call may wait.
+   * Waits until the model may be called: after it asked for a pause, no call is made before its end, but for one now
+   * and then that finds out whether it is over already. Rejects at once, with the kind of error that asked for it, when
+   * the pause is longer than a call may wait.
    */
   begin(signal: AbortSignal): Promise<void>;
   /** Waits before the next attempt. Rejects with `error` when there is none to make. */
   recover(error: unknown, signal: AbortSignal): Promise<void>;
+  /** The model answers: its pause is over for everybody. */
+  succeed(): void;
   /** What is left of the time for the whole call. */
   remainingMs(): number;
+  /** What is left of the time until an answer must have begun. */
+  remainingSilenceMs(): number;
 }
 
-export type StartAttempts = (model: string, notify: ((notice: RetryNotice) => void) | undefined) => Attempts;
+/** `silenceMs`: the time within which an answer must have begun; absent: the time for the whole call. */
+export type StartAttempts = (model: string, options: CallOptions, silenceMs?: number) => Attempts;
 
 const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "unreachable",
@@ -34,42 +47,74 @@ const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "interrupted",
 ]);
 
-/** An absurd wish is asked about again after this long, so that one broken answer cannot silence a model for ever. */
+/** The longest pause that is believed. */
 const MAX_PAUSE_MS = 3_600_000;
 /** Calls that waited for the same moment are spread over this long. */
 const SPREAD_MS = 250;
 
+interface Pause {
+  untilMs: number;
+  /** From when on a call may find out whether it is over. */
+  probeAtMs: number;
+  error: GatewayError;
+}
+
 /** Calls of one factory share what each model asked for; nothing else. */
 export function createRetry(limits: GatewayLimits): StartAttempts {
-  const pauses = new Map<string, { untilMs: number; error: GatewayError }>();
+  const pauses = new Map<string, Pause>();
 
-  function readPause(model: string): { waitMs: number; error: GatewayError } | undefined {
+  function readPause(model: string): (Pause & { waitMs: number }) | undefined {
     const pause = pauses.get(model);
     if (pause === undefined) return undefined;
     const waitMs = Math.ceil(pause.untilMs - performance.now());
-    if (waitMs > 0) return { waitMs, error: pause.error };
+    if (waitMs > 0) return { ...pause, waitMs };
     pauses.delete(model);
     return undefined;
   }
 
-  return (model, notify) => {
-    const deadlineMs = performance.now() + limits.totalMs;
+  function pauseModel(model: string, askedMs: number, error: GatewayError): void {
+    const nowMs = performance.now();
+    pauses.set(model, { untilMs: nowMs + Math.min(askedMs, MAX_PAUSE_MS), probeAtMs: nowMs + limits.probeMs, error });
+  }
+
+  /** Whether a call is to find out now. The next one may do so only after a while. */
+  function mayProbe(model: string): boolean {
+    const pause = pauses.get(model);
+    const nowMs = performance.now();
+    if (pause === undefined || nowMs < pause.probeAtMs) return false;
+    pause.probeAtMs = nowMs + limits.probeMs;
+    return true;
+  }
+
+  return (model, { onRetry, mustAsk = false }, silenceMs = limits.totalMs) => {
+    const startedMs = performance.now();
+    const deadlineMs = startedMs + limits.totalMs;
+    /** The pause in spite of which the latest attempt is made. */
+    let ignored: Pause | undefined;
     let attempt = 1;
     let budgetMs = limits.maxRetryWaitMs;
 
     const remainingMs = (): number => Math.max(0, deadlineMs - performance.now());
+    const remainingSilenceMs = (): number =>
+      Math.min(remainingMs(), Math.max(0, startedMs + silenceMs - performance.now()));
 
     async function wait(waitMs: number, error: GatewayError, signal: AbortSignal): Promise<void> {
-      notify?.({ attempt, waitMs, error });
+      onRetry?.({ attempt, waitMs, error });
       await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
     }
 
     return {
       remainingMs,
+      remainingSilenceMs,
       async begin(signal) {
         signal.throwIfAborted();
         for (let pause = readPause(model); pause !== undefined; pause = readPause(model)) {
-          if (pause.waitMs > budgetMs || pause.waitMs > remainingMs()) throw toPauseError(model, pause);
+          const isTooLong = pause.waitMs > budgetMs || pause.waitMs > remainingSilenceMs();
+          if ((mustAsk && attempt === 1) || (isTooLong && mayProbe(model))) {
+            ignored = pauses.get(model);
+            return;
+          }
+          if (isTooLong) throw toPauseError(model, pause);
           budgetMs -= pause.waitMs;
           await wait(pause.waitMs + spread(), pause.error, signal);
         }
@@ -78,15 +123,16 @@ export function createRetry(limits: GatewayLimits): StartAttempts {
         signal.throwIfAborted();
         if (!(error instanceof GatewayError) || !PASSING.has(error.kind)) throw error;
         const asked = error.retryAfterMs;
-        if (asked !== undefined && asked > 0) {
-          pauses.set(model, { untilMs: performance.now() + Math.min(asked, MAX_PAUSE_MS), error });
-        }
+        if (asked !== undefined && asked > 0) pauseModel(model, asked, error);
         if (attempt >= limits.attempts) throw error;
         const waitMs = asked ?? backoff(attempt, limits);
-        if ((asked !== undefined && asked > budgetMs) || waitMs >= remainingMs()) throw error;
+        if ((asked !== undefined && asked > budgetMs) || waitMs >= remainingSilenceMs()) throw error;
         attempt += 1;
         if (asked !== undefined) budgetMs -= asked;
         await wait(asked === undefined ? waitMs : asked + spread(), error, signal);
+      },
+      succeed() {
+        if (ignored !== undefined && pauses.get(model) === ignored) pauses.delete(model);
       },
     };
   };
@@ -97,7 +143,9 @@ export async function runAttempts<T>(attempts: Attempts, work: () => Promise<T>,
   for (;;) {
     await attempts.begin(signal);
     try {
-      return await work();
+      const result = await work();
+      attempts.succeed();
+      return result;
     } catch (error) {
       await attempts.recover(error, signal);
     }

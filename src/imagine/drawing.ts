@@ -45,6 +45,8 @@ export interface Drawing {
   sink: ReplySink;
   /** Told in words what a picture waits for, "" when it waits no longer. */
   onNotice(text: string): void;
+  /** A person pressed Retry. */
+  mustAsk: boolean;
   /** Ends it early: what is drawn already is still shown, the rest counts as stopped. */
   stop: AbortSignal;
 }
@@ -92,7 +94,7 @@ interface Step {
 
 async function drawPart(
   { gateway, onUsage }: DrawingDeps,
-  { job, sink, onNotice, stop }: Drawing,
+  { job, sink, onNotice, mustAsk, stop }: Drawing,
   { number, links, timeoutMs }: Step,
   signal: AbortSignal,
 ): Promise<PicturePart> {
@@ -100,7 +102,7 @@ async function drawPart(
     onNotice(`The gateway is busy; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s.`);
   };
   const draw = async (signal: AbortSignal) =>
-    gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry });
+    gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry, mustAsk });
   const image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
   onNotice("");
   if (image.usage !== undefined) onUsage(image.usage.promptTokens, image.usage.completionTokens);

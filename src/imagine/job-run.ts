@@ -34,9 +34,10 @@ export interface JobRuns {
   /**
    * Draws what is pending of a job, under a message that says how far it is, and that goes when every picture is
    * there. Resolves to false when nothing can be written there, and then nothing is drawn. Rejects when it has to be
-   * tried again, with the signal's reason among others. `stop` ends it early.
+   * tried again, with the signal's reason among others. `stop` ends it early. `mustAsk`: a
+   * person pressed Retry.
    */
-  run(job: PictureJob, stop: AbortSignal, signal: AbortSignal): Promise<boolean>;
+  run(job: PictureJob, stop: AbortSignal, signal: AbortSignal, mustAsk?: boolean): Promise<boolean>;
   /** Draws nothing more of a job, and says so. Rejects when that has to be tried again. */
   giveUp(job: PictureJob, signal: AbortSignal): Promise<void>;
   /** As `run`, for somebody who says in words of their own how far it is; the reason `stopped` of the signal is its `stop`. */
@@ -107,7 +108,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
   }
 
   return {
-    async run(job, stop, signal) {
+    async run(job, stop, signal, mustAsk = false) {
       const sink = sinkOf(job.reply);
       const status = await openStatus(job, sink, signal);
       if (status === undefined) {
@@ -122,7 +123,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         await keepFiles(job, signal);
         await drawParts(
           toDrawingDeps(() => show("")),
-          { job, sink, onNotice: show, stop },
+          { job, sink, onNotice: show, mustAsk, stop },
           signal,
         );
       } catch (error) {
@@ -145,7 +146,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
       await keepFiles(job, signal);
       await drawParts(
         toDrawingDeps(() => {}),
-        { job, sink, onNotice, stop },
+        { job, sink, onNotice, mustAsk: false, stop },
         cut,
       );
       await end(job, undefined, cut);

@@ -25,8 +25,8 @@ export interface PressesDeps {
   log: Logger;
 }
 
-/** Draws what is pending of a job, unless somebody wants it to end. Resolves to false when nothing can be written there. */
-export type WorkOnJob = (job: PictureJob, signal: AbortSignal) => Promise<boolean>;
+/** Draws what is pending of a job, unless somebody wants it to end; `mustAsk`: a person pressed Retry. Resolves to false when nothing can be written there. */
+export type WorkOnJob = (job: PictureJob, signal: AbortSignal, mustAsk?: boolean) => Promise<boolean>;
 
 /** The buttons that belong to whoever asked for the picture. Each resolves to a sentence when nothing is done. */
 export interface Presses {
@@ -66,7 +66,7 @@ export function createPresses({ jobs, running, work, remember, links, sinkOf, lo
       await jobs.dropStop(job.id);
     }
     job.isOver = false;
-    await work(job, signal);
+    await work(job, signal, true);
   }
 
   return {

@@ -103,7 +103,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: batch };
       // What crashed on the way is no new beginning.
       const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
-      const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, []);
+      const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], true);
       for (const other of batch) turn.notice(other);
       if (isGivenUp) turn.giveUp();
       await whileRunning(turn, () => run(deps, turn, signal));
@@ -183,10 +183,10 @@ async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): P
   const { record } = turn;
   let result: AttemptResult;
   do {
-    const { controller, messages, changes } = turn.begin();
-    for (const event of changes) await change(history, event);
+    const beginning = turn.begin();
+    for (const event of beginning.changes) await change(history, event);
     if (record.messageIds.length === 0) return takeBack(deps, record);
-    result = await attempt(record, messages, controller, signal);
+    result = await attempt(record, beginning, signal);
     if (result === "forgotten") return removePosted(deps, record);
     // Another question has another answer, whatever people have read of this one.
     if (result === "superseded") record.seen = 0;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Adapter, Button, MessageEvent, ReplySink, Step } from "../adapter.ts";
+import type { Adapter, Button, ReplySink, Step } from "../adapter.ts";
 import { PATIENT_PAUSES_MS, persist } from "../bounds.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history.ts";
@@ -13,6 +13,7 @@ import { neutralize } from "../text/neutralize.ts";
 import { describeEnding, type Ending } from "./endings.ts";
 import { type Asked, type ObservedTurn, runObserved, secondsSince, type TurnEventDeps } from "./events.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
+import type { Beginning } from "./running.ts";
 
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
 
@@ -34,8 +35,7 @@ export type AttemptResult = "ended" | "superseded" | "forgotten";
  */
 export type Attempt = (
   record: TurnRecord,
-  messages: readonly MessageEvent[],
-  controller: AbortController,
+  beginning: Omit<Beginning, "changes">,
   signal: AbortSignal,
 ) => Promise<AttemptResult>;
 
@@ -54,7 +54,7 @@ export interface AttemptDeps extends TurnEventDeps {
 }
 
 export function createAttempt(deps: AttemptDeps): Attempt {
-  return async (record, messages, controller, queueSignal) => {
+  return async (record, { messages, controller, mustAsk }, queueSignal) => {
     const signal = AbortSignal.any([controller.signal, queueSignal]);
     const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
     const progress = createProgress(sink, { action: "stop", turnId: record.id, label: "Stop" });
@@ -74,6 +74,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       messages,
       sink,
       signal,
+      mustAsk,
       controller,
       show: progress.show,
       steps,

@@ -37,6 +37,8 @@ export interface ObservedTurn {
   model: string;
   systemPrompt: string;
   signal: AbortSignal;
+  /** A person pressed Retry. */
+  mustAsk: boolean;
   /** Shows what is waited for besides the calls of tools. */
   show(progress: string): void;
   noteStep(step: Step): void;
@@ -88,13 +90,15 @@ function repeatWritten({ messages, written }: Context, onText: OnText): void {
   onText(text);
 }
 
-function toTurn({ deps, record, model, show, noteStep, context, used, pieces }: ObservedTurn): TurnDeps {
+function toTurn(observed: ObservedTurn): TurnDeps {
+  const { deps, record, model, mustAsk, show, noteStep, context, used, pieces } = observed;
   const { gateway, tools, metrics, log } = deps;
   return {
     gateway,
     tools,
     model,
     maxRounds: MAX_ROUNDS,
+    mustAsk,
     toolContext: {
       conversationId: record.conversationId,
       ...(context.oldestShownId !== undefined && { oldestShownId: context.oldestShownId }),

@@ -11,6 +11,8 @@ export interface Beginning {
   messages: MessageEvent[];
   /** What people changed in them since the attempt before. */
   changes: Array<EditedEvent | DeletedEvent>;
+  /** A person pressed Retry. */
+  mustAsk: boolean;
 }
 
 /** A turn that is being answered, and what people do to it meanwhile. */
@@ -31,7 +33,7 @@ export interface RunningTurn {
   taken(): readonly InboundEvent[];
 }
 
-export function createRunningTurn(record: TurnRecord, known: readonly MessageEvent[]): RunningTurn {
+export function createRunningTurn(record: TurnRecord, known: readonly MessageEvent[], mustAsk = false): RunningTurn {
   const taken: InboundEvent[] = [];
   /** Text and attachments of each message, where they are known: what tells an edit from an echo. */
   const bodies = new Map(known.map((message) => [message.messageId, bodyOf(message)]));
@@ -82,7 +84,7 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
       controller = new AbortController();
       if (isStopped) controller.abort("stopped");
       if (isGivenUp) controller.abort("given-up");
-      return { controller, messages, changes };
+      return { controller, messages, changes, mustAsk };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;

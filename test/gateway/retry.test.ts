@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { DEFAULT_LIMITS } from "../../src/gateway/limits.ts";
@@ -190,7 +191,7 @@ describe("waits without Retry-After", () => {
     for (let call = 0; call < 30; call++) {
       const own: number[] = [];
       const retry = createRetry({ ...DEFAULT_LIMITS, attempts: 5, backoffMinMs: 0.5, backoffMaxMs: 8 });
-      const attempts = retry("m", ({ waitMs }) => own.push(waitMs));
+      const attempts = retry("m", { onRetry: ({ waitMs }) => own.push(waitMs) });
       for (let attempt = 1; attempt < 5; attempt++) {
         await attempts.recover(new GatewayError("overloaded", "busy"), open);
       }
@@ -216,14 +217,58 @@ describe("waits without Retry-After", () => {
 test("An absurd Retry-After is asked about again after an hour", async () => {
   const retry = createRetry(DEFAULT_LIMITS);
   const error = new GatewayError("rate-limited", "wait", { retryAfterMs: 1e12 });
-  await expect(retry("m", undefined).recover(error, open)).rejects.toBe(error);
-  const failure = await failureOf(retry("m", undefined).begin(open));
+  await expect(retry("m", {}).recover(error, open)).rejects.toBe(error);
+  const failure = await failureOf(retry("m", {}).begin(open));
   expect(failure.retryAfterMs).toBeLessThanOrEqual(3_600_000);
+});
+
+describe("A pause that is longer than a call waits", () => {
+  const busy = rateLimit({ "retry-after": "9999999999" });
+
+  test("is over for everybody when a call that is made now and then is answered", async () => {
+    const { url, received } = await startFaultServer(busy, busy, good);
+    const gateway = connect(url, { limits: { probeMs: 0 } });
+    await failureOf(gateway.streamChat(request, open, ignoring));
+    await failureOf(gateway.streamChat(request, open, ignoring));
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
+    expect(received).toHaveLength(4);
+  });
+
+  test("lets no other call through beside that one", async () => {
+    const retry = createRetry({ ...DEFAULT_LIMITS, probeMs: 1_000 });
+    const error = new GatewayError("rate-limited", "wait", { retryAfterMs: 1e12 });
+    await failureOf(retry("m", {}).recover(error, open));
+    await failureOf(retry("m", {}).begin(open));
+    await sleep(1_000);
+    await retry("m", {}).begin(open);
+    await failureOf(retry("m", {}).begin(open));
+  });
+
+  test("does not keep a person's Retry from asking, and is over for everybody when that is answered", async () => {
+    const { url, received } = await startFaultServer(busy, good);
+    const gateway = connect(url);
+    await failureOf(gateway.streamChat(request, open, ignoring));
+    await failureOf(gateway.streamChat(request, open, ignoring));
+    expect(received).toHaveLength(1);
+    expect(await readAnswer(gateway, request, open, { mustAsk: true })).toMatchObject({ text: "Hello" });
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
+    expect(received).toHaveLength(3);
+  });
+});
+
+test("All attempts together end when an answer should have begun", async () => {
+  const { url, received } = await startFaultServer(() => {});
+  const limits = { firstTokenMs: 200, firstTokenTotalMs: 300, backoffMinMs: 1, backoffMaxMs: 1 };
+  expect(await failureOf(connect(url, { limits }).streamChat(request, open, ignoring))).toMatchObject({
+    kind: "stalled",
+  });
+  expect(received).toHaveLength(2);
 });
 
 test("What is no GatewayError is not tried again", async () => {
   const error = new TypeError("a bug");
-  await expect(createRetry(DEFAULT_LIMITS)("m", undefined).recover(error, open)).rejects.toBe(error);
+  await expect(createRetry(DEFAULT_LIMITS)("m", {}).recover(error, open)).rejects.toBe(error);
 });
 
 test("Content behind a finished answer's finish_reason does not matter", async () => {

@@ -34,7 +34,7 @@ async function start(job: PictureJob, given: Partial<DrawingDeps> & { bytes?: Ui
     ...rest,
   };
   const draw = (signal = never, stop = never) =>
-    drawParts(deps, { job, sink: platform.sink, onNotice: () => {}, stop }, signal);
+    drawParts(deps, { job, sink: platform.sink, onNotice: () => {}, mustAsk: false, stop }, signal);
   return { ...platform, draw, requests, ends };
 }
 

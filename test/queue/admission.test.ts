@@ -70,7 +70,13 @@ describe("places for questions", () => {
 
   test("are never more than there are", () => {
     for (const places of [1, 2, 3, 16]) {
-      expect(fill(many(40, (index) => question(`${index}`, `${index}`)), [], places)).toHaveLength(places);
+      expect(
+        fill(
+          many(40, (index) => question(`${index}`, `${index}`)),
+          [],
+          places,
+        ),
+      ).toHaveLength(places);
     }
   });
 
@@ -102,9 +108,17 @@ describe("turns between people", () => {
     let rounds = FIRST_ROUND;
     for (let count = 0; count < 5; count++) rounds = chooseNext(rounds, [question("ada")], [], 1)?.rounds ?? rounds;
     const order: number[] = [];
-    const left = [question("ben"), question("ben"), question("ada"), question("ada")].map((work, index) => ({ work, index }));
+    const left = [question("ben"), question("ben"), question("ada"), question("ada")].map((work, index) => ({
+      work,
+      index,
+    }));
     while (left.length > 0) {
-      const choice = chooseNext(rounds, left.map(({ work }) => work), [], 1);
+      const choice = chooseNext(
+        rounds,
+        left.map(({ work }) => work),
+        [],
+        1,
+      );
       if (choice === undefined) break;
       rounds = choice.rounds;
       order.push(...left.splice(choice.index, 1).map(({ index }) => index));

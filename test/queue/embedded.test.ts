@@ -217,7 +217,9 @@ describe("embedded queue", () => {
     database.exec(
       "CREATE TABLE queue_event (seq INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, platform TEXT NOT NULL, author TEXT NOT NULL, event TEXT, accepted_at INTEGER NOT NULL) STRICT",
     );
-    const insert = database.prepare("INSERT INTO queue_event (key, platform, author, event, accepted_at) VALUES (?, 'test', 'ada', ?, 0)");
+    const insert = database.prepare(
+      "INSERT INTO queue_event (key, platform, author, event, accepted_at) VALUES (?, 'test', 'ada', ?, 0)",
+    );
     const event = message("old");
     insert.run(event.key, JSON.stringify(event));
     const { worker, untilBegun, texts } = heldWorker();

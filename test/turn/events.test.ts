@@ -45,6 +45,7 @@ function observe(scripts: Step[][], { attempts = 1 } = {}) {
     model: "large",
     systemPrompt: "Be a pirate.",
     signal: new AbortController().signal,
+    mustAsk: false,
     show: () => {},
     noteStep: (step) => void steps.push(step),
     acceptedAt: Date.now(),
