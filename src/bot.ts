@@ -18,12 +18,15 @@ import { isDrawing } from "./queue/picture-lanes.ts";
 import type { Worker } from "./queue/queue.ts";
 import type { SinkOf } from "./reply/paced-sink.ts";
 import { isRefusal } from "./reply/platform-call.ts";
+import { isStoreOutage } from "./store/outage.ts";
 import type { Answers, Batch } from "./turn/answers.ts";
 import { foldBatch, takeBatch } from "./turn/batch.ts";
 
 /** Longest a command may take, the erasure of a person with many messages included. */
 const COMMAND_TIMEOUT_MS = 120_000;
 
+const STORE_IS_AWAY =
+  "My memory is out of reach right now. I will do this as soon as it is back: you need not ask for it again.";
 const GIVEN_UP = "Given up: I tried this again and again without coming to its end.";
 
 const NEVER = new AbortController().signal;
@@ -43,9 +46,11 @@ export interface BotDeps {
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
 export function createBot(deps: BotDeps): Worker {
   const { answers, history, commands, rate, imagine, accept } = deps;
-  const { reply, notify, refuseAtOnce } = createReplies(deps);
+  const { reply, notify, refuseAtOnce, sayStoreIsAway } = createReplies(deps);
   /** Presses that were answered when they came, and have yet to come up in their conversation. */
   const refused = new Set<string>();
+  /** Keys of commands and presses that wait for the store, and whose authors know that. */
+  const toldOfOutage = new Set<string>();
 
   async function onMessages(
     { events, ...how }: Omit<Batch, "messages">,
@@ -118,7 +123,24 @@ export function createBot(deps: BotDeps): Worker {
     await answers.continued(event, signal);
   }
 
+  /** Whoever waits for a command or a button is told once that it takes longer; the queue tries it again. */
   async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
+    const [first] = batch;
+    try {
+      const done = await workOn(batch, signal);
+      for (const { key } of done) toldOfOutage.delete(key);
+      return done;
+    } catch (error) {
+      const isWaitedFor = first?.kind === "command" || first?.kind === "action";
+      if (isWaitedFor && isStoreOutage(error) && !toldOfOutage.has(first.key)) {
+        toldOfOutage.add(first.key);
+        await sayStoreIsAway(first, signal);
+      }
+      throw error;
+    }
+  }
+
+  async function workOn(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const [first] = batch;
     switch (first?.kind) {
       case "message":
@@ -203,7 +225,17 @@ function createReplies({ sinkOf, log }: Pick<BotDeps, "sinkOf" | "log">) {
     }
   }
 
-  return { reply, notify, refuseAtOnce };
+  /** Best effort, and of its own message: the answer comes later. */
+  async function sayStoreIsAway(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<void> {
+    const draft = { markdown: STORE_IS_AWAY, buttons: [], streaming: false };
+    try {
+      await reply(event, signal, async (sink, signal) => void (await sink.post(draft, `${event.key}:away`, signal)));
+    } catch (error) {
+      log.warn({ err: error, key: event.key }, "that the store is away could not be said");
+    }
+  }
+
+  return { reply, notify, refuseAtOnce, sayStoreIsAway };
 }
 
 /** A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins that. */

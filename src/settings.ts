@@ -41,6 +41,9 @@ export interface SettingsOptions {
   log: Logger;
 }
 
+/** Somebody waits for the word that it is kept, or is not, and a store that is away takes two seconds to say so. */
+const PAUSES_MS = [0, 200];
+
 export function createSettings({ open, ttlMs, log }: SettingsOptions): Settings {
   const keys = createSettingKeys(open, ttlMs, log);
   // What is written anew because it was used must not replace what is set meanwhile.
@@ -49,7 +52,7 @@ export function createSettings({ open, ttlMs, log }: SettingsOptions): Settings 
 
   function change(channel: Channel, act: () => Promise<void>): Promise<boolean> {
     const onFailure = (err: unknown) => log.error({ err, ...toFields(channel) }, "a setting could not be stored");
-    return inTurn(channel, () => persist(act, onFailure));
+    return inTurn(channel, () => persist(act, onFailure, PAUSES_MS));
   }
 
   async function keepAlive(channel: Channel): Promise<void> {

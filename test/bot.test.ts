@@ -852,3 +852,22 @@ describe("work on which the process dies each time", () => {
     expect(channel[0]?.draft.markdown).toContain("Given up");
   });
 });
+
+describe("while the store takes nothing", () => {
+  test("whoever gave a command is told once that it waits, and it is carried out when the store is back", async () => {
+    const storeDatabase = new DatabaseSync(":memory:");
+    const { log, lines } = recordingLog();
+    const { accept, idle, texts, until } = startEngine({ storeDatabase, log });
+    await accept(message("Hello"));
+    await idle();
+    storeDatabase.exec("PRAGMA query_only = ON");
+    await accept(command("quiet"));
+    await until(() => texts().length === 2);
+    while (lines.filter(({ msg }) => String(msg).includes("tried again")).length < 3) await new Promise(setImmediate);
+    expect(texts()).toEqual(["Hello.", expect.stringContaining("as soon as it is back")]);
+    storeDatabase.exec("PRAGMA query_only = OFF");
+    await idle();
+    expect(texts()).toHaveLength(3);
+    expect(texts()[2]).toContain("I stay silent here");
+  });
+});

@@ -34,6 +34,8 @@ export interface EngineOptions {
   /** Without it nothing is drawn. */
   imageModel?: string;
   database?: DatabaseSync;
+  /** Instead of the database of the queue. */
+  storeDatabase?: DatabaseSync;
   platform?: ReturnType<typeof fakePlatform>;
   /** Instead of the platform's. */
   adapterOf?: (platform: string) => Adapter;
@@ -65,7 +67,7 @@ export function startEngine({
     systemPrompt: "Be kind.",
     limits: { ...LIMITS, historyMaxMessages: maxEntries },
     database,
-    stores: createStores({ redisUrl: undefined, database, log }),
+    stores: createStores({ redisUrl: undefined, database: options.storeDatabase ?? database, log }),
     gateway: options.gateway ?? gateway,
     toTools: () => tools,
     references: options.references ?? {
