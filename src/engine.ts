@@ -51,7 +51,7 @@ export interface EngineOptions {
   imageModel: string | undefined;
   limits: EngineLimits;
   database: DatabaseSync;
-  stores: Pick<Stores, "open" | "marks">;
+  stores: Pick<Stores, "open" | "now" | "marks">;
   gateway: Gateway;
   toTools(history: History): readonly Tool[];
   /** Makes pictures reachable for the gateway. */
@@ -95,7 +95,8 @@ export interface Engine {
 export function createEngine(options: EngineOptions): Engine {
   const { database, stores, limits, adapterOf, log, retryMs } = options;
   const ttlMs = limits.historyTtlMs;
-  const history = withLinkErasure(createHistory({ open: stores.open, ttlMs, log, now: Date.now }), options.references);
+  const said = createHistory({ open: stores.open, ttlMs, log, now: Date.now, clock: stores.now });
+  const history = withLinkErasure(said, options.references);
   const records = createTurnRecords({ open: stores.open, ttlMs, log });
   const settings = createSettings({ open: stores.open, ttlMs, log });
   const embedded = { database, maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };

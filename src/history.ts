@@ -101,21 +101,23 @@ export interface HistoryOptions {
   log: Logger;
   /** Unix milliseconds. */
   now: () => number;
+  /** Never goes back, see `Stores.now`: entries are numbered from it on. Absent: `now`. */
+  clock?: () => number;
 }
 
-export function createHistory({ open, ttlMs, log, now }: HistoryOptions): History {
+export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOptions): History {
   const keys = createHistoryKeys(open, ttlMs, log);
   // Within this process also an edit, an erasure and an append of one conversation wait for each other.
   const inTurn = createKeyedTurns();
 
   return {
     append: (conversationId, entry, aliases = [], after) =>
-      inTurn(conversationId, () => append(keys, now, { conversationId, entry, aliases, after })),
+      inTurn(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after })),
     async isNew(conversationId) {
       const head = await readHead(keys, conversationId);
       return head === undefined || head.last < head.first;
     },
-    begin: (conversationId, entries) => inTurn(conversationId, () => begin(keys, now, conversationId, entries)),
+    begin: (conversationId, entries) => inTurn(conversationId, () => begin(keys, clock, conversationId, entries)),
     read: (conversationId, options) => read(keys, conversationId, options),
     async find(messageId) {
       const position = await keys.readPosition(messageId);
@@ -147,7 +149,7 @@ export function createHistory({ open, ttlMs, log, now }: HistoryOptions): Histor
       inTurn(conversationId, async () => {
         const head = await readHead(keys, conversationId);
         if ((head?.followed ?? false) === followed) return;
-        await keys.writeHead(conversationId, { ...(head ?? emptyHead(now)), followed, followedSince: since });
+        await keys.writeHead(conversationId, { ...(head ?? emptyHead(clock)), followed, followedSince: since });
       }),
     forgetConversation: (conversationId, person) =>
       inTurn(conversationId, () => eraseConversation(keys, conversationId, person)),

@@ -59,12 +59,12 @@ export interface Drawing {
 export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: AbortSignal): Promise<void> {
   const { job } = drawing;
   const links = createLinks(deps.references, job);
-  const deadlineMs = Date.now() + JOB_TIMEOUT_MS;
+  const deadlineMs = performance.now() + JOB_TIMEOUT_MS;
   const numbers = job.parts.flatMap(({ state }, index) => (state === "pending" ? [index + 1] : []));
   await mapBounded(numbers, MAX_PARALLEL, async (number) => {
     // A rejection would leave the parts beside it to themselves.
     if (signal.aborted) return;
-    const timeoutMs = Math.max(1, Math.min(PART_TIMEOUT_MS, deadlineMs - Date.now()));
+    const timeoutMs = Math.max(1, Math.min(PART_TIMEOUT_MS, deadlineMs - performance.now()));
     let failure: unknown;
     let end: PicturePart;
     try {

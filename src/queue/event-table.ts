@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { InboundEvent } from "../adapter.ts";
+import { type Clock, createClock } from "../store/clock.ts";
 
 /** A claim outlives its event, so that a delivery repeated a day later is still recognised. */
 const CLAIM_TTL_MS = 48 * 3_600_000;
@@ -31,7 +32,8 @@ export interface EventTable {
   forget(platform: string, authorId: string, exceptKey: string): void;
 }
 
-export function openEventTable(database: DatabaseSync): EventTable {
+/** Claims grow old by the database's own clock. */
+export function openEventTable(database: DatabaseSync, now: Clock = createClock(database)): EventTable {
   database.exec(`
     CREATE TABLE IF NOT EXISTS queue_event (
       seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -64,7 +66,7 @@ export function openEventTable(database: DatabaseSync): EventTable {
   return {
     claim(event) {
       const { key, author, reply } = event;
-      return insert.run(key, reply.platform, author.id, JSON.stringify(event), Date.now()).changes === 1;
+      return insert.run(key, reply.platform, author.id, JSON.stringify(event), now()).changes === 1;
     },
     waiting: () => select.all().map(({ event }) => JSON.parse(String(event)) as InboundEvent),
     finish: (events) => void clear.run(toKeys(events)),
@@ -72,7 +74,7 @@ export function openEventTable(database: DatabaseSync): EventTable {
     uncount: (events) => void unbegin.run(toKeys(events)),
     countAnew: (events) => void beginAnew.run(toKeys(events)),
     diedOn: (times) => new Set(selectBegun.all(times).map(({ key }) => String(key))),
-    sweep: () => void expire.run(Date.now() - CLAIM_TTL_MS),
+    sweep: () => void expire.run(now() - CLAIM_TTL_MS),
     forget: (platform, authorId, exceptKey) => void erase.run(platform, authorId, exceptKey),
   };
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { Keyv } from "keyv";
 import type { Logger } from "pino";
 import type { Marks } from "../queue/shared-claims.ts";
+import { type Clock, createClock } from "./clock.ts";
 import { createNamespaceView } from "./namespace.ts";
 import { createRedisStore, type OpenStore } from "./redis.ts";
 import { createSqliteStore } from "./sqlite.ts";
@@ -25,6 +26,8 @@ export interface Stores {
    * parsed reads as null, one that is absent as undefined. Namespaces nest: key `b:c` of `a` is key `c` of `a:b`.
    */
   open: (namespace: string) => Keyv;
+  /** The time by which things grow old here, like Unix milliseconds. Where the system's clock jumps, it does not. */
+  now: Clock;
   /** Whether the store takes a write, which is tried. Resolves to false also when `signal` aborts first. */
   isReachable: (signal: AbortSignal) => Promise<boolean>;
   close: () => Promise<void>;
@@ -34,7 +37,7 @@ export interface Stores {
 
 /** Chooses the store: Redis when there is an address, else the embedded database. Does not wait for a connection. */
 export function createStores({ redisUrl, database, log }: StoresOptions): Stores {
-  const { store, marks, isReachable, close } =
+  const { store, now, marks, isReachable, close } =
     redisUrl === undefined ? createEmbeddedStore(database) : createRedisStore(redisUrl, log);
   const root = redisUrl === undefined ? "" : `${REDIS_ROOT}:`;
 
@@ -46,9 +49,10 @@ export function createStores({ redisUrl, database, log }: StoresOptions): Stores
         // The view prefixes keys itself, once; Keyv's own prefix is not the same for one key and for many.
         useKeyPrefix: false,
         throwOnErrors: true,
-        serialize: JSON.stringify,
-        deserialize: parseStored,
+        serialize: (data) => JSON.stringify(shiftExpiry(data, now() - Date.now())),
+        deserialize: (text) => shiftExpiry(parseStored(text), Date.now() - now()),
       }),
+    now,
     ...(marks !== undefined && { marks: underRoot(marks) }),
     isReachable: (signal) => Promise.race([whenAborted(signal), isReachable()]),
     close,
@@ -64,13 +68,15 @@ function underRoot({ claim, set }: Marks): Marks {
 }
 
 function createEmbeddedStore(database: DatabaseSync): OpenStore {
-  const store = createSqliteStore(database, { table: SQLITE_TABLE });
+  const now = createClock(database);
+  const store = createSqliteStore(database, { table: SQLITE_TABLE, now });
   database.exec(
     "CREATE TABLE IF NOT EXISTS store_probe (only INTEGER PRIMARY KEY CHECK (only = 1), at INTEGER NOT NULL)",
   );
   const probe = database.prepare("INSERT OR REPLACE INTO store_probe (only, at) VALUES (1, ?)");
   return {
     store,
+    now,
     async isReachable() {
       try {
         // Only what is committed shows that the disk is neither read-only nor full.
@@ -82,6 +88,11 @@ function createEmbeddedStore(database: DatabaseSync): OpenStore {
     },
     close: () => store.disconnect(),
   };
+}
+
+/** Keyv looks at the system's clock, and deletes what has expired by that; kept with the value is the store's own time. */
+function shiftExpiry<T extends { expires?: number | undefined | null }>(data: T, byMs: number): T {
+  return typeof data.expires === "number" ? { ...data, expires: data.expires + byMs } : data;
 }
 
 /** Keyv would throw on a damaged value in the middle of an iteration, and take the rest of it along. */

@@ -1,6 +1,7 @@
 import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
 import type { Marks } from "../queue/shared-claims.ts";
+import type { Clock } from "./clock.ts";
 import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
 
@@ -9,10 +10,13 @@ const SCAN_COUNT = 1_000;
 /** What is written to see whether the server takes anything. */
 const PROBE_KEY = "palaver:probe";
 const PROBE_TTL_MS = 10_000;
+const CLOCK_KEPT_MS = 60_000;
 
 /** A store with what belongs to it. */
 export interface OpenStore {
   store: BatchStore;
+  /** The time by which things grow old in it. */
+  now: Clock;
   /** Absent where no other process can share the store. */
   marks?: Marks;
   /** Whether it takes a write, which is tried. Never rejects. */
@@ -25,9 +29,10 @@ export interface OpenStore {
  * be taken for "nothing stored". Keys are used as they are given: namespaces are the caller's, `{namespace}:` in front.
  */
 export function createRedisStore(url: string, log: Logger): OpenStore {
-  const connection = connectToRedis(url, log);
+  const { connection, now } = withServerClock(connectToRedis(url, log));
   return {
     store: createBoundStore(connection),
+    now,
     marks: createMarks(connection),
     isReachable: () =>
       connection
@@ -38,6 +43,39 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
           () => false,
         ),
     close: connection.close,
+  };
+}
+
+/**
+ * Processes that share a server share its clock, by which it expires things itself. It is asked before the first
+ * operation, and then again now and then; in between, time runs evenly here.
+ */
+function withServerClock({ client, run, close }: RedisConnection): { connection: RedisConnection; now: Clock } {
+  let known: { serverMs: number; steadyMs: number } | undefined;
+
+  async function look(): Promise<void> {
+    // Where the server does not say, as to a user who may not ask, the operation itself shows what is wrong.
+    const answer = await client.sendCommand(["TIME"]).catch(() => undefined);
+    const [seconds, microseconds] = Array.isArray(answer) ? answer.map(Number) : [];
+    const serverMs = seconds === undefined ? now() : seconds * 1_000 + (microseconds ?? 0) / 1_000;
+    known = { serverMs, steadyMs: performance.now() };
+  }
+
+  function now(): number {
+    return known === undefined ? Date.now() : Math.floor(known.serverMs + performance.now() - known.steadyMs);
+  }
+
+  return {
+    now,
+    connection: {
+      client,
+      close,
+      run: (operation) =>
+        run(async () => {
+          if (known === undefined || performance.now() - known.steadyMs > CLOCK_KEPT_MS) await look();
+          return operation();
+        }),
+    },
   };
 }
 

@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import type { KeyvStoreAdapter } from "keyv";
+import { type Clock, createClock } from "./clock.ts";
 import { emptyLog, transact } from "./database.ts";
 
 const SWEEP_INTERVAL_MS = 60_000;
@@ -22,6 +23,8 @@ export interface SqliteStoreOptions {
   table: string;
   /** How often expired rows are erased; they are never read. */
   sweepIntervalMs?: number;
+  /** By which they expire; absent: the database's own. */
+  now?: Clock;
 }
 
 interface Statements {
@@ -40,7 +43,7 @@ interface Statements {
  */
 export function createSqliteStore(
   database: DatabaseSync,
-  { table, sweepIntervalMs = SWEEP_INTERVAL_MS }: SqliteStoreOptions,
+  { table, sweepIntervalMs = SWEEP_INTERVAL_MS, now = createClock(database) }: SqliteStoreOptions,
 ): BatchStore {
   createTable(database, table);
   const statements = prepareStatements(database, table);
@@ -49,7 +52,7 @@ export function createSqliteStore(
   const sweeping = setInterval(() => {
     if (isSweeping) return;
     isSweeping = true;
-    sweep(database, statements)
+    sweep(database, statements, now)
       .catch((error: unknown) => {
         // A sweep that fails is done by the next one; without a listener an "error" event would end the process.
         if (events.listenerCount("error") > 0) events.emit("error", error);
@@ -70,17 +73,17 @@ export function createSqliteStore(
       const [from, to] = rangeOf(store.namespace);
       statements.clear.run(from, to);
     },
-    iterator: (namespace?: string) => iterate(statements.page, namespace),
-    ...keyOperations(database, statements),
+    iterator: (namespace?: string) => iterate(statements.page, now, namespace),
+    ...keyOperations(database, statements, now),
   };
   // Keyv's type lets the caller choose what a value is; a store only ever has what Keyv serialised.
   return store as unknown as BatchStore;
 }
 
-function keyOperations(database: DatabaseSync, statements: Statements) {
-  const get = (key: string) => statements.get.get(key, Date.now())?.["value"] as string | undefined;
+function keyOperations(database: DatabaseSync, statements: Statements, now: Clock) {
+  const get = (key: string) => statements.get.get(key, now())?.["value"] as string | undefined;
   const set = (key: string, value: string, ttl: number | undefined) =>
-    statements.set.run(key, value, ttl === undefined ? null : Date.now() + ttl);
+    statements.set.run(key, value, ttl === undefined ? null : now() + ttl);
   const remove = (key: string) => Number(statements.delete.run(key).changes) > 0;
 
   return {
@@ -145,10 +148,14 @@ function prepareStatements(database: DatabaseSync, table: string): Statements {
  * Reads page by page, so that rows may be written and deleted while it runs, and lets everybody else go on after each:
  * what is done with the rows may never leave this thread.
  */
-async function* iterate(page: StatementSync, namespace: string | undefined): AsyncGenerator<[string, string], void> {
+async function* iterate(
+  page: StatementSync,
+  now: Clock,
+  namespace: string | undefined,
+): AsyncGenerator<[string, string], void> {
   let [from, to] = rangeOf(namespace);
   for (;;) {
-    const rows = page.all(from, to, Date.now()) as Array<{ key: string; value: string }>;
+    const rows = page.all(from, to, now()) as Array<{ key: string; value: string }>;
     for (const { key, value } of rows) yield [key, value];
     const last = rows.at(-1);
     if (last === undefined || rows.length < ITERATOR_ROWS) return;
@@ -163,7 +170,7 @@ function rangeOf(namespace: string | undefined): [from: string, to: string] {
 }
 
 /** Erases all that has expired, a bounded number of rows at a time, so that none pile up however many are written. */
-async function sweep(database: DatabaseSync, statements: Statements): Promise<void> {
-  while (database.isOpen && Number(statements.sweep.run(Date.now()).changes) === SWEEP_ROWS) await setImmediate();
+async function sweep(database: DatabaseSync, statements: Statements, now: Clock): Promise<void> {
+  while (database.isOpen && Number(statements.sweep.run(now()).changes) === SWEEP_ROWS) await setImmediate();
   if (database.isOpen) emptyLog(database);
 }

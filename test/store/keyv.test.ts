@@ -66,6 +66,28 @@ function storesContract(start: () => { stores: Stores; put: (key: string, text: 
     expect(await keyv.getMany(["long", "ever"])).toEqual([undefined, undefined]);
   });
 
+  test("keeps everything for its time while the system's clock jumps by years", async () => {
+    const keyv = stores.open("clock");
+    await keyv.set("before", 1, 60_000);
+    const today = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"], now: today });
+    try {
+      for (const years of [20, -20, 0]) {
+        vi.setSystemTime(today + years * 365 * 86_400_000);
+        const written = `written ${years}`;
+        await keyv.set(written, 1, 60_000);
+        expect(await keyv.getMany(["before", written])).toEqual([1, 1]);
+        expect(await walk(keyv)).toContainEqual(["before", 1]);
+        const leftMs = ((await keyv.getRaw("before"))?.expires ?? 0) - Date.now();
+        expect(leftMs).toBeGreaterThan(0);
+        expect(leftMs).toBeLessThanOrEqual(60_000);
+      }
+      expect(await keyv.getMany(["written 20", "written -20"])).toEqual([1, 1]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test("reads a damaged value as null, alone, among others and in the middle of a walk", async () => {
     const keyv = stores.open("damaged");
     await keyv.set("a", "whole");

@@ -1,0 +1,64 @@
+import type { DatabaseSync } from "node:sqlite";
+
+/** The longest that the system's clock may have gone on unseen, as while the process did not run, to be believed. */
+const BELIEVED_MS = 7 * 86_400_000;
+const KEPT_EVERY_MS = 60_000;
+
+/** Where a clock takes its time from, in milliseconds; other ones in tests. */
+export interface TimeSources {
+  /** The system's clock, which may be wrong, and may be set right. */
+  wall(): number;
+  /** Runs evenly from some moment on. */
+  steady(): number;
+}
+
+const SYSTEM: TimeSources = { wall: Date.now, steady: () => performance.now() };
+
+/**
+ * The time by which what is kept grows old, like Unix milliseconds. It goes on with the system's clock, but never back,
+ * not even over a restart, and a jump ahead of more than a week is left out. So a clock that was wrong at the start, or
+ * is set right later, makes nothing expire before its time, and no later number smaller than an earlier one. What lay
+ * there while nobody ran for longer than that is kept for as much longer.
+ */
+export type Clock = () => number;
+
+export function createClock(database: DatabaseSync, { wall, steady }: TimeSources = SYSTEM): Clock {
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS store_clock (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      at INTEGER NOT NULL,
+      wall INTEGER NOT NULL
+    ) STRICT
+  `);
+  const insert = database.prepare("INSERT OR IGNORE INTO store_clock (only, at, wall) VALUES (1, ?, ?)");
+  const update = database.prepare("UPDATE store_clock SET at = MAX(at, ?), wall = ?");
+  const known = database.prepare("SELECT at, wall FROM store_clock").get();
+  let wallMs = Number(known?.["wall"] ?? wall());
+  let at = Number(known?.["at"] ?? wallMs);
+  let steadyMs = steady();
+  let keptAt = at;
+  if (known === undefined) insert.run(at, wallMs);
+  else now();
+
+  function now(): number {
+    const elapsedMs = Math.max(0, Math.floor(steady() - steadyMs));
+    const aheadMs = wall() - wallMs - elapsedMs;
+    steadyMs += elapsedMs;
+    wallMs += elapsedMs + aheadMs;
+    at += elapsedMs + (aheadMs > 0 && aheadMs <= BELIEVED_MS ? aheadMs : 0);
+    if (at - keptAt >= KEPT_EVERY_MS || Math.abs(aheadMs) >= KEPT_EVERY_MS) keep();
+    return at;
+  }
+
+  /** Without it a crash costs a minute; the trouble of a disk that takes nothing shows elsewhere. */
+  function keep(): void {
+    keptAt = at;
+    try {
+      update.run(at, wallMs);
+    } catch {
+      // The next minute tries again.
+    }
+  }
+
+  return now;
+}
