@@ -5,20 +5,21 @@ export default defineConfig({
   test: {
     // Many tests wait for a process or a browser of their own: more of them than cores keep the cores busy.
     maxWorkers: 5,
+    // What a test waits for is bounded by progress (test/support/patience.ts); these bounds are for what hangs otherwise.
     projects: [
       {
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
           exclude: ["test/process/**", "test/browser/**"],
-          testTimeout: 15_000,
+          testTimeout: 90_000,
           // To load the sources anew for each file costs as much as all the tests.
           isolate: false,
           setupFiles: ["test/support/node-first.ts"],
         },
       },
-      { test: { name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 120_000, hookTimeout: 60_000 } },
-      { test: { name: "browser", include: ["test/browser/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 } },
+      { test: { name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 180_000 } },
+      { test: { name: "browser", include: ["test/browser/**/*.test.ts"], testTimeout: 600_000, hookTimeout: 180_000 } },
     ],
   },
 });

@@ -2,7 +2,8 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { describeWithBrowser } from "../support/browser.ts";
 import { openBotPage } from "../support/browser-bot.ts";
-import { COMPOSER, eventually } from "../support/desk.ts";
+import { COMPOSER } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
 
 describeWithBrowser("a conversation with the bot, seen from a browser", () => {
   async function say(tab: Page, text: string): Promise<void> {

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { describeWithBrowser, openBrowser } from "../support/browser.ts";
-import { COMPOSER, eventually } from "../support/desk.ts";
+import { COMPOSER } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
 import { makeDataDir, startService } from "../support/service.ts";
 
 describeWithBrowser("drawing with the whole service, seen from a browser", () => {
@@ -16,7 +17,6 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
       await folder.remove();
     });
     const tab = await browser.context.newPage();
-    tab.setDefaultTimeout(20_000);
     const problems: string[] = [];
     tab.on("pageerror", (error) => problems.push(String(error)));
     await tab.goto(service.url);

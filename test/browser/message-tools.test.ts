@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { describeWithBrowser, openBrowser } from "../support/browser.ts";
-import { COMPOSER, eventually, sitDown } from "../support/desk.ts";
+import { COMPOSER, sitDown } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
 import { startLocalPage } from "../support/local-page.ts";
 
 const signal = new AbortController().signal;

@@ -5,7 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import sharp from "sharp";
 import { expect, onTestFinished, test } from "vitest";
 import { describeWithBrowser } from "../support/browser.ts";
-import { COMPOSER, eventually, sitDown } from "../support/desk.ts";
+import { COMPOSER, sitDown } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
 
 const signal = new AbortController().signal;
 

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { Button } from "../../src/adapter.ts";
 import { describeWithBrowser } from "../support/browser.ts";
-import { COMPOSER, eventually, sitDown } from "../support/desk.ts";
+import { COMPOSER, sitDown } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
 
 const signal = new AbortController().signal;
 const STOP: Button[] = [{ action: "stop", turnId: "turn-1", label: "Stop" }];

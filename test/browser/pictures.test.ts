@@ -2,7 +2,8 @@ import sharp from "sharp";
 import { expect, test } from "vitest";
 import type { Button, OutboundFile, ReplySink } from "../../src/adapter.ts";
 import { describeWithBrowser } from "../support/browser.ts";
-import { COMPOSER, eventually, sitDown } from "../support/desk.ts";
+import { COMPOSER, sitDown } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
 import { fakeMenu } from "../support/local-page.ts";
 
 const signal = new AbortController().signal;

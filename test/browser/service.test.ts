@@ -3,7 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import sharp from "sharp";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Browser, describeWithBrowser, openBrowser } from "../support/browser.ts";
-import { COMPOSER, eventually } from "../support/desk.ts";
+import { COMPOSER } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
 import { startFaultServer } from "../support/fault-server.ts";
 import { connectLocal, isBot, isFinal } from "../support/local-client.ts";
 import { makeDataDir, type RunningService, startService } from "../support/service.ts";
@@ -18,7 +19,6 @@ describeWithBrowser("the service, seen from a browser", () => {
     const path = dataDir ?? folder?.path ?? "";
     const service = await startService(path, env);
     const tab = await browser.context.newPage();
-    tab.setDefaultTimeout(20_000);
     await tab.goto(service.url);
     await tab.waitForSelector(COMPOSER);
     onTestFinished(async () => {

@@ -5,7 +5,8 @@ import { startSandbox } from "../../src/sandbox/server.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { describeWithBrowser } from "../support/browser.ts";
 import { openBotPage } from "../support/browser-bot.ts";
-import { COMPOSER, eventually } from "../support/desk.ts";
+import { COMPOSER } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
 import { silent } from "../support/log.ts";
 
 /** Three tools: one that works when the test says so, one that fails, one that never returns. */

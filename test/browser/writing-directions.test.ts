@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { describeWithBrowser } from "../support/browser.ts";
-import { COMPOSER, eventually, sitDown } from "../support/desk.ts";
+import { COMPOSER, sitDown } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
 
 const signal = new AbortController().signal;
 const ANSWER = `مرحبا بالعالم، مع English words

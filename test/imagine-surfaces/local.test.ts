@@ -9,7 +9,6 @@ import { startLocalPage } from "../support/local-page.ts";
 import { type PictureWorld, startPictureWorld } from "../support/picture-world.ts";
 
 const CHAT = "chat-1";
-const PATIENCE_MS = 10_000;
 
 /** One run of the bot, and the page that shows it. */
 async function startBot(world: PictureWorld) {
@@ -80,11 +79,12 @@ async function startSurface(): Promise<Surface> {
       await bot.page.send({ channelId: CHAT, text: `/imagine ${prompt}`, options: { ...options, basis } });
     },
     async until<T>(find: () => T | undefined | false, what: string): Promise<T> {
-      const late = new Error(`Not within ${PATIENCE_MS} ms: ${what}.`);
-      const { promise: given, reject } = Promise.withResolvers<never>();
-      const timer = setTimeout(() => reject(late), PATIENCE_MS);
       let found: T | undefined | false;
-      await Promise.race([given, bot.client.until(() => Boolean((found = find())))]).finally(() => clearTimeout(timer));
+      await bot.client
+        .until(() => Boolean((found = find())))
+        .catch((cause: unknown) => {
+          throw new Error(`In vain: ${what}.`, { cause });
+        });
       return found as T;
     },
     idle: () => bot.idle(),

@@ -82,6 +82,6 @@ async function answersOf(discord: Discord, channel: Parameters<Discord["messages
     const messages = botMessages(discord, channel);
     return messages.length >= count && messages.every(({ states }) => (states.at(-1)?.components.length ?? 0) === 0);
   };
-  await discord.until(isOver, "the answers to end", 30_000);
+  await discord.until(isOver, "the answers to end");
   return botMessages(discord, channel);
 }

@@ -18,7 +18,7 @@ async function open(slack: Slack, path: string): Promise<RunningService> {
     PUBLIC_URL,
   });
   onTestFinished(async () => void (await service.end("SIGKILL")));
-  await slack.until(() => slack.connections() >= 2, "the service to connect", 20_000);
+  await slack.until(() => slack.connections() >= 2, "the service to connect");
   return service;
 }
 
@@ -40,7 +40,7 @@ function answersIn(slack: Slack, channel: Channel, thread: Message): Promise<str
     const isStill = answers.every(({ stream }) => stream?.state !== "in_progress");
     return answers.length > 0 && isStill && slack.status(channel, thread) === "";
   };
-  return slack.until(() => (isDone() ? slack.texts(channel, thread) : undefined), "the answer", 20_000);
+  return slack.until(() => (isDone() ? slack.texts(channel, thread) : undefined), "the answer");
 }
 
 test("workspaces install the bot, keep apart, and take everything away with them", async () => {

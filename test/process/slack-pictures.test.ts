@@ -25,7 +25,7 @@ async function startDrawing() {
     const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl };
     const service = await startService(path, env);
     onTestFinished(async () => void (await service.end("SIGKILL")));
-    await slack.until(() => slack.connections() >= 2, "the service to connect", 20_000);
+    await slack.until(() => slack.connections() >= 2, "the service to connect");
     return service;
   }
   return { slack, ada, general, open, service: await open() };
@@ -34,7 +34,7 @@ async function startDrawing() {
 /** The pictures that stand in a channel, once there are so many. */
 function pictures(slack: Slack, channel: Channel, count: number): Promise<Picture[]> {
   const found = () => slack.answers(channel).flatMap((message) => toPicture(slack, message));
-  return slack.until(() => (found().length >= count ? found() : undefined), `${count} pictures`, 30_000);
+  return slack.until(() => (found().length >= count ? found() : undefined), `${count} pictures`);
 }
 
 function toPicture(slack: Slack, message: Message): Picture[] {

@@ -9,12 +9,17 @@ interface Opened {
   dataDir: string;
 }
 
-/** The service as a process of its own, connected to this Slack. It ends with the test. */
-export async function open(slack: Slack, transport: TransportName, dataDir?: string): Promise<Opened> {
+/** The service as a process of its own, connected to this Slack; `model` says which gateway it asks. It ends with the test. */
+export async function open(
+  slack: Slack,
+  transport: TransportName,
+  dataDir?: string,
+  model: Record<string, string> = {},
+): Promise<Opened> {
   const path = dataDir ?? (await makeFolder());
   const proof: Record<string, string> =
     transport === "HTTP" ? { SLACK_SIGNING_SECRET: slack.signingSecret } : { SLACK_APP_TOKEN: slack.appToken };
-  const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...proof };
+  const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...proof, ...model };
   const service = await startService(path, env);
   onTestFinished(async () => void (await service.end("SIGKILL")));
   if (transport === "HTTP") slack.deliverTo(`${service.url}/slack/events`);
@@ -33,7 +38,7 @@ export async function answersIn(slack: Slack, channel: Channel, thread: Message,
     const answers = slack.answers(channel, thread);
     return answers.length >= count && answers.every(isFinished) && slack.status(channel, thread) === "";
   };
-  await slack.until(isDone, `${count} finished answers`, 20_000);
+  await slack.until(isDone, `${count} finished answers`);
   return slack.texts(channel, thread);
 }
 
@@ -43,9 +48,9 @@ function isFinished({ stream, content }: Message): boolean {
 }
 
 /** A workspace with a person and a channel, and the service in it. */
-export async function start(transport: TransportName) {
+export async function start(transport: TransportName, model: Record<string, string> = {}) {
   const slack = await startSlack();
   const ada = slack.user({ name: "Ada" });
   const general = slack.channel({ name: "general", members: [ada] });
-  return { slack, ada, general, ...(await open(slack, transport)) };
+  return { slack, ada, general, ...(await open(slack, transport, undefined, model)) };
 }

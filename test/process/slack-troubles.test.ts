@@ -21,12 +21,12 @@ describe("the service on Slack", () => {
       const asked = ada.mention(general, `At 30 tokens per second, say: ${EIGHT}`);
       const looks = () => slack.answers(general, asked)[0]?.states.length ?? 0;
       const isCalled = () => slack.requests.some((request) => request.method === method) && looks() > 0;
-      await slack.until(isCalled, "the call", 20_000);
+      await slack.until(isCalled, "the call");
       await service.end("SIGKILL");
       await open(slack, "HTTP", dataDir);
       // A stream that is found again is ended before what is missing is written.
       const isWhole = () => slack.texts(general, asked)[0] === EIGHT;
-      await slack.until(isWhole, "the whole answer", 20_000);
+      await slack.until(isWhole, "the whole answer");
       const last = ada.mention(general, "Say: goodbye");
       expect(await answersIn(slack, general, last)).toEqual(["goodbye"]);
       expect(slack.answers(general, asked)).toHaveLength(1);
@@ -39,7 +39,7 @@ describe("the service on Slack", () => {
       general,
       "At 20 tokens per second, say: one two three four five six seven eight nine ten",
     );
-    await slack.until(() => slack.texts(general, asked)[0]?.startsWith("one"), "the first word", 20_000);
+    await slack.until(() => slack.texts(general, asked)[0]?.startsWith("one"), "the first word");
     slack.revoke("token_revoked");
     // A signal that does nothing: it ends by itself.
     expect(await service.end("SIGCONT")).toBe(1);
@@ -60,10 +60,10 @@ describe("the service on Slack", () => {
       const words = Array.from({ length: 90 }, (_, index) => String(index + 1)).join(" ");
       const asked = ada.mention(general, `At 30 tokens per second, say: ${words}`);
       for (let minute = 1; minute <= 6; minute++) {
-        await slack.until(() => hasShown(slack, general, String(minute * 10)), "more of the answer", 20_000);
+        await slack.until(() => hasShown(slack, general, String(minute * 10)), "more of the answer");
         slack.advance(MINUTE_MS);
       }
-      await slack.until(() => slack.texts(general, asked)[0] === words, "the whole answer", 20_000);
+      await slack.until(() => slack.texts(general, asked)[0] === words, "the whole answer");
       expect(slack.answers(general, asked)).toHaveLength(1);
     },
   );
@@ -80,7 +80,7 @@ describe("the service on Slack", () => {
   test("stays where it is when the channel is archived in the middle of an answer, and goes on elsewhere", async () => {
     const { slack, ada, general } = await start("HTTP");
     const asked = ada.mention(general, `At 10 tokens per second, say: ${EIGHT}`);
-    await slack.until(() => hasShown(slack, general, "one"), "the first word", 20_000);
+    await slack.until(() => hasShown(slack, general, "one"), "the first word");
     general.isArchived = true;
     const direct = ada.dm("Say: still here");
     expect(await answersIn(slack, direct.channel, direct)).toEqual(["still here"]);

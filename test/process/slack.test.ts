@@ -42,7 +42,7 @@ describe("the service on Slack", () => {
       const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
       const asked = ada.mention(general, `At 60 tokens per second, say: ${numbers}`);
       const hasBegun = () => slack.answers(general, asked).some(({ states }) => states.length >= 2);
-      await slack.until(hasBegun, "the beginning of the answer", 20_000);
+      await slack.until(hasBegun, "the beginning of the answer");
       await service.end("SIGKILL");
       await open(slack, "Socket Mode", dataDir);
       expect(await answersIn(slack, general, asked)).toEqual([numbers]);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, type BrowserContextOptions, chromium } from "playwright-core";
 import { describe } from "vitest";
+import { PATIENCE_MS } from "./patience.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 const ARGS = [
@@ -29,8 +30,10 @@ export async function openBrowser(options: BrowserContextOptions = {}): Promise<
     executablePath: CHROMIUM,
     args: ARGS,
     headless: true,
+    timeout: PATIENCE_MS,
     ...options,
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   return {
     context,
     async close() {

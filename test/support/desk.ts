@@ -2,6 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { InboundEvent, MessageEvent, ReplySink } from "../../src/adapter.ts";
 import { type Browser, openBrowser } from "./browser.ts";
+import { eventually } from "./eventually.ts";
 import { type LocalPage, type LocalPageOptions, startLocalPage } from "./local-page.ts";
 
 export const COMPOSER = "main .composer textarea";
@@ -21,11 +22,6 @@ export interface Desk {
   visit: (options: LocalPageOptions) => Promise<void>;
   stopServer: () => Promise<void>;
   startServerAgain: (options: LocalPageOptions) => Promise<void>;
-}
-
-/** A busy machine draws slowly; what is waited for comes or it does not. */
-export function eventually<T>(read: () => T): ReturnType<typeof expect.poll<T>> {
-  return expect.poll(read, { timeout: 10_000 });
 }
 
 /** To be called once in a `describe`. A problem that the browser reports fails the test in which it happens. */
@@ -99,7 +95,6 @@ export function sitDown(): Desk {
 
 async function openTab(browser: Browser, url: string, problems: string[]): Promise<Page> {
   const tab = await browser.context.newPage();
-  tab.setDefaultTimeout(10_000);
   tab.on("pageerror", (error) => problems.push(String(error)));
   tab.on("console", (message) => {
     const isRefusal = message.text().startsWith("Failed to load resource");

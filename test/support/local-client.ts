@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createParser } from "eventsource-parser";
 import type { MessageRow, Row } from "../../adapters/local/page/wire.ts";
+import { createPatience } from "./patience.ts";
 
 /** What a browser does at the local page, without one: it sends, and it follows the rows. */
 export interface LocalClient {
@@ -12,7 +13,7 @@ export interface LocalClient {
   repeats(): number;
   send(text: string, options?: { chat?: string; author?: string; fileIds?: string[]; nonce?: string }): Promise<number>;
   press(messageId: number, action: "stop" | "retry", author?: string): Promise<void>;
-  /** Resolves when `holds` is true of the messages; it is asked at every row. Rejects when the signal aborts. */
+  /** Resolves when `holds` is true of the messages; it is asked at every row. Rejects when no more rows come for long. */
   until(holds: (messages: MessageRow[]) => boolean): Promise<MessageRow[]>;
   close(): void;
 }
@@ -71,11 +72,21 @@ export async function connectLocal(url: string): Promise<LocalClient> {
       await post(`/messages/${messageId}/action`, { nonce: randomUUID(), authorId: author, action, turnId });
     },
     until(holds) {
-      const { promise, resolve } = Promise.withResolvers<MessageRow[]>();
+      const { promise, resolve, reject } = Promise.withResolvers<MessageRow[]>();
+      const end = () => {
+        patience.end();
+        watchers.delete(check);
+      };
+      const patience = createPatience(() => {
+        end();
+        const shown = messages().map(({ id, text, isStreaming }) => ({ id, isStreaming, end: text.slice(-200) }));
+        reject(new Error(`No more rows came, and these are not what was waited for: ${JSON.stringify(shown)}`));
+      });
       const check = () => {
         const all = messages();
+        patience.moved();
         if (!holds(all)) return;
-        watchers.delete(check);
+        end();
         resolve(all);
       };
       watchers.add(check);

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { createPatience } from "./patience.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -24,7 +25,8 @@ export async function makeDataDir(): Promise<{ path: string; remove(): Promise<v
 
 /**
  * Starts the service as a process of its own and resolves when it says that it is ready. Only what is given and what
- * a process needs at all stands in its environment. Rejects with its output when it ends before that.
+ * a process needs at all stands in its environment. Rejects with its output when it ends before that, or says nothing
+ * more for long.
  */
 export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<RunningService> {
   const { ready, exited, ...service } = launchService(dataDir, env);
@@ -80,13 +82,21 @@ export async function runService(env: Record<string, string>): Promise<{ code: n
 }
 
 function watch(child: ChildProcess, lines: string[]): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const patience = createPatience(() => {
+    reject(new Error(`The service does not come to be ready:\n${lines.join("\n")}`));
+    child.kill("SIGKILL");
+  });
+  child.once("close", patience.end);
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue;
     createInterface({ input: stream }).on("line", (line) => {
       lines.push(line);
+      patience.moved();
       const url = /"url":"(http[^"]+)"/.exec(line)?.[1];
-      if (url !== undefined) resolve(url);
+      if (url === undefined) return;
+      patience.end();
+      resolve(url);
     });
   }
   return promise;

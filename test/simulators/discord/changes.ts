@@ -1,19 +1,20 @@
+import { createPatience } from "../../support/patience.ts";
+
 /** Wakes whoever waits for something to become true. */
 export interface Changes {
   /** Something happened: every waiting predicate is asked again. */
   notify(): void;
   /**
    * Resolves to the first truthy value of `predicate`, which is asked at once and after every change.
-   * Rejects with `what` in the message when `timeoutMs` have passed, or when the simulator closes.
+   * Rejects with `what` in the message when nothing has happened for `silenceMs`, or when the simulator closes.
    */
-  until<T>(predicate: () => T, what?: string, timeoutMs?: number): Promise<NonNullable<T>>;
+  until<T>(predicate: () => T, what?: string, silenceMs?: number): Promise<NonNullable<T>>;
   close(): void;
 }
 
-const DEFAULT_WAIT_MS = 10_000;
-
 interface Waiter {
   check(): void;
+  moved(): void;
   fail(error: Error): void;
 }
 
@@ -23,20 +24,22 @@ export function createChanges(): Changes {
 
   return {
     notify() {
-      for (const waiter of waiters) waiter.check();
+      for (const waiter of waiters) {
+        waiter.moved();
+        waiter.check();
+      }
     },
-    until<T>(predicate: () => T, what = predicate.toString(), timeoutMs = DEFAULT_WAIT_MS) {
+    until<T>(predicate: () => T, what = predicate.toString(), silenceMs?: number) {
       return new Promise<NonNullable<T>>((resolve, reject) => {
-        const timer = setTimeout(
-          () => waiter.fail(new Error(`Waited ${timeoutMs} ms in vain for: ${what}`)),
-          timeoutMs,
-        );
+        const lost = new Error(`Nothing happened any more, and this was waited for in vain: ${what}`);
+        const patience = createPatience(() => waiter.fail(lost), silenceMs);
         const settle = (act: () => void) => {
-          clearTimeout(timer);
+          patience.end();
           waiters.delete(waiter);
           act();
         };
         const waiter: Waiter = {
+          moved: patience.moved,
           check() {
             try {
               const value = predicate();

@@ -35,7 +35,7 @@ describe("discord.js on the gateway", () => {
     const { discord, channel, ada, client, session } = await startBot();
     const first = session()?.id;
     discord.gateway.invalidate();
-    const second = await discord.until(() => session()?.id, "another session", 14_000);
+    const second = await discord.until(() => session()?.id, "another session");
     expect(second).not.toBe(first);
     const heard = nextMessage(client);
     discord.people.say(channel, ada, "hello");

@@ -17,8 +17,8 @@ describe("changes", () => {
     expect(await createChanges().until(() => 0)).toBe(0);
   });
 
-  test("are waited for no longer than told, and the words say for what", async () => {
-    await expect(createChanges().until(() => false, "the moon", 1)).rejects.toThrow("Not within 1 ms: the moon.");
+  test("are waited for until nothing changes for long, and the words say for what", async () => {
+    await expect(createChanges().until(() => false, "the moon", 1)).rejects.toThrow("this did not come: the moon.");
   });
 
   test("pass on what the predicate throws, and give up when the simulator closes", async () => {

@@ -1,18 +1,22 @@
+import { createPatience } from "../../support/patience.ts";
+
 /** Wakes whoever waits for the simulator to look a certain way. */
 export interface Changes {
   /** Something that can be observed is different. */
   changed(): void;
   /**
    * Resolves to what the predicate returns once that is neither undefined nor false. It is asked at once and after
-   * every change. Rejects after `withinMs` of real time, with the words that say what was waited for.
+   * every change. Rejects when nothing has changed for `silenceMs` of real time, with the words that say what was
+   * waited for.
    */
-  until<T>(predicate: () => T | undefined | false, what?: string, withinMs?: number): Promise<T>;
+  until<T>(predicate: () => T | undefined | false, what?: string, silenceMs?: number): Promise<T>;
   /** Rejects whoever still waits. */
   close(): void;
 }
 
 interface Waiter {
   look(): void;
+  moved(): void;
   fail(error: unknown): void;
 }
 
@@ -22,7 +26,10 @@ export function createChanges(): Changes {
 
   function lookAll(): void {
     isScheduled = false;
-    for (const waiter of waiters) waiter.look();
+    for (const waiter of waiters) {
+      waiter.moved();
+      waiter.look();
+    }
   }
 
   return {
@@ -32,14 +39,16 @@ export function createChanges(): Changes {
       // A change is often one of several made together; waiters see all of them or none.
       queueMicrotask(lookAll);
     },
-    until<T>(predicate: () => T | undefined | false, what = "what was waited for", withinMs = 10_000) {
+    until<T>(predicate: () => T | undefined | false, what = "what was waited for", silenceMs?: number) {
       const { promise, resolve, reject } = Promise.withResolvers<T>();
-      const timer = setTimeout(() => waiter.fail(new Error(`Not within ${withinMs} ms: ${what}.`)), withinMs);
+      const lost = new Error(`Nothing changed any more, and this did not come: ${what}.`);
+      const patience = createPatience(() => waiter.fail(lost), silenceMs);
       const end = () => {
-        clearTimeout(timer);
+        patience.end();
         waiters.delete(waiter);
       };
       const waiter: Waiter = {
+        moved: patience.moved,
         look() {
           try {
             const value = predicate();

@@ -88,7 +88,7 @@ export interface Slack {
   /** Resolves when nothing that the app was told waits for its acknowledgement. Bounded as `until` is. */
   acknowledged(): Promise<void>;
   /** See `Changes.until`. */
-  until<T>(predicate: () => T | undefined | false, what?: string, withinMs?: number): Promise<T>;
+  until<T>(predicate: () => T | undefined | false, what?: string, silenceMs?: number): Promise<T>;
 
   failNext(method: string, fault: Fault, times?: number): void;
   slow(method: string, delayMs: Delay): void;

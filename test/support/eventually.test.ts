@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { eventually } from "./eventually.ts";
+import { createPatience } from "./patience.ts";
+
+test("what is read comes to be what is expected", async () => {
+  let count = 0;
+  await eventually(() => (count += 1)).toBeGreaterThan(2);
+  await eventually(async () => (count += 1)).not.toBeLessThan(5);
+  await expect(eventually(() => 1)["toHaveBeen" as "toBe"](1)).rejects.toThrow();
+});
+
+test("a wait is given up once nothing moves, however often something moved before", async () => {
+  const silence = Promise.withResolvers<void>();
+  let moves = 0;
+  let movesAtEnd = 0;
+  const patience = createPatience(() => {
+    movesAtEnd = moves;
+    silence.resolve();
+  }, 50);
+  const moving = setInterval(() => {
+    moves += 1;
+    patience.moved();
+    if (moves === 10) clearInterval(moving);
+  }, 1);
+  await silence.promise;
+  expect(movesAtEnd).toBe(10);
+});

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import { createPatience } from "./patience.ts";
+
+/** Between two looks at what is waited for. */
+const LOOK_MS = 50;
+
+type Poll<T> = ReturnType<typeof expect.poll<T>>;
+
+/**
+ * As `expect.poll`, but bounded by progress: it fails when what is read has stayed the same for long, and has not come
+ * to be what is expected.
+ */
+export function eventually<T>(read: () => T): Poll<T> {
+  return toMatchers((matcher, given) => retry(read, (value) => callMatcher(expect(value), matcher, given)), {
+    not: toMatchers((matcher, given) => retry(read, (value) => callMatcher(expect(value).not, matcher, given))),
+  }) as Poll<T>;
+}
+
+type Call = (matcher: PropertyKey, given: readonly unknown[]) => Promise<void>;
+
+function toMatchers(call: Call, own: Record<PropertyKey, unknown> = {}): object {
+  return new Proxy(own, {
+    get: (_, matcher) => own[matcher] ?? ((...given: readonly unknown[]) => call(matcher, given)),
+  });
+}
+
+function callMatcher(assertion: object, matcher: PropertyKey, given: readonly unknown[]): void {
+  const check: unknown = Reflect.get(assertion, matcher);
+  if (typeof check !== "function") throw new TypeError(`There is no matcher ${String(matcher)}.`);
+  Reflect.apply(check, assertion, given);
+}
+
+/** Reads until the check passes. Rejects with what the check says once the same was read for long. */
+async function retry<T>(read: () => T, check: (value: Awaited<T>) => void): Promise<void> {
+  let isLost = false;
+  let last: string | undefined;
+  const patience = createPatience(() => void (isLost = true));
+  try {
+    for (;;) {
+      const value = await read();
+      try {
+        return check(value);
+      } catch (error) {
+        if (isLost) throw error;
+      }
+      const look = JSON.stringify(value);
+      if (look !== last) patience.moved();
+      last = look;
+      await sleep(LOOK_MS);
+    }
+  } finally {
+    patience.end();
+  }
+}
