@@ -1,3 +1,29 @@
+export interface LoggableErrorOptions {
+  cause?: unknown;
+  /** What others said: people, the model, a gateway, a platform; or the name of a file. */
+  quote?: string;
+}
+
+/**
+ * An error whose words are this program's own, so that the log may have them. What others said stands behind them in
+ * its message, and in the log at `debug` only.
+ */
+export class LoggableError extends Error {
+  override readonly name: string = "LoggableError";
+  /** The message without what others said. */
+  readonly logMessage: string;
+
+  constructor(words: string, { cause, quote = "" }: LoggableErrorOptions = {}) {
+    super(words + quote, { cause });
+    this.logMessage = words;
+  }
+
+  /** What others said, as it stands in the message; "" for nothing. */
+  get quote(): string {
+    return this.message.slice(this.logMessage.length);
+  }
+}
+
 /**
  * `rate-limited`: nothing was written, try again after `retryAfterMs`. `gone`: the message or its
  * channel no longer exists. `forbidden`: the bot may not write there. `rejected`: the platform
@@ -8,13 +34,14 @@ export type SinkErrorKind = "rate-limited" | "gone" | "forbidden" | "rejected" |
 
 export interface SinkErrorOptions {
   cause?: unknown;
+  quote?: string;
   retryAfterMs?: number;
   missing?: string;
   shownLength?: number;
 }
 
 /** A platform did not take a write. `kind` is what callers branch on; the message is for the log. */
-export class SinkError extends Error {
+export class SinkError extends LoggableError {
   override readonly name = "SinkError";
   readonly kind: SinkErrorKind;
   /** Wait the platform asked for; only with `rate-limited`. */
@@ -29,7 +56,7 @@ export class SinkError extends Error {
   readonly shownLength: number | undefined;
 
   constructor(kind: SinkErrorKind, message: string, options: SinkErrorOptions = {}) {
-    super(message, { cause: options.cause });
+    super(message, options);
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
     this.missing = options.missing;

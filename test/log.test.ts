@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { LoggableError } from "../src/errors.ts";
 import { createLogger } from "../src/log.ts";
 
 const CANARY = 'canary"\\5e1f0a';
@@ -34,9 +35,49 @@ describe("createLogger", () => {
     const error = Object.assign(new Error("failed"), { request: { body: "private" } });
     for (const fields of [error, { err: error }, { problem: error }, { nested: { list: [error] } }]) {
       log.error(fields, "it");
-      expect(JSON.stringify(last())).toContain('"message":"failed"');
+      expect(JSON.stringify(last())).toContain('"name":"Error"');
       expect(JSON.stringify(last())).not.toContain("private");
     }
+  });
+
+  describe("of what an error says", () => {
+    const said = Object.assign(new Error("they said: marmalade\n    at marmalade (sky)"), {
+      code: "of marmalade skies",
+    });
+    const own = new LoggableError("It was refused.", { quote: " It said: marmalade", cause: said });
+
+    test.each<[string, (log: ReturnType<typeof createLogger>) => void]>([
+      ["an error alone", (log) => log.error(said)],
+      ["a field", (log) => log.warn({ err: said })],
+      ["a field of any name, with a message", (log) => log.info({ problem: own }, "it")],
+      ["something deep", (log) => log.fatal({ nested: [{ cause: new AggregateError([own, "marmalade"]) }] }, "it")],
+      ["a cause that is no error", (log) => log.warn({ err: new Error("it", { cause: "marmalade" }) }, "it")],
+      ["a child's field", (log) => log.child({ err: said }).warn("it")],
+    ])("nothing stands above debug, logged as %s", (_, write) => {
+      const { log, lines } = createRecorder("info");
+      write(log);
+      expect(lines).toHaveLength(1);
+      expect(lines.join()).not.toContain("marmalade");
+    });
+
+    test("its own words stand at every level, and all of it in a line at debug that follows", () => {
+      const { log, lines } = createRecorder("debug");
+      log.warn({ err: own, turnId: "t" }, "it failed");
+      const [told, whole] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(told).toMatchObject({ level: "warn", err: { message: "It was refused." }, msg: "it failed" });
+      expect(JSON.stringify(told)).not.toContain("marmalade");
+      expect(whole).toMatchObject({
+        level: "debug",
+        turnId: "t",
+        err: { message: "It was refused. It said: marmalade", cause: { message: said.message } },
+      });
+    });
+
+    test("the frames of its stack stand at every level, and a line of its message that looks like one does not", () => {
+      const { log, last } = createRecorder("info");
+      log.warn({ err: said });
+      expect((last() as { err: { stack: string } }).err.stack).toMatch(/^at .*log\.test\.ts/);
+    });
   });
 
   describe.each([CANARY, ...TOKENS])("with the secret %s", (secret) => {
@@ -56,10 +97,10 @@ describe("createLogger", () => {
       ["name of a field", (log) => log.info({ [`a ${secret}`]: 1 }, "x")],
       ["JSON inside a field", (log) => log.info({ body: JSON.stringify({ secret }) }, "x")],
       ["address inside a field", (log) => log.info({ url: `https://a.example/?x=${encodeURIComponent(secret)}` }, "x")],
-      ["error, its stack, its code and its cause", (log) => log.error(error)],
-      ["error in a field", (log) => log.error({ failure: error }, "x")],
+      ["error, its stack, its code and its cause", (log) => log.debug(error)],
+      ["error in a field", (log) => log.debug({ failure: error }, "x")],
       ["child's field", (log) => log.child({ secret }).info("x")],
-      ["error of a child", (log) => log.child({ err: error, other: error }).info("x")],
+      ["error of a child", (log) => log.child({ err: error, other: error, secret }).info("x")],
     ])("no line shows it as a %s", (_, write) => {
       const { log, lines } = createRecorder();
       write(log);

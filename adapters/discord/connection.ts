@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, Events, Status } from "discord.js";
+import { LoggableError } from "../../src/errors.ts";
 import { createGatewayClient, discard, type GatewayClientOptions } from "./connection/client.ts";
 import {
   CloseError,
@@ -73,7 +74,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         if (canGoWithout(code)) continue;
         if (code !== undefined) throw new Error(describeClose(code) ?? describe(error), { cause: error });
         if (performance.now() + pauseMs > deadline) {
-          throw new Error(`Discord cannot be reached: ${describe(error)}`, { cause: error });
+          throw new LoggableError(`Discord cannot be reached: ${describe(error)}`, { cause: error });
         }
         log.warn({ err: error }, "Discord could not be reached; trying again.");
         await sleep(pauseMs, undefined, { signal: closing.signal });
@@ -113,7 +114,10 @@ async function connect(
     if (isOpen) onLost(client, code);
     else ready.reject(new CloseError(code));
   });
-  const timer = setTimeout(() => ready.reject(new Error("Discord did not say in time that it is ready.")), READY_MS);
+  const timer = setTimeout(
+    () => ready.reject(new LoggableError("Discord did not say in time that it is ready.")),
+    READY_MS,
+  );
   const stop = () => ready.reject(signal.reason);
   signal.addEventListener("abort", stop);
   try {

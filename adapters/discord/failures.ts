@@ -38,9 +38,10 @@ export function toSinkError(error: unknown, signal: AbortSignal): unknown {
     const words = error instanceof Error ? (readCode(error) ?? error.name) : "unknown";
     return new SinkError("unavailable", `Discord could not be reached (${words}).`);
   }
-  const { message, retryAfterMs } = error;
+  const { logMessage, quote, retryAfterMs } = error;
   const kind = kindOf(error);
-  return new SinkError(kind, message, kind === "rate-limited" ? { retryAfterMs: retryAfterMs ?? 1_000 } : {});
+  const wait = kind === "rate-limited" ? { retryAfterMs: retryAfterMs ?? 1_000 } : {};
+  return new SinkError(kind, logMessage, { quote, ...wait });
 }
 
 function kindOf({ status, code, isForeign }: ApiError): SinkErrorKind {

@@ -35,7 +35,7 @@ export function checkFiles(files: readonly Upload[]): void {
   if (files.length > MAX_FILES)
     throw new SinkError("rejected", `${files.length} files; ${MAX_FILES} fit in a message.`);
   const large = files.find(({ bytes }) => bytes.length > MAX_FILE_BYTES);
-  if (large !== undefined) throw new SinkError("rejected", `The file ${JSON.stringify(large.name)} is over 10 MiB.`);
+  if (large !== undefined) throw new SinkError("rejected", "A file is over 10 MiB", { quote: `: ${large.name}` });
   const sum = files.reduce((total, { bytes }) => total + bytes.length, 0);
   if (sum > MAX_REQUEST_BYTES) throw new SinkError("rejected", "The files of one message are over 24 MiB together.");
 }

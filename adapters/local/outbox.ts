@@ -1,4 +1,5 @@
 import type { Accept, InboundEvent } from "../../src/adapter.ts";
+import { LoggableError } from "../../src/errors.ts";
 import type { Directory } from "./directory.ts";
 import type { Messages } from "./messages.ts";
 import type { Judgement } from "./page/wire.ts";
@@ -82,7 +83,7 @@ export function createOutbox({ tables, directory, messages, changed }: OutboxDep
 
 async function withinMs(work: Promise<void>, boundMs: number): Promise<void> {
   const { promise: tooLate, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`No answer from the queue within ${boundMs} ms.`)), boundMs);
+  const timer = setTimeout(() => reject(new LoggableError(`No answer from the queue within ${boundMs} ms.`)), boundMs);
   try {
     await Promise.race([work, tooLate]);
   } finally {

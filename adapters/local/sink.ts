@@ -137,7 +137,7 @@ function checkFiles(files: readonly OutboundFile[]): void {
   if (files.length > MAX_FILES)
     throw new SinkError("rejected", `${files.length} files; ${MAX_FILES} fit in a message.`);
   const large = files.find((file) => file.bytes.length > MAX_FILE_BYTES);
-  if (large !== undefined) throw new SinkError("rejected", `The file ${JSON.stringify(large.name)} is over 20 MiB.`);
+  if (large !== undefined) throw new SinkError("rejected", "A file is over 20 MiB", { quote: `: ${large.name}` });
 }
 
 function asSinkError<T>(work: () => T): T {

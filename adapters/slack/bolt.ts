@@ -1,5 +1,6 @@
 import { App, type Receiver } from "@slack/bolt";
 import type { Logger } from "pino";
+import { LoggableError } from "../../src/errors.ts";
 import { refusalOf } from "./auth-errors.ts";
 import { toBoltLogger } from "./receivers/bolt-log.ts";
 import type { Body, Reaction } from "./surfaces.ts";
@@ -80,7 +81,7 @@ function isInteraction(body: Body): boolean {
 
 async function inTime<T>(work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error("It was not taken over in time.")), TAKE_MS);
+  const timer = setTimeout(() => late.reject(new LoggableError("It was not taken over in time.")), TAKE_MS);
   try {
     return await Promise.race([work, late.promise]);
   } finally {

@@ -69,11 +69,13 @@ function toReason(error: unknown, signal: AbortSignal): unknown {
 
 export function toSinkError(error: SlackApiError, options: SinkErrorOptions = {}): SinkError {
   if (error.retryAfterMs !== undefined) {
-    return new SinkError("rate-limited", error.message, { retryAfterMs: error.retryAfterMs });
+    return new SinkError("rate-limited", error.logMessage, { retryAfterMs: error.retryAfterMs });
   }
   const { kind, words } = meaningOf(error);
   const missing = error.needed === undefined ? {} : { missing: error.needed };
-  return new SinkError(kind, words === undefined ? error.message : `${error.message} ${words}`, {
+  const { logMessage, quote } = error;
+  return new SinkError(kind, words === undefined ? logMessage : `${logMessage} ${words}`, {
+    quote,
     ...missing,
     ...options,
   });

@@ -77,7 +77,7 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
     } catch (error) {
       if (!(error instanceof SlackApiError) || error.retryAfterMs === undefined) throw error;
       gate.close(teamId, error.retryAfterMs);
-      throw new SinkError("unavailable", error.message, { cause: error });
+      throw new SinkError("unavailable", error.logMessage, { cause: error });
     }
   }
 

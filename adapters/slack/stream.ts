@@ -116,6 +116,6 @@ function toRest({ sent }: Stream, text: string): string | undefined {
 
 /** Nothing was written, and the same post goes another way at once. */
 function toDetour(error: unknown, way: string): SinkError {
-  const words = error instanceof SlackApiError ? `${error.message} ${way}` : way;
+  const words = error instanceof SlackApiError ? `${error.logMessage} ${way}` : way;
   return new SinkError("unavailable", words, { cause: error });
 }

@@ -141,5 +141,5 @@ function checkFiles(files: readonly OutboundFile[]): void {
   const wrong = files.find(({ bytes }) => bytes.length === 0 || bytes.length > MAX_FILE_BYTES);
   if (wrong === undefined) return;
   const why = wrong.bytes.length === 0 ? "is empty" : "is over 50 MiB";
-  throw new SinkError("rejected", `The file ${JSON.stringify(wrong.name)} ${why}.`);
+  throw new SinkError("rejected", `A file ${why}`, { quote: `: ${wrong.name}` });
 }

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { isName } from "../log/fields.ts";
 import type { ChatCompletion } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import type { SafeText } from "./safe-text.ts";
@@ -19,15 +20,21 @@ export function createAnswerReport(log: Logger, requestedModel: string, safe: Sa
 
   const sinceStart = (): number => Math.round(performance.now() - startedMs);
 
+  /** What should be a name may be a sentence all the same. */
+  function toName(text: string): string {
+    const name = safe.name(text);
+    return name === "" || isName(name) ? name : "[not a name]";
+  }
+
   function describe(tally: Readonly<Tally>): Record<string, unknown> {
     return {
-      id: safe.name(tally.id),
-      model: safe.name(tally.model),
+      id: toName(tally.id),
+      model: toName(tally.model),
       requestedModel,
       firstChunkMs,
       totalMs: sinceStart(),
       chars: tally.chars,
-      finishReason: tally.finishReason === undefined ? undefined : safe.name(tally.finishReason),
+      finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
       usage: tally.usage,
       // Only when there are any: a broken event is worth looking for.
       droppedEvents: tally.malformed > 0 ? tally.malformed : undefined,
@@ -47,8 +54,8 @@ export function createAnswerReport(log: Logger, requestedModel: string, safe: Sa
     },
     whole({ id, model, choices, usage }) {
       const chars = choices.reduce((sum, { message }) => sum + message.content.length, 0);
-      const finishReason = safe.name(choices[0]?.finish_reason ?? "");
-      const answering = { id: safe.name(id), model: safe.name(model), requestedModel };
+      const finishReason = toName(choices[0]?.finish_reason ?? "");
+      const answering = { id: toName(id), model: toName(model), requestedModel };
       log.info({ ...answering, totalMs: sinceStart(), chars, finishReason, usage }, "answer complete");
     },
   };

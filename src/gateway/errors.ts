@@ -1,3 +1,5 @@
+import { LoggableError, type LoggableErrorOptions } from "../errors.ts";
+
 /**
  * `unreachable`: no connection, or the answer's head never came. `rate-limited`: 429. `overloaded`: 5xx, or a 4xx
  * that passes (408, 409, 425). `unauthorized`: 401 or 403. `rejected`: any other 4xx, or the request broke the
@@ -15,8 +17,7 @@ export type GatewayErrorKind =
   | "stalled"
   | "interrupted";
 
-export interface GatewayErrorOptions {
-  cause?: unknown;
+export interface GatewayErrorOptions extends LoggableErrorOptions {
   status?: number;
   /** `error.type`, `error.code` and `error.param` of the gateway's error object. */
   type?: string;
@@ -27,10 +28,10 @@ export interface GatewayErrorOptions {
 }
 
 /**
- * The gateway gave no (whole) answer. `kind` is what callers branch on. The message is for the log:
- * it may quote the gateway's own words, shortened and without keys, never a body.
+ * The gateway gave no (whole) answer. `kind` is what callers branch on. The message may quote the gateway's own words,
+ * shortened and without keys, never a body.
  */
-export class GatewayError extends Error {
+export class GatewayError extends LoggableError {
   override readonly name = "GatewayError";
   readonly kind: GatewayErrorKind;
   readonly status: number | undefined;
@@ -40,7 +41,7 @@ export class GatewayError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(kind: GatewayErrorKind, message: string, options: GatewayErrorOptions = {}) {
-    super(message, { cause: options.cause });
+    super(message, options);
     this.kind = kind;
     this.status = options.status;
     this.type = options.type;

@@ -52,18 +52,21 @@ export function toStatusError(
   const retryAfterMs = readRetryAfter(headers["retry-after"], Date.now());
   const words = object?.message ?? describeBody(body, safe);
   const quote = words === "" ? "" : ` It said: ${endSentence(words)}`;
-  const options: GatewayErrorOptions = { status, ...toOptions(object) };
+  const options: GatewayErrorOptions = { status, quote, ...toOptions(object) };
   if (retryAfterMs !== undefined) options.retryAfterMs = retryAfterMs;
   const kind = toKind(status);
   const wait = retryAfterMs === undefined ? "" : ` It asks to wait ${describeSeconds(retryAfterMs)}.`;
-  return new GatewayError(kind, `${describeStatus(kind, status, model)}${wait}${quote}`, options);
+  return new GatewayError(kind, `${describeStatus(kind, status, model)}${wait}`, options);
 }
 
 /** An error object inside an answer that had begun well. */
 export function toStreamError(value: unknown, safe: SafeText): GatewayError {
   const object = readErrorObject(value, safe);
   const quote = object === undefined || object.message === "" ? "" : ` It said: ${endSentence(object.message)}`;
-  return new GatewayError("interrupted", `The gateway broke its answer off with an error.${quote}`, toOptions(object));
+  return new GatewayError("interrupted", "The gateway broke its answer off with an error.", {
+    quote,
+    ...toOptions(object),
+  });
 }
 
 /** What others said, with an end, so that the next sentence does not run into it. */

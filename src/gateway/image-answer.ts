@@ -100,5 +100,9 @@ function toNoImageError(text: string, reason: string | undefined, safe: SafeText
   const why = reason === undefined ? "" : ` (${safe.name(reason)})`;
   const words = text === "" ? "." : `. It said: ${endSentence(safe.sentence(text))}`;
   const code = reason === undefined ? {} : { code: safe.name(reason) };
-  return new GatewayError("rejected", `The model drew no picture${why}${words}`, { type: NO_PICTURE, ...code });
+  return new GatewayError("rejected", "The model drew no picture", {
+    quote: `${why}${words}`,
+    type: NO_PICTURE,
+    ...code,
+  });
 }

@@ -65,7 +65,8 @@ function sendWithHint(transport: Transport): Send {
     transport.send(call, watch).catch((error: unknown) => {
       if (!isUnauthorized(error)) throw error;
       const hint = "If it takes the key for pictures in a header of its own, set GATEWAY_IMAGE_KEY_HEADER.";
-      throw new GatewayError(error.kind, `${error.message} ${hint}`, { cause: error, status: 401 });
+      const { kind, logMessage, quote } = error;
+      throw new GatewayError(kind, `${logMessage} ${hint}`, { cause: error, quote, status: 401 });
     });
 }
 

@@ -91,7 +91,7 @@ export function check(schema: z.ZodType, value: unknown, subject: string): void 
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return;
   const problems = result.error.issues.map(describeIssue);
-  throw new GatewayError("rejected", `${subject} was not sent: ${problems.join("; ")}.`);
+  throw new GatewayError("rejected", `${subject} was not sent`, { quote: `: ${problems.join("; ")}.` });
 }
 
 /** JSON without lone surrogates, which are no characters and which servers refuse. */

@@ -8,14 +8,28 @@ const MAX_CHARS = 4000;
 /** Cutting comes after redacting, or half a key could stay; this bounds what is redacted only to be cut. */
 const MAX_CHARS_READ = 50_000;
 
-/** What is copied from an error when it is text or a number. Never headers, bodies, requests or configurations. */
-const ERROR_FIELDS = ["name", "message", "type", "kind", "code", "status", "retryAfterMs", "stack"] as const;
+/** What is copied from an error when it is a number, or one word. Never headers, bodies, requests or configurations. */
+const ERROR_FIELDS = [
+  "name",
+  "type",
+  "kind",
+  "method",
+  "code",
+  "errcode",
+  "syscall",
+  "status",
+  "retryAfterMs",
+] as const;
+const NAME = /^[\w./:@+-]{1,120}$/;
+const FRAME = /^ +at .*$/;
 
 /**
  * Turns what somebody wants to log into plain values of bounded size. Errors are reduced to known fields wherever
- * they stand, bytes to their number, and every text passes `redact` before it is cut. Never throws.
+ * they stand, bytes to their number, and every text passes `redact` before it is cut. The message of an error may
+ * quote people, the model, a file's name or a gateway: without `withMessages` only the words stand there that a
+ * `LoggableError` has of its own. Never throws.
  */
-export function describeForLog(value: unknown, redact: Redact): unknown {
+export function describeForLog(value: unknown, redact: Redact, withMessages = false): unknown {
   let valuesLeft = MAX_VALUES;
 
   function describe(value: unknown, depth: number): unknown {
@@ -33,10 +47,21 @@ export function describeForLog(value: unknown, redact: Redact): unknown {
 
   function describeError(error: Error, depth: number): Record<string, unknown> {
     const fields: Array<[string, unknown]> = ERROR_FIELDS.map((name) => [name, Reflect.get(error, name)]);
-    const known = fields.filter(([, field]) => typeof field === "string" || typeof field === "number");
+    const known = fields.filter(
+      ([, field]) => typeof field === "number" || (typeof field === "string" && isName(field)),
+    );
+    const message: unknown = withMessages ? error.message : Reflect.get(error, "logMessage");
+    if (typeof message === "string") known.push(["message", message]);
+    known.push(["stack", toFrames(error)]);
     if (error instanceof AggregateError) known.push(["errors", takeFew(error.errors).map(toCause)]);
     if (error.cause !== undefined) known.push(["cause", toCause(error.cause)]);
     return Object.fromEntries(takeFew(known).map(([name, field]) => [name, describe(field, depth + 1)]));
+  }
+
+  /** A cause may be anything, also a whole response, or somebody's words. */
+  function toCause(cause: unknown): unknown {
+    if (cause instanceof Error || typeof cause === "number") return cause;
+    return withMessages && typeof cause === "string" ? cause : "[not an error]";
   }
 
   function takeFew<T>(items: readonly T[]): T[] {
@@ -53,9 +78,16 @@ export function describeForLog(value: unknown, redact: Redact): unknown {
   }
 }
 
-/** A cause may be anything, also a whole response: only errors and plain values are told. */
-function toCause(cause: unknown): unknown {
-  return typeof cause === "object" && cause !== null && !(cause instanceof Error) ? "[not an error]" : cause;
+/** Whether a text of somebody else's is the name of something, such as an id or a code, and no sentence. */
+export function isName(text: string): boolean {
+  return NAME.test(text);
+}
+
+/** Where it was thrown. The message, which stands before it, may have lines that look like these. */
+function toFrames({ message, stack = "" }: Error): string {
+  const behind = message === "" ? stack : stack.slice(stack.indexOf(message) + message.length);
+  const frames = stack.includes(message) ? behind.split("\n").filter((line) => FRAME.test(line)) : [];
+  return frames.map((line) => line.trim()).join("\n");
 }
 
 function cut(text: string, redact: Redact): string {

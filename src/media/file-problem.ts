@@ -1,3 +1,5 @@
+import { LoggableError } from "../errors.ts";
+
 /**
  * `foreign`: kept somewhere that is not fetched from. `private`: its host leads into a private network. `redirect`:
  * another place is named instead of the bytes. `page`: a web page, most often to log in, came instead of the bytes.
@@ -20,7 +22,7 @@ export type FileProblemKind =
  * A file could not be had. The message is for people and completes the sentence that begins with the file's name,
  * "it …"; there is no address, token or header in it.
  */
-export class FileProblem extends Error {
+export class FileProblem extends LoggableError {
   override readonly name = "FileProblem";
   readonly kind: FileProblemKind;
 

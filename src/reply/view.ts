@@ -151,5 +151,6 @@ function toAnswer({ budget }: Receipt): Answer {
 /** What an adapter rejects with that is no `SinkError`, a timeout among it, leaves open whether the call was carried out. */
 function toSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
-  return new SinkError("unavailable", error instanceof Error ? error.message : String(error), { cause: error });
+  const quote = ` (${error instanceof Error ? error.message : String(error)})`;
+  return new SinkError("unavailable", "It is not known whether the call was carried out", { cause: error, quote });
 }

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { LoggableError } from "../errors.ts";
 import { createFolder } from "./folder.ts";
 import { makePrivate } from "./private-files.ts";
 
@@ -16,7 +17,7 @@ const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 const RESULT = { busy: 5, readonly: 8, ioError: 10, corrupt: 11, full: 13, cannotOpen: 14, notADatabase: 26 } as const;
 
 /** The database file cannot be used. The message says what is wrong, where, and what to do. */
-export class DatabaseError extends Error {
+export class DatabaseError extends LoggableError {
   override readonly name = "DatabaseError";
 }
 

@@ -1,5 +1,7 @@
+import { LoggableError } from "../errors.ts";
+
 /** The store is away, or takes nothing. The message says what is wrong, where, and what to do. */
-export class StoreError extends Error {
+export class StoreError extends LoggableError {
   override readonly name = "StoreError";
 }
 

@@ -84,7 +84,7 @@ describe("startHttpServer", () => {
     expect(answer.status).toBe(500);
     expect(await answer.text()).not.toContain("inner workings");
     expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
-      { level: "error", method: "GET", path: "/fail", err: { message: "inner workings" } },
+      { level: "error", method: "GET", path: "/fail", err: { stack: expect.stringContaining("server.test.ts") } },
     ]);
   });
 

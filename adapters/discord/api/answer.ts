@@ -38,10 +38,11 @@ function toApiError(method: string, { status, headers }: ResponseLike, data: unk
   const body = (isForeign ? {} : data) as Record<string, unknown>;
   const code = typeof body["code"] === "number" ? body["code"] : 0;
   const words = typeof body["message"] === "string" ? `: ${body["message"].slice(0, MAX_WORDS)}` : "";
-  const message = `Discord answered a ${method} with ${status}${code === 0 ? "" : ` (code ${code})`}${words}.`;
+  const message = `Discord answered a ${method} with ${status}${code === 0 ? "" : ` (code ${code})`}`;
   const isShared = headers.get("x-ratelimit-scope") === "shared";
   const isGlobal = headers.has("x-ratelimit-global") || body["global"] === true;
   return new ApiError(message, {
+    quote: `${words}.`,
     status,
     code,
     scope: isGlobal ? "global" : isShared ? "shared" : "own",

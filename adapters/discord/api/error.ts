@@ -1,4 +1,6 @@
-export interface ApiErrorOptions {
+import { LoggableError, type LoggableErrorOptions } from "../../../src/errors.ts";
+
+export interface ApiErrorOptions extends LoggableErrorOptions {
   /** Of the HTTP answer. */
   status: number;
   /** Discord's own code, 0 where it gave none. */
@@ -15,7 +17,7 @@ export interface ApiErrorOptions {
  * Discord refused a call or did not answer it properly. The message names the method and the code, never the body
  * or the address: they hold what people wrote, and interaction tokens.
  */
-export class ApiError extends Error {
+export class ApiError extends LoggableError {
   override readonly name = "ApiError";
   readonly status: number;
   readonly code: number;
@@ -24,7 +26,7 @@ export class ApiError extends Error {
   readonly isForeign: boolean;
 
   constructor(message: string, options: ApiErrorOptions) {
-    super(message);
+    super(message, options);
     this.status = options.status;
     this.code = options.code;
     this.retryAfterMs = options.retryAfterMs;

@@ -51,9 +51,14 @@ function toRefusal(
   const { needed } = data as { needed?: unknown };
   const scope = typeof needed === "string" ? needed : undefined;
   const { messages = [] } = data.response_metadata ?? {};
-  const why = [scope === undefined ? "" : ` needs ${scope}`, ...messages.map((words) => ` ${words}`)].join("");
-  return new SlackApiError(method, `Slack refused ${method}: ${code}${why.slice(0, 300)}.`, {
+  const need = scope === undefined ? "" : ` It needs ${scope}.`;
+  return new SlackApiError(method, `Slack refused ${method}: ${code}.${need}`, {
     code,
+    // It may repeat what was sent.
+    quote: messages
+      .map((words) => ` ${words}`)
+      .join("")
+      .slice(0, 300),
     status,
     ...(scope !== undefined && { needed: scope }),
   });

@@ -1,4 +1,6 @@
-export interface SlackApiErrorOptions {
+import { LoggableError, type LoggableErrorOptions } from "../../../src/errors.ts";
+
+export interface SlackApiErrorOptions extends LoggableErrorOptions {
   /** Slack's own word for it, such as `not_in_channel`; "" where it gave none. */
   code: string;
   /** Of the HTTP answer; 0 where there was none. */
@@ -7,14 +9,13 @@ export interface SlackApiErrorOptions {
   retryAfterMs?: number;
   /** The scope that was missing. */
   needed?: string;
-  cause?: unknown;
 }
 
 /**
  * Slack refused a call or did not answer it properly. The message names the method and Slack's word, never the
  * arguments: they hold what people wrote.
  */
-export class SlackApiError extends Error {
+export class SlackApiError extends LoggableError {
   override readonly name = "SlackApiError";
   readonly method: string;
   readonly status: number;
@@ -24,7 +25,7 @@ export class SlackApiError extends Error {
   readonly data: { readonly error: string };
 
   constructor(method: string, message: string, options: SlackApiErrorOptions) {
-    super(message, { cause: options.cause });
+    super(message, options);
     this.method = method;
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type App, type Logger as BoltLogger, SocketModeReceiver } from "@slack/bolt";
 import type { Logger } from "pino";
+import { LoggableError } from "../../../src/errors.ts";
 import { type Envelope, readEnvelope } from "./envelope.ts";
 
 /** Longest from asking for a socket to its greeting. */
@@ -68,7 +69,10 @@ export async function openLine(options: LineOptions, signal: AbortSignal): Promi
 async function greeted({ client }: SocketModeReceiver, signal: AbortSignal): Promise<void> {
   const stopped = Promise.withResolvers<never>();
   const stop = () => stopped.reject(signal.reason);
-  const late = setTimeout(() => stopped.reject(new Error("Slack did not greet the socket in time.")), CONNECT_MS);
+  const late = setTimeout(
+    () => stopped.reject(new LoggableError("Slack did not greet the socket in time.")),
+    CONNECT_MS,
+  );
   signal.addEventListener("abort", stop);
   const starting = client.start();
   try {
@@ -78,7 +82,7 @@ async function greeted({ client }: SocketModeReceiver, signal: AbortSignal): Pro
     const discard = () => void client.disconnect().catch(() => {});
     starting.then(discard, discard);
     discard();
-    throw error ?? new Error("Slack closed the socket before greeting it.");
+    throw error ?? new LoggableError("Slack closed the socket before greeting it.");
   } finally {
     clearTimeout(late);
     signal.removeEventListener("abort", stop);

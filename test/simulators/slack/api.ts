@@ -132,11 +132,12 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
   return { handle, requests: requests as readonly ApiRequest[] };
 }
 
-function faulty({ cutsConnection, html, retryAfterS, error, status }: Fault): Answer | undefined {
+function faulty({ cutsConnection, html, retryAfterS, error, words, status }: Fault): Answer | undefined {
   if (cutsConnection) return undefined;
   if (retryAfterS !== undefined) return tooMany(retryAfterS);
   if (html !== undefined) return { status: status ?? 200, body: { html }, headers: { "content-type": "text/html" } };
-  return { status: status ?? 200, body: error === undefined ? {} : { ok: false, error }, headers: {} };
+  const about = words === undefined ? {} : { response_metadata: { messages: words } };
+  return { status: status ?? 200, body: error === undefined ? {} : { ok: false, error, ...about }, headers: {} };
 }
 
 function tooMany(waitS: number): Answer {

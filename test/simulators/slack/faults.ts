@@ -12,6 +12,8 @@ export interface Fault {
   status?: number;
   /** `error` of an answer with `ok: false`. */
   error?: string;
+  /** With `error`: what Slack says about it in words. */
+  words?: readonly string[];
   /** Whole seconds; makes it a 429. */
   retryAfterS?: number;
   /** Cuts the connection instead of answering. */

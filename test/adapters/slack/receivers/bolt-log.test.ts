@@ -13,7 +13,8 @@ describe("what Bolt logs", () => {
     expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
       [20, "Bolt: connected"],
       [20, "Bolt: slow"],
-      [40, "Bolt: failed: away"],
+      [40, "Bolt reported a problem."],
+      [20, "Bolt: failed: away"],
     ]);
   });
 

@@ -1,0 +1,213 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import sharp from "sharp";
+import { expect, onTestFinished, test } from "vitest";
+import { startDiscord } from "../simulators/discord/index.ts";
+import { startSlack } from "../simulators/slack/slack.ts";
+import {
+  type Answer,
+  body,
+  chunk,
+  cut,
+  event,
+  events,
+  json,
+  startFaultServer,
+  stream,
+  words,
+} from "../support/fault-server.ts";
+import { connectLocal, isFinal, type LocalClient } from "../support/local-client.ts";
+import { createPatience } from "../support/patience.ts";
+import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+
+/** What people, the model, files and gateways say. No line above `debug` may have it. */
+const CANARY = "marmalade skies";
+const NOT_A_PICTURE = new TextEncoder().encode(CANARY);
+
+const error = { type: `a ${CANARY}`, code: `of ${CANARY}`, param: `messages of ${CANARY}`, message: `Not: ${CANARY}` };
+
+function calls(...given: Array<[name: string, args: string]>): Answer {
+  const tool_calls = given.map(([name, args], index) => ({
+    index,
+    id: `call-${index}`,
+    type: "function",
+    function: { name, arguments: args },
+  }));
+  return events(event(chunk({ delta: { tool_calls } })), event(chunk({ finish: "tool_calls" })), event("[DONE]"));
+}
+
+/** How a question is answered, by the name that it asks for. */
+const ANSWERS: Readonly<Record<string, Answer>> = {
+  text: events(stream(`It is ${CANARY}.`)),
+  whole: json(200, { choices: [{ message: { role: "assistant", content: CANARY }, finish_reason: "stop" }] }),
+  filter: events(words(CANARY), event(chunk({ finish: `filter ${CANARY}` })), event("[DONE]")),
+  object: json(400, { error }),
+  string: json(400, { error: CANARY }),
+  list: json(422, { detail: [{ loc: ["body", CANARY], msg: CANARY }] }),
+  bare: json(403, { object: "error", message: CANARY }),
+  line: body(404, "text/plain", `No ${CANARY}`),
+  page: body(500, "text/html", `<p>${CANARY}</p>`),
+  busy: json(429, { error }, { "retry-after": "0" }),
+  redirect: json(302, {}, { location: `http://127.0.0.1:9/${encodeURIComponent(CANARY)}` }),
+  site: body(200, "text/html", `<p>${CANARY}</p>`),
+  odd: body(200, "application/json", CANARY),
+  inside: events(words(CANARY), event({ error })),
+  broken: events(words(CANARY), `data: {"${CANARY}\n\n`.repeat(50)),
+  cut: cut(words(CANARY)),
+  unknown: calls([CANARY, JSON.stringify({ [CANARY]: CANARY })]),
+  unreadable: calls(["recall", `{"${CANARY}`], ["current_time", JSON.stringify({ timezone: CANARY })]),
+  tools: calls(["recall", JSON.stringify({ query: CANARY })]),
+  draw: calls(["generate_image", JSON.stringify({ prompt: `${CANARY}, declined` })]),
+};
+
+/** The same for pictures, by a word of the prompt. */
+const PICTURES: Readonly<Record<string, Answer>> = {
+  declined: json(200, { candidates: [{ content: { parts: [{ text: `I will not: ${CANARY}` }] } }] }),
+  blocked: json(200, { promptFeedback: { blockReason: `for ${CANARY}` } }),
+  refused: json(400, { error }),
+  nothing: json(200, { candidates: [{ [CANARY]: CANARY }] }),
+  junk: json(200, { inlineData: { data: Buffer.from(CANARY).toString("base64") } }),
+};
+
+interface ChatRequest {
+  messages: Array<{ role: string; content: unknown }>;
+}
+
+/** What is drawn where the prompt names none of these. */
+async function drawn(): Promise<Answer> {
+  const png = await sharp({ create: { width: 64, height: 64, channels: 3, background: "red" } })
+    .png()
+    .toBuffer();
+  const parts = [{ text: CANARY }, { inlineData: { mimeType: "image/png", data: png.toString("base64") } }];
+  return json(200, { candidates: [{ content: { parts } }] });
+}
+
+async function startGateway(): Promise<string> {
+  const picture = await drawn();
+  const { url } = await startFaultServer((response, received) => {
+    const { path, json: request } = received;
+    if (path.includes(":generateContent")) {
+      const asked = JSON.stringify(request);
+      const name = Object.keys(PICTURES).find((word) => asked.includes(word));
+      return (PICTURES[name ?? ""] ?? picture)(response, received);
+    }
+    if (!path.endsWith("/chat/completions")) return json(404, { error })(response, received);
+    const { messages } = request as ChatRequest;
+    const isAnswered = messages.at(-1)?.role === "tool";
+    const asked = JSON.stringify(messages.findLast(({ role }) => role === "user"));
+    const name = isAnswered ? "text" : /answer (\w+)/.exec(asked)?.[1];
+    return ANSWERS[name ?? "text"]?.(response, received);
+  });
+  return url;
+}
+
+/** Everything at once: both platforms and the page, on a gateway that says the words wherever it can. */
+async function startEverything() {
+  const folder = await makeDataDir();
+  onTestFinished(folder.remove);
+  const slack = await startSlack();
+  const discord = await startDiscord();
+  const service = await startService(folder.path, {
+    GATEWAY_BASE_URL: await startGateway(),
+    GATEWAY_API_KEY: "none",
+    CHAT_MODEL: "m",
+    IMAGE_MODEL: "painter",
+    SLACK_BOT_TOKEN: slack.botToken,
+    SLACK_APP_TOKEN: slack.appToken,
+    SLACK_API_URL: slack.apiUrl,
+    DISCORD_TOKEN: discord.token,
+    DISCORD_API_URL: discord.apiUrl,
+    DISCORD_THREADS: "off",
+    LOCAL_CHAT: "on",
+    LOG_LEVEL: "debug",
+  });
+  onTestFinished(async () => void (await service.end("SIGKILL")));
+  const client = await connectLocal(service.url);
+  onTestFinished(() => client.close());
+  return { slack, discord, service, client };
+}
+
+/** Resolves once the process has said nothing for a moment: what comes late is part of what is judged. */
+async function untilQuiet({ lines }: RunningService, enough: () => boolean): Promise<void> {
+  let isLost = false;
+  const patience = createPatience(() => void (isLost = true));
+  for (let before = -1; !(enough() && before === lines.length) && !isLost; ) {
+    if (before !== lines.length) patience.moved();
+    before = lines.length;
+    await sleep(1_000);
+  }
+  patience.end();
+}
+
+async function askAtPage({ url }: RunningService, client: LocalClient): Promise<void> {
+  const post = (path: string, sent: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+    fetch(`${url}/local${path}`, { method: "POST", body: sent, headers: { origin: url, ...headers } });
+  const asJson = { "content-type": "application/json" };
+  const upload = async (name: string, bytes: Uint8Array<ArrayBuffer>) => {
+    const kept = await post("/files", bytes, { "x-file-name": encodeURIComponent(name) });
+    return ((await kept.json()) as { id: string }).id;
+  };
+  await client.send(`/persona You speak of ${CANARY}`, { chat: "persona" });
+  await client.send(`/model ${CANARY}`, { chat: "persona" });
+  await client.send(`/imagine ${CANARY} --ar ${CANARY} --count 99`, { chat: "wish" });
+  for (const name of Object.keys(ANSWERS)) {
+    await client.send(`${CANARY}, answer ${name}`, { chat: `chat-${name}` });
+  }
+  for (const name of ["drawn", ...Object.keys(PICTURES)]) {
+    await client.send(`/imagine ${CANARY}, ${name}`, { chat: `picture-${name}` });
+  }
+  for (const type of ["png", "txt", "pdf", "docx", "zip"]) {
+    const fileIds = [await upload(`${CANARY}.${type}`, NOT_A_PICTURE)];
+    await client.send(`What is in it? ${CANARY}`, { chat: `file-${type}`, fileIds });
+    await client.send(`/imagine ${CANARY}`, { chat: `reference-${type}`, fileIds }).catch(() => {});
+  }
+  await client.send(`/unknown ${CANARY}`, { chat: "x" }).catch(() => {});
+  await post("/messages", `{"${CANARY}`, asJson);
+  await post("/messages", JSON.stringify({ [CANARY]: CANARY }), asJson);
+  await post(`/${encodeURIComponent(CANARY)}`, "{}", asJson);
+  await fetch(`${url}/${encodeURIComponent(CANARY)}?${encodeURIComponent(CANARY)}`);
+}
+
+test("no line above debug has a word of people, the model, a file or a gateway, whatever goes wrong", async () => {
+  const { slack, discord, service, client } = await startEverything();
+  await askAtPage(service, client);
+
+  const ada = slack.user({ name: CANARY });
+  const general = slack.channel({ name: "general", members: [ada] });
+  const refusal = { error: "invalid_blocks", words: [`[ERROR] ${CANARY}`] };
+  slack.workspace.scopes.delete("files:read");
+  slack.setStreaming("unknown_method");
+  slack.failNext("chat.postMessage", refusal, 3);
+  slack.failNext("chat.update", refusal, 2);
+  slack.failNext("views.open", refusal);
+  for (const name of Object.keys(ANSWERS)) ada.mention(general, `${CANARY}, answer ${name}`);
+  ada.upload(general, [{ name: `${CANARY}.png`, bytes: NOT_A_PICTURE }], `<@${slack.workspace.bot.id}> ${CANARY}`);
+  for (const text of [CANARY, `${CANARY}, declined`, ""]) await ada.command("/imagine", text, general);
+  await ada.command("/persona", `You speak of ${CANARY}`, general);
+
+  const guild = discord.addGuild();
+  const channel = discord.addChannel(guild, "general");
+  const ben = discord.addUser(CANARY, guild);
+  const bad = { status: 400, code: 50035, message: `Invalid Form Body: ${CANARY}` } as const;
+  discord.faults.failNext("POST /channels/:channel/messages", { ...bad, times: 3 });
+  discord.faults.failNext("PATCH /channels/:channel/messages/:message", { ...bad, times: 2 });
+  for (const name of Object.keys(ANSWERS)) {
+    discord.people.say(channel, ben, `${CANARY}, answer ${name}`, { mentionBot: true });
+  }
+  const attachments = [{ name: `${CANARY}.png`, bytes: NOT_A_PICTURE }];
+  discord.people.say(channel, ben, CANARY, { mentionBot: true, attachments });
+  for (const prompt of [CANARY, `${CANARY}, declined`]) discord.people.command(channel, ben, "imagine", { prompt });
+
+  const answered = () => client.messages().filter(isFinal).length;
+  await untilQuiet(service, () => answered() >= Object.keys(ANSWERS).length + Object.keys(PICTURES).length);
+  await service.end("SIGTERM");
+
+  const lines = service.lines.map((line) => JSON.parse(line) as { level: string; msg?: string });
+  const told = lines.filter(({ level }) => level !== "debug" && level !== "trace").map((line) => JSON.stringify(line));
+  expect(told.filter((line) => line.includes("marmalade"))).toEqual([]);
+  // All that went wrong did go wrong, and quoted the words.
+  const why = (msg: string) => lines.filter((line) => line.msg === msg).length;
+  expect(why("the model's answer broke off")).toBeGreaterThan(3 * 10);
+  expect(why("a picture was not drawn")).toBeGreaterThanOrEqual(Object.keys(PICTURES).length);
+  expect(why("a write was refused")).toBeGreaterThan(3);
+  expect(service.lines.filter((line) => line.includes("marmalade")).length).toBeGreaterThan(30);
+});
