@@ -80,7 +80,7 @@ describe("two-way pacer", () => {
     "twenty a minute": mix(20),
     "twenty at once": several(20, 400, 60, 0),
   })) {
-    test(`is never refused and lets nobody wait for a beginning: ${name}`, { timeout: 60_000 }, () => {
+    test(`is never refused and lets nobody wait for a beginning: ${name}`, () => {
       for (const seed of [1, 2, 3]) {
         const result = trySlack({ scenario, seed, trip: SLACK_TRIP }, "native");
         expect(toWrongs(result)).toEqual(NO_WRONGS);

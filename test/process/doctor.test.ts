@@ -8,7 +8,7 @@ import { type DiscordOptions, startDiscord } from "../simulators/discord/index.t
 import { startSlack } from "../simulators/slack/slack.ts";
 import { listenUntilTestEnds } from "../support/listen.ts";
 import { isRedisMissing, startRedis } from "../support/redis.ts";
-import { makeDataDir } from "../support/service.ts";
+import { makeDataDir, PROCESS_ENV } from "../support/service.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -27,7 +27,7 @@ async function runDoctor(env: Record<string, string>, args: readonly string[] = 
   onTestFinished(folder.remove);
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", "src/doctor.ts", ...args], {
     cwd: ROOT,
-    env: { PATH: process.env["PATH"], DATA_DIR: folder.path, PORT: "0", ...env },
+    env: { ...PROCESS_ENV, DATA_DIR: folder.path, PORT: "0", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";

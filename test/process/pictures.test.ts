@@ -7,7 +7,7 @@ import { makeDataDir, startService } from "../support/service.ts";
 const PROMPT = "/imagine a fox slowly --count 4";
 const pictures = (messages: MessageRow[]) => messages.filter((message) => isBot(message) && message.files.length > 0);
 
-test("a job of four that kill -9 cuts ends with four pictures, none twice", { timeout: 90_000 }, async () => {
+test("a job of four that kill -9 cuts ends with four pictures, none twice", async () => {
   const data = await makeDataDir();
   onTestFinished(data.remove);
   const first = await startService(data.path);

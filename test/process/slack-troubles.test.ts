@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Slack } from "../simulators/slack/slack.ts";
 import type { Channel } from "../simulators/slack/world.ts";
+import { startHeldGateway } from "../support/held-gateway.ts";
 import { answersIn, open, start } from "./slack-service.ts";
 
 const EIGHT = "one two three four five six seven eight";
@@ -34,21 +35,21 @@ describe("the service on Slack", () => {
   );
 
   test("ends in plain words when its token is revoked in the middle of an answer, and answers again with one that is not", async () => {
-    const { slack, ada, general, service, dataDir } = await start("HTTP");
-    const asked = ada.mention(
-      general,
-      "At 20 tokens per second, say: one two three four five six seven eight nine ten",
-    );
-    await slack.until(() => slack.texts(general, asked)[0]?.startsWith("one"), "the first word");
+    const gateway = await startHeldGateway("here again");
+    const { slack, ada, general, service, dataDir } = await start("HTTP", gateway.env);
+    ada.mention(general, "Count to ten");
+    await gateway.say("one two");
+    await slack.until(() => hasShown(slack, general, "one"), "the first words");
     slack.revoke("token_revoked");
+    await gateway.say(" three four");
     // A signal that does nothing: it ends by itself.
     expect(await service.end("SIGCONT")).toBe(1);
     expect(service.lines.find((line) => line.includes('"fatal"'))).toMatch(
       /does not accept the bot token \(token_revoked\)\. .*SLACK_BOT_TOKEN/,
     );
     slack.workspace.revoked = undefined;
-    await open(slack, "HTTP", dataDir);
-    const again = ada.mention(general, "Say: here again");
+    await open(slack, "HTTP", dataDir, gateway.env);
+    const again = ada.mention(general, "Are you there?");
     expect(await answersIn(slack, general, again)).toEqual(["here again"]);
   });
 

@@ -11,6 +11,7 @@ import { startStage as startDiscordStage } from "../adapters/discord/stage.ts";
 import { startStage as startSlackStage } from "../adapters/slack/stage.ts";
 import { startEngine } from "../support/engine.ts";
 import { command, message } from "../support/events.ts";
+import { eventually } from "../support/eventually.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { startImageGateway } from "../support/image-gateway.ts";
 
@@ -82,7 +83,7 @@ describe("a paced sink", () => {
     setTrouble(() => gate.promise);
     const controller = new AbortController();
     const posting = paced.post(draft("first"), "1", controller.signal);
-    await expect.poll(() => calls).toEqual(["post"]);
+    await eventually(() => calls).toEqual(["post"]);
     controller.abort("over");
     gate.resolve();
     expect(await posting).toEqual({ id: "test:reply1" });
@@ -121,7 +122,7 @@ async function startBot(adapterOf: () => Adapter) {
 }
 
 describe("four pictures beside an answer", () => {
-  test("on Discord are refused nothing for the rate", { timeout: 90_000 }, async () => {
+  test("on Discord are refused nothing for the rate", async () => {
     const stage = await startDiscordStage({ listens: false });
     const { discord, channel } = stage;
     const { accept, idle } = await startBot(() => stage.adapter);
@@ -133,7 +134,7 @@ describe("four pictures beside an answer", () => {
     expect(discord.requests.filter(({ fileNames }) => fileNames.length > 0)).toHaveLength(4);
   });
 
-  test("on Slack are refused nothing for the rate", { timeout: 90_000 }, async () => {
+  test("on Slack are refused nothing for the rate", async () => {
     const stage = await startSlackStage({ listens: false });
     const { slack, general, ada } = stage;
     const { accept, idle } = await startBot(() => stage.adapter);

@@ -2,7 +2,9 @@ import { describe, expect, test } from "vitest";
 import { type Discord, startDiscord } from "../../simulators/discord/index.ts";
 import { shardOf } from "../../simulators/discord/sessions.ts";
 import type { Channel, Guild, User } from "../../simulators/discord/world.ts";
+import { eventually } from "../../support/eventually.ts";
 import { recordingLog } from "../../support/log.ts";
+import { PATIENCE_MS } from "../../support/patience.ts";
 import { botTexts, draft, signal, startAdapter, startStage } from "./stage.ts";
 
 const SEEN = { allow: "anything" as const };
@@ -27,8 +29,8 @@ describe("the connection", () => {
   test("that is broken does not count as ready, until it stands again", async () => {
     const { discord, adapter } = await startStage();
     discord.gateway.drop();
-    await expect.poll(() => adapter.isConnected(), { interval: 5 }).toBe(false);
-    await expect.poll(() => adapter.isConnected(), { interval: 20, timeout: 10_000 }).toBe(true);
+    await expect.poll(() => adapter.isConnected(), { interval: 5, timeout: PATIENCE_MS }).toBe(false);
+    await eventually(() => adapter.isConnected()).toBe(true);
   });
 
   test("is made anew when Discord asks for it", async () => {
@@ -89,7 +91,7 @@ describe("the connection", () => {
   ])("that Discord closes for good with %i is told, with the reason", async (code, reason) => {
     const { discord, reasons, adapter } = await startStage({ simulator: SEEN });
     discord.gateway.closeWith(code);
-    await expect.poll(() => reasons).toEqual([expect.stringMatching(reason)]);
+    await eventually(() => reasons).toEqual([expect.stringMatching(reason)]);
     expect(adapter.isConnected()).toBe(false);
   });
 
@@ -124,8 +126,8 @@ describe("shards", () => {
     for (const channel of [zero, one]) discord.people.say(channel, eve, channel.name, { mentionBot: true });
     expect([(await message(0)).text, (await message(1)).text].toSorted()).toEqual(["one", "zero"]);
     discord.gateway.sessions.find(({ shard: [id] }) => id === 1)?.line?.close(4000, "Unknown error.");
-    await expect.poll(() => adapter.isConnected(), { interval: 5 }).toBe(false);
-    await expect.poll(() => adapter.isConnected(), { interval: 20, timeout: 10_000 }).toBe(true);
+    await expect.poll(() => adapter.isConnected(), { interval: 5, timeout: PATIENCE_MS }).toBe(false);
+    await eventually(() => adapter.isConnected()).toBe(true);
   });
 
   test("may be shared by processes: each hears its own, and only the first direct messages", async () => {

@@ -216,7 +216,7 @@ describe("replies on Slack under faults", () => {
   for (const isNative of [true, false]) {
     const kind = isNative ? "native" : "fallback";
 
-    test(`none is lost, doubled or left growing: ${kind}`, { timeout: 60_000 }, async () => {
+    test(`none is lost, doubled or left growing: ${kind}`, async () => {
       const desk = await startDesk({ limits: UNLIMITED });
       if (!isNative) desk.slack.setStreaming("unknown_method");
       const problems: string[] = [];
@@ -229,7 +229,7 @@ describe("replies on Slack under faults", () => {
       expect(problems.filter((problem) => problem !== "")).toEqual([]);
     });
 
-    test(`each is one answer, whichever call the process dies in: ${kind}`, { timeout: 60_000 }, async () => {
+    test(`each is one answer, whichever call the process dies in: ${kind}`, async () => {
       const desk = await startDesk({ limits: UNLIMITED });
       if (!isNative) desk.slack.setStreaming("unknown_method");
       const seeds = Array.from({ length: 80 }, (_, index) => index + 1);

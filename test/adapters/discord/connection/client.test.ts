@@ -3,6 +3,7 @@ import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { createGatewayClient, discard } from "../../../../adapters/discord/connection/client.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { listenUntilTestEnds } from "../../../support/listen.ts";
 import { silent } from "../../../support/log.ts";
 
@@ -39,13 +40,13 @@ test("a connection that fails while it is being made, after its client was let g
   const { port, sockets } = await startSilence();
   const client = createGatewayClient({ apiUrl: await startRest(port), hasContent: true, log: silent });
   client.login("MTIz.abc.def").catch(() => {});
-  await expect.poll(() => sockets.length, { interval: 5 }).toBe(1);
+  await eventually(() => sockets.length).toBe(1);
   await discard(client);
   const [socket] = sockets;
   socket?.resetAndDestroy();
   // What comes over another connection made later comes later than the reset.
   await once(connect(port, "127.0.0.1"), "connect");
-  await expect.poll(() => sockets.length, { interval: 5 }).toBe(2);
+  await eventually(() => sockets.length).toBe(2);
   for (const one of sockets) one.destroy();
   expect(failures).toEqual([]);
 });
