@@ -6,6 +6,7 @@ import type { Message } from "../../simulators/slack/world.ts";
 import { type Step } from "../../support/fake-gateway.ts";
 import { startBot, WORDS } from "./bot-stage.ts";
 import { TRANSPORTS } from "./stage.ts";
+import { personOf } from "./workspace.ts";
 
 type Bot = Awaited<ReturnType<typeof startBot>>;
 type Gate = PromiseWithResolvers<void>;
@@ -167,7 +168,7 @@ describe("feedback on the bot's answers on Slack", () => {
     expect(presses).toMatchObject([{ action: "good" }, { action: "good" }, { action: "bad" }]);
     const [press] = presses;
     const { feedback } = (press?.kind === "action" && (await records.load(press.turnId))) || {};
-    expect(feedback).toEqual({ [ada.id]: "bad", [bob.id]: "good" });
+    expect(feedback).toEqual({ [personOf(slack, ada)]: "bad", [personOf(slack, bob)]: "good" });
     const { body } = await metrics.render();
     expect(body).toMatch(/feedback_total\{platform="slack",feedback="good"\} 2/);
     expect(body).toMatch(/feedback_total\{platform="slack",feedback="bad"\} 1/);
