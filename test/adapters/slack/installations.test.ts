@@ -54,6 +54,12 @@ describe("an installation", () => {
     expect(JSON.stringify(await store.get("T1"))).not.toMatch(/xoxb|first/);
   });
 
+  test("names the organisation of its workspace, where there is one", async () => {
+    const { installations, another } = startInstallations();
+    await installations.keep({ ...INSTALLATION, enterpriseId: "E1" });
+    expect(await another().find("T1", signal)).toMatchObject({ teamId: "T1", enterpriseId: "E1" });
+  });
+
   test("that was put in the place of another workspace's is not believed", async () => {
     const { installations, another, store } = startInstallations();
     await installations.keep(INSTALLATION);

@@ -45,6 +45,16 @@ describe("a grant", () => {
 });
 
 test.each([
+  ["E1", { enterpriseId: "E1" }],
+  [null, {}],
+  [undefined, {}],
+])("a token is of an organisation where Slack says so: %s", async (enterprise_id, organisation) => {
+  const answer = { ok: true, team_id: "T1", enterprise_id, user_id: "U1", bot_id: "B1" };
+  const { grants } = await startSaying(200, JSON.stringify(answer));
+  expect(await grants.identify("xoxb-1")).toEqual({ teamId: "T1", ...organisation, botUserId: "U1", botId: "B1" });
+});
+
+test.each([
   [200, JSON.stringify({ ok: false, error: "invalid_code" }), "invalid_code"],
   [200, JSON.stringify({ ok: false, error: "<script>" }), ""],
   [200, JSON.stringify({ ok: true }), ""],
