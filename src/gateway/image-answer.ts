@@ -22,7 +22,8 @@ export interface ImageUsage {
 }
 
 /**
- * The first picture anywhere in the answer, and the text beside it. Throws a GatewayError: `rejected` when the
+ * The first picture anywhere in the answer, one of the model's thoughts only where there is no other, and the text
+ * beside it. Throws a GatewayError: `rejected` when the
  * model declined in words or by a filter, `malformed` when there is no usable picture for no stated reason.
  */
 export async function parseImage(json: string, maxImageBytes: number, safe: SafeText): Promise<GeneratedImage> {
@@ -31,7 +32,7 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
   if (!isRecord(answer) && !Array.isArray(answer)) {
     throw new GatewayError("malformed", "The gateway's answer to an image request is not JSON.");
   }
-  const { base64, texts, reason, usage } = search(answer);
+  const { thoughtBase64, base64 = thoughtBase64, texts, reason, usage } = search(answer);
   const text = texts.join("\n").trim();
   if (base64 === undefined) throw toNoImageError(text, reason, safe);
   const bytes = Buffer.from(base64.replace(/^data:[^,]*,/, ""), "base64");
@@ -47,6 +48,8 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
 
 interface Findings {
   base64: string | undefined;
+  /** Of a picture that the model drew for itself, on its way. */
+  thoughtBase64: string | undefined;
   texts: string[];
   /** Why there may be no picture, in the gateway's own word. */
   reason: string | undefined;
@@ -58,22 +61,44 @@ interface Findings {
  * choice.
  */
 function search(answer: object): Findings {
-  const findings: Findings = { base64: undefined, texts: [], reason: undefined, usage: undefined };
-  const open = Object.entries(answer).toReversed();
+  const findings: Findings = {
+    base64: undefined,
+    thoughtBase64: undefined,
+    texts: [],
+    reason: undefined,
+    usage: undefined,
+  };
+  const open: Array<{ key: string; value: unknown; isThought: boolean }> = [];
+  const enter = (value: object, isThought: boolean) => {
+    for (const [key, inner] of Object.entries(value).toReversed()) open.push({ key, value: inner, isThought });
+  };
+  enter(answer, isThinking(answer));
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [key, value] = next as [string, unknown];
-    note(key, value, findings);
-    // A part with `thought` is the model talking to itself.
-    if (typeof value !== "object" || value === null || (isRecord(value) && value.thought === true)) continue;
-    for (const entry of Object.entries(value).toReversed()) open.push(entry);
+    const { key, value, isThought } = next;
+    const base64 = readData(key, value);
+    if (isThought) findings.thoughtBase64 ??= base64;
+    else {
+      findings.base64 ??= base64;
+      note(key, value, findings);
+    }
+    if (typeof value === "object" && value !== null) enter(value, isThought || isThinking(value));
   }
   return findings;
 }
 
+/** A part with `thought` is the model talking to itself. */
+function isThinking(value: object): boolean {
+  return isRecord(value) && value.thought === true;
+}
+
+/** Undefined also where there is a place for data, but nothing in it. */
+function readData(key: string, value: unknown): string | undefined {
+  if (key !== "inlineData" && key !== "inline_data") return undefined;
+  if (!isRecord(value) || typeof value.data !== "string") return undefined;
+  return /^(?:data:[^,]*,)?\s*$/.test(value.data) ? undefined : value.data;
+}
+
 function note(key: string, value: unknown, findings: Findings): void {
-  if ((key === "inlineData" || key === "inline_data") && isRecord(value) && typeof value.data === "string") {
-    findings.base64 ??= value.data;
-  }
   if (key === "usageMetadata" || key === "usage_metadata" || key === "usage") findings.usage ??= readUsage(value);
   if (typeof value !== "string") return;
   if (key === "text") findings.texts.push(value);

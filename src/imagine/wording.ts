@@ -31,7 +31,8 @@ function toLine(job: PictureJob, number: number, tokens: number | undefined): st
   const { prompt, change, ratio, size, model, author, parts } = job;
   const place = parts.length === 1 ? undefined : `${number} of ${parts.length}`;
   const kind = change === "vary" ? "variation" : change === "upscale" ? "enlarged" : undefined;
-  const cost = tokens === undefined ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
+  // Gateways that do not count say 0.
+  const cost = tokens === undefined || tokens === 0 ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
   const facts = [quoteName(prompt), place, kind, ratio, size, quoteName(model), cost, `for ${quoteName(author.name)}`];
   return facts.filter((fact) => fact !== undefined).join(" · ");
 }

@@ -40,6 +40,23 @@ describe("the picture", () => {
     expect(Buffer.from((await parse({ parts })).bytes).toString("base64")).toBe(blue);
   });
 
+  test("is the first one that holds data", async () => {
+    for (const empty of ["", " ", "data:image/png;base64,", null]) {
+      const parts = [{ inlineData: { data: empty } }, { inline_data: { data: red } }, { inlineData: { data: blue } }];
+      expect(Buffer.from((await parse({ parts })).bytes).toString("base64")).toBe(red);
+    }
+  });
+
+  test("is one of the model's thoughts where there is no other", async () => {
+    const thought = { thought: true, content: [{ text: "hmm" }, { inlineData: { data: blue } }] };
+    const [alone, both] = await Promise.all([
+      parse({ parts: [thought, { text: "Here.", inlineData: { data: "" } }] }),
+      parse({ parts: [thought, { inlineData: { data: red } }] }),
+    ]);
+    expect([Buffer.from(alone.bytes).toString("base64"), alone.text]).toEqual([blue, "Here."]);
+    expect(Buffer.from(both.bytes).toString("base64")).toBe(red);
+  });
+
   test("comes with the text beside it, without the model's thoughts", async () => {
     const parts = [{ text: "hmm", thought: true }, { text: "Here" }, { inlineData: { data: red } }, { text: "it is." }];
     expect((await parse({ candidates: [{ content: { parts } }] })).text).toBe("Here\nit is.");

@@ -18,6 +18,10 @@ describe("a caption", () => {
     );
   });
 
+  test("says nothing of a cost of no tokens", () => {
+    expect(toCaption(named("a fox"), 1, "", 0, limits).markdown).toBe("`a fox` · `painter` · for `Ada`");
+  });
+
   test("says which of several pictures it is under", () => {
     const job = named("a fox", { parts: [done, done, done] });
     expect(toCaption(job, 2, "", undefined, limits).markdown).toBe("`a fox` · 2 of 3 · `painter` · for `Ada`");
