@@ -6,6 +6,10 @@ export const ASPECT_RATIOS = ["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3",
 export const IMAGE_SIZES = ["1K", "2K", "4K"] as const;
 const MAX_REFERENCES = 16;
 
+/** The interface gives examples, no list: another one of their form gets the nearest that there is. */
+const ratio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "must be width:height, such as 16:9.");
+const size = z.string().regex(/^[1-9]\d?K$/, "must be a number and an upper-case K, such as 2K.");
+
 const mimeType = z
   .string()
   .regex(/^image\/[a-z0-9.+-]+$/, "must be the type of a picture in lower case, such as image/png.");
@@ -56,9 +60,7 @@ const imageRequest = z.strictObject({
         .array(z.enum(["TEXT", "IMAGE"]))
         .min(1)
         .nullish(),
-      imageConfig: z
-        .strictObject({ aspectRatio: z.enum(ASPECT_RATIOS).nullish(), imageSize: z.enum(IMAGE_SIZES).nullish() })
-        .nullish(),
+      imageConfig: z.strictObject({ aspectRatio: ratio.nullish(), imageSize: size.nullish() }).nullish(),
       ...beyond,
     })
     .nullish(),
@@ -85,6 +87,8 @@ export interface SandboxImageRequest {
   hasText: boolean;
   aspectRatio: (typeof ASPECT_RATIOS)[number];
   imageSize: (typeof IMAGE_SIZES)[number];
+  /** What was asked for and is not there, by its name: the nearest is drawn. */
+  missing: string[];
 }
 
 /** Checks the whole request and puts in the defaults of the interface. Throws a 400. */
@@ -108,14 +112,33 @@ export function readImageRequest(body: Record<string, unknown>): SandboxImageReq
     throw toInvalidRequest(message, "array_above_max_length", "contents");
   }
   const modalities = generationConfig?.responseModalities ?? ["TEXT", "IMAGE"];
+  const { aspectRatio, imageSize } = generationConfig?.imageConfig ?? {};
+  const shape = toNearest(aspectRatio ?? "1:1", ASPECT_RATIOS);
+  const scale = toNearest(imageSize ?? "1K", IMAGE_SIZES);
   return {
     prompt: texts.join("\n"),
     references,
     hasImage: modalities.includes("IMAGE"),
     hasText: modalities.includes("TEXT"),
-    aspectRatio: generationConfig?.imageConfig?.aspectRatio ?? "1:1",
-    imageSize: generationConfig?.imageConfig?.imageSize ?? "1K",
+    aspectRatio: shape,
+    imageSize: scale,
+    missing: [
+      ...(aspectRatio && aspectRatio !== shape ? [`the ratio ${aspectRatio}`] : []),
+      ...(imageSize && imageSize !== scale ? [`the size ${imageSize}`] : []),
+    ],
   };
+}
+
+/** The one that is the fewest times larger or smaller. */
+function toNearest<T extends string>(asked: string, known: readonly T[]): T {
+  const distance = (other: T) => Math.abs(Math.log(toNumber(asked) / toNumber(other)));
+  return known.reduce((best, other) => (distance(other) < distance(best) ? other : best));
+}
+
+/** `16:9` is the quotient, `2K` the number. */
+function toNumber(text: string): number {
+  const [first = 1, second = 1] = text.split(":").map((part) => Number.parseInt(part, 10));
+  return first / second;
 }
 
 function readReference({ fileData, inlineData }: z.infer<typeof part>, param: string): Reference[] {

@@ -108,7 +108,9 @@ function describeDrawing(asked: SandboxImageRequest, isDrawn: boolean): string {
   const count = asked.references.length;
   const from =
     count === 0 ? "from your words" : `from your words and ${count} reference picture${count === 1 ? "" : "s"}`;
-  return `Here is a picture of ${widthPx} × ${heightPx} pixels, drawn ${from}.`;
+  const nearest =
+    asked.missing.length === 0 ? "" : ` I do not have ${asked.missing.join(" and ")}: this is the nearest.`;
+  return `Here is a picture of ${widthPx} × ${heightPx} pixels, drawn ${from}.${nearest}`;
 }
 
 function toBody(model: string, { prompt, references }: SandboxImageRequest, parts: object[]) {

@@ -69,9 +69,13 @@ describe("image generation request", () => {
     ],
     ["responseModalities is an array", { responseModalities: "IMAGE" }, "generationConfig.responseModalities"],
     ["responseModalities is not empty", { responseModalities: [] }, "generationConfig.responseModalities"],
-    ["aspectRatio is a known one", { imageConfig: { aspectRatio: "7:1" } }, "generationConfig.imageConfig.aspectRatio"],
+    [
+      "aspectRatio is width:height",
+      { imageConfig: { aspectRatio: "7x1" } },
+      "generationConfig.imageConfig.aspectRatio",
+    ],
     ["imageSize is upper case", { imageConfig: { imageSize: "1k" } }, "generationConfig.imageConfig.imageSize"],
-    ["imageSize is a known one", { imageConfig: { imageSize: "8K" } }, "generationConfig.imageConfig.imageSize"],
+    ["imageSize has a number", { imageConfig: { imageSize: "large" } }, "generationConfig.imageConfig.imageSize"],
     ["one candidate only", { candidateCount: 2 }, "generationConfig.candidateCount"],
   ])("%s", async (_rule, config, param) => {
     const sandbox = await start();

@@ -35,6 +35,27 @@ describe("image generation", () => {
     expect(await sharp(png).metadata()).toMatchObject({ format: "png", width: 1024, height: 1024 });
   });
 
+  test.each([
+    [{ aspectRatio: "7:3", imageSize: "1K" }, 1554, 666, " I do not have the ratio 7:3: this is the nearest."],
+    [{ aspectRatio: "1:9" }, 765, 1360, " I do not have the ratio 1:9: this is the nearest."],
+    [{ imageSize: "3K" }, 4096, 4096, " I do not have the size 3K: this is the nearest."],
+    [
+      { aspectRatio: "11:10", imageSize: "8K" },
+      4096,
+      4096,
+      " I do not have the ratio 11:10 and the size 8K: this is the nearest.",
+    ],
+    [{ aspectRatio: "1:1", imageSize: "2K" }, 2048, 2048, ""],
+  ])(
+    "a ratio or size that it does not have is drawn as the nearest, which the text says: %j",
+    async (asked, w, h, said) => {
+      const parts = await partsOf(draw(await start(), [WORDS], { imageConfig: asked }));
+      expect(parts[0]?.text).toBe(`Here is a picture of ${w} × ${h} pixels, drawn from your words.${said}`);
+      const png = Buffer.from(parts[1]?.inlineData?.data ?? "", "base64");
+      expect(await sharp(png).metadata()).toMatchObject({ width: w, height: h });
+    },
+  );
+
   test("the same request is drawn anew each time, in every sandbox in the same order", async () => {
     const origin = await serveFiles({ "/a": await picture("red", 9, 9), "/b": await picture("red", 9, 9) });
     const drawn = async () => {
