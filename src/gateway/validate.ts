@@ -36,15 +36,28 @@ const message = z.discriminatedUnion("role", [
   z.strictObject({ role: z.literal("tool"), content, name: name.optional(), tool_call_id: name }),
 ]);
 
-const parameters = z.looseObject({
-  type: z.literal("object"),
-  properties: z.record(z.string(), z.union([z.looseObject({}), z.boolean()])).optional(),
-  required: z.array(z.string()).optional(),
-});
+/** `{}` describes no parameters, as OpenAI's schema allows; whatever describes some is an object's, as the interface says. */
+const parameters = z
+  .looseObject({
+    type: z.literal("object").optional(),
+    properties: z.record(z.string(), z.union([z.looseObject({}), z.boolean()])).optional(),
+    required: z.array(z.string()).optional(),
+  })
+  .refine((schema) => schema.type !== undefined || Object.keys(schema).length === 0, {
+    path: ["type"],
+    error: 'must be "object"',
+  });
+
+/** As OpenAI's schema says; the interface leaves it open. Calls keep the name that the model gave them. */
+const functionName = name.regex(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores or dashes");
 
 const tool = z.strictObject({
   type: z.literal("function"),
-  function: z.strictObject({ name, description: z.string().optional(), parameters: parameters.optional() }),
+  function: z.strictObject({
+    name: functionName,
+    description: z.string().optional(),
+    parameters: parameters.optional(),
+  }),
 });
 
 const toolChoice = z.union([

@@ -44,22 +44,32 @@ export function readAccount(request: IncomingMessage): Account {
   return findAccount(readBearer(values));
 }
 
+/** The key in one of `IMAGE_KEY_HEADERS`; undefined where there is none of them. Throws a 401 for several keys. */
+function readNamedKey(request: IncomingMessage): string | undefined {
+  const keys = new Set(IMAGE_KEY_HEADERS.flatMap((name) => headerValues(request, name)));
+  if (keys.size > 1) throw ambiguous();
+  return [...keys][0];
+}
+
+/** The account of a request to list the models of `/v1beta`, by any of the headers. Throws a 401. */
+export function readListAccount(request: IncomingMessage): Account {
+  const key = readNamedKey(request);
+  return key === undefined ? readAccount(request) : findAccount(key);
+}
+
 /**
- * The account of a request to the image endpoint: `Authorization: Bearer`, or instead of it one of
- * `IMAGE_KEY_HEADERS`. Throws a 401, also for more than one of them, because the interface says "instead".
+ * The account of a request to the image endpoint: by one of `IMAGE_KEY_HEADERS` where there is one, whatever stands in
+ * `Authorization`, else by `Authorization: Bearer`. Throws a 401.
  */
 export function readImageAccount(request: IncomingMessage): Account {
-  const named = IMAGE_KEY_HEADERS.flatMap((name) => headerValues(request, name));
-  if (named.length === 0) {
-    const account = readAccount(request);
-    if (!account.imageByHeaderOnly) return account;
-    throw unauthorized(
-      `This key is not accepted in Authorization on the image endpoint. Send it in the header ${IMAGE_KEY_HEADERS[0]} instead.`,
-      "invalid_api_key",
-    );
-  }
-  if (named.length > 1 || headerValues(request, "authorization").length > 0) throw ambiguous();
-  return findAccount(named[0] ?? "");
+  const named = readNamedKey(request);
+  if (named !== undefined) return findAccount(named);
+  const account = readAccount(request);
+  if (!account.imageByHeaderOnly) return account;
+  throw unauthorized(
+    `This key is not accepted in Authorization on the image endpoint. Send it in the header ${IMAGE_KEY_HEADERS[0]} instead.`,
+    "invalid_api_key",
+  );
 }
 
 /**

@@ -48,18 +48,24 @@ const message = z.discriminatedUnion("role", [
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const functionName = z.string().regex(FUNCTION_NAME, "must be 1 to 64 letters, digits, underscores or dashes.");
 
+/** `{}` describes no parameters, as OpenAI's schema allows; whatever describes some is an object's, as the interface says. */
+const parameters = z
+  .looseObject({
+    type: z.literal("object").optional(),
+    properties: z.record(z.string(), z.union([z.looseObject({}), z.boolean()])).optional(),
+    required: z.array(z.string()).optional(),
+  })
+  .refine((schema) => schema.type !== undefined || Object.keys(schema).length === 0, {
+    path: ["type"],
+    error: 'must be "object".',
+  });
+
 const tool = z.strictObject({
   type: z.literal("function"),
   function: z.strictObject({
     name: functionName,
     description: z.string().nullish(),
-    parameters: z
-      .looseObject({
-        type: z.literal("object"),
-        properties: z.record(z.string(), z.looseObject({})).optional(),
-        required: z.array(z.string()).optional(),
-      })
-      .nullish(),
+    parameters: parameters.nullish(),
     strict: z.boolean().nullish(),
   }),
 });
@@ -114,7 +120,7 @@ const chatRequest = z.strictObject({
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   response_format: responseFormat.nullish(),
-  tools: z.array(tool).min(1).max(128).nullish(),
+  tools: z.array(tool).max(128).nullish(),
   tool_choice: z
     .union([
       z.enum(["none", "auto", "required"]),
@@ -141,7 +147,7 @@ export function readChatRequest(body: Record<string, unknown>): SandboxChatReque
 }
 
 function requireTools({ tools, tool_choice: choice, parallel_tool_calls: parallel }: SandboxChatRequest): void {
-  if (!tools) {
+  if (!tools?.length) {
     const orphan = choice ? "tool_choice" : typeof parallel === "boolean" ? "parallel_tool_calls" : undefined;
     if (orphan === undefined) return;
     throw toInvalidRequest(`${orphan} is only allowed together with tools.`, "invalid_value", orphan);

@@ -46,7 +46,7 @@ export const completeChat: Handler = async (exchange) => {
 };
 
 function requireAbilities({ id, hasTools, hasVision }: ModelCard, { tools, messages }: SandboxChatRequest): void {
-  if (tools && !hasTools) {
+  if (tools?.length && !hasTools) {
     throw toInvalidRequest(
       `The model ${id} cannot call tools. Leave tools away or use sandbox-chat.`,
       "unsupported_feature",

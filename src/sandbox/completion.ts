@@ -73,11 +73,12 @@ export function shorten(completion: Completion, content: string, finishReason: F
   return { ...completion, content, toolCalls: [], finishReason, usage };
 }
 
-/** The response body of a request that does not stream. */
+/** The response body of a request that does not stream, with the fields that OpenAI's schema requires to be null. */
 export function toWholeBody(completion: Completion): ChatCompletion {
   const { id, created, model, content, toolCalls, finishReason, usage } = completion;
   const calls = toolCalls.length > 0 ? { tool_calls: toolCalls } : {};
-  const choice = { index: 0, message: { role: "assistant" as const, content, ...calls }, finish_reason: finishReason };
+  const message = { role: "assistant" as const, content, refusal: null, ...calls };
+  const choice = { index: 0, message, logprobs: null, finish_reason: finishReason };
   return { id, object: "chat.completion", created, model, choices: [choice], usage };
 }
 

@@ -1,4 +1,4 @@
-import { ACCOUNTS, type Account, MODELS, readAccount, requireModel } from "./access.ts";
+import { ACCOUNTS, type Account, MODELS, readAccount, readListAccount, requireModel } from "./access.ts";
 import { type Handler, sendJson } from "./exchange.ts";
 
 /** When the sandbox's models came into being, Unix seconds: a fixed date, so that lists compare equal. */
@@ -16,6 +16,25 @@ export const showModel: Handler = async ({ request, response, parameters: [id = 
   const kind = MODELS.find((model) => model.id === id)?.kind ?? "chat";
   sendJson(response, toEntry(requireModel(account, id, kind).id));
 };
+
+/** `GET /v1beta/models`: the same models as Google's clients list them, all on one page. */
+export const listGoogleModels: Handler = async ({ request, response }) => {
+  sendJson(response, { models: readListAccount(request).models.map(toGoogleEntry) });
+};
+
+/** `GET /v1beta/models/{model}`: one of them. */
+export const showGoogleModel: Handler = async ({ request, response, parameters: [id = ""] }) => {
+  const account = readListAccount(request);
+  const kind = MODELS.find((model) => model.id === id)?.kind ?? "image";
+  sendJson(response, toGoogleEntry(requireModel(account, id, kind).id));
+};
+
+/** https://ai.google.dev/api/models#Model. Chat models are listed, and answer no method of that interface. */
+function toGoogleEntry(id: string) {
+  const isDrawing = MODELS.some((model) => model.id === id && model.kind === "image");
+  const supportedGenerationMethods = isDrawing ? ["generateContent", "streamGenerateContent"] : [];
+  return { name: `models/${id}`, version: "1", displayName: id, supportedGenerationMethods };
+}
 
 function toEntry(id: string): { id: string; object: "model"; created: number; owned_by: string } {
   return { id, object: "model", created: CREATED, owned_by: "sandbox" };

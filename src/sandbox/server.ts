@@ -7,7 +7,7 @@ import { completeChat } from "./chat.ts";
 import { ApiError, toErrorBody } from "./errors.ts";
 import { type Handler, type SandboxContext, sendJson } from "./exchange.ts";
 import { generateImage } from "./images.ts";
-import { listModels, showModel } from "./models.ts";
+import { listGoogleModels, listModels, showGoogleModel, showModel } from "./models.ts";
 import { createRateLimit } from "./rate-limit.ts";
 import { createTakes } from "./takes.ts";
 import { refuseOnTheWire } from "./wire-errors.ts";
@@ -54,6 +54,8 @@ const ROUTES: readonly Route[] = [
     handle: generateImage,
   },
   { method: "GET", pattern: /^\/v1\/models\/([^/:]+)$/, handle: showModel },
+  { method: "GET", pattern: /^\/v1beta\/models$/, handle: listGoogleModels },
+  { method: "GET", pattern: /^\/v1beta\/models\/([^/:]+)$/, handle: showGoogleModel },
 ];
 
 /** For whoever has the version in the base URL twice, or not at all. */

@@ -51,7 +51,7 @@ export function cutToTokens(text: string, maxTokens: number): string {
 /** Estimated tokens of everything the model is shown: messages, pictures, tool definitions. */
 export function countPromptTokens({ messages, tools }: SandboxChatRequest): number {
   const shown = messages.reduce((sum, message) => sum + countMessage(message), 0);
-  return shown + (tools ? countTokens(JSON.stringify(tools)) : 0);
+  return shown + (tools?.length ? countTokens(JSON.stringify(tools)) : 0);
 }
 
 function countMessage(message: SandboxMessage): number {

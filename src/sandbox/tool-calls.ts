@@ -101,7 +101,7 @@ function changePicture(
       imageUrls(message).length > 0 || callsOf(message).some((call) => call.function.name === tool.function.name),
   );
   if (!isThere) return [];
-  const schema = tool.function.parameters ?? { type: "object" };
+  const schema = { ...tool.function.parameters, type: "object" as const };
   const values = fillSchema(schema, { words: change, text: change }) as Record<string, unknown>;
   const field = Object.keys(schema.properties ?? {}).find((name) => /reference/i.test(name));
   return [{ tool, values: { ...values, ...(field !== undefined && { [field]: ["last"] }) } }];
@@ -114,7 +114,7 @@ function toPattern(name: string): RegExp {
 
 /** Arguments for each call: one call for each place, where the words name several and the tool takes one. */
 function toArguments(tool: SandboxTool, words: string): unknown[] {
-  const schema = tool.function.parameters ?? { type: "object" };
+  const schema = { ...tool.function.parameters, type: "object" as const };
   const source = { words, text: words.trim() };
   const first = fillSchema(schema, source) as Record<string, unknown>;
   for (const found of [readZones(words), readPlaces(words)]) {

@@ -71,6 +71,20 @@ describe("a request that keeps the interface's rules", () => {
     expect(wire({ stop: "END" })).toMatchObject({ stop: "END" });
   });
 
+  test("may have tools without parameters, and properties that are allowed or not whatever they are", () => {
+    const properties = { a: true, b: false, c: {} };
+    for (const parameters of [undefined, {}, { type: "object" }, { type: "object", properties }]) {
+      const tools = [{ type: "function", function: { name: "f", ...(parameters && { parameters }) } }];
+      expect(wire({ tools })).toMatchObject({ tools });
+    }
+  });
+
+  test("may repeat a call by a name that no tool could have", () => {
+    const calls = [{ ...call, function: { name: "functions.look", arguments: "{}" } }];
+    const answer = { role: "assistant", content: "", tool_calls: calls };
+    expect(wire({ messages: [user, answer] })).toMatchObject({ messages: [user, answer] });
+  });
+
   test("goes out without empty lists, which are an error to many servers", () => {
     const messages = [user, { role: "assistant", content: "hi", tool_calls: [] }];
     expect(wire({ messages, tools: [], tool_choice: "auto", stop: [] })).toEqual({
@@ -137,6 +151,16 @@ describe("a request that breaks a rule is refused", () => {
       "a function has a name",
       { tools: [{ type: "function", function: { description: "x" } }] },
       "tools[0].function.name is missing",
+    ],
+    [
+      "a function's name has no dots",
+      { tools: [{ type: "function", function: { name: "a.b" } }] },
+      "tools[0].function.name must be 1 to 64 letters, digits, underscores or dashes",
+    ],
+    [
+      "parameters that are not empty have a type",
+      { tools: [{ type: "function", function: { name: "f", parameters: { properties: {} } } }] },
+      'tools[0].function.parameters.type must be "object"',
     ],
     [
       "parameters are an object schema",

@@ -66,11 +66,15 @@ describe("authentication", () => {
     }
   });
 
-  test("the vendor header stands instead of Authorization, not beside it", async () => {
+  test("a key header may stand beside Authorization, and counts; two keys in such headers do not", async () => {
     const sandbox = await start();
     const url = `${sandbox.url}/v1beta/models/sandbox-image:generateContent`;
-    const refusal = await refusalOf(post(url, IMAGE, { "x-sandbox-api-key": "sk-sandbox-all" }));
-    expect(refusal).toMatchObject({ status: 401, code: "ambiguous_api_key" });
+    for (const header of ["x-sandbox-api-key", "x-goog-api-key"]) {
+      expect((await post(url, IMAGE, { [header]: "sk-sandbox-header" })).status).toBe(200);
+      expect(await refusalOf(post(url, IMAGE, { [header]: "sk-wrong" }))).toMatchObject({ status: 401 });
+    }
+    const both = { "x-sandbox-api-key": "sk-sandbox-header", "x-goog-api-key": "sk-sandbox-all" };
+    expect(await refusalOf(post(url, IMAGE, both))).toMatchObject({ status: 401, code: "ambiguous_api_key" });
   });
 });
 

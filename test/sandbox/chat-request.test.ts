@@ -7,6 +7,7 @@ const tool = {
   type: "function",
   function: { name: "look", description: "Looks.", parameters: { type: "object", properties: {}, required: [] } },
 };
+const toolOf = (fields: object) => ({ tools: [{ type: "function", function: { name: "a", ...fields } }] });
 const image = (url: unknown) => ({ role: "user", content: [{ type: "image_url", image_url: { url } }] });
 
 /** Code and place of the refusal, or "accepted". */
@@ -52,7 +53,26 @@ describe("chat completion request", () => {
       "missing_required_parameter response_format.json_schema.schema",
     ],
     ["tools is an array", { tools: {} }, "invalid_type tools"],
-    ["tools is not empty", { tools: [] }, "empty_array tools"],
+    ["tools may be empty", { tools: [] }, "accepted"],
+    ["tool_choice needs a tool", { tools: [], tool_choice: "auto" }, "invalid_value tool_choice"],
+    ["a tool's name has no dots", toolOf({ name: "a.b" }), "invalid_value tools[0].function.name"],
+    ["a tool may have no parameters", toolOf({ parameters: undefined }), "accepted"],
+    ["parameters may be empty", toolOf({ parameters: {} }), "accepted"],
+    [
+      "parameters that are not empty have a type",
+      toolOf({ parameters: { properties: {} } }),
+      "invalid_value tools[0].function.parameters.type",
+    ],
+    [
+      "a property's schema is an object or a boolean",
+      toolOf({ parameters: { type: "object", properties: { a: true, b: false, c: {} } } }),
+      "accepted",
+    ],
+    [
+      "a property's schema is no string",
+      toolOf({ parameters: { type: "object", properties: { a: "string" } } }),
+      "invalid_type tools[0].function.parameters.properties.a",
+    ],
     ["a tool is a function", { tools: [{ ...tool, type: "web" }] }, "invalid_value tools[0].type"],
     [
       "a tool has a name",

@@ -20,7 +20,14 @@ describe("chat completion, whole", () => {
       object: "chat.completion",
       created: expect.any(Number),
       model: "sandbox-chat",
-      choices: [{ index: 0, message: { role: "assistant", content: "日本語 **x**" }, finish_reason: "stop" }],
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: "日本語 **x**", refusal: null },
+          logprobs: null,
+          finish_reason: "stop",
+        },
+      ],
       usage: {
         prompt_tokens: expect.any(Number),
         completion_tokens: expect.any(Number),

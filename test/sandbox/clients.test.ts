@@ -68,6 +68,33 @@ describe("the openai client", () => {
     expect(final.usage).toEqual(whole.usage);
   });
 
+  test("finds the fields that its types require", async () => {
+    const { url } = await start();
+    const messages = [{ role: "user" as const, content: "say: Hello" }];
+    const whole = await openai(url).chat.completions.create({ model: MODEL, messages, tools: [] });
+    const { message, ...choice } = whole.choices[0] ?? {};
+    expect(choice).toEqual({ index: 0, logprobs: null, finish_reason: "stop" });
+    expect(message).toEqual({ role: "assistant", content: "Hello", refusal: null });
+    const stream = await openai(url).chat.completions.create({ model: MODEL, messages, stream: true });
+    for await (const { choices } of stream) {
+      for (const piece of choices) expect(Object.keys(piece)).toEqual(["index", "delta", "finish_reason"]);
+    }
+  });
+
+  test("may offer tools without parameters, and with parameters of any kind", async () => {
+    const { url } = await start();
+    for (const parameters of [undefined, {}, { type: "object", properties: { zone: true } }]) {
+      const answer = await openai(url).chat.completions.create({
+        model: MODEL,
+        messages: [{ role: "user", content: "use look_around" }],
+        tools: [{ type: "function", function: { name: "look_around", ...(parameters && { parameters }) } }],
+        tool_choice: "required",
+      });
+      const [call] = answer.choices[0]?.message.tool_calls ?? [];
+      expect(call).toMatchObject({ function: { name: "look_around", arguments: "{}" } });
+    }
+  });
+
   test("calls tools in two steps, by hand and with its own runner", async () => {
     const { url } = await start();
     const asked = { role: "user" as const, content: "What time is it in Tokyo and in Paris?" };
@@ -212,6 +239,28 @@ describe("the @google/genai client", () => {
     ).toContain("2 reference pictures");
     const png = Buffer.from(pictureOf(answer), "base64");
     expect(await sharp(png).metadata()).toMatchObject({ format: "png", width: 1360, height: 765 });
+  });
+
+  test("lists and gets models", async () => {
+    const { url } = await start();
+    // Under /v1 the list is that of the chat protocol.
+    const httpOptions = { baseUrl: url, apiVersion: "v1beta" };
+    const { models } = new GoogleGenAI({ apiKey: "sk-sandbox-header", httpOptions });
+    const names: (string | undefined)[] = [];
+    for await (const { name } of await models.list()) names.push(name);
+    expect(names).toEqual(["models/sandbox-chat", "models/sandbox-text", "models/sandbox-image"]);
+    expect(await models.get({ model: "sandbox-image" })).toMatchObject({
+      name: "models/sandbox-image",
+      supportedActions: ["generateContent", "streamGenerateContent"],
+    });
+  });
+
+  test("draws beside a Bearer, as a proxy may add it", async () => {
+    const { url } = await start();
+    const headers = { Authorization: "Bearer sk-sandbox-all" };
+    const client = new GoogleGenAI({ apiKey: "sk-sandbox-header", httpOptions: { baseUrl: url, headers } });
+    const answer = await client.models.generateContent({ model: "sandbox-image", contents: "a star" });
+    expect(pictureOf(answer).length).toBeGreaterThan(1000);
   });
 
   test("draws from a plain string, whole and as a stream", async () => {

@@ -30,6 +30,22 @@ describe("GET /v1/models", () => {
     });
   });
 
+  test.each([
+    ["authorization", "Bearer sk-sandbox-chat", ["models/sandbox-chat", "models/sandbox-text"]],
+    ["x-goog-api-key", "sk-sandbox-header", ["models/sandbox-chat", "models/sandbox-text", "models/sandbox-image"]],
+  ])("lists under /v1beta what the key in %s may use, as Google does", async (header, key, names) => {
+    const sandbox = await start();
+    const response = await fetch(`${sandbox.url}/v1beta/models?pageSize=50`, { headers: { [header]: key } });
+    const { models } = (await response.json()) as { models: { name: string; supportedGenerationMethods: string[] }[] };
+    expect(models.map(({ name }) => name)).toEqual(names);
+    const drawing = models.filter((model) => model.supportedGenerationMethods.includes("generateContent"));
+    expect(drawing.map(({ name }) => name)).toEqual(names.filter((name) => name === "models/sandbox-image"));
+    expect(await refusalOf(fetch(`${sandbox.url}/v1beta/models`))).toMatchObject({ status: 401 });
+    expect(await refusalOf(fetch(`${sandbox.url}/v1beta/models/gone`, { headers: { [header]: key } }))).toMatchObject({
+      status: 404,
+    });
+  });
+
   test("the start-up lines name every key with its models", () => {
     expect(describeAccounts().join("\n")).toMatch(
       /sk-sandbox-all .*sandbox-image\nsk-sandbox-chat .*sandbox-text\nsk-sandbox-header .*x-sandbox-api-key/,
