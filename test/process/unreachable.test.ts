@@ -7,6 +7,8 @@ import { type LaunchedService, launchService, makeDataDir } from "../support/ser
 /** All that the end may take: a process that takes longer cuts itself, and says so with its exit code. */
 const GRACE_S = "8";
 const COUNTING = `At 20 tokens per second, say: ${Array.from({ length: 400 }, (_, index) => index).join(" ")}`;
+const EDIT = "PATCH /channels/:channel/messages/:message";
+const POST = "POST /channels/:channel/messages";
 const WAYS: readonly Shut[] = ["never answers", "refuses"];
 
 async function launch(env: Record<string, string>): Promise<LaunchedService> {
@@ -22,6 +24,10 @@ interface Scene {
   service: LaunchedService;
   /** Resolves when some of a long answer is there. */
   ask(): Promise<void>;
+  /** From here on whoever changes a message is to wait for a minute. Resolves when somebody was told to. */
+  limitEdits(): Promise<void>;
+  /** Asks for a picture, and resolves when it is being uploaded, which has no end. */
+  askForPicture(): Promise<void>;
   /** Cuts every connection that is delivered over. */
   drop(): void;
 }
@@ -38,11 +44,23 @@ function onSlack(transport: "sockets" | "requests"): StartScene {
     const proof: Record<string, string> =
       transport === "sockets" ? { SLACK_APP_TOKEN: appToken } : { SLACK_SIGNING_SECRET: signingSecret };
     const service = await launch({ SLACK_BOT_TOKEN: botToken, SLACK_API_URL: `${door.origin}/api/`, ...proof });
+    const isCalled = (method: string) => slack.requests.some((request) => request.method === method);
     return {
       door,
       service,
+      async limitEdits() {
+        slack.failNext("chat.update", { retryAfterS: 60 }, 100);
+        slack.failNext("chat.appendStream", { retryAfterS: 60 }, 100);
+        const before = slack.requests.length;
+        const isTold = () => slack.requests.slice(before).some(({ method }) => /append|update/.test(method));
+        await slack.until(isTold, "a refused edit", 20_000);
+      },
+      async askForPicture() {
+        slack.slow("files.getUploadURLExternal", 600_000);
+        ada.mention(general, "Draw a red boat.");
+        await slack.until(() => isCalled("files.getUploadURLExternal"), "the upload", 20_000);
+      },
       async ask() {
-        if (transport === "requests") slack.deliverTo(`${await service.ready}/slack/events`);
         const asked = ada.mention(general, COUNTING);
         await slack.until(() => slack.texts(general, asked)[0]?.includes("1"), "the first words", 20_000);
       },
@@ -64,6 +82,16 @@ const onDiscord: StartScene = async (shut) => {
   return {
     door,
     service,
+    async limitEdits() {
+      discord.faults.failNext(EDIT, { status: 429, retryAfterMs: 60_000, scope: "user", times: Infinity });
+      const before = discord.requests.length;
+      await discord.until(() => discord.requests.slice(before).some(({ route }) => route === EDIT));
+    },
+    async askForPicture() {
+      discord.faults.failNext(POST, { status: "silence", times: Infinity });
+      discord.people.say(channel, ada, "Draw a red boat.", { mentionBot: true });
+      await discord.until(() => discord.requests.some(({ route }) => route === POST));
+    },
     async ask() {
       discord.people.say(channel, ada, COUNTING, { mentionBot: true });
       await discord.until(() => hasAnswer(discord));
@@ -81,7 +109,10 @@ const PLATFORMS: ReadonlyArray<[string, StartScene]> = [
   ["Slack over HTTP", onSlack("requests")],
   ["Discord", onDiscord],
 ];
+/** Over HTTP nothing is held open, so that only its start differs. */
+const CONNECTED = PLATFORMS.filter(([name]) => name !== "Slack over HTTP");
 const ALL = PLATFORMS.flatMap(([name, start]) => WAYS.map((way) => ({ name, start, way })));
+const HELD = CONNECTED.flatMap(([name, start]) => WAYS.map((way) => ({ name, start, way })));
 
 describe("SIGTERM ends the service in order and in time", () => {
   test.each(ALL)("while it connects to $name, which $way", async ({ start, way }) => {
@@ -91,7 +122,7 @@ describe("SIGTERM ends the service in order and in time", () => {
     expect(service.lines.join("\n")).not.toMatch(/"level":"(fatal|error)"/);
   });
 
-  test.each(ALL)("while $name, which was connected, $way", async ({ start, way }) => {
+  test.each(HELD)("while $name, which was connected, $way", async ({ start, way }) => {
     const { service, door, drop } = await start();
     await service.ready;
     door.shut(way);
@@ -99,11 +130,26 @@ describe("SIGTERM ends the service in order and in time", () => {
     expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
   });
 
-  test.each(ALL)("in the middle of an answer on $name, which $way", async ({ start, way }) => {
+  test.each(HELD)("in the middle of an answer on $name, which $way", async ({ start, way }) => {
     const { service, door, ask } = await start();
     await service.ready;
     await ask();
     door.shut(way);
+    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
+  });
+
+  test.each(CONNECTED)("while an answer waits for a rate limit of %s", async (_, start) => {
+    const { service, ask, limitEdits } = await start();
+    await service.ready;
+    await ask();
+    await limitEdits();
+    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
+  });
+
+  test.each(CONNECTED)("while a picture is being uploaded to %s", async (_, start) => {
+    const { service, askForPicture } = await start();
+    await service.ready;
+    await askForPicture();
     expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
   });
 });
