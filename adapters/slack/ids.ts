@@ -66,7 +66,7 @@ export type ToMark = (nonce: string) => string;
 
 /**
  * Marks that are the same for the same nonce in every run, and that nobody makes without the key: a nonce is made of
- * ids that every app in the workspace can read. Marks of version 1.0, which had no key, are not known any more: a post
+ * ids that every app in the workspace can read. Marks of version 0.1, which had no key, are not known any more: a post
  * that it made in the moment it was killed, and had not stored yet, is made once more after an upgrade.
  */
 export function createToMark(key: string): ToMark {

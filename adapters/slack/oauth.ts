@@ -10,8 +10,8 @@ import { createStates, isSame, STATE_MS } from "./oauth/state.ts";
 
 const INSTALL_PATH = "/slack/install";
 const REDIRECT_PATH = "/slack/oauth_redirect";
-/** Opens the bot in the person's own Slack. */
-const OPEN_URL = "https://slack.com/app_redirect";
+/** Opens the bot in the person's own Slack, where they agreed. */
+const OPEN_PATH = "/app_redirect";
 const COOKIE = "palaver-slack-install";
 
 const WORN_OUT = "This link was used before, is too old, or was opened in another browser.";
@@ -87,9 +87,9 @@ export function createOAuth(options: OAuthOptions): Hono {
     try {
       const { teamId, teamName, appId } = await install(code, redirectUri, options);
       log.info({ team: teamId }, "A Slack workspace installed the bot.");
-      return context.html(
-        toDonePage(teamName, `${OPEN_URL}?${new URLSearchParams({ app: appId, team: teamId }).toString()}`),
-      );
+      const openUrl = new URL(OPEN_PATH, authorizeUrl);
+      openUrl.search = new URLSearchParams({ app: appId, team: teamId }).toString();
+      return context.html(toDonePage(teamName, openUrl.href));
     } catch (err) {
       if (err instanceof OrganisationInstallError) return fail(context, 400, err.message);
       log.warn({ err, code: codeOf(err) }, "An installation in a Slack workspace failed.");

@@ -117,6 +117,8 @@ describe("an installation", () => {
     const { status, text } = await install();
     const { id, name, bot, botToken } = slack.workspace;
     expect([status, text.includes(name)]).toEqual([200, true]);
+    // In a cloud of its own, such as GovSlack, the bot is opened there too.
+    expect(text).toContain(`${new URL("/app_redirect", slack.authorizeUrl).href}?app=`);
     const workspace = { teamId: id, botUserId: bot.id, botId: bot.botId, token: botToken };
     expect(await installations.find(id, signal)).toEqual(workspace);
     expect(JSON.stringify(lines)).not.toMatch(/xox|code-/);
