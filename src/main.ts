@@ -11,6 +11,7 @@ import { describeConfig, secretsOf } from "./config/summary.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { createEngine } from "./engine.ts";
 import { createGateway } from "./gateway/client.ts";
+import { watchGateway } from "./gateway/health.ts";
 import { pseudonym } from "./gateway/user.ts";
 import type { History } from "./history.ts";
 import { startHttpServer } from "./http/server.ts";
@@ -64,6 +65,10 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
     ...(imageKeyHeader !== undefined && { imageKeyHeader }),
     log,
   });
+  const { baseUrl, chatModel, imageModel } = config.gateway;
+  // The embedded sandbox is what it is configured to be.
+  const watched = baseUrl === undefined ? undefined : { gateway, baseUrl, chatModel, imageModel, log };
+  const gatewayHealth = watched && watchGateway({ ...watched, onChange: (problem) => platforms.showGateway(problem) });
   const metrics = createMetrics();
   const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
   const secret = await readOrCreateSecret(stores.open("identity"), "pseudonym-key");
@@ -90,7 +95,7 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
     limits,
     database,
     stores,
-    gateway,
+    gateway: gatewayHealth?.heard ?? gateway,
     toTools: (history) => [createCurrentTime(Date.now), createRecall(createHistorySearch(toReadBefore(history)))],
     references: pictures.references,
     scheduler,
@@ -107,6 +112,7 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
   };
   const platforms = await createPlatforms({ config, engine, database, stores, ...keys, log, onFatal: onLost });
   const { adapters } = platforms;
+  gatewayHealth?.begin();
 
   const server = await startHttpServer({
     host: config.host,
@@ -121,6 +127,7 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
         [...adapters.values()].map((adapter) => [adapter.platform, async () => adapter.isConnected()]),
       ),
     },
+    ...(gatewayHealth !== undefined && { states: { gateway: gatewayHealth.state } }),
     mounts: [pictures.routes, ...platforms.mounts],
     closeTimeoutMs: LAST_REQUESTS_MS,
   });
@@ -140,6 +147,7 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
       await Promise.allSettled([...adapters.values()].map((adapter) => adapter.pause()));
       await queue.close(Math.max(0, cutAt - performance.now()));
       scheduler.close();
+      gatewayHealth?.close();
       await Promise.allSettled([...[...adapters.values()].map((adapter) => adapter.close()), server.close()]);
       await gateway.close();
       await sandbox?.close();

@@ -7,6 +7,7 @@ import type { SeveralWorkspaces } from "../adapters/slack/several-workspaces.ts"
 import type { Adapter } from "./adapter.ts";
 import type { Config, SlackConfig } from "./config.ts";
 import type { Engine } from "./engine.ts";
+import type { GatewayProblem } from "./gateway/health.ts";
 import type { Stores } from "./store/keyv.ts";
 
 /** Offered at the page while the sandbox gateway answers, which can fail on request. */
@@ -31,6 +32,8 @@ export interface Platforms {
   adapters: ReadonlyMap<string, Adapter>;
   /** What they serve on the one HTTP server. */
   mounts: Hono[];
+  /** Shows whoever runs the service what is wrong with the gateway; undefined: nothing any more. */
+  showGateway(problem: GatewayProblem | undefined): void;
 }
 
 /**
@@ -46,6 +49,7 @@ export async function createPlatforms(options: PlatformsOptions): Promise<Platfo
   );
   return {
     adapters: new Map(adapters.map((adapter) => [adapter.platform, adapter])),
+    showGateway: local.showGateway,
     mounts: [...(slack?.mounts ?? []), ...(localChat.enabled ? [local.app] : [])],
   };
 }

@@ -1,6 +1,6 @@
 import type { Directory } from "./directory.ts";
 import type { Messages } from "./messages.ts";
-import type { Hello, Progress, Row } from "./page/wire.ts";
+import type { GatewayNotice, Hello, Progress, Row } from "./page/wire.ts";
 import type { Tables } from "./tables.ts";
 
 const BATCH_ROWS = 200;
@@ -17,6 +17,8 @@ export interface Feed {
   changed: () => void;
   /** Shows what the bot is doing at a place; "" takes it away. Kept in memory only. */
   setProgress(progress: Progress): void;
+  /** Shows what is wrong with the gateway; undefined takes it away. Kept in memory only. */
+  setGateway(notice: GatewayNotice | undefined): void;
   /** What is shown as being done for a turn. */
   findProgress(turnId: string): Progress | undefined;
   /** Server-sent events from after the change `since`. */
@@ -31,13 +33,14 @@ interface Reader {
 
 interface Doing {
   places: Map<string, Progress>;
+  gateway: GatewayNotice | undefined;
   /** Counts the changes. */
   version: number;
 }
 
 export function createFeed(tables: Tables, directory: Directory, messages: Messages, hello: Hello): Feed {
   const readers = new Set<Reader>();
-  const doing: Doing = { places: new Map(), version: 0 };
+  const doing: Doing = { places: new Map(), gateway: undefined, version: 0 };
   let isClosed = false;
 
   function wakeAll(): void {
@@ -52,6 +55,11 @@ export function createFeed(tables: Tables, directory: Directory, messages: Messa
       if (update.text === (shown?.text ?? "") && update.turnId === (shown?.turnId ?? null)) return;
       if (update.text === "") doing.places.delete(key);
       else doing.places.set(key, update);
+      doing.version++;
+      wakeAll();
+    },
+    setGateway(notice) {
+      doing.gateway = notice;
       doing.version++;
       wakeAll();
     },
@@ -87,6 +95,7 @@ function createCursor(
   let sent: number | undefined;
   let isCaughtUp = false;
   let sentDoing = -1;
+  let sentGateway: GatewayNotice | undefined;
 
   return () => {
     if (sent === undefined) {
@@ -105,7 +114,10 @@ function createCursor(
     }
     if (sentDoing === doing.version) return undefined;
     sentDoing = doing.version;
-    return toEvent("progress", [...doing.places.values()]);
+    const progress = toEvent("progress", [...doing.places.values()]);
+    if (sentGateway === doing.gateway) return progress;
+    sentGateway = doing.gateway;
+    return progress + toEvent("gateway", doing.gateway ?? null);
   };
 }
 

@@ -18,7 +18,7 @@ import { PLATFORM } from "./inbound.ts";
 import { createIntake } from "./intake.ts";
 import { createMessages } from "./messages.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
-import type { CommandHelp, Example } from "./page/wire.ts";
+import type { CommandHelp, Example, GatewayNotice } from "./page/wire.ts";
 import { createPictureRoutes } from "./picture-routes.ts";
 import { createRoutes, MAX_TEXT_LENGTH } from "./routes.ts";
 import { createSink } from "./sink.ts";
@@ -46,6 +46,8 @@ export interface LocalAdapterOptions {
 export interface LocalAdapter extends Adapter {
   /** Serves `/`, `/assets/*` and `/local/*`; to be mounted at the root of the process's HTTP server. */
   readonly app: Hono;
+  /** Says on every page what is wrong with the gateway, in place of "Connected"; undefined: nothing any more. */
+  showGateway(problem: GatewayNotice | undefined): void;
 }
 
 const ACCEPT_NOTED_MS = 30_000;
@@ -91,6 +93,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   return {
     platform: PLATFORM,
     app: createApp(options, routes),
+    showGateway: feed.setGateway,
     async listen(given) {
       files.dropOrphans(Date.now());
       await deliverNoted(outbox, given, log);

@@ -8,19 +8,25 @@ const CHECK_TIMEOUT_MS = 2000;
 
 /**
  * `GET /healthz`: this process is alive, whatever else is not. `GET /readyz`: 200 when every check says yes,
- * else 503. Insiders are told each check by its name, strangers only what it all comes to.
+ * else 503. Insiders are told each check by its name, and each of the `states`, which others may be to blame for and
+ * which change no status; strangers are told only what it all comes to.
  */
-export function createHealthRoutes(checks: Readonly<Record<string, HealthCheck>>, insiders: Insiders): Hono {
+export function createHealthRoutes(
+  checks: Readonly<Record<string, HealthCheck>>,
+  insiders: Insiders,
+  states: Readonly<Record<string, () => string>> = {},
+): Hono {
   return new Hono()
     .get("/healthz", (context) => context.json({ status: "ok" }))
     .get("/readyz", async (context) => {
       const results = await Promise.all(
         Object.entries(checks).map(async ([name, check]) => [name, await runCheck(check)] as const),
       );
+      const told = Object.fromEntries(Object.entries(states).map(([name, tell]) => [name, tell()]));
       const ready = results.every(([, result]) => result === "ok");
       const status = ready ? "ready" : "not ready";
       const isInsider = insiders.admit(context) === true;
-      const body = isInsider ? { status, checks: Object.fromEntries(results) } : { status };
+      const body = isInsider ? { status, checks: Object.fromEntries(results), ...told } : { status };
       return context.json(body, ready ? 200 : 503);
     });
 }

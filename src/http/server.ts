@@ -18,6 +18,8 @@ export interface HttpServerOptions {
   log: Logger;
   /** What `/readyz` asks, by name. */
   health: Readonly<Record<string, HealthCheck>>;
+  /** Said by `/readyz` besides. */
+  states?: Readonly<Record<string, () => string>>;
   metrics: Pick<Metrics, "render">;
   /** Lets read the metrics and the details of `/readyz`; without, only this machine may. */
   metricsToken?: string | undefined;
@@ -75,11 +77,11 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   };
 }
 
-function createApp({ health, metrics, metricsToken, mounts, log }: HttpServerOptions): Hono {
+function createApp({ health, states, metrics, metricsToken, mounts, log }: HttpServerOptions): Hono {
   const app = new Hono();
   const insiders = createInsiders(metricsToken, log);
   app.use(refuseOddRequests);
-  app.route("/", createHealthRoutes(health, insiders));
+  app.route("/", createHealthRoutes(health, insiders, states));
   app.route("/", createMetricsRoutes(metrics, insiders));
   for (const mount of mounts) app.route("/", mount);
   app.notFound((context) => context.json({ error: "There is nothing at this address." }, 404));

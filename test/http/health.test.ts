@@ -20,6 +20,13 @@ describe("health routes", () => {
     expect(await answer.json()).toEqual({ status: "ready", checks: { store: "ok", slack: "ok" } });
   });
 
+  test("say in what state others are, who change nothing of that", async () => {
+    const routes = createHealthRoutes({ store: yes }, everybody, { gateway: () => "key refused" });
+    const answer = await routes.request("/readyz");
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({ status: "ready", checks: { store: "ok" }, gateway: "key refused" });
+  });
+
   test("are ready when there is nothing to check", async () => {
     expect((await createHealthRoutes({}, everybody).request("/readyz")).status).toBe(200);
   });

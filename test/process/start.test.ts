@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { makeDataDir, runService } from "../support/service.ts";
+import { makeDataDir, runService, startService } from "../support/service.ts";
 
 /** What the last line of the log says when the start failed. */
 async function failToStart(env: Record<string, string>): Promise<string> {
@@ -14,6 +15,22 @@ async function failToStart(env: Record<string, string>): Promise<string> {
   expect(lines[0]).toContain("Gateway: ");
   return last.msg;
 }
+
+test("a gateway that is not there keeps nothing from starting, and is named in the log and by /readyz", async () => {
+  const folder = await makeDataDir();
+  onTestFinished(folder.remove);
+  const gateway = { GATEWAY_BASE_URL: "http://127.0.0.1:1", GATEWAY_API_KEY: "none", CHAT_MODEL: "any" };
+  const service = await startService(folder.path, gateway);
+  onTestFinished(async () => void (await service.end("SIGKILL")));
+  const readState = async () => {
+    const answer = await fetch(`${service.url}/readyz`);
+    expect(answer.status).toBe(200);
+    return ((await answer.json()) as { gateway: string }).gateway;
+  };
+  while ((await readState()) === "not known yet") await sleep(50);
+  expect(await readState()).toBe("unreachable");
+  expect(service.lines.filter((line) => line.includes("Check GATEWAY_BASE_URL"))).toHaveLength(1);
+});
 
 describe("a start that fails says in one sentence what to do", () => {
   test("where the folder cannot be made, even where the system is of two minds about it", async () => {

@@ -36,6 +36,8 @@ export function answerTo(question: string): string {
 /** `paceMs` is the time between two pieces of an answer. */
 export async function startParrotGateway(paceMs: number): Promise<ParrotGateway> {
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // It has no list of models.
+    if (request.method === "GET") return void response.writeHead(404).end();
     const { messages } = JSON.parse(await text(request)) as Request;
     const answer = answerTo(messages.at(-1)?.content ?? "");
     const chunk = (delta: object, finish: string | null = null) =>

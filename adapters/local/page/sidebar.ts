@@ -82,11 +82,19 @@ function footView(state: State, actions: Actions): TemplateResult {
     actions.change(() => undefined);
   };
   return html`<div class="sidebar-foot">
-    <span class="connection ${state.isConnected ? "on" : "off"}" role="status">${state.isConnected ? "Connected" : "Connecting…"}</span>
+    ${connectionView(state)}
     <button type="button" class="theme" aria-label="Colours: ${THEME_LABELS[theme]}" title="Colours: ${THEME_LABELS[theme]}" @click=${next}>
       ${ICONS[theme]}
     </button>
   </div>`;
+}
+
+/** The gateway's trouble is whole in what the words show when pointed at, for whoever runs the service. */
+function connectionView({ isConnected, gateway }: State): TemplateResult {
+  const isWell = isConnected && gateway === null;
+  const words = isConnected ? (gateway === null ? "Connected" : `Gateway: ${gateway.state}`) : "Connecting…";
+  const title = (isConnected && gateway?.sentence) || "";
+  return html`<span class="connection ${isWell ? "on" : "off"}" role="status" title=${title}>${words}</span>`;
 }
 
 function shortcut(): string {

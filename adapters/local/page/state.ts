@@ -1,5 +1,15 @@
 import type { PictureForm } from "./picture-form.ts";
-import type { ChannelRow, FileRow, Hello, MessageRow, PersonRow, PictureMenu, Progress, Row } from "./wire.ts";
+import type {
+  ChannelRow,
+  FileRow,
+  GatewayNotice,
+  Hello,
+  MessageRow,
+  PersonRow,
+  PictureMenu,
+  Progress,
+  Row,
+} from "./wire.ts";
 import { compareMessages, isWorking } from "./working.ts";
 
 /** Where one reads and writes: a direct chat, a channel, or a thread of a channel. */
@@ -58,6 +68,8 @@ export interface State {
   /** Everything the server had when the page was opened has arrived. */
   isReady: boolean;
   isConnected: boolean;
+  /** What is wrong with the gateway; null where nothing is known to be. */
+  gateway: GatewayNotice | null;
   people: Map<string, PersonRow>;
   channels: Map<string, ChannelRow>;
   messages: Map<number, MessageRow>;
@@ -100,6 +112,7 @@ export function createStore(beginning: Beginning): Store {
     hello: undefined,
     isReady: false,
     isConnected: false,
+    gateway: null,
     people: new Map(),
     channels: new Map(),
     messages: new Map(),

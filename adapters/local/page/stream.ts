@@ -1,5 +1,5 @@
 import { applyRow, type Store } from "./state.ts";
-import type { Hello, Progress, Row } from "./wire.ts";
+import type { GatewayNotice, Hello, Progress, Row } from "./wire.ts";
 
 /** The server says something at least every 15 s. */
 const SILENCE_MS = 40_000;
@@ -62,6 +62,8 @@ function takeEvents(source: EventSource, store: Store, taken: (seq: number) => v
     store.change((state) => {
       state.hello = hello;
       state.isConnected = true;
+      // What is wrong is said again.
+      state.gateway = null;
     });
   });
   source.addEventListener("row", ({ data, lastEventId }) => {
@@ -69,6 +71,9 @@ function takeEvents(source: EventSource, store: Store, taken: (seq: number) => v
     taken(Number(lastEventId));
   });
   source.addEventListener("ready", () => store.change((state) => void (state.isReady = true)));
+  source.addEventListener("gateway", ({ data }) => {
+    store.change((state) => void (state.gateway = JSON.parse(data as string) as GatewayNotice | null));
+  });
   source.addEventListener("progress", ({ data }) => {
     store.change((state) => void (state.progress = JSON.parse(data as string) as Progress[]));
   });

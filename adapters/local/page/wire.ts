@@ -111,6 +111,12 @@ export interface Hello {
   canDraw: boolean;
 }
 
+/** What is wrong with the gateway that answers: in a few words, and in a sentence with the cure. */
+export interface GatewayNotice {
+  state: string;
+  sentence: string;
+}
+
 /** What the bot is doing before there is text. */
 export interface Progress {
   channelId: string;

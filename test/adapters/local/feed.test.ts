@@ -26,6 +26,11 @@ function draft(markdown: string): Draft {
   return { markdown, buttons: [], streaming: true };
 }
 
+function feedParts(): Parameters<typeof createFeed> {
+  const tables = openTables(new DatabaseSync(":memory:"), Date.now);
+  return [tables, createDirectory(tables), createMessages(tables), HELLO];
+}
+
 describe("the feed", () => {
   let page: LocalPage;
   let sink: ReplySink;
@@ -123,6 +128,24 @@ describe("the feed", () => {
     const at = { channelId: "chat-1", threadId: null, turnId: null };
     expect(seen).toEqual([[], [{ ...at, text: "thinking" }], [{ ...at, text: "looking up the time" }], []]);
     expect(JSON.stringify(page.database.prepare("SELECT * FROM local_messages").all())).not.toContain("thinking");
+  });
+
+  test("says what is wrong with the gateway, also to a page that comes later, until it is well", async () => {
+    const feed = createFeed(...feedParts());
+    const notice = { state: "key refused", sentence: "Check GATEWAY_API_KEY." };
+    feed.setGateway(notice);
+    const reader = feed.open(0).getReader();
+    const readGateway = async () => {
+      for (;;) {
+        const [, data] = /event: gateway\ndata: (.*)\n/.exec(new TextDecoder().decode((await reader.read()).value)) ?? [];
+        if (data !== undefined) return JSON.parse(data) as unknown;
+      }
+    };
+    expect(await readGateway()).toEqual(notice);
+    feed.setGateway(undefined);
+    expect(await readGateway()).toBeNull();
+    await reader.cancel();
+    feed.close();
   });
 
   test("keeps nothing for a browser that has stopped reading, and gives it the newest state when it reads again", async () => {

@@ -1,0 +1,137 @@
+import type { Logger } from "pino";
+import type { Finding } from "../finding.ts";
+import type { Gateway } from "./client.ts";
+import { GatewayError, type GatewayErrorKind } from "./errors.ts";
+import { type ConfiguredModels, checkModels, type ListFindings } from "./findings.ts";
+
+const LIST_MS = 10_000;
+const AGAIN_MS = 30_000;
+/** Answers to the question for the models of gateways that have no such list. */
+const NO_LIST_STATUSES = new Set([400, 404, 405, 410, 501]);
+
+/** In words that a page and a monitor can show to anybody. */
+export type GatewayState = "ok" | "not known yet" | "unreachable" | "key refused" | "unknown model" | "not working";
+
+export interface GatewayProblem {
+  state: GatewayState;
+  /** What is wrong and what to do about it, for whoever runs the service. */
+  sentence: string;
+}
+
+/** Whether the gateway does what it is configured for, as far as its list of models and its answers tell. */
+export interface GatewayHealth {
+  /** Begins to ask; at most once. Waits for nothing. */
+  begin(): void;
+  state(): GatewayState;
+  /** The gateway, with an ear for what answers: a model that does is well, whatever the list says. */
+  heard: Gateway;
+  close(): void;
+}
+
+export interface GatewayHealthOptions extends ConfiguredModels {
+  gateway: Gateway;
+  baseUrl: string;
+  log: Logger;
+  /** Told when something else is wrong than before, or nothing any more. */
+  onChange(problem: GatewayProblem | undefined): void;
+  /** Until it is asked again, while it is not well. */
+  againMs?: number;
+}
+
+/** What is wrong with one model, or with the gateway as a whole. */
+interface Trouble extends GatewayProblem {
+  model?: string;
+}
+
+/**
+ * Asks the gateway for its models, once begun and in the background, until it is well. What is wrong is logged once, with the cure. A
+ * gateway that has no list of models is taken to be well.
+ */
+export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
+  const { gateway, baseUrl, log, onChange, againMs = AGAIN_MS } = options;
+  let troubles: readonly Trouble[] | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const closing = new AbortController();
+
+  function settle(found: readonly Trouble[]): void {
+    const [before, now] = [troubles?.map(toSentence).join("\n"), found.map(toSentence).join("\n")];
+    troubles = found;
+    if (found.length === 0) clearTimeout(timer);
+    if (before === now || (before === undefined && now === "")) return;
+    for (const { sentence } of found) log.warn(sentence);
+    if (now === "") log.info({ gateway: baseUrl }, "the gateway is well again");
+    const [first] = found;
+    onChange(first && { state: first.state, sentence: found.map(toSentence).join(" ") });
+  }
+
+  async function look(): Promise<void> {
+    try {
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(LIST_MS)]);
+      settle(toTroubles(await checkModels(gateway, baseUrl, options, signal), options));
+    } catch {
+      if (!closing.signal.aborted) settle([toSilence(baseUrl)]);
+    }
+    if (closing.signal.aborted || troubles?.length === 0) return;
+    timer = setTimeout(() => void look(), againMs).unref();
+  }
+
+  function answered(model: string): void {
+    if (troubles === undefined || troubles.length === 0) return;
+    settle(troubles.filter((trouble) => trouble.model !== undefined && trouble.model !== model));
+  }
+
+  return {
+    begin: () => void look(),
+    state: () => (troubles === undefined ? "not known yet" : (troubles[0]?.state ?? "ok")),
+    heard: {
+      ...gateway,
+      async streamChat(request, signal, how) {
+        await gateway.streamChat(request, signal, how);
+        answered(request.model);
+      },
+      async generateImage(request, signal, how) {
+        const image = await gateway.generateImage(request, signal, how);
+        answered(request.model);
+        return image;
+      },
+    },
+    close() {
+      closing.abort();
+      clearTimeout(timer);
+    },
+  };
+}
+
+function toTroubles({ findings, models, error }: ListFindings, { chatModel, imageModel }: ConfiguredModels): Trouble[] {
+  if (error !== undefined && hasNoList(error)) return [];
+  // A list of nothing says nothing.
+  if (models?.length === 0) return [];
+  if (error !== undefined) return findings.map((finding) => ({ state: toState(error.kind), sentence: say(finding) }));
+  const [, ...ofModels] = findings;
+  return ofModels.flatMap((finding, index) => {
+    const model = index === 0 ? chatModel : imageModel;
+    return finding.ok ? [] : [{ state: "unknown model" as const, sentence: say(finding), ...(model && { model }) }];
+  });
+}
+
+function hasNoList({ kind, status }: GatewayError): boolean {
+  return kind === "malformed" || (status !== undefined && NO_LIST_STATUSES.has(status));
+}
+
+function toState(kind: GatewayErrorKind): GatewayState {
+  if (kind === "unreachable") return "unreachable";
+  return kind === "unauthorized" ? "key refused" : "not working";
+}
+
+function toSilence(baseUrl: string): Trouble {
+  const sentence = `The gateway at ${baseUrl} does not answer. Check GATEWAY_BASE_URL, and that the gateway runs.`;
+  return { state: "unreachable", sentence };
+}
+
+function say({ what, fix }: Finding): string {
+  return fix === undefined ? what : `${what} ${fix}`;
+}
+
+function toSentence({ sentence }: Trouble): string {
+  return sentence;
+}

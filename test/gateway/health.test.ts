@@ -1,0 +1,116 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Gateway } from "../../src/gateway/client.ts";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { type GatewayProblem, watchGateway } from "../../src/gateway/health.ts";
+import { start } from "../sandbox/sandbox.ts";
+import { startFaultServer } from "../support/fault-server.ts";
+import { connect, ignoring, open } from "../support/gateway-client.ts";
+import { recordingLog } from "../support/log.ts";
+
+/** Asks the gateway as the service does at its start; `until` resolves when what is wrong has changed so often. */
+function watch(gateway: Gateway, models: { chatModel?: string; imageModel?: string } = {}) {
+  const { log, lines } = recordingLog();
+  const told: Array<GatewayProblem | undefined> = [];
+  const waiters: Array<() => void> = [];
+  const health = watchGateway({
+    chatModel: "sandbox-chat",
+    imageModel: undefined,
+    ...models,
+    gateway,
+    baseUrl: "https://gateway.example",
+    log,
+    againMs: 5,
+    onChange(problem) {
+      told.push(problem);
+      for (const wake of waiters.splice(0)) wake();
+    },
+  });
+  onTestFinished(health.close);
+  const until = async (isSo: () => boolean) => {
+    while (!isSo()) await new Promise<void>((resolve) => waiters.push(resolve));
+  };
+  health.begin();
+  return { health, told, lines, until };
+}
+
+/** One answer to each question for the models, the last one again and again. */
+function listing(...answers: Array<string[] | Error>): { gateway: Gateway; asked(): number } {
+  let asked = 0;
+  const listModels = async () => {
+    const answer = answers[Math.min(asked++, answers.length - 1)] ?? [];
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  const gateway = { listModels, streamChat: async () => {}, close: async () => {} } as unknown as Gateway;
+  return { gateway, asked: () => asked };
+}
+
+describe("the gateway at the start", () => {
+  test("is well where it takes the key and lists the models", async () => {
+    const { url } = await start();
+    const { health, told, lines } = watch(connect(url, { apiKey: "sk-sandbox-all" }), { imageModel: "sandbox-image" });
+    expect(health.state()).toBe("not known yet");
+    while (health.state() === "not known yet") await new Promise(setImmediate);
+    expect(health.state()).toBe("ok");
+    expect([told, lines]).toEqual([[], []]);
+  });
+
+  test("refuses a wrong key, which is said with the cure", async () => {
+    const { url } = await start();
+    const { health, told, lines, until } = watch(connect(url, { apiKey: "sk-wrong" }));
+    await until(() => told.length === 1);
+    expect(health.state()).toBe("key refused");
+    expect(told[0]?.sentence).toContain("Check GATEWAY_API_KEY");
+    expect(lines).toMatchObject([{ level: 40, msg: expect.stringContaining("Check GATEWAY_API_KEY") }]);
+  });
+
+  test("is unreachable where nothing listens", async () => {
+    const { told, until } = watch(connect("http://127.0.0.1:1", { limits: { attempts: 1 } }));
+    await until(() => told.length === 1);
+    expect(told[0]).toMatchObject({
+      state: "unreachable",
+      sentence: expect.stringContaining("Check GATEWAY_BASE_URL"),
+    });
+  });
+
+  test("does not know a model, and what it may be called is said", async () => {
+    const { url } = await start();
+    const gateway = connect(url, { apiKey: "sk-sandbox-all" });
+    const { told, lines, until } = watch(gateway, { chatModel: "sandbox-chart", imageModel: "painter" });
+    await until(() => told.length === 1);
+    expect(told[0]).toMatchObject({ state: "unknown model", sentence: expect.stringContaining("Did you mean") });
+    expect(lines.map(({ msg }) => String(msg).split(" ")[0])).toEqual(["CHAT_MODEL", "IMAGE_MODEL"]);
+  });
+
+  test("is asked again until it is well, and no more then; the same trouble is said once", async () => {
+    const busy = new GatewayError("unreachable", "The gateway cannot be reached.");
+    const { gateway, asked } = listing(busy, busy, busy, ["sandbox-chat"]);
+    const { health, told, lines, until } = watch(gateway);
+    await until(() => told.length === 2);
+    expect(told.map((problem) => problem?.state)).toEqual(["unreachable", undefined]);
+    expect(lines.filter(({ level }) => level === 40)).toHaveLength(1);
+    expect([health.state(), asked()]).toEqual(["ok", 4]);
+  });
+
+  for (const [name, status, body] of [
+    ["answers 404", 404, ""],
+    ["answers with a page", 200, "<html></html>"],
+    ["lists nothing", 200, '{"data":[]}'],
+  ] as const) {
+    test(`without a list of models is not called broken: it ${name}`, async () => {
+      const { url } = await startFaultServer((response) => response.writeHead(status).end(body));
+      const { health, told } = watch(connect(url));
+      while (health.state() === "not known yet") await new Promise(setImmediate);
+      expect([health.state(), told]).toEqual(["ok", []]);
+    });
+  }
+
+  test("is well when the model answers, whatever its list says", async () => {
+    const { gateway } = listing(["another"]);
+    const { health, told, until } = watch(gateway);
+    await until(() => told.length === 1);
+    await health.heard.streamChat({ model: "sandbox-chat", messages: [] }, open, ignoring);
+    expect(health.state()).toBe("ok");
+    expect(told.at(-1)).toBeUndefined();
+  });
+});
