@@ -219,6 +219,8 @@ export interface ReplySink {
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
+  /** A wait that lasts is told in the first message of the reply, with Stop: `progress` shows no words, or no Stop. */
+  readonly tellsWaits?: boolean;
   /** Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort. */
   progress(text: string, signal: AbortSignal, stop?: Button): Promise<void>;
 }

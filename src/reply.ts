@@ -12,6 +12,8 @@ const FINAL_DEADLINE_MS = 120_000;
 const PROGRESS_TIMEOUT_MS = 5_000;
 /** What a step that begins or ends weighs beside text, in characters: about a line. */
 const STEP_UNITS = 40;
+/** People wait for so long without asking themselves what for. */
+const WAIT_MS = 10_000;
 
 /** How a turn ended: with the gateway's word, or with what was thrown. */
 export type Cause = { finish: string } | { error: unknown };
@@ -21,6 +23,12 @@ export type Run = (onText: OnText) => Promise<string>;
 
 export interface ReplyOptions extends ReplyViewOptions {
   scheduler: Scheduler;
+  /** What is waited for, where that has lasted; asked once there was no text for `WAIT_MS`. */
+  describeWait(): string;
+  /** Told so then, to be shown beside the reply. */
+  onWait(words: string): void;
+  /** How long a wait is told by nothing but progress; in tests shorter than usual. */
+  waitMs?: number;
   /** Told when the first text of this run stands on the platform. */
   onVisible(): void;
   /** Chooses the closing; undefined leaves the messages as they are, because somebody else goes on with them. */
@@ -35,9 +43,9 @@ export interface ReplyOptions extends ReplyViewOptions {
  */
 export async function writeReply(run: Run, options: ReplyOptions): Promise<string> {
   let visible = false;
-  const onCall: ReplyViewOptions["onCall"] = (kind, error) => {
-    options.onCall(kind, error);
-    if (visible || error !== undefined || kind === "remove") return;
+  const onCall: ReplyViewOptions["onCall"] = (kind, error, isWait) => {
+    options.onCall(kind, error, isWait);
+    if (visible || isWait || error !== undefined || kind === "remove") return;
     visible = true;
     options.onVisible();
   };
@@ -48,11 +56,23 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
   // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
   // end one that grows after some minutes. Beside text, the next write brings it.
   steps?.follow(() => takesSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));
+  // What stands there already says more.
+  const isTold = sink.tellsWaits === true && options.record.posted.length === 0;
+  const waiting = setTimeout(() => {
+    if (view.text !== "") return;
+    const words = options.describeWait();
+    options.onWait(words);
+    if (!isTold) return;
+    view.wait(`_Still ${words} …_`);
+    pace.text(STEP_UNITS);
+  }, options.waitMs ?? WAIT_MS);
   try {
     const cause = await toCause(run, (text) => {
+      clearTimeout(waiting);
       view.append(text);
       pace.text(text.length);
     });
+    clearTimeout(waiting);
     steps?.end();
     const closing = options.toClosing(cause, view.text);
     if (closing !== undefined) {
@@ -60,6 +80,7 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
       await pace.end(AbortSignal.timeout(FINAL_DEADLINE_MS));
     }
   } finally {
+    clearTimeout(waiting);
     pace.leave();
     // Whoever writes to these messages next must not be overtaken by a call of ours.
     await view.settled();

@@ -832,14 +832,14 @@ describe("work on which the process dies each time", () => {
     return { ...platform, requests };
   }
 
-  test("is taken up three times: a question", async () => {
-    const { texts, requests } = await dieOn(message("Deadly?"), 3);
+  test("is taken up five times: a question", async () => {
+    const { texts, requests } = await dieOn(message("Deadly?"), 5);
     expect(texts()).toEqual(["At last."]);
     expect(requests).toHaveLength(1);
   });
 
   test("ends in one sentence after that, with Retry: a question", async () => {
-    const { channel, requests } = await dieOn(message("Deadly?"), 4);
+    const { channel, requests } = await dieOn(message("Deadly?"), 6);
     expect(channel).toHaveLength(1);
     expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
     expect(channel[0]?.draft.markdown).toContain("Given up");
@@ -847,7 +847,7 @@ describe("work on which the process dies each time", () => {
   });
 
   test("ends in one sentence after that: a picture", async () => {
-    const { channel } = await dieOn(command("imagine", "a fox"), 4);
+    const { channel } = await dieOn(command("imagine", "a fox"), 6);
     expect(channel).toHaveLength(1);
     expect(channel[0]?.draft.markdown).toContain("Given up");
   });

@@ -50,10 +50,82 @@ function setUp({ maxLength = 2_000, maxMessages, posted = [], closing = { note: 
     onCall: () => {},
     onRefused: (kind) => void refusals.push(kind),
     onVisible: () => {},
+    describeWait: () => "waiting for the model",
+    onWait: () => {},
     toClosing: () => closing ?? undefined,
   };
   return { ...platform, options, saved, refusals };
 }
+
+describe("a wait that lasts", () => {
+  const held = () => Promise.withResolvers<void>();
+
+  test("is told with Stop in the message that becomes the answer", async () => {
+    const { options, channel, until, calls } = setUp();
+    const [told, hold] = [held(), held()];
+    const visible: string[] = [];
+    const writing = writeReply(events(hold.promise, "Hello"), {
+      ...options,
+      sink: { ...options.sink, tellsWaits: true },
+      waitMs: 1,
+      onWait: () => told.resolve(),
+      onVisible: () => void visible.push(channel[0]?.draft.markdown ?? ""),
+    });
+    await told.promise;
+    await until(() => channel.length === 1);
+    expect(channel[0]?.draft).toMatchObject({
+      markdown: "_Still waiting for the model …_",
+      buttons: [{ action: "stop", turnId: "turn" }],
+    });
+    hold.resolve();
+    await writing;
+    expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Hello"]);
+    expect(calls.filter((name) => name === "post")).toHaveLength(1);
+    expect(visible).toEqual(["Hello"]);
+  });
+
+  test("ends in the note of a failure, in the same message", async () => {
+    const { options, texts, until } = setUp({ closing: { note: "_It failed._", buttons: [] } });
+    const hold = held();
+    const writing = writeReply(events(hold.promise, new Error("down")), {
+      ...options,
+      sink: { ...options.sink, tellsWaits: true },
+      waitMs: 1,
+    });
+    await until(() => texts().length === 1);
+    hold.resolve();
+    await writing;
+    expect(texts()).toEqual(["_It failed._"]);
+  });
+
+  test("is only said to progress where that shows words and Stop, and where an answer stands already", async () => {
+    for (const [tellsWaits, posted] of [
+      [false, []],
+      [true, ["test:before"]],
+    ] as const) {
+      const { options, calls } = setUp({ posted: [...posted], closing: null });
+      const [told, hold] = [Promise.withResolvers<string>(), held()];
+      const sink = { ...options.sink, tellsWaits };
+      const writing = writeReply(events(hold.promise), { ...options, sink, waitMs: 1, onWait: told.resolve });
+      expect(await told.promise).toBe("waiting for the model");
+      hold.resolve();
+      await writing;
+      expect(calls).toEqual([]);
+    }
+  });
+
+  test("is not told once there is text", async () => {
+    const { options, texts } = setUp();
+    const waits: string[] = [];
+    const run: Run = async (onText) => {
+      onText("Hello");
+      await soon();
+      return "stop";
+    };
+    await writeReply(run, { ...options, waitMs: 0, onWait: (words) => void waits.push(words) });
+    expect([waits, texts()]).toEqual([[], ["Hello"]]);
+  });
+});
 
 describe("writeReply", () => {
   test("skips drafts while the platform is slow, never the last one", async () => {

@@ -95,6 +95,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   return {
     limits: LIMITS,
     budget: interaction === undefined ? `${PLATFORM}:${channelId}` : toBudgetKey(interaction.token),
+    tellsWaits: true,
     post: (draft, nonce, signal) =>
       guarded(signal, () => {
         const mark = writer && toMark(nonce);

@@ -117,6 +117,7 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     spare,
     showsSteps: memory.takes("cards", teamId),
     takesFeedback: true,
+    tellsWaits: true,
     post: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, false, signal)),
     postAnew: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, true, signal)),
     edit: (id, draft, signal) =>

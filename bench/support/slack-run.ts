@@ -110,6 +110,8 @@ async function writeOne(
     },
     onRefused: () => {},
     onVisible: () => {},
+    describeWait: () => "",
+    onWait: () => {},
     toClosing: () => ({ note: "", buttons: [BUTTON] }),
   });
   const answers = slack.answers(channel, ts);

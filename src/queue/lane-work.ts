@@ -14,7 +14,7 @@ const MAX_FAULTS = 10;
  * Work that was open at the death of the process is taken up again so often: what kills it each time, as by taking more
  * memory than there is, must not do so for ever. Giving it up is tried as often, for that may be what kills it.
  */
-const MAX_TAKEN_UP = 3;
+const MAX_TAKEN_UP = 5;
 
 export interface LaneWorkOptions {
   table: EventTable;
@@ -63,10 +63,13 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
     }, pauseMs).unref();
   }
 
-  /** Before the work begins, and on the disk: whoever dies of it can say nothing any more. */
+  /**
+   * Before the work begins, and on the disk: whoever dies of it can say nothing any more. Only the first event counts,
+   * for the turn is its own: what is taken along may be left to a turn that killed nothing.
+   */
   function countBegun(lane: Lane): number {
     try {
-      const deaths = table.countBegun(lane.taken);
+      const deaths = table.countBegun(lane.taken.slice(0, 1));
       lane.isCounted = true;
       return deaths;
     } catch (err) {
@@ -113,7 +116,7 @@ export function uncount(table: EventTable, lane: Lane, log: Logger): void {
   if (!lane.isCounted) return;
   lane.isCounted = false;
   try {
-    table.uncount(lane.taken);
+    table.uncount(lane.taken.slice(0, 1));
   } catch (err) {
     log.warn({ err, conversationId: lane.conversationId }, "that work has ended could not be noted");
   }

@@ -18,6 +18,8 @@ export interface ReplyDrafts {
   /** Text so far, as the model wrote it. */
   readonly text: string;
   /** No more text comes. */
+  /** Stands there until there is text; "" for nothing. */
+  wait(note: string): void;
   end(closing: Closing): void;
   /** From this message on the platform does not take the text: the refusal stands in its place, and ends the reply. */
   reject(index: number): void;
@@ -60,6 +62,7 @@ export function createReplyDrafts(
   let placed = createPlacedSteps();
   let text = "";
   let ending: Closing | undefined;
+  let waiting = "";
   let rejectedIndex: number | undefined;
   let isTooLong = false;
   let file: "due" | "there" | "refused" = "due";
@@ -70,6 +73,11 @@ export function createReplyDrafts(
     const stop: Button = { action: "stop", turnId, label: "Stop" };
     const source = markdown.slice(0, markdown.length - closingLength);
     return { markdown: healMarkdown(markdown), source, buttons: [stop], streaming: true };
+  }
+
+  /** No part of the text, so that it is written in a way that takes it back. */
+  function toWaiting(): Draft {
+    return { markdown: waiting, buttons: [{ action: "stop", turnId, label: "Stop" }], streaming: false };
   }
 
   function toNote(body: string): string {
@@ -83,6 +91,7 @@ export function createReplyDrafts(
     get text() {
       return text;
     },
+    wait: (note) => void (waiting = note),
     end: (closing) => void (ending = closing),
     reject: (index) => void (rejectedIndex = index),
     rejectFile: () => void (file = "refused"),
@@ -102,6 +111,7 @@ export function createReplyDrafts(
     placeAt: rest.placeAt,
     render() {
       const body = neutralize(text).trimEnd();
+      if (waiting !== "" && body === "" && ending === undefined) return [toWaiting()];
       if (!rest.isDecided(body, ending !== undefined)) return [];
       const note = toNote(body);
       const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");

@@ -12,14 +12,14 @@ export interface ReplyViewOptions extends ReplyMessagesOptions {
   refusal: Closing;
   /** Called when people are about to see more of the text; the call that shows it waits for this. */
   onSeen(): Promise<void>;
-  /** Told of every call the platform answered, refused or not. */
-  onCall(kind: Change["type"], error: SinkError | undefined): void;
+  /** Told of every call the platform answered, refused or not; `isWait`: it showed nothing of the text, nor its end. */
+  onCall(kind: Change["type"], error: SinkError | undefined, isWait: boolean): void;
   /** Told once when the platform will not take this reply any more, whatever is tried. */
   onRefused(kind: SinkErrorKind): void;
 }
 
 /** The messages of one reply: what they should show, and what they show. */
-export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "end"> {
+export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "wait" | "end"> {
   /** Makes the one most urgent call with the newest text. Never rejects; one at a time. */
   write(): Promise<Written>;
   /** Resolves when no call is in flight. */
@@ -77,6 +77,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
 
   async function write(): Promise<Written> {
     const { length } = reply.text;
+    const isWait = length === 0 && !reply.isOver;
     let drafts = reply.render();
     const isHeld = !reply.isOver && length < heldUntil;
     const change = refused || isHeld ? undefined : messages.nextChange(drafts, reply.file(), reply.isOver);
@@ -95,14 +96,14 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     }
     try {
       receipt = await messages.apply(change);
-      options.onCall(change.type, undefined);
+      options.onCall(change.type, undefined, isWait);
       if (change.type === "upload") {
         reply.noteFile();
         drafts = reply.render();
       }
     } catch (cause) {
       const error = toSinkError(cause);
-      options.onCall(change.type, error);
+      options.onCall(change.type, error, isWait);
       if (isPost(change) && error.kind !== "unavailable") record.isPosting = wasPosting;
       if (error.kind === "rate-limited") {
         return { answer: { ok: false, retryAfter: (error.retryAfterMs ?? 1_000) / 1_000 }, behind: true, kind };
@@ -122,6 +123,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     get text() {
       return reply.text;
     },
+    wait: reply.wait,
     end: reply.end,
     write() {
       const writing = write();

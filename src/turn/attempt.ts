@@ -158,6 +158,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       if (error?.kind === "rate-limited") metrics.rateLimited("platform");
       if (error !== undefined) deps.log.warn({ err: error, turnId: record.id, call: kind }, "a write was refused");
     },
+    describeWait: () => describeRunning(steps.all) || "waiting for the model to begin its answer",
+    onWait: (words) => run.show(words),
     onRefused: (kind) => {
       isRefused = true;
       // A text that is not taken has the refusal in its place.

@@ -136,10 +136,10 @@ describe("embedded queue", () => {
     expect(texts).toEqual(["two", "three"]);
   });
 
-  test("takes up three times what the process dies on, then gives it up, and says so", async () => {
+  test("takes up five times what the process dies on, then gives it up, and says so", async () => {
     const database = new DatabaseSync(":memory:");
     await open(database).accept(message("deadly"));
-    for (let death = 0; death < 4; death++) {
+    for (let death = 0; death < 6; death++) {
       const { worker, untilBegun } = heldWorker();
       open(database).start({ ...worker, giveUp: () => Promise.reject(new Error("too early")) });
       await untilBegun(1);
@@ -156,6 +156,28 @@ describe("embedded queue", () => {
     await queue.close(60_000);
     expect(begun).toEqual([]);
     expect(open(database).depth().waiting).toBe(0);
+  });
+
+  test("blames no death on messages that were taken along and left to a turn of their own", async () => {
+    const database = new DatabaseSync(":memory:");
+    await open(database).accept(message("deadly"));
+    await open(database).accept(message("innocent"));
+    for (let death = 0; death < 6; death++) {
+      const begun = Promise.withResolvers<void>();
+      const die = () => {
+        begun.resolve();
+        return new Promise<never>(() => {});
+      };
+      open(database).start({ take: (all) => [...all], work: die, notice: () => {} });
+      await begun.promise;
+    }
+    const worked = Promise.withResolvers<InboundEvent[]>();
+    open(database).start({
+      ...quickWorker((events) => worked.resolve(events)),
+      take: (all) => [...all],
+      giveUp: async ([first]) => (first === undefined ? [] : [first]),
+    });
+    expect(await worked.promise).toMatchObject([{ text: "innocent" }]);
   });
 
   test("gives nothing up for restarts, nor for deaths after which it came further", async () => {
@@ -192,7 +214,7 @@ describe("embedded queue", () => {
     const database = new DatabaseSync(":memory:");
     await open(database).accept(message("deadly"));
     let given = 0;
-    for (let death = 0; death < 7; death++) {
+    for (let death = 0; death < 11; death++) {
       const begun = Promise.withResolvers<void>();
       const die = () => {
         begun.resolve();
@@ -205,7 +227,7 @@ describe("embedded queue", () => {
       open(database).start({ take: (all) => [...all], work: die, giveUp, notice: () => {} });
       await begun.promise;
     }
-    expect(given).toBe(3);
+    expect(given).toBe(5);
     const queue = open(database);
     queue.start({ take: (all) => [...all], work: () => Promise.reject(new Error("again")), notice: () => {} });
     await queue.close(60_000);

@@ -137,7 +137,8 @@ describe("the feed", () => {
     const reader = feed.open(0).getReader();
     const readGateway = async () => {
       for (;;) {
-        const [, data] = /event: gateway\ndata: (.*)\n/.exec(new TextDecoder().decode((await reader.read()).value)) ?? [];
+        const [, data] =
+          /event: gateway\ndata: (.*)\n/.exec(new TextDecoder().decode((await reader.read()).value)) ?? [];
         if (data !== undefined) return JSON.parse(data) as unknown;
       }
     };

@@ -146,6 +146,8 @@ async function run(attempt: Attempt): Promise<Record | undefined> {
     onCall: () => {},
     onRefused: () => {},
     onVisible: () => {},
+    describeWait: () => "",
+    onWait: () => {},
     toClosing: () => ({ note: "", buttons: [RETRY] }),
   });
   const isDead = await Promise.race([writing.then(() => false), died.then(() => true)]);
