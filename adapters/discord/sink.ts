@@ -19,6 +19,7 @@ import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./uploads.ts";
 const LIMITS: SinkLimits = {
   maxLength: MAX_LENGTH,
   lengthOf: lengthOfMarkdown,
+  keptLength: 0.85 * MAX_LENGTH,
   maxFiles: MAX_FILES,
   maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 5,

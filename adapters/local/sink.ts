@@ -13,6 +13,7 @@ import type { Tables } from "./tables.ts";
 const LIMITS: SinkLimits = {
   maxLength: 4000,
   lengthOf: (text) => text.length,
+  keptLength: 3400,
   maxFiles: MAX_FILES,
   maxFileBytes: MAX_FILE_BYTES,
 };

@@ -115,7 +115,7 @@ export function createReplyDrafts(
       if (!rest.isDecided(body, ending !== undefined)) return [];
       const note = toNote(body);
       const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
-      const parts = rest.split(whole).filter((part) => part.text.trim() !== "");
+      const parts = rest.split(whole, ending !== undefined).filter((part) => part.text.trim() !== "");
       isTooLong = file !== "refused" && parts.length > maxMessages;
       const shown = isTooLong ? parts.slice(0, maxMessages) : parts;
       const word = file === "there" ? HAS_COME : WILL_COME;

@@ -128,7 +128,11 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
         // Where one message takes no changes, the next one may not either: it comes when it is whole.
         if (index >= posted.length && countSealed() > 0 && draft.streaming) break;
         if (index >= posted.length) return { type: "post", draft };
-        if (shown[index] !== JSON.stringify(draft)) return { type: "edit", index, draft };
+        if (shown[index] === JSON.stringify(draft)) continue;
+        // Text that nobody has seen goes before buttons that are no longer needed.
+        const hasMore = countSealed() + drafts.length > posted.length;
+        if (hasMore && taken[index]?.markdown === draft.markdown) continue;
+        return { type: "edit", index, draft };
       }
       // While text still grows, messages of an earlier run may be needed again.
       if (!isOver) return undefined;

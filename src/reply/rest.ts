@@ -6,7 +6,8 @@ import { findEndOf, findPlaceAt, findPlaceBehind, type Sealed, toTextMark } from
 export interface Rest {
   /** Takes in the text so far. False while it is not known where it goes on. */
   isDecided(body: string, isOver: boolean): boolean;
-  split(whole: string): Part[];
+  /** `isOver`: no more of it comes. */
+  split(whole: string, isOver: boolean): Part[];
   /** Whether there is nothing left behind what is sealed. */
   isEmpty(body: string): boolean;
   /** The messages up to this one stay as they are and show so much of the text. */
@@ -39,7 +40,7 @@ export function createRest(limits: SplitLimits, before: Sealed | undefined): Res
       goOnBehind(findPlaceBehind(body, undecided));
       return true;
     },
-    split: (whole) => splitter.update(whole),
+    split: (whole, isOver) => splitter.update(whole, isOver),
     isEmpty: (body) => from > 0 && body.slice(from).trim() === "",
     seal(body, count, shown) {
       goOnBehind(shown);

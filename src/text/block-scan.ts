@@ -37,12 +37,23 @@ export interface BlockScan {
   /** Line beginnings inside the last block, which begins at `blockStart`. */
   lines: Candidate[];
   blockStart: number;
+  /** The first place from which on the part is full enough to end there, and the beginning of the block before it. */
+  due: (Candidate & { blockStart: number }) | undefined;
 }
+
+/** From where on a part ends at the first place there is: between paragraphs, and between any lines. */
+export interface DueFrom {
+  paragraph: number;
+  line: number;
+}
+
+export const NEVER_DUE: DueFrom = { paragraph: Infinity, line: Infinity };
 
 interface Walk extends BlockScan {
   text: string;
   start: number;
   limits: SplitLimits;
+  dueFrom: DueFrom;
   ruler: Ruler;
   visibleEnd: number;
   afterGap: boolean;
@@ -68,7 +79,14 @@ const BLANK = /[^\S\n]*/y;
  * What it finds depends on nothing beyond the first thing that does not fit: therefore a place once chosen stays
  * when the text grows.
  */
-export function scanBlocks(text: string, textEnd: number, place: Place, ruler: Ruler, limits: SplitLimits): BlockScan {
+export function scanBlocks(
+  text: string,
+  textEnd: number,
+  place: Place,
+  ruler: Ruler,
+  limits: SplitLimits,
+  dueFrom: DueFrom = NEVER_DUE,
+): BlockScan {
   const { at, frame, header, quote } = place;
   const found = { outcome: "whole", at, need: 0, contentEnd: at, frame, header, quote } as const;
   const places = {
@@ -78,11 +96,17 @@ export function scanBlocks(text: string, textEnd: number, place: Place, ruler: R
     orphan: undefined,
     lines: [],
     blockStart: at,
+    due: undefined,
   };
   const visibleEnd = nextCodePoint(text, ruler(""));
-  const walk: Walk = Object.assign({ text, start: at, limits, ruler, visibleEnd, afterGap: false }, found, places, {
-    previous: { kind: "none", line: "" } as const,
-  });
+  const walk: Walk = Object.assign(
+    { text, start: at, limits, dueFrom, ruler, visibleEnd, afterGap: false },
+    found,
+    places,
+    {
+      previous: { kind: "none", line: "" } as const,
+    },
+  );
   let midLine = place.midLine;
   while (walk.at < textEnd) {
     const line = readLine(walk);
@@ -151,6 +175,7 @@ function noteBlock(walk: Walk, kind: LineKind | "fence", line: string): void {
   const { previous, afterGap } = walk;
   const candidate = { at: walk.at, frame: undefined, header: walk.header };
   const begins = afterGap || kind !== "text" || (previous.kind !== "text" && previous.kind !== "item");
+  const { blockStart, orphan } = walk;
   if (begins) {
     walk.lines = [];
     walk.blockStart = walk.at;
@@ -177,6 +202,12 @@ function noteBlock(walk: Walk, kind: LineKind | "fence", line: string): void {
   } else {
     walk.lines.push(candidate);
   }
+  if (walk.orphan === orphan) noteDue(walk, candidate, blockStart, afterGap);
+}
+
+function noteDue(walk: Walk, candidate: Candidate, blockStart: number, isParagraph: boolean): void {
+  const { paragraph, line } = walk.dueFrom;
+  if (candidate.at >= (isParagraph ? paragraph : line)) walk.due ??= { ...candidate, blockStart };
 }
 
 /** Whether a line may make a table or a heading of the line before it, as far as it is seen. */
@@ -206,6 +237,7 @@ function takeCode(walk: Walk, frame: Frame, line: Line, midLine: boolean): boole
   if (at > walk.start && walk.previous.kind !== "opening") {
     if (walk.afterGap) walk.item = candidate;
     else walk.lines.push(candidate);
+    noteDue(walk, candidate, at, false);
   }
   walk.previous = { kind: "text", line: "" };
   walk.blockStart = at;

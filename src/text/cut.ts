@@ -21,6 +21,8 @@ interface InlineView {
 }
 
 const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
+/** UTF-16 units of a character that is longer than any in use. */
+const LONG_CHARACTER = 64;
 const SPACE = /\s/;
 /** What would begin a block, if the line before it ended here. */
 const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s|$)|\|)/y;
@@ -28,42 +30,34 @@ const FENCE_START = /\s*(?:```|~~~|[`~]{1,2}$)/y;
 /** What something that is never cut can begin with. */
 const OPENERS = /[^\S\n]*[`[!<*_~\\&]+/y;
 const SENTENCE_END = /[.!?…][)\]"'”’*_~]{0,3}$/;
+/** The number of an item, which ends no sentence. */
+const ITEM_NUMBER = /(?:^|\n)[ \t>]*\d{1,9}\.$/;
 const WIDE_SENTENCE_END = /[。！？][」』）”’*_~]{0,3}$/;
 const WIDE_PAUSE = /[。！？、，；：」』）]$/;
 const WIDE_CLOSING = /^[。！？、，；：」』）*_~]/;
 
 /**
  * Chooses where the part that begins at `start` ends: at the best kind of place that fills a third of it, else at the
- * best there is, and only when there is none inside something that should have stayed whole. From `kept` on, where that
- * is given, the last good place is the best.
+ * best there is, and only when there is none inside something that should have stayed whole.
  */
-export function chooseCut(text: string, start: number, scan: BlockScan, kept?: number): Cut {
+export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
   const { need, frame } = scan;
-  const window = text.slice(start, nextCodePoint(text, need));
-  const view: InlineView = {
-    window,
-    from: scan.blockStart - start,
-    need: need - start,
-    code: frame !== undefined,
-    bonds: new Uint8Array(window.length + 1),
-    graphemes: SEGMENTER.segment(window),
-  };
-  if (!view.code) view.bonds = toBonds(scanInline(window, view.from, window.length, true), window.length);
-  const least = kept === undefined ? 0 : Math.min(kept, need) - start;
+  const view = toView(text, start, need, scan);
   const inline = (at: number | undefined): Cut | undefined =>
-    at === undefined ? undefined : { at: start + at, frame, header: scan.header, quote: scan.quote };
+    at === undefined ? undefined : toInlineCut(start + at, scan);
   const filled = <T extends Candidate>(place: T | undefined, share = 1 / 3): T | undefined =>
-    place !== undefined && place.at - start >= Math.max((need - start) * share, least) ? place : undefined;
+    place !== undefined && place.at - start >= (need - start) * share ? place : undefined;
   const lines = scan.lines.findLast(({ at }) => (view.bonds[at - start] ?? 0) < 2);
   const anywhere = inline(findBoundary(view));
 
-  const nicest = () => filled(scan.heading, 2 / 3) ?? filled(scan.block) ?? filled(scan.item) ?? filled(lines);
-  const latest = () => latestOf([filled(scan.block), filled(scan.item), filled(lines)]);
   const cut =
-    (kept === undefined ? nicest() : latest()) ??
-    inline(findBreak(view, 0, isSentenceEnd, Math.max(view.need / 2, least))) ??
-    inline(findBreak(view, 0, isWordEnd, Math.max(view.need / 3, least))) ??
-    inline(findBreak(view, 1, isWordEnd, Math.max(view.need / 3, least))) ??
+    filled(scan.heading, 2 / 3) ??
+    filled(scan.block) ??
+    filled(scan.item) ??
+    filled(lines) ??
+    inline(findBreak(view, 0, isSentenceEnd, view.need / 2)) ??
+    inline(findBreak(view, 0, isWordEnd, view.need / 3)) ??
+    inline(findBreak(view, 1, isWordEnd, view.need / 3)) ??
     filled(anywhere) ??
     scan.block ??
     scan.item ??
@@ -75,8 +69,86 @@ export function chooseCut(text: string, start: number, scan: BlockScan, kept?: n
   return { quote: "", ...(cut ?? { at: need, frame, header: "" }) };
 }
 
-function latestOf<T extends Candidate>(places: ReadonlyArray<T | undefined>): T | undefined {
-  return places.filter((place) => place !== undefined).toSorted((left, right) => right.at - left.at)[0];
+/**
+ * The first place where a part that is full enough may end: the one that is due, or before it the end of a sentence
+ * from `sentenceFrom` on. Undefined while there is none before `end`.
+ */
+export function findDueCut(
+  text: string,
+  start: number,
+  end: number,
+  scan: BlockScan,
+  sentenceFrom: number,
+): Cut | undefined {
+  const { due } = scan;
+  const block = due ?? scan;
+  const to = Math.min(due?.at ?? end, end);
+  if (block.frame === undefined && sentenceFrom < to) {
+    const view = toView(text, start, to, block);
+    for (let at = Math.max(sentenceFrom - start, view.from + 1); at <= view.need; at++) {
+      if ((view.bonds[at] ?? 0) === 0 && isSentenceEnd(view, at) && isFree(view, at))
+        return toInlineCut(start + at, scan);
+    }
+  }
+  return due && { at: due.at, frame: due.frame, header: due.header, quote: "" };
+}
+
+/** The last place between words in which nothing is taken apart, not before `least`; undefined where there is none. */
+export function findLastBreak(
+  text: string,
+  start: number,
+  end: number,
+  scan: BlockScan,
+  least: number,
+): Cut | undefined {
+  const view = toView(text, start, end, scan);
+  const from = least - start;
+  const at = findBreak(view, 0, isWordEnd, from) ?? findBreak(view, 1, isWordEnd, from) ?? findBoundary(view) ?? -1;
+  return at < from ? undefined : toInlineCut(start + at, scan);
+}
+
+/** The last place in which nothing is taken apart, be it inside a word; undefined where there is none from `least` on. */
+export function findLastBoundary(
+  text: string,
+  start: number,
+  end: number,
+  scan: BlockScan,
+  least: number,
+): number | undefined {
+  const at = start + (findBoundary(toView(text, start, end, scan)) ?? -Infinity);
+  return at < least ? undefined : at;
+}
+
+/** Where the character ends that `at` is in; `at` itself between characters, and where that one ends behind `end`. */
+export function toCharacterEnd(text: string, at: number, end: number): number {
+  const from = Math.max(at - LONG_CHARACTER, 0);
+  const character = SEGMENTER.segment(text.slice(from, end)).containing(at - from);
+  if (character === undefined || from + character.index === at) return at;
+  const characterEnd = from + character.index + character.segment.length;
+  return characterEnd >= end ? at : characterEnd;
+}
+
+function toView(
+  text: string,
+  start: number,
+  end: number,
+  { blockStart, frame }: Pick<BlockScan, "blockStart" | "frame">,
+): InlineView {
+  const window = text.slice(start, nextCodePoint(text, end));
+  const view: InlineView = {
+    window,
+    from: blockStart - start,
+    need: end - start,
+    code: frame !== undefined,
+    bonds: new Uint8Array(window.length + 1),
+    graphemes: SEGMENTER.segment(window),
+  };
+  if (!view.code) view.bonds = toBonds(scanInline(window, view.from, window.length, true), window.length);
+  return view;
+}
+
+function toInlineCut(at: number, { frame, header, quote }: BlockScan): Cut {
+  return { at, frame, header, quote };
 }
 
 /**
@@ -123,15 +195,14 @@ function findBreak(
   least: number,
 ): number | undefined {
   for (let at = view.need; at > view.from && at >= least; at--) {
-    if (
-      (view.bonds[at] ?? 0) <= bond &&
-      isBreak(view, at) &&
-      skip(BLOCK_START, view.window, at) === at &&
-      characterStart(view, at) === at
-    )
-      return at;
+    if ((view.bonds[at] ?? 0) <= bond && isBreak(view, at) && isFree(view, at)) return at;
   }
   return undefined;
+}
+
+/** Whether what follows would not begin something else there, and no character is taken apart. */
+function isFree(view: InlineView, at: number): boolean {
+  return skip(BLOCK_START, view.window, at) === at && characterStart(view, at) === at;
 }
 
 function isWordEnd({ window }: InlineView, at: number): boolean {
@@ -144,6 +215,7 @@ function isWordEnd({ window }: InlineView, at: number): boolean {
 function isSentenceEnd({ window, code }: InlineView, at: number): boolean {
   if (code) return false;
   const before = window.slice(Math.max(at - 4, 0), at);
+  if (ITEM_NUMBER.test(window.slice(Math.max(at - 20, 0), at))) return false;
   const after = window[at] ?? "";
   if (SPACE.test(after)) return SENTENCE_END.test(before) || WIDE_SENTENCE_END.test(before);
   return WIDE_SENTENCE_END.test(before) && !WIDE_CLOSING.test(after);

@@ -4,8 +4,9 @@ export interface SplitLimits {
   /** Length of a text as the platform counts it. Longer text must never count less. */
   lengthOf(text: string): number;
   /**
-   * What people have been shown of a part cannot be moved to the next one: up to this length nothing is, and beyond it
-   * a part ends at the last place that will do rather than at the nicest.
+   * For a text that people read while it grows, so that nothing they have been shown of a part moves to the next one:
+   * beyond this length a part ends at the first place that will do, between paragraphs, and later between sentences or
+   * lines, rather than at the nicest.
    */
   keptLength?: number | undefined;
 }

@@ -4,6 +4,7 @@ import type { Cut } from "./cut.ts";
 import { chooseCut } from "./cut.ts";
 import type { Place } from "./frame.ts";
 import { toPrefix, toSuffix } from "./frame.ts";
+import { createKeeper, type Growth } from "./keeper.ts";
 import type { SplitLimits } from "./ruler.ts";
 import { createRuler } from "./ruler.ts";
 import { skip } from "./sticky.ts";
@@ -23,8 +24,11 @@ export interface Part {
 
 /** Splits a text that grows, without doing again what is settled. */
 export interface Splitter {
-  /** Splits the text so far. A text that does not continue the one before is split from its beginning. */
-  update(text: string): Part[];
+  /**
+   * Splits the text so far. A text that does not continue the one before is split from its beginning. With `isOver` it
+   * does not grow any more, so that nothing of its end is held back, and it is not cut where all of it fits.
+   */
+  update(text: string, isOver?: boolean): Part[];
 }
 
 const SPACE = /\s*/y;
@@ -35,8 +39,9 @@ const NOTHING_OPEN = { frame: undefined, header: "", quote: "" };
  * last stay as they are. Cuts between blocks where it can, and inside a mention, a link, an address or inline code
  * only when that alone does not fit. No part is empty, except the only one of a text that is all white space.
  *
- * Held back until more is known, and so not shown at the end of a text: half a surrogate pair, and a line that may
- * become the end of an open fence.
+ * Held back until more is known, and so not shown at the end of a text: half a surrogate pair, a line that may
+ * become the end of an open fence, and where a part is nearly full that must keep what it showed, a word or a link that
+ * has only begun.
  */
 export function splitMarkdown(text: string, limits: SplitLimits): Part[] {
   return createSplitter(limits).update(text);
@@ -47,14 +52,18 @@ export function createSplitter(limits: SplitLimits, from = 0): Splitter {
   let settled: Part[] = [];
   let settledText = "";
   let last: Place | undefined;
+  let growth = toGrowth(from);
+  /** The text up to where the last part has shown it. */
+  let shownText = "";
 
   return {
-    update(text) {
+    update(text, isOver = false) {
       if (!text.startsWith(settledText)) {
         settled = [];
         settledText = "";
         last = undefined;
       }
+      if (!text.startsWith(shownText)) growth = toGrowth(settled.at(-1)?.end ?? from);
       const source = /[\uD800-\uDBFF]$/.test(text.slice(-1)) ? text.slice(0, -1) : text;
       const textEnd = source.trimEnd().length;
       if (textEnd <= from)
@@ -62,25 +71,32 @@ export function createSplitter(limits: SplitLimits, from = 0): Splitter {
 
       let place = last ?? toPlaceAfter(source, from, limits);
       for (;;) {
-        const { shown, closingLength, next } = readPart(source, textEnd, place, limits);
+        const { shown, closingLength, next, end = textEnd } = readPart(source, textEnd, place, limits, growth, isOver);
         const start = settled.at(-1)?.end ?? from;
         if (next === undefined || next.at >= textEnd) {
           if (settled.length > 0) last = place;
           settledText = source.slice(0, start);
+          growth.shownEnd = end;
+          shownText = source.slice(0, end);
           return [...settled, { text: shown, start, end: text.length, closingLength }];
         }
         settled.push({ text: shown, start, end: next.at, closingLength });
         place = next;
+        growth = toGrowth(next.at);
       }
     },
   };
+}
+
+function toGrowth(shownEnd: number): Growth {
+  return { shownEnd, reached: new Map() };
 }
 
 /** Where a text goes on of which the beginning is shown elsewhere: a fence that is open there is opened again. */
 function toPlaceAfter(text: string, from: number, limits: SplitLimits): Place {
   const begin = toPlace(text, 0, NOTHING_OPEN, limits);
   if (from === 0) return begin;
-  const { frame } = readPart(text.slice(0, from), from, begin, { ...limits, maxLength: Infinity });
+  const { frame } = readPart(text.slice(0, from), from, begin, { ...limits, maxLength: Infinity }, undefined, true);
   const place = toPlace(text, from, { ...NOTHING_OPEN, frame }, limits);
   if (frame === undefined || place.midLine) return place;
   const { kind, end } = readFenceLine(text, place.at, frame.fence);
@@ -92,27 +108,43 @@ interface Reading {
   closingLength: number;
   /** The fence that is open at the end of what is shown. */
   frame: Place["frame"];
+  /** Where the text that is shown ends, as far as it must stay in its part; absent: where all of it ends. */
+  end?: number;
   next?: Place;
 }
 
-function readPart(text: string, textEnd: number, place: Place, limits: SplitLimits): Reading {
+function readPart(
+  text: string,
+  textEnd: number,
+  place: Place,
+  limits: SplitLimits,
+  growth: Growth | undefined,
+  isOver: boolean,
+): Reading {
   const prefix = toPrefix(place);
   const ruler = createRuler(text, place.at, prefix, limits);
-  const scan = scanBlocks(text, textEnd, place, ruler, limits);
+  const { keptLength } = limits;
+  const keeper =
+    keptLength === undefined || growth === undefined
+      ? undefined
+      : createKeeper({ ...growth, text, textEnd, place }, keptLength, limits);
+  const scan = scanBlocks(text, textEnd, place, ruler, limits, keeper?.dueFrom);
   const show = (end: number, frame: Place["frame"]): Reading => {
     const closing = toSuffix(frame);
     return { shown: prefix + text.slice(place.at, end).trimEnd() + closing, closingLength: closing.length, frame };
   };
+  const end = (cut: Cut): Reading => ({ ...show(cut.at, cut.frame), next: toPlace(text, cut.at, cut, limits) });
 
-  if (scan.outcome === "whole") return show(scan.contentEnd, scan.frame);
   if (scan.outcome === "closed") {
     const next = toPlace(text, scan.at, NOTHING_OPEN, limits);
     return { ...show(scan.contentEnd, scan.frame), next };
   }
-  const { keptLength } = limits;
-  const kept = keptLength && createRuler(text, place.at, prefix, { ...limits, maxLength: keptLength })("");
-  const cut = chooseCut(text, place.at, scan, kept);
-  return { ...show(cut.at, cut.frame), next: toPlace(text, cut.at, cut, limits) };
+  if (scan.outcome === "full") return end(keeper?.chooseCut(scan) ?? chooseCut(text, place.at, scan));
+  if (keeper === undefined || isOver) return show(scan.contentEnd, scan.frame);
+  const cut = keeper.findCut(scan);
+  if (cut !== undefined && cut.at < textEnd) return end(cut);
+  const sureEnd = Math.min(keeper.toSureEnd(scan), scan.contentEnd);
+  return { ...show(sureEnd, scan.frame), end: sureEnd };
 }
 
 /** Where the text goes on after a cut: white space there belongs to the part before, a line's indentation does not. */

@@ -231,3 +231,66 @@ describe("a text of which the beginning is shown elsewhere", () => {
     expect(rest("One", 4)).toEqual([]);
   });
 });
+
+describe("a text that people read while it grows", () => {
+  const keeping = (limits: SplitLimits): SplitLimits => ({ ...limits, keptLength: 0.85 * limits.maxLength });
+  const long = fc.array(markdown, { minLength: 1, maxLength: 4 }).map((all) => all.join("\n\n"));
+  const roomy = fc.record({
+    maxLength: fc.integer({ min: 500, max: 800 }),
+    lengthOf: fc.constantFrom(...Object.values(UNITS)),
+  });
+  const PARAGRAPH = `${"Some words of a sentence. ".repeat(30).trim()}\n\n`;
+
+  test("keeps in each part what that has shown, however it arrives", () => {
+    fc.assert(
+      fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
+        const splitter = createSplitter(keeping(limits));
+        let before: Part[] = [];
+        for (let at = 0, i = 0; at < text.length; i++) {
+          at = Math.min(at + 1 + (steps[i % Math.max(steps.length, 1)] ?? 0), text.length);
+          const parts = splitter.update(text.slice(0, at));
+          expect(parts.slice(0, Math.max(before.length - 1, 0))).toEqual(before.slice(0, -1));
+          expect(sourceOf(parts[before.length - 1])).toMatch(new RegExp(`^${RegExp.escape(keptOf(before.at(-1)))}`));
+          before = parts;
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("is split into parts that keep every other promise too", () => {
+    fc.assert(
+      fc.property(long, roomy, fc.integer({ min: 5, max: 60 }), (text, limits, step) => {
+        const splitter = createSplitter(keeping(limits));
+        for (let end = 0; end < text.length; end += step) splitter.update(text.slice(0, end));
+        expect(misfits(text, splitter.update(text, true), keeping(limits))).toEqual([]);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test("ends a part between paragraphs or sentences once it is nearly full, and goes on in the next at once", () => {
+    const limits = { ...ofChars(2_000), keptLength: 1_700 };
+    const between = createSplitter(limits).update(`${PARAGRAPH.repeat(2)}${PARAGRAPH.slice(0, 200)}\n\nMore`);
+    expect(between.map(({ text }) => text)).toEqual([PARAGRAPH.repeat(2) + PARAGRAPH.slice(0, 200), "More"]);
+    const sentences = createSplitter(limits).update("Some words of a sentence. ".repeat(75));
+    expect(sentences[0]?.text.length).toBeLessThan(1_900);
+    expect(sentences[0]?.text).toMatch(/sentence\.$/);
+  });
+
+  test("is not cut where all of it fits when no more of it comes", () => {
+    const text = "Some words of a sentence. ".repeat(75);
+    expect(createSplitter({ ...ofChars(2_000), keptLength: 1_700 }).update(text, true)).toHaveLength(1);
+  });
+});
+
+function sourceOf(part: Part | undefined): string {
+  return part === undefined ? "" : part.text.slice(0, part.text.length - part.closingLength);
+}
+
+/** What of a part people have seen: of the line that opens a fence, or may come to, healing shows nothing. */
+function keptOf(part: Part | undefined): string {
+  return sourceOf(part)
+    .replace(/\n?[ \t>*+\d.)-]*(?:[`~]{1,2}|[`~]{3}.*)$/, "")
+    .trimEnd();
+}
