@@ -10,8 +10,7 @@ await runBench(async () => {
   const options = readOptions(process.argv.slice(2));
   const startMs = performance.now();
   const result = await runFaultLoop(options);
-  const { lost, doubled, stuck, wrong } = result.counts;
-  if (lost + doubled + stuck + wrong > 0) process.exitCode = 1;
+  if (Object.values(result.counts).some((count) => count > 0)) process.exitCode = 1;
   return describe(options, result, (performance.now() - startMs) / 1_000);
 }, LIMIT_MS);
 
@@ -49,7 +48,7 @@ function describe({ platform, seed }: FaultLoopOptions, result: LoopResult, seco
   const { lost, doubled, stuck, wrong } = counts;
   return [
     `turns on ${platform}: ${turns} with faults, ${asked} in all, in ${rounds} rounds from seed ${seed}, ${kills} kills; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
-    `lost ${lost}, doubled ${doubled}, stuck ${stuck}, otherwise wrong ${wrong}.`,
+    `lost ${lost}, doubled ${doubled}, stuck ${stuck}, otherwise wrong ${wrong}, text taken back ${counts["taken back"]}.`,
     ...failed.flatMap((finding) => [
       `npm run bench -- turns --platform ${platform} --turns 1 --seed ${finding.seed}`,
       ...finding.complaints.map(({ fault, sentence }) => `  ${fault}: ${sentence}`),

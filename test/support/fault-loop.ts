@@ -41,7 +41,7 @@ export async function runFaultLoop(options: FaultLoopOptions): Promise<LoopResul
     turns: 0,
     asked: 0,
     kills: 0,
-    counts: { lost: 0, doubled: 0, stuck: 0, wrong: 0 },
+    counts: { lost: 0, doubled: 0, stuck: 0, wrong: 0, "taken back": 0 },
     failed: [],
   };
   let next = seed;

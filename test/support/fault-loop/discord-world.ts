@@ -179,7 +179,14 @@ function toShown(message: Message): Shown {
     payload: textOf(button["custom_id"]),
   }));
   // A message that still grows is one that can be stopped.
-  return { id: toId(message), text: content, buttons, isGrowing: buttons.some(({ label }) => label === "Stop") };
+  const states = message.states.map((state) => state.content);
+  return {
+    id: toId(message),
+    text: content,
+    states,
+    buttons,
+    isGrowing: buttons.some(({ label }) => label === "Stop"),
+  };
 }
 
 function textOf(value: unknown): string {

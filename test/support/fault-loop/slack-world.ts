@@ -156,5 +156,6 @@ function toShown(message: Message): Shown {
   const isStream = stream?.state === "in_progress";
   // Slack's own Stop, which ends whatever grows in the thread.
   if (isStream) buttons.push({ label: "Stop", payload: ANY_TURN });
-  return { id: toId(message), text: shownText(content), buttons, isGrowing: isStream };
+  const states = message.states.map(({ shown }) => shown);
+  return { id: toId(message), text: shownText(content), states, buttons, isGrowing: isStream };
 }

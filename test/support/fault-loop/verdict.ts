@@ -1,10 +1,11 @@
 import type { TurnRecord } from "../../../src/turn/record.ts";
+import { findTakenBack } from "../taken-back.ts";
 import { answerTo, namesIn, squeeze, unedited } from "./answers.ts";
 import type { Asked } from "./upstream.ts";
 import { RETRY_AFTER_MS } from "./upstream-faults.ts";
 import type { Break, Question, Shown } from "./world.ts";
 
-export type Fault = "lost" | "doubled" | "stuck" | "wrong";
+export type Fault = "lost" | "doubled" | "stuck" | "wrong" | "taken back";
 
 export interface Complaint {
   fault: Fault;
@@ -48,6 +49,7 @@ export function judge(remains: Remains): Complaint[] {
     ...judgeQuestions(remains),
     ...judgeMessages(remains),
     ...remains.turns.flatMap((turn) => judgeTurn(turn, remains)),
+    ...judgeGrowth(remains),
     ...judgeBreaks(remains),
     ...judgeWaits(remains),
   ];
@@ -132,6 +134,19 @@ function judgeNote(who: string, note: string, requests: readonly Asked[]): Compl
   const last = requests.at(-1);
   if (last?.isComplete !== true || note.startsWith("_Stopped")) return [];
   return [complain("wrong", `${who}: ends with ${note} though the upstream said it all.`)];
+}
+
+/** An answer that people had begin anew, or that a process had to write again of which nobody knew what it had shown. */
+function judgeGrowth({ shown, turns, begunAnew, wasKilled, hadSlowCalls }: Remains): Complaint[] {
+  if (wasKilled && hadSlowCalls) return [];
+  return turns.flatMap(({ id, posted, messageIds }) => {
+    // People who edit a question, or ask again, want another text.
+    if (messageIds.some((message) => begunAnew.has(message))) return [];
+    return shown
+      .filter((message) => posted.includes(message.id))
+      .flatMap(({ states }) => findTakenBack(states))
+      .map((what) => complain("taken back", `turn ${id}: ${what}`));
+  });
 }
 
 function judgeBreaks(remains: Remains): Complaint[] {

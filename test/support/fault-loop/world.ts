@@ -12,6 +12,8 @@ export interface Shown {
   /** As the port names it. */
   id: string;
   text: string;
+  /** What it has shown until now, oldest first. */
+  states: string[];
   isGrowing: boolean;
   /** `payload` names the turn. */
   buttons: Array<{ label: string; payload: string }>;

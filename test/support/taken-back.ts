@@ -1,0 +1,20 @@
+/**
+ * What of a message people could read and then no longer: each time that it came to show less of what it showed, or
+ * something else. `states` are its texts, oldest first. Marks count for nothing: they come and go as the text grows.
+ */
+export function findTakenBack(states: readonly string[]): string[] {
+  return states.flatMap((text, index) => {
+    const [is, was] = [text, states[index - 1] ?? ""].map(toLetters) as [string, string];
+    return is.startsWith(was) ? [] : [`"${was.slice(commonLength(was, is)).slice(0, 60)}" of ${was.length} letters`];
+  });
+}
+
+function toLetters(text: string): string {
+  return text.replaceAll(/[^\p{L}\p{N}]+/gu, "");
+}
+
+function commonLength(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return length;
+}
