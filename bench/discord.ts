@@ -24,6 +24,10 @@ interface Row {
   kind: Kind;
   count: number;
   threads: ThreadMode;
+  tokens: number;
+  /** Tokens a second. */
+  rate: number;
+  rounds: number;
 }
 
 interface Measured {
@@ -46,10 +50,14 @@ const KINDS: readonly Kind[] = [
   { name: "leaky", postsAndEdits: "one-hash-two-counters", counters: 2, create: () => leakyCounter(LIMIT, WINDOW_S) },
   { name: "sliding", postsAndEdits: "one-bucket", counters: 1, create: () => slidingCounter(LIMIT, WINDOW_S) },
 ];
+const SHORT = { tokens: 400, rate: 60, rounds: ROUNDS };
+/** An answer of three or four messages. */
+const LONG = { tokens: 1_500, rate: 30, rounds: 1 };
 const ROWS: readonly Row[] = KINDS.flatMap((kind) => [
-  { name: `${kind.name}, one reply`, kind, count: 1, threads: "off" as const },
-  { name: `${kind.name}, 5 at once, threads off`, kind, count: 5, threads: "off" as const },
-  { name: `${kind.name}, 5 at once, threads auto`, kind, count: 5, threads: "auto" as const },
+  { name: `${kind.name}, one reply`, kind, count: 1, threads: "off" as const, ...SHORT },
+  { name: `${kind.name}, 5 at once, threads off`, kind, count: 5, threads: "off" as const, ...SHORT },
+  { name: `${kind.name}, 5 at once, threads auto`, kind, count: 5, threads: "auto" as const, ...SHORT },
+  { name: `${kind.name}, one of 1,500@30`, kind, count: 1, threads: "off" as const, ...LONG },
 ]);
 const HEAD = [
   "400 tokens at 60 a second",
@@ -58,10 +66,12 @@ const HEAD = [
   "ratio",
   "p95",
   "final",
+  "freeze",
   "calls",
   "429s",
   "stale",
   "text",
+  "taken back",
 ];
 
 await runBench(async () => {
@@ -74,30 +84,33 @@ await runBench(async () => {
   if (measured.some(isOff)) process.exitCode = 1;
   return [
     `Lag of replies behind the model in seconds, through discord.js and the whole adapter, ${describeMachine()}.`,
-    `Round trips of ${DISCORD_TRIP} s in the median, ${LIMIT} calls per ${WINDOW_S} s; the median of ${ROUNDS} runs in real time (min–max), the mean of ${VIRTUAL_RUNS} in virtual time.`,
+    `Round trips of ${DISCORD_TRIP} s in the median, ${LIMIT} calls per ${WINDOW_S} s; the median of ${ROUNDS} runs in real time (min–max), of long replies one, the mean of ${VIRTUAL_RUNS} in virtual time.`,
     "",
     formatTable(HEAD, measured.map(toCells)),
     ...measured.flatMap(({ row, runs }) =>
-      runs.flatMap(({ violations }) => violations.map((it) => `${row.name}: ${it}`)),
+      runs.flatMap(({ violations, takenBack }) => [
+        ...violations.map((it) => `${row.name}: ${it}`),
+        ...takenBack.map((it) => `${row.name}: taken back ${it}`),
+      ]),
     ),
   ].join("\n");
 });
 
-async function measure({ kind, count, threads }: Row, afterMs: number): Promise<DiscordRun[]> {
+async function measure({ kind, count, threads, tokens, rate, rounds }: Row, afterMs: number): Promise<DiscordRun[]> {
   await new Promise((resolve) => setTimeout(resolve, afterMs));
   const messages: CounterSettings = { kind: kind.name, limit: LIMIT, windowMs: WINDOW_S * 1_000 };
   const limits = { messages, postsAndEdits: kind.postsAndEdits };
-  const scenario = several(count, 400, 60, 0);
+  const scenario = several(count, tokens, rate, 0);
   const runs: DiscordRun[] = [];
-  for (let seed = 1; seed <= ROUNDS; seed++) {
+  for (let seed = 1; seed <= rounds; seed++) {
     runs.push(await runOnDiscord({ replies: scenario(createRandom(seed)), threads, limits, seed }));
   }
   return runs;
 }
 
 /** Replies that each have a thread have each a counter, and are then as one that is alone. */
-function toVirtual({ kind, count, threads }: Row): Figures {
-  const scenario = several(threads === "auto" ? 1 : count, 400, 60, 0);
+function toVirtual({ kind, count, threads, tokens, rate }: Row): Figures {
+  const scenario = several(threads === "auto" ? 1 : count, tokens, rate, 0);
   return toMean(
     Array.from({ length: VIRTUAL_RUNS }, (_, run) => {
       const options = { pacer: createPacers()("discord:channel") };
@@ -112,7 +125,9 @@ function toRatio({ runs, virtual }: Measured): number {
 }
 
 function isOff(measured: Measured): boolean {
-  const isWrong = measured.runs.some(({ wrong, violations }) => wrong > 0 || violations.length > 0);
+  const isWrong = measured.runs.some(
+    ({ wrong, violations, takenBack }) => wrong + violations.length + takenBack.length > 0,
+  );
   return isWrong || Math.abs(toRatio(measured) - 1) > TOLERANCE;
 }
 
@@ -131,9 +146,11 @@ function toCells(measured: Measured): string[] {
     formatNumber(toRatio(measured), 2),
     formatNumber(spread(({ p95 }) => p95).median, 2),
     formatNumber(spread(({ final }) => final).median, 2),
+    formatNumber(spread(({ freeze }) => freeze).median, 2),
     formatNumber(spread(({ calls }) => calls).median, 1),
     String(sum((run) => run.refused)),
     String(sum((run) => run.stale)),
     wrong === 0 ? "equal" : `${wrong} wrong`,
+    String(sum(({ takenBack }) => takenBack.length)),
   ];
 }

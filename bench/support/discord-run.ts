@@ -9,6 +9,7 @@ import { type Figures, type Outcome, toFigures } from "../../test/support/pacing
 import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
 import { type Arrivals, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
 import { DISCORD_TRIP } from "../../test/support/pacing/trials.ts";
+import { findTakenBack } from "../../test/support/taken-back.ts";
 import { startPacedUpstream, wordsOf } from "./paced-upstream.ts";
 import { startSlowProxy } from "./slow-proxy.ts";
 
@@ -28,6 +29,8 @@ export interface DiscordRun {
   stale: number;
   /** Replies whose text on the platform is not the upstream's. */
   wrong: number;
+  /** What people could read and then no longer. */
+  takenBack: string[];
   /** Rules of the platform that were broken, those among them. */
   violations: string[];
 }
@@ -75,29 +78,48 @@ export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRu
     refused: discord.requests.filter(({ status }) => status === 429).length,
     stale: count("stale-edit"),
     wrong: results.filter(({ isRight }) => !isRight).length,
+    takenBack: results.flatMap(({ takenBack }) => takenBack),
     violations: discord.violations.map(({ sentence }) => sentence),
   };
 }
 
-/** What the bot replied with: in the channel as a reply, or in the thread that was opened for it. */
-function findAnswer(discord: Discord, question: Message): Message | undefined {
-  const all = discord.places().flatMap((place) => discord.messages(place));
-  return all.find(
-    ({ author, reference, channelId }) =>
-      author === discord.bot && (reference?.messageId === question.id || channelId === question.id),
-  );
+/** What the bot replied with, in order: in the channel, each message a reply to the one before, or in a thread for it. */
+function findAnswer(discord: Discord, question: Message): Message[] {
+  const own = discord
+    .places()
+    .flatMap((place) => discord.messages(place).filter(({ author }) => author === discord.bot));
+  const inThread = own.filter(({ channelId }) => channelId === question.id);
+  if (inThread.length > 0) return inThread;
+  const answer: Message[] = [];
+  for (let last: Message | undefined = question; last !== undefined; ) {
+    const { id }: Message = last;
+    last = own.find(({ reference }) => reference?.messageId === id);
+    if (last !== undefined) answer.push(last);
+  }
+  return answer;
 }
 
 function toResult(
-  answer: Message | undefined,
+  answer: readonly Message[],
   arrivals: Arrivals,
   startMs: number,
   calls: number,
-): { outcome: Outcome; isRight: boolean } {
-  const showings = (answer?.states ?? []).map(({ atMs, content }) => ({
-    at: (atMs - startMs) / 1_000,
-    tokens: Math.ceil(content.length / TOKEN_UNITS),
-  }));
-  const isRight = answer !== undefined && shown(answer).content === wordsOf(arrivals).join("").trimEnd();
-  return { outcome: { arrivals, showings, calls, refused: 0 }, isRight };
+): { outcome: Outcome; isRight: boolean; takenBack: string[] } {
+  const whole = wordsOf(arrivals).join("");
+  let end = 0;
+  const showings = answer.flatMap((message) => {
+    // A message begins behind the white space in which the one before it ended.
+    const start = whole.length - whole.slice(end).trimStart().length;
+    end = start + shown(message).content.length;
+    return message.states.map(({ atMs, content }) => ({
+      at: (atMs - startMs) / 1_000,
+      tokens: Math.ceil((start + content.length) / TOKEN_UNITS),
+    }));
+  });
+  const texts = answer.map((message) => shown(message).content);
+  return {
+    outcome: { arrivals, showings: showings.toSorted((a, b) => a.at - b.at), calls, refused: 0 },
+    isRight: texts.join(" ").replaceAll(/\s+/g, " ") === whole.replaceAll(/\s+/g, " ").trimEnd(),
+    takenBack: answer.flatMap(({ states }) => findTakenBack(states.map(({ content }) => content))),
+  };
 }

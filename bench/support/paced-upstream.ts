@@ -5,7 +5,11 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Arrivals, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
 
-/** A gateway whose tokens come when they were planned, each a word of its own. */
+/** Tokens of a sentence, and of a paragraph. */
+const SENTENCE = 24;
+const PARAGRAPH = 120;
+
+/** A gateway whose tokens come when they were planned, each a word of its own in a sentence of a paragraph. */
 export interface PacedUpstream {
   url: string;
   /** When the answer to this question began, Unix milliseconds. */
@@ -14,7 +18,10 @@ export interface PacedUpstream {
 }
 
 export function wordsOf(arrivals: Arrivals): string[] {
-  return arrivals.map((_, index) => `${index.toString(36).padStart(TOKEN_UNITS - 1, "0")} `);
+  return arrivals.map((_, index) => {
+    const mark = (index + 1) % PARAGRAPH === 0 ? ".\n\n" : (index + 1) % SENTENCE === 0 ? ". " : " ";
+    return index.toString(36).padStart(TOKEN_UNITS, "0").slice(mark.length) + mark;
+  });
 }
 
 /** `plan` says when the tokens of a question's answer come, in seconds from its beginning. */
