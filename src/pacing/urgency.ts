@@ -3,8 +3,10 @@ import type { CallKind } from "./pacer.ts";
 import type { ReplyState } from "./reply-state.ts";
 import { toArea, toBacklog } from "./reply-state.ts";
 
-/** Seconds that the first post waits, so that it says more than one token. */
+/** Seconds that the first post waits at most, so that it says more than one token. */
 const FIRST_HOLD = 0.1;
+/** Text that comes more seldom than this, seconds, says too little more within the hold. */
+const FIRST_GAP = 0.025;
 /** The least a lull must last before it counts as one, seconds. */
 const LULL = 0.06;
 /** Seconds without text after which the leftovers of a burst are shown if there is plenty. */
@@ -58,9 +60,16 @@ export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
 function toWish(reply: ReplyState, moment: Moment): { rank: Rank; kind: CallKind; due: number } {
   const { now } = moment;
   if (reply.ended) return { rank: 0, kind: reply.next === "post" ? "post" : "final", due: now };
-  if (reply.next === "post" && reply.acked === 0) return { rank: 1, kind: "post", due: reply.firstText + FIRST_HOLD };
+  if (reply.next === "post" && reply.acked === 0) return { rank: 1, kind: "post", due: toFirstDue(reply) };
   if (reply.owes || reply.next === "post") return { rank: 1, kind: reply.next, due: now };
   return { rank: 2, kind: "edit", due: toEditDue(reply, moment) };
+}
+
+/** The first post waits only while more text is likely before the hold is over. */
+function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState): number {
+  const end = firstText + FIRST_HOLD;
+  if (arrivalGap !== undefined && lastText + arrivalGap >= end) return lastText;
+  return Math.min(end, lastText + Math.max(FIRST_GAP, 2 * (arrivalGap ?? 0)));
 }
 
 /**

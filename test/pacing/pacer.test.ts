@@ -69,7 +69,7 @@ describe("pacer", () => {
     const pacer = createPacer(budget);
     const reply = pacer.join(0, "general");
     pacer.text(reply, 4, 0);
-    expect(pacer.step(0)).toEqual({ type: "wait", until: 0.1 });
+    expect(pacer.step(0)).toEqual({ type: "wait", until: 0.025 });
     send(pacer, 0.1);
     pacer.text(reply, 400, 5);
     expect(pacer.step(5)).toEqual({ type: "idle" });

@@ -45,11 +45,20 @@ function growing({ edits = 1, until = 10.1 } = {}) {
 }
 
 describe("urgency", () => {
-  test("holds the first post a tenth of a second", () => {
-    const reply = createReplyState("room");
-    applyText(reply, 4, 5);
-    expect(toUrgency(reply, momentAt(5))).toEqual({ rank: 1, kind: "post", at: 5.1 });
-    expect(toUrgency(reply, momentAt(5.2))).toEqual({ rank: 1, kind: "post", at: 5.2 });
+  test("holds the first post while more text is likely, a tenth of a second at most", () => {
+    const dueOf = (...arrivals: number[]) => {
+      const reply = createReplyState("room");
+      for (const at of arrivals) applyText(reply, 4, at);
+      return toUrgency(reply, momentAt(arrivals.at(-1) ?? 0)).at;
+    };
+    expect(dueOf(5)).toBeCloseTo(5.025);
+    expect(dueOf(5, 5.02)).toBeCloseTo(5.06);
+    expect(dueOf(5, 5.02, 5.04, 5.06)).toBeCloseTo(5.1);
+    // The next one would come too late.
+    expect(dueOf(5, 5.06)).toBeCloseTo(5.06);
+    const late = createReplyState("room");
+    applyText(late, 4, 5);
+    expect(toUrgency(late, momentAt(5.2))).toEqual({ rank: 1, kind: "post", at: 5.2 });
   });
 
   test("makes a final due at once, as a post where nothing was posted", () => {
