@@ -46,6 +46,13 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "service",
+    {
+      url: import.meta.resolve("./service.ts"),
+      measures: "CPU of the whole service per token through Discord's and Slack's path, beside a minimal bot",
+    },
+  ],
+  [
     "turns",
     {
       url: import.meta.resolve("./turns.ts"),

@@ -14,17 +14,24 @@ export const canPin: boolean =
 export interface Worker {
   /** The next message of the worker. Rejects when it ends without one, or is silent for too long. */
   receive<T>(): Promise<T>;
+  send(message: string): void;
   end(): Promise<void>;
 }
 
-/** The program at `url` in a process of its own on core `core`, with a channel for messages. */
-export function startWorker(url: string, args: readonly string[], core: number): Worker {
+/** The program at `url` in a process of its own on core `core`, with a channel for messages. What it prints goes to `output`. */
+export function startWorker(
+  url: string,
+  args: readonly string[],
+  core: number,
+  output: "inherit" | "ignore" = "inherit",
+): Worker {
   const path = fileURLToPath(url);
   const node = [process.execPath, "--disable-warning=ExperimentalWarning", path];
   const [command = "", ...rest] = canPin ? ["taskset", "-c", String(core), ...node, ...args] : [...node, ...args];
-  const child = spawn(command, rest, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = spawn(command, rest, { stdio: ["ignore", output, "inherit", "ipc"] });
   return {
     receive: <T>() => receive<T>(child, basename(path)),
+    send: (message) => void child.send(message),
     async end() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exit = once(child, "exit");
