@@ -5,6 +5,12 @@ import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
 import { type Steps, takesSteps } from "./steps.ts";
 
+/**
+ * So much more text than people are about to see is noted as seen, in UTF-16 units. A record is flushed to the disk while
+ * nothing else happens: one for each call would cost more than the call.
+ */
+const SEEN_AHEAD = 400;
+
 export interface ReplyViewOptions extends ReplyMessagesOptions {
   /** What is done besides writing; absent where that is nothing. */
   steps?: Steps;
@@ -91,7 +97,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     let receipt: Receipt = {};
     // Before the call: whether it was carried out may not be known any more when the process dies in it.
     if (length > record.seen) {
-      record.seen = length;
+      record.seen = length + SEEN_AHEAD;
       await options.onSeen();
     }
     try {

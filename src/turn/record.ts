@@ -29,7 +29,7 @@ export interface TurnRecord {
   phase: "received" | "posted" | "final";
   /** How often the turn was begun without reaching its end. */
   attempts: number;
-  /** How much of the model's text people may have seen, in UTF-16 units: what is taken up again shows no less. */
+  /** As much of the model's text as people have seen at most, in UTF-16 units: what is taken up again shows no less. */
   seen: number;
   /** Messages of the reply that take no changes any more; absent: none. */
   sealed?: Sealed;

@@ -231,3 +231,26 @@ describe("a reply whose message takes no more changes", () => {
     expect(texts().join(" ").split(" ")).toEqual(words);
   });
 });
+
+test("what people are about to see is noted ahead of them, once for many calls", async () => {
+  const platform = fakePlatform();
+  const record = structuredClone(NEW);
+  let notes = 0;
+  const view = createReplyView({
+    sink: platform.sink,
+    record,
+    isResumed: false,
+    refusal: NO_CLOSING,
+    onRecord: async () => {},
+    onSeen: async () => void (notes += 1),
+    onCall: () => {},
+    onRefused: () => {},
+  });
+  for (let call = 0; call < 40; call++) {
+    view.append("Another forty characters of the answer. ");
+    await view.write();
+    expect(record.seen).toBeGreaterThanOrEqual(view.text.length);
+  }
+  expect(platform.calls).toHaveLength(40);
+  expect(notes).toBeLessThanOrEqual(5);
+});
