@@ -110,7 +110,10 @@ export async function prepareFile(
 /** Bytes of an attachment, in slices. Rejects when the message that carried it is gone. */
 export async function openFile(files: Files, ref: AttachmentRef): Promise<AsyncIterable<Uint8Array>> {
   const file = files.read(ref.id);
-  if (file === undefined) throw new FileProblem("gone", "is gone: its message was deleted");
+  if (file === undefined) {
+    const cause = new FileProblem("gone", "is gone: its message was deleted");
+    throw new Error(`The file ${JSON.stringify(ref.name)} ${cause.message}.`, { cause });
+  }
   return slices(file.bytes);
 }
 

@@ -24,11 +24,11 @@ export function createInsiders(token: string | undefined, log: Logger): Insiders
       const verdict = given === undefined ? undefined : guard.judge(given, { address: nameSource(incoming) });
       if (verdict?.kind === "right") return true;
       if (verdict?.kind === "wait") {
-        context.header("Retry-After", String(Math.ceil(verdict.waitMs / 1_000)));
-        return context.json({ error: "Too many wrong tokens were given from here. Try again later." }, 429);
+        const headers = { "Retry-After": String(Math.ceil(verdict.waitMs / 1_000)) };
+        return context.json({ error: "Too many wrong tokens were given from here. Try again later." }, 429, headers);
       }
-      context.header("WWW-Authenticate", 'Bearer realm="Palaver"');
-      return context.json({ error: "This needs METRICS_TOKEN, as Authorization: Bearer." }, 401);
+      const headers = { "WWW-Authenticate": 'Bearer realm="Palaver"' };
+      return context.json({ error: "This needs METRICS_TOKEN, as Authorization: Bearer." }, 401, headers);
     },
   };
 }

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 
 const PRIVATE = 0o600;
 /** What SQLite puts beside a database, and the lock that we do. */
-const SUFFIXES = ["", "-wal", "-shm", "-journal", ".lock"];
+const SUFFIXES = ["", "-wal", "-shm", "-journal", ".lock", ".lock-journal"];
 
 /**
  * Makes a database and what stands beside it unreadable for everybody else, whatever the umask, also where they were

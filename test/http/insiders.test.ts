@@ -98,6 +98,8 @@ describe("with METRICS_TOKEN, the metrics and what is behind /readyz", () => {
       expect(await checksOf(headers)).toEqual(READY);
     }
     expect((await get("/metrics")).headers["www-authenticate"]).toMatch(/^Bearer/);
+    const ready = await get("/readyz");
+    expect([ready.statusCode, ready.headers["www-authenticate"]]).toEqual([200, undefined]);
   });
 
   test("are not looked at for a while by whoever guesses, and the log tells of it without the guess", async () => {
