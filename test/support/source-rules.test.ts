@@ -5,6 +5,7 @@ import {
   findForeignImports,
   findLocalTraces,
   findLooseVersions,
+  findMisplacedImports,
   findUnlocked,
   hasDefaultExport,
   importsOf,
@@ -88,6 +89,19 @@ describe("findForeignImports", () => {
     ["test/bot.test.ts", "../src/bot.ts"],
   ])("lets %s import %s", (path, name) => {
     expect(findForeignImports(toSource(path, `import { x } from "${name}";`))).toEqual([]);
+  });
+});
+
+describe("findMisplacedImports", () => {
+  test.each<[string, string, string[]]>([
+    ["src/media/picture.ts", 'import sharp from "sharp";', ["sharp"]],
+    ["adapters/local/files.ts", 'const sharp = await import("sharp");', ["sharp"]],
+    ["src/media/decoder.ts", 'import { runJob } from "./decoding.ts";', ["src/media/decoding.ts"]],
+    ["src/media/decoding.ts", 'import sharp from "sharp";', []],
+    ["src/media/decoder-process.ts", 'import { runJob } from "./decoding.ts";', []],
+    ["src/media/picture.ts", 'import type { Metadata } from "sharp";', []],
+  ])("finds in %s, which says %s: %j", (path, line, found) => {
+    expect(findMisplacedImports(toSource(path, line))).toEqual(found);
   });
 });
 
