@@ -14,7 +14,7 @@ sharp.concurrency(1);
 /** What decoding one picture may take. A square of 4,096 pixels passes in every kind. */
 const MAX_DECODED_BYTES = 320 * 1024 * 1024;
 /** Decoding is done by then or given up; the pixels are bounded, so this is for formats that compute long for few of them. */
-const DECODE_TIMEOUT_SECONDS = 15;
+const DECODE_TIMEOUT_SECONDS = 20;
 
 /** What models take as it is, and the name sharp has for it: the two have to agree on what the bytes are. */
 const SENDABLE: ReadonlyMap<ImageMimeType, string> = new Map([
