@@ -51,7 +51,7 @@ async function startUnderTest(accept: Accept, transport: TransportName): Promise
     async seen() {
       return slack.answers(ada.direct(), root).map((message) => ({
         text: shownText(message.content),
-        fileNames: message.content.files.map(({ name }) => name),
+        fileNames: message.content.files.map(({ title }) => title),
         buttons: buttonsOf(message).map(({ label }) => label),
       }));
     },
