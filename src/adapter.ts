@@ -208,8 +208,7 @@ export interface ReplySink {
   readonly spare?: SpareWay;
   /** The steps of a draft are shown beside its text, except where it is written the spare way. */
   readonly showsSteps?: boolean;
-  /** People can judge an answer here: buttons for `good` and `bad` are shown under a complete one. */
-  readonly takesFeedback?: boolean;
+  readonly takesFeedback?: boolean; // Buttons for `good` and `bad` are shown under a complete answer.
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** The same for a nonce that no earlier run can have posted with; absent where that makes no difference. */
@@ -219,8 +218,7 @@ export interface ReplySink {
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
-  /** A wait that lasts is told in the first message of the reply, with Stop: `progress` shows no words, or no Stop. */
-  readonly tellsWaits?: boolean;
+  readonly tellsWaits?: boolean; // A wait that lasts is told in the reply, with Stop: `progress` cannot show both.
   /** Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort. */
   progress(text: string, signal: AbortSignal, stop?: Button): Promise<void>;
 }

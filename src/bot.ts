@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Accept, ActionEvent, CommandEvent, EditedEvent, InboundEvent, MessageEvent } from "./adapter.ts";
-import { createReplies } from "./bot/replies.ts";
+import { createReplies, type Replies } from "./bot/replies.ts";
 import type { Command } from "./commands/command.ts";
 import type { History } from "./history.ts";
 import { readPictureId } from "./imagine/picture-id.ts";
@@ -30,23 +30,10 @@ export interface BotDeps {
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
 export function createBot(deps: BotDeps): Worker {
   const { answers, history, commands, rate, imagine, accept } = deps;
-  const { reply, notify, refuseAtOnce, sayStoreIsAway } = createReplies(deps);
+  const replies = createReplies(deps);
+  const { reply, notify, refuseAtOnce } = replies;
   /** Presses that were answered when they came, and have yet to come up in their conversation. */
   const refused = new Set<string>();
-  /** Keys of commands and presses that wait for the store, and whose authors know that. */
-  const toldOfOutage = new Set<string>();
-
-  async function onMessages(
-    { events, ...how }: Omit<Batch, "messages">,
-    signal: AbortSignal,
-  ): Promise<readonly InboundEvent[]> {
-    const messages = foldBatch(events);
-    if (messages[0]?.addressed === "other") {
-      await history.setFollowed(messages[0].conversationId, false);
-      return events;
-    }
-    return answers.answer({ events, messages, ...how }, isForUs(deps, messages), signal);
-  }
 
   async function onCommand(event: CommandEvent, signal: AbortSignal): Promise<void> {
     const command = commands.find(({ name }) => name === event.name);
@@ -80,17 +67,7 @@ export function createBot(deps: BotDeps): Worker {
       await goOn(event, signal);
       return batch;
     }
-    return onRetry(event, { events: batch }, signal);
-  }
-
-  async function onRetry(
-    event: ActionEvent,
-    batch: Omit<Batch, "messages">,
-    signal: AbortSignal,
-  ): Promise<readonly InboundEvent[]> {
-    const { done, refusal } = await answers.retry(event, batch, signal);
-    if (refusal !== undefined) await notify(event, refusal, signal);
-    return done;
+    return answerAgain(deps, replies, event, { events: batch }, signal);
   }
 
   /** What an edit addresses to the bot is a question of its own where nobody answered it before. */
@@ -107,28 +84,11 @@ export function createBot(deps: BotDeps): Worker {
     await answers.continued(event, signal);
   }
 
-  /** Whoever waits for a command or a button is told once that it takes longer; the queue tries it again. */
   async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
-    const [first] = batch;
-    try {
-      const done = await workOn(batch, signal);
-      for (const { key } of done) toldOfOutage.delete(key);
-      return done;
-    } catch (error) {
-      const isWaitedFor = first?.kind === "command" || first?.kind === "action";
-      if (isWaitedFor && isStoreOutage(error) && !toldOfOutage.has(first.key)) {
-        toldOfOutage.add(first.key);
-        await sayStoreIsAway(first, signal);
-      }
-      throw error;
-    }
-  }
-
-  async function workOn(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const [first] = batch;
     switch (first?.kind) {
       case "message":
-        return onMessages({ events: batch }, signal);
+        return answerMessages(deps, { events: batch }, signal);
       case "action":
         return onAction(first, batch, signal);
       case "command":
@@ -145,26 +105,10 @@ export function createBot(deps: BotDeps): Worker {
     return batch;
   }
 
-  /** Whoever asked is told once; nobody waits for what an edit or a deletion does. */
-  async function giveUp(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
-    const [first] = events;
-    if (first?.kind === "message") return onMessages({ events, isGivenUp: true }, signal);
-    if (first?.kind !== "command" && first?.kind !== "action") return events;
-    if (isDrawing(first)) {
-      const sentence = await imagine.giveUp(first, signal);
-      if (sentence !== undefined) await notify(first, sentence, signal);
-    } else if (first.kind === "action" && first.action === "retry") {
-      return onRetry(first, { events, isGivenUp: true }, signal);
-    } else {
-      await notify(first, GIVEN_UP, signal);
-    }
-    return events;
-  }
-
   return {
     take: takeBatch,
-    work,
-    giveUp,
+    work: withOutageNotice(work, replies),
+    giveUp: (events, signal) => giveUp(deps, replies, events, signal),
     notice(event) {
       const refusal = answers.interrupt(event);
       if (refusal !== undefined && event.kind === "action") {
@@ -175,6 +119,73 @@ export function createBot(deps: BotDeps): Worker {
     },
     hold: imagine.hold,
   };
+}
+
+/** Whoever waits for a command or a button is told once that it takes longer; the queue tries it again. */
+function withOutageNotice(work: Worker["work"], { sayStoreIsAway }: Replies): Worker["work"] {
+  const told = new Set<string>();
+
+  return async (batch, signal) => {
+    const [first] = batch;
+    try {
+      const done = await work(batch, signal);
+      for (const { key } of done) told.delete(key);
+      return done;
+    } catch (error) {
+      const isWaitedFor = first?.kind === "command" || first?.kind === "action";
+      if (isWaitedFor && isStoreOutage(error) && !told.has(first.key)) {
+        told.add(first.key);
+        await sayStoreIsAway(first, signal);
+      }
+      throw error;
+    }
+  };
+}
+
+/** Whoever asked is told once; nobody waits for what an edit or a deletion does. */
+async function giveUp(
+  deps: BotDeps,
+  replies: Replies,
+  events: InboundEvent[],
+  signal: AbortSignal,
+): Promise<readonly InboundEvent[]> {
+  const [first] = events;
+  if (first?.kind === "message") return answerMessages(deps, { events, isGivenUp: true }, signal);
+  if (first?.kind !== "command" && first?.kind !== "action") return events;
+  if (isDrawing(first)) {
+    const sentence = await deps.imagine.giveUp(first, signal);
+    if (sentence !== undefined) await replies.notify(first, sentence, signal);
+  } else if (first.kind === "action" && first.action === "retry") {
+    return answerAgain(deps, replies, first, { events, isGivenUp: true }, signal);
+  } else {
+    await replies.notify(first, GIVEN_UP, signal);
+  }
+  return events;
+}
+
+async function answerMessages(
+  deps: BotDeps,
+  { events, ...how }: Omit<Batch, "messages">,
+  signal: AbortSignal,
+): Promise<readonly InboundEvent[]> {
+  const messages = foldBatch(events);
+  if (messages[0]?.addressed === "other") {
+    await deps.history.setFollowed(messages[0].conversationId, false);
+    return events;
+  }
+  return deps.answers.answer({ events, messages, ...how }, isForUs(deps, messages), signal);
+}
+
+async function answerAgain(
+  { answers }: BotDeps,
+  { notify }: Replies,
+  event: ActionEvent,
+  batch: Omit<Batch, "messages">,
+  signal: AbortSignal,
+): Promise<readonly InboundEvent[]> {
+  const { done, refusal } = await answers.retry(event, batch, signal);
+  if (refusal !== undefined) await notify(event, refusal, signal);
+  return done;
 }
 
 /** A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins that. */

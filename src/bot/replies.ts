@@ -17,6 +17,8 @@ interface RepliesDeps {
   log: Logger;
 }
 
+export type Replies = ReturnType<typeof createReplies>;
+
 /** What is said to whoever gave a command or pressed a button. */
 export function createReplies({ sinkOf, log }: RepliesDeps) {
   function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {
