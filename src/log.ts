@@ -38,7 +38,10 @@ export function createLogger({ level, secrets, destination = toStandardOutput() 
         streamWrite: redactor.line,
         logMethod(given, method, level) {
           const [first, ...rest] = given as unknown[];
-          if (typeof first !== "object" || first === null) return void Reflect.apply(method, this, given);
+          if (typeof first !== "object" || first === null) {
+            Reflect.apply(method, this, given);
+            return;
+          }
           const fields = first instanceof Error ? { err: first } : first;
           Reflect.apply(method, this, [describeFields(fields, level <= DEBUG), ...rest]);
           const isCut = level > DEBUG && Object.values(fields).some((value) => value instanceof Error);
