@@ -1,5 +1,5 @@
-import type { ThreadMode } from "../adapters/discord/threads.ts";
-import { createPacers } from "../src/pacers.ts";
+import type { ThreadMode } from "../adapters/discord/listen/threads.ts";
+import { createPacers } from "../src/app/pacers.ts";
 import type { CounterSettings, LimitSettings } from "../test/simulators/discord/limits.ts";
 import { type Figures, toFigures, toMean } from "../test/support/pacing/measure.ts";
 import { fixedCounter, leakyCounter, type PlatformCounter, slidingCounter } from "../test/support/pacing/platform.ts";

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { CONFIG_VARIABLES } from "../src/config.ts";
+import { CONFIG_VARIABLES } from "../src/config/config.ts";
 import { countRounds, describeMachine, runBench } from "./support/lifecycle.ts";
 import { type Program, type StartTimes, timeRun, timeStart } from "./support/program.ts";
 import { describeSummary, summarize, toRatios } from "./support/statistics.ts";

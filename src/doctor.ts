@@ -1,16 +1,16 @@
 /** `npm run doctor`: tries everything the service will need and says in plain words what is missing. */
 import { parseArgs } from "node:util";
-import { runWithin } from "./bounds.ts";
+import { runWithin } from "./concurrency/deadlines.ts";
+import { type Config, ConfigError, readConfig } from "./config/config.ts";
 import { secretsOf } from "./config/summary.ts";
-import { type Config, ConfigError, readConfig } from "./config.ts";
 import { checkAddress } from "./doctor/address.ts";
 import { checkData } from "./doctor/data.ts";
 import { checkGateway, type GatewayCheckOptions } from "./doctor/gateway.ts";
 import { createPlatformSections } from "./doctor/platforms.ts";
 import { checkRedis } from "./doctor/redis.ts";
 import { formatFinding, formatSummary, type ReportOptions, type Section } from "./doctor/report.ts";
-import type { Finding } from "./finding.ts";
 import { createRedactor } from "./log/redact.ts";
+import type { Finding } from "./port/finding.ts";
 
 const SECTION_MS = 60_000;
 const USAGE = `Usage: npm run doctor [-- --no-chat]

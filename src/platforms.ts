@@ -3,11 +3,11 @@ import type { Hono } from "hono";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { createLocalAdapter, EXAMPLES } from "../adapters/local/index.ts";
-import type { SeveralWorkspaces } from "../adapters/slack/several-workspaces.ts";
-import type { Adapter } from "./adapter.ts";
-import type { Config, SlackConfig } from "./config.ts";
-import type { Engine } from "./engine.ts";
+import type { SeveralWorkspaces } from "../adapters/slack/install/several-workspaces.ts";
+import type { Engine } from "./app/engine.ts";
+import type { Config, SlackConfig } from "./config/config.ts";
 import type { GatewayProblem } from "./gateway/health.ts";
+import type { Adapter } from "./port/adapter.ts";
 import type { Stores } from "./store/keyv.ts";
 
 /** Offered at the page while the sandbox gateway answers, which can fail on request. */
@@ -113,7 +113,7 @@ async function createSlackWorkspaces(
   oauth: NonNullable<SlackConfig["oauth"]>,
   { config, engine, stores, log }: PlatformsOptions,
 ): Promise<SeveralWorkspaces> {
-  const { createSeveralWorkspaces } = await import("../adapters/slack/several-workspaces.ts");
+  const { createSeveralWorkspaces } = await import("../adapters/slack/install/several-workspaces.ts");
   return createSeveralWorkspaces({
     ...oauth,
     publicUrl: config.publicUrl ?? "",

@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { describe, expect, test } from "vitest";
-import { CONFIG_VARIABLES, readConfig } from "../src/config.ts";
+import { CONFIG_VARIABLES, readConfig } from "../src/config/config.ts";
 import {
   countLines,
   findEffects,

@@ -88,7 +88,7 @@ describe("the documents", () => {
 
   test("know a file and a command that do not exist", () => {
     const stale =
-      "`src/bot.ts`, `src/gone.ts`, [it](docs/gone.md), `adapters/<platform>/`; npm run gone, npm run check";
+      "`src/bot/bot.ts`, `src/gone.ts`, [it](docs/gone.md), `adapters/<platform>/`; npm run gone, npm run check";
     expect(findStale(stale)).toEqual(["src/gone.ts", "docs/gone.md", "gone"]);
   });
 });

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { SCOPES } from "../adapters/slack/scopes.ts";
+import { SCOPES } from "../adapters/slack/install/scopes.ts";
 import { DEFAULT_EVENTS } from "./simulators/slack/events.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));

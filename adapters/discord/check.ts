@@ -6,15 +6,15 @@ import {
   type RESTGetAPIGatewayBotResult,
   Routes,
 } from "discord.js";
-import type { Finding } from "../../src/finding.ts";
+import type { Finding } from "../../src/port/finding.ts";
+import { type Api, createApi } from "./api/client.ts";
 import { ApiError, isRefused } from "./api/error.ts";
-import { type Api, createApi } from "./api.ts";
 import { checkGateway } from "./check/gateway.ts";
 import { checkGuilds } from "./check/guilds.ts";
-import { ASK } from "./commands.ts";
-import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./connection/closes.ts";
-import { toSinkError } from "./failures.ts";
+import { ASK } from "./interactions/commands.ts";
 import { inviteLink } from "./invite.ts";
+import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./listen/closes.ts";
+import { toSinkError } from "./write/failures.ts";
 
 export interface CheckOptions {
   token: string;

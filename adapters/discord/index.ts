@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "discord.js";
-import type { Accept, Adapter } from "../../src/adapter.ts";
-import { createApi } from "./api.ts";
-import { createConnection } from "./connection.ts";
-import { createDelivery, type Delivery } from "./delivery.ts";
-import { createDirects } from "./directs.ts";
-import { readEarlier } from "./earlier.ts";
-import { createFiles } from "./files.ts";
+import type { Accept, Adapter } from "../../src/port/adapter.ts";
+import { createApi } from "./api/client.ts";
+import { createFiles } from "./api/files.ts";
 import { PLATFORM } from "./ids.ts";
-import { createLastWords } from "./interactions/last-words.ts";
-import { createSightings } from "./interactions/sightings.ts";
 import { applicationIdOf, inviteLink } from "./invite.ts";
+import { createConnection } from "./listen/connection.ts";
+import { createDelivery, type Delivery } from "./listen/delivery.ts";
+import { createDirects } from "./listen/directs.ts";
+import { readEarlier } from "./listen/earlier.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { listenTo, type Parts } from "./packets.ts";
 import { type Rooms, UNKNOWN_NAMES } from "./rooms.ts";
-import { createSink } from "./sink.ts";
-import { createTypings } from "./typing.ts";
+import { createLastWords } from "./write/last-words.ts";
+import { createSightings } from "./write/seen-messages.ts";
+import { createSink } from "./write/sink.ts";
+import { createTypings } from "./write/typing.ts";
 
 /** Longest that calls under way hold up the end. */
 const SETTLE_MS = 1_000;

@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import type { ImagineMenu } from "../../src/imagine-menu.ts";
-import type { CommandHelp } from "./commands.ts";
-import type { DirectsStore } from "./directs.ts";
+import type { ImagineMenu } from "../../src/port/catalogue.ts";
+import type { CommandHelp } from "./interactions/commands.ts";
 import type { ListModels } from "./interactions/proposals.ts";
-import type { ThreadMode } from "./threads.ts";
+import type { DirectsStore } from "./listen/directs.ts";
+import type { ThreadMode } from "./listen/threads.ts";
 
 export interface DiscordAdapterOptions {
   token: string;

@@ -6,23 +6,23 @@ import {
   type GatewayMessageDeleteBulkDispatchData,
   type GatewayMessageDeleteDispatchData,
 } from "discord.js";
-import { createActivity } from "./activity.ts";
-import type { Api } from "./api.ts";
-import { catchUp } from "./catch-up.ts";
-import { registerCommands, toDefinitions } from "./commands.ts";
-import type { Delivery } from "./delivery.ts";
-import type { Directs } from "./directs.ts";
-import type { Files } from "./files.ts";
-import type { Message } from "./inbound.ts";
-import type { LastWords } from "./interactions/last-words.ts";
-import type { Sightings } from "./interactions/sightings.ts";
-import { createInteractions } from "./interactions.ts";
+import type { Api } from "./api/client.ts";
+import type { Files } from "./api/files.ts";
+import { registerCommands, toDefinitions } from "./interactions/commands.ts";
+import { createInteractions } from "./interactions/interactions.ts";
 import { applicationIdOf } from "./invite.ts";
-import { createListener } from "./listener.ts";
+import { createActivity } from "./listen/activity.ts";
+import { catchUp } from "./listen/catch-up.ts";
+import type { Delivery } from "./listen/delivery.ts";
+import type { Directs } from "./listen/directs.ts";
+import type { Message } from "./listen/inbound.ts";
+import { createListener } from "./listen/listener.ts";
+import { createTellNotAllowed } from "./listen/permission-notice.ts";
+import { createPlaceQuestion } from "./listen/threads.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
-import { createTellNotAllowed } from "./permission-notice.ts";
 import { createRooms, type Rooms } from "./rooms.ts";
-import { createPlaceQuestion } from "./threads.ts";
+import type { LastWords } from "./write/last-words.ts";
+import type { Sightings } from "./write/seen-messages.ts";
 
 /** What is listened to, and what comes with it. */
 interface Packets {

@@ -1,8 +1,8 @@
-import type { Adapter } from "../../src/adapter.ts";
-import { PLATFORM } from "./inbound.ts";
-import type { Outbox } from "./outbox.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
+import { PLATFORM } from "./listen/inbound.ts";
 import type { MessageRow } from "./page/wire.ts";
-import type { SinkDeps } from "./sink.ts";
+import type { Outbox } from "./store/outbox.ts";
+import type { SinkDeps } from "./write/sink.ts";
 
 export type Forgetting = Required<Pick<Adapter, "forget" | "forgetConversation">>;
 

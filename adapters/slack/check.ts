@@ -7,8 +7,8 @@ import {
   WebAPIRequestError,
   WebClient,
 } from "@slack/web-api";
-import type { Finding } from "../../src/finding.ts";
-import { SCOPES } from "./scopes.ts";
+import type { Finding } from "../../src/port/finding.ts";
+import { SCOPES } from "./install/scopes.ts";
 
 /** Longest that one question may take. */
 const CALL_MS = 10_000;

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
-import type { Workspace } from "./workspaces.ts";
+import type { Workspace } from "./api/workspaces.ts";
 
 export const PLATFORM = "slack";
 

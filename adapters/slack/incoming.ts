@@ -1,22 +1,22 @@
 import { setImmediate } from "node:timers/promises";
 import type { Hono } from "hono";
-import type { Accept, Adapter } from "../../src/adapter.ts";
-import type { SlackApi } from "./api.ts";
-import { toAttachments } from "./attachments.ts";
-import { createConnection } from "./connection.ts";
-import { createDelivery, type Delivery } from "./delivery.ts";
-import { createReadEarlier } from "./earlier.ts";
-import { createIntake } from "./intake.ts";
+import type { Accept, Adapter } from "../../src/port/adapter.ts";
+import { toAttachments } from "./api/attachments.ts";
+import type { SlackApi } from "./api/client.ts";
+import type { Workspaces } from "./api/workspaces.ts";
+import type { SingleWorkspace } from "./install/single-workspace.ts";
+import { createInteractions } from "./interactions/interactions.ts";
 import { createRespond } from "./interactions/response-urls.ts";
-import { createInteractions } from "./interactions.ts";
-import { createListener } from "./listener.ts";
+import { createConnection } from "./listen/connection.ts";
+import { createDelivery, type Delivery } from "./listen/delivery.ts";
+import { createReadEarlier } from "./listen/earlier.ts";
+import { createIntake } from "./listen/intake.ts";
+import { createListener } from "./listen/listener.ts";
+import { createOtherBots } from "./listen/other-bots.ts";
+import type { Surfaces } from "./listen/surfaces.ts";
 import type { SlackAdapterOptions } from "./options.ts";
-import { createOtherBots } from "./other-bots.ts";
-import { createPeople } from "./people.ts";
-import type { Running } from "./running.ts";
-import type { SingleWorkspace } from "./single-workspace.ts";
-import type { Surfaces } from "./surfaces.ts";
-import type { Workspaces } from "./workspaces.ts";
+import { createPeople } from "./people/people.ts";
+import type { Running } from "./write/running.ts";
 
 /** Everything that Slack tells the bot. */
 export interface Incoming extends Required<Pick<Adapter, "listen" | "pause" | "isConnected" | "readEarlier">> {

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hono } from "hono";
-import type { Adapter } from "../../src/adapter.ts";
-import { createSlackApi } from "./api.ts";
-import { describeAuthError } from "./auth-errors.ts";
-import { withHome } from "./home-sink.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
+import { describeAuthError } from "./api/auth-errors.ts";
+import { createSlackApi } from "./api/client.ts";
 import { PLATFORM } from "./ids.ts";
 import { createIncoming } from "./incoming.ts";
+import { createSingleWorkspace } from "./install/single-workspace.ts";
+import { withHome } from "./interactions/home-sink.ts";
 import type { SlackAdapterOptions } from "./options.ts";
-import { createOutbound } from "./outbound.ts";
-import { createRunning } from "./running.ts";
-import { createSingleWorkspace } from "./single-workspace.ts";
+import { createOutbound } from "./write/outbound.ts";
+import { createRunning } from "./write/running.ts";
 
 /** Longest that calls under way hold up the end. */
 const SETTLE_MS = 1_000;

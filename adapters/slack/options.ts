@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import type { ImagineMenu } from "../../src/imagine-menu.ts";
-import type { ReadAbout } from "./home.ts";
-import type { Workspaces } from "./workspaces.ts";
+import type { ImagineMenu } from "../../src/port/catalogue.ts";
+import type { Workspaces } from "./api/workspaces.ts";
+import type { ReadAbout } from "./interactions/home.ts";
 
 /** A word that people give the bot, as its help shows it. */
 export interface CommandHelp {

@@ -1,5 +1,5 @@
 import type { Keyv } from "keyv";
-import { createHistory, type HistoryEntry } from "../../src/history.ts";
+import { createHistory, type HistoryEntry } from "../../src/history/history.ts";
 import { log, type MeasuredStore } from "./history-stores.ts";
 
 /** One conversation of a certain length, in one way of storing it. */

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
-import { createSlackApi } from "../../adapters/slack/api.ts";
-import { createOutbound } from "../../adapters/slack/outbound.ts";
-import { createPacers } from "../../src/pacers.ts";
+import { createSlackApi } from "../../adapters/slack/api/client.ts";
+import { createOutbound } from "../../adapters/slack/write/outbound.ts";
+import { createPacers } from "../../src/app/pacers.ts";
 import { createScheduler, type Scheduler } from "../../src/pacing/scheduler.ts";
-import { type Run, writeReply } from "../../src/reply.ts";
+import { type Run, writeReply } from "../../src/reply/reply.ts";
 import { openSlack, type Slack } from "../../test/simulators/slack/control.ts";
 import type { Person } from "../../test/simulators/slack/people.ts";
 import type { Message } from "../../test/simulators/slack/world.ts";

@@ -35,7 +35,7 @@ async function createBareReader(url: string): Promise<ReadStream> {
 async function createGatewayReader(url: string): Promise<ReadStream> {
   const [{ createGateway }, { createLogger }] = await Promise.all([
     import("../../src/gateway/client.ts"),
-    import("../../src/log.ts"),
+    import("../../src/log/log.ts"),
   ]);
   const log = createLogger({ level: "info", secrets: [API_KEY], destination: { write() {} } });
   const gateway = createGateway({ baseUrl: url, apiKey: API_KEY, log });

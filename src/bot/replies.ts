@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import type { ActionEvent, CommandEvent, ReplySink } from "../adapter.ts";
-import { runWithin } from "../bounds.ts";
 import { postNotice } from "../commands/command.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
+import type { ActionEvent, CommandEvent, ReplySink } from "../port/adapter.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 

@@ -1,4 +1,4 @@
-import type { Author, CommandEvent, InboundEvent, ReplySink } from "../adapter.ts";
+import type { Author, CommandEvent, InboundEvent, ReplySink } from "../port/adapter.ts";
 import { neutralize } from "../text/neutralize.ts";
 
 const MAX_QUOTED_CHARS = 100;

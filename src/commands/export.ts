@@ -1,5 +1,5 @@
-import type { Author } from "../adapter.ts";
-import { SinkError } from "../errors.ts";
+import type { Author } from "../port/adapter.ts";
+import { SinkError } from "../port/errors.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 import { type Command, describeLack, postNotice } from "./command.ts";
 

@@ -1,4 +1,4 @@
-import type { Imagine } from "../imagine.ts";
+import type { Imagine } from "../imagine/imagine.ts";
 import { type Command, postNotice } from "./command.ts";
 
 /** `/imagine`: draws what is asked for, for everybody to see; only what cannot be drawn is told the author alone. */

@@ -1,6 +1,6 @@
-import type { CommandEvent } from "../adapter.ts";
-import { findModel, type ListModels, nearModels } from "../model-list.ts";
-import type { Settings } from "../settings.ts";
+import { findModel, type ListModels, nearModels } from "../gateway/model-list.ts";
+import type { CommandEvent } from "../port/adapter.ts";
+import type { Settings } from "../settings/settings.ts";
 import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice, quoteName } from "./command.ts";
 
 const RESET = /^(default|reset)$/i;

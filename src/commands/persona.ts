@@ -1,5 +1,5 @@
-import type { CommandEvent, SinkLimits } from "../adapter.ts";
-import type { Settings } from "../settings.ts";
+import type { CommandEvent, SinkLimits } from "../port/adapter.ts";
+import type { Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { createRuler } from "../text/ruler.ts";
 import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";

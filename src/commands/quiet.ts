@@ -1,4 +1,4 @@
-import type { History } from "../history.ts";
+import type { History } from "../history/history.ts";
 import { type Command, postNotice } from "./command.ts";
 
 /** `/quiet`: the bot answers in this conversation only when it is addressed. */

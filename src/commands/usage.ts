@@ -1,5 +1,5 @@
-import type { CommandEvent } from "../adapter.ts";
-import { describeAmounts, type Usage } from "../people/usage.ts";
+import type { CommandEvent } from "../port/adapter.ts";
+import { describeAmounts, type Usage } from "../usage/usage.ts";
 import { type Command, mayConfigure, NOT_KNOWN, postNotice } from "./command.ts";
 
 /** `/usage`: what the person used this month, for those who may settle things there also what the channel used. */

@@ -1,4 +1,4 @@
-import type { Config, SlackConfig } from "../config.ts";
+import type { Config, SlackConfig } from "./config.ts";
 import { isLoopback } from "./variables.ts";
 
 /** What is on, what is off and what would switch it on: one line each for the log at the start, without secrets. */

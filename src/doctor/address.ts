@@ -1,8 +1,8 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { Config } from "../config.ts";
-import type { Finding } from "../finding.ts";
+import type { Config } from "../config/config.ts";
+import type { Finding } from "../port/finding.ts";
 
 const ANSWER_MS = 10_000;
 /** Here nothing is known to be wrong: the way out may not lead back in. */

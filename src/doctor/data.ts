@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, rmdirSync, rmSync, statfsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Finding } from "../finding.ts";
+import type { Finding } from "../port/finding.ts";
 import { DatabaseError, openDatabase } from "../store/database.ts";
 
 const MIN_FREE_BYTES = 200 * 1024 * 1024;

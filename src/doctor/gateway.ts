@@ -1,9 +1,9 @@
 import { pino } from "pino";
-import type { GatewayConfig } from "../config.ts";
-import type { Finding } from "../finding.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { GatewayError, type GatewayErrorKind } from "../gateway/errors.ts";
 import { checkModels, toFinding } from "../gateway/findings.ts";
+import type { Finding } from "../port/finding.ts";
 
 /** A person waits for it, so nothing is tried twice. */
 const LIMITS = { connectMs: 5_000, firstTokenMs: 30_000, idleMs: 10_000, totalMs: 45_000, attempts: 1 };

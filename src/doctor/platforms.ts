@@ -1,7 +1,7 @@
 import { checkDiscord } from "../../adapters/discord/check.ts";
 import { checkSlack } from "../../adapters/slack/check.ts";
-import type { Config, DiscordConfig } from "../config.ts";
-import type { Finding } from "../finding.ts";
+import type { Config, DiscordConfig } from "../config/config.ts";
+import type { Finding } from "../port/finding.ts";
 import type { Section } from "./report.ts";
 
 /** What each platform's own adapter knows to try. */

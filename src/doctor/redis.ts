@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
-import type { Finding } from "../finding.ts";
+import type { Finding } from "../port/finding.ts";
 import { connectToRedis, type RedisConnection } from "../store/redis-connection.ts";
 
 const TRIAL_MS = 10_000;

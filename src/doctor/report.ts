@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { Finding } from "../finding.ts";
+import type { Finding } from "../port/finding.ts";
 
 /** One part of the service that is tried. */
 export interface Section {

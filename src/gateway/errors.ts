@@ -1,4 +1,4 @@
-import { LoggableError, type LoggableErrorOptions } from "../errors.ts";
+import { LoggableError, type LoggableErrorOptions } from "../port/errors.ts";
 
 /**
  * `unreachable`: no connection, or the answer's head never came. `rate-limited`: 429. `overloaded`: 5xx, or a 4xx

@@ -1,7 +1,7 @@
-import type { Finding } from "../finding.ts";
-import { nearModels } from "../model-list.ts";
+import type { Finding } from "../port/finding.ts";
 import type { Gateway } from "./client.ts";
 import { GatewayError, type GatewayErrorKind } from "./errors.ts";
+import { nearModels } from "./model-list.ts";
 
 const FIXES: Partial<Record<GatewayErrorKind, string>> = {
   unreachable: "Check GATEWAY_BASE_URL, and that the gateway runs.",

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Finding } from "../finding.ts";
+import type { Finding } from "../port/finding.ts";
 import type { Gateway } from "./client.ts";
 import { GatewayError, type GatewayErrorKind } from "./errors.ts";
 import { type ConfiguredModels, checkModels, type ListFindings } from "./findings.ts";

@@ -1,4 +1,4 @@
-import type { HistoryEntry } from "../history.ts";
+import type { HistoryEntry } from "./history.ts";
 import type { HistoryKeys } from "./keys.ts";
 import { type Head, type Position, toHeadKey, toIndexKey } from "./record.ts";
 

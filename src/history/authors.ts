@@ -1,5 +1,5 @@
-import type { HistoryEntry } from "../history.ts";
-import type { KeyedTurns } from "./keyed-turns.ts";
+import type { KeyedTurns } from "../concurrency/keyed-queue.ts";
+import type { HistoryEntry } from "./history.ts";
 import type { Erasure, HistoryKeys } from "./keys.ts";
 import { type AuthorPosition, toAuthorKeys, toAuthorNamespace } from "./record.ts";
 

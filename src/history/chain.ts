@@ -1,4 +1,4 @@
-import type { HistoryEntry } from "../history.ts";
+import type { HistoryEntry } from "./history.ts";
 import type { HistoryKeys } from "./keys.ts";
 import type { ErasedEntry, Head, StoredEntry } from "./record.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { HistoryEntry } from "../history.ts";
+import type { HistoryEntry } from "./history.ts";
 
 /** The shapes that the history stores, the keys it stores them under, and how both are read back. */
 

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import type { Metrics } from "../metrics.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { Insiders } from "./insiders.ts";
 
 /** `GET /metrics` for Prometheus. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Logger } from "pino";
-import type { Metrics } from "../metrics.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { hasLeft } from "./bindings.ts";
 import { createBodyBudget } from "./body-budget.ts";
 import { createHealthRoutes, type HealthCheck } from "./health.ts";

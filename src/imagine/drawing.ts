@@ -1,7 +1,5 @@
-import type { OutboundFile, Posted, ReplySink } from "../adapter.ts";
-import { mapBounded, runWithin } from "../bounds.ts";
 import { describeLack } from "../commands/command.ts";
-import { SinkError } from "../errors.ts";
+import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { Gateway, RetryNotice } from "../gateway/client.ts";
 import type { GeneratedImage } from "../gateway/image-answer.ts";
 import type { ImageReference, ImageRequest } from "../gateway/image-request.ts";
@@ -9,6 +7,8 @@ import { fitPicture } from "../media/picture.ts";
 import type { References } from "../media/reference.ts";
 import { describeReferenceFailure } from "../media/reference-failure.ts";
 import type { ImageMimeType } from "../media/sniff.ts";
+import type { OutboundFile, Posted, ReplySink } from "../port/adapter.ts";
+import { SinkError } from "../port/errors.ts";
 import { callPlatform } from "../reply/platform-call.ts";
 import { describePictureFailure, PictureError, STOPPED } from "./failure.ts";
 import type { PictureJob, PicturePart } from "./picture-job.ts";

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
-import type { ReplySink } from "../adapter.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
-import type { Metrics } from "../metrics.ts";
-import type { Usage } from "../people/usage.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import type { ReplySink } from "../port/adapter.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
+import type { Usage } from "../usage/usage.ts";
 import { type DrawingDeps, drawParts } from "./drawing.ts";
 import type { JobStore } from "./job-store.ts";
 import type { Remember } from "./memory.ts";

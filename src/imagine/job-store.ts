@@ -1,12 +1,12 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { persist } from "../bounds.ts";
-import { createKeyedTurns } from "../history/keyed-turns.ts";
+import { persist } from "../concurrency/deadlines.ts";
+import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
 import { toKeyPart } from "../history/record.ts";
-import type { Actor } from "../imagine-menu.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
+import type { Actor } from "../port/catalogue.ts";
 import { filesOf, type PictureJob, picturesOf, readPictureJob } from "./picture-job.ts";
 
 const NAMESPACE = "pictures";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { History } from "../history.ts";
+import type { History } from "../history/history.ts";
 import type { PictureJob } from "./picture-job.ts";
 import { isDone, toMemory } from "./wording.ts";
 

@@ -1,11 +1,11 @@
 import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
-import type { ImagineMenu, ImagineOptions } from "../imagine-menu.ts";
-import type { ListModels } from "../model-list.ts";
+import type { ListModels } from "../gateway/model-list.ts";
+import type { ImagineMenu, ImagineOptions } from "../port/catalogue.ts";
+import { readPictureId } from "../port/ids.ts";
 import { maySee } from "../turn/rights.ts";
-import { readPictureId } from "./picture-id.ts";
 import type { PictureJob } from "./picture-job.ts";
+import { MAX_COUNT } from "./request.ts";
 import type { RunningJobs } from "./running-jobs.ts";
-import { MAX_COUNT } from "./wish.ts";
 
 export interface ImagineMenuDeps {
   running: Pick<RunningJobs, "find">;

@@ -1,13 +1,13 @@
-import type { ActionEvent, AttachmentRef, CommandEvent } from "../adapter.ts";
 import { quoteName } from "../commands/command.ts";
-import { findModel, type ListModels, nearModels } from "../model-list.ts";
+import { findModel, type ListModels, nearModels } from "../gateway/model-list.ts";
+import type { ActionEvent, AttachmentRef, CommandEvent } from "../port/adapter.ts";
+import { readPictureId } from "../port/ids.ts";
 import { toConversationOf } from "../turn/private-conversation.ts";
 import { toTurnId } from "../turn/record.ts";
 import { maySee, NOT_HERE } from "../turn/rights.ts";
-import { readPictureId } from "./picture-id.ts";
 import { attachmentOf, type PictureJob, type PicturePart } from "./picture-job.ts";
+import { describeProblems, describeTooMany, readWish, toNextSize, type Wish } from "./request.ts";
 import type { RunningJobs } from "./running-jobs.ts";
-import { describeProblems, describeTooMany, readWish, toNextSize, type Wish } from "./wish.ts";
 
 /** Answers where a picture is not kept any more, or cannot be opened again. */
 export const TOO_OLD = "This picture is too old: how it was asked for is not kept any more. Please ask once more.";

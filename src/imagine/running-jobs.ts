@@ -1,5 +1,5 @@
-import { untilAborted } from "../bounds.ts";
-import type { Actor } from "../imagine-menu.ts";
+import { untilAborted } from "../concurrency/deadlines.ts";
+import type { Actor } from "../port/catalogue.ts";
 import { mayPress } from "../turn/rights.ts";
 import type { JobStore } from "./job-store.ts";
 import type { PictureJob } from "./picture-job.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Draft, InboundEvent } from "../adapter.ts";
+import type { Draft, InboundEvent } from "../port/adapter.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { toTurnId } from "../turn/record.ts";
 import { toStop } from "./wording.ts";

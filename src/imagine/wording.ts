@@ -1,10 +1,10 @@
-import type { Button, Draft, SinkLimits } from "../adapter.ts";
 import { quoteName } from "../commands/command.ts";
+import type { Button, Draft, SinkLimits } from "../port/adapter.ts";
+import { toPictureId } from "../port/ids.ts";
 import { healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
-import { toPictureId } from "./picture-id.ts";
 import type { PictureJob, PicturePart } from "./picture-job.ts";
-import { toNextSize } from "./wish.ts";
+import { toNextSize } from "./request.ts";
 
 /** Of what the model says about its picture. */
 const MAX_TEXT_CHARS = 1_000;

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { untilAborted } from "../bounds.ts";
+import { untilAborted } from "../concurrency/deadlines.ts";
 import { type DecoderAnswer, DecoderError, type DecoderJob, type DecoderResults } from "./decoder-job.ts";
 import { createFairTurns } from "./fair-turns.ts";
 

@@ -1,4 +1,4 @@
-import { LoggableError } from "../errors.ts";
+import { LoggableError } from "../port/errors.ts";
 
 /**
  * `foreign`: kept somewhere that is not fetched from. `private`: its host leads into a private network. `redirect`:

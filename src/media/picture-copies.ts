@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import type { AttachmentRef } from "../adapter.ts";
-import { mapBounded } from "../bounds.ts";
-import { createKeyedTurns } from "../history/keyed-turns.ts";
+import { mapBounded } from "../concurrency/deadlines.ts";
+import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
 import { toKeyPart } from "../history/record.ts";
+import type { AttachmentRef } from "../port/adapter.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 
 const NAMESPACE = "copies";

@@ -1,4 +1,4 @@
-import { untilAborted } from "../bounds.ts";
+import { untilAborted } from "../concurrency/deadlines.ts";
 
 /** Both ends of what is held: the most there may ever be, and who is asked before there is more than there was. */
 export interface ReadLimit {

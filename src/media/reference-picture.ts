@@ -1,6 +1,6 @@
 import { fileTypeFromBuffer } from "file-type";
-import type { Adapter, AttachmentRef } from "../adapter.ts";
-import { runWithin } from "../bounds.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
+import type { Adapter, AttachmentRef } from "../port/adapter.ts";
 import { toShownSize } from "./byte-size.ts";
 import { findFileProblem } from "./file-problem.ts";
 import { describePictureProblem, fitPicture, type PictureLimits } from "./picture.ts";

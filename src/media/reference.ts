@@ -1,6 +1,6 @@
-import type { Adapter, AttachmentRef } from "../adapter.ts";
-import { mapBounded } from "../bounds.ts";
+import { mapBounded } from "../concurrency/deadlines.ts";
 import type { ImageReference } from "../gateway/image-request.ts";
+import type { Adapter, AttachmentRef } from "../port/adapter.ts";
 import { toShownFileName } from "./file-name.ts";
 import type { CopyOwner } from "./picture-copies.ts";
 import { createReadPicture, type ReadPicture, type ReferencePicture } from "./reference-picture.ts";

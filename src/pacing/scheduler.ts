@@ -1,4 +1,4 @@
-import type { SpareWay } from "../adapter.ts";
+import type { SpareWay } from "../port/adapter.ts";
 import type { CallKind, Pacer, Written } from "./pacer.ts";
 
 /** What a reply looks like to the scheduler. */

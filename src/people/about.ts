@@ -1,8 +1,8 @@
-import type { Author } from "../adapter.ts";
-import type { History } from "../history.ts";
-import type { Settings } from "../settings.ts";
+import type { History } from "../history/history.ts";
+import type { Author } from "../port/adapter.ts";
+import type { Settings } from "../settings/settings.ts";
+import { describeAmounts, type Usage } from "../usage/usage.ts";
 import { idsOf } from "./identity.ts";
-import { describeAmounts, type Usage } from "./usage.ts";
 
 /** What the bot is set to where a person talks to it alone, and how much it keeps of that person. */
 export interface About {

@@ -1,8 +1,8 @@
-import type { History } from "../history.ts";
+import type { History } from "../history/history.ts";
 import type { JobStore } from "../imagine/job-store.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import type { TurnRecords } from "../turn/record.ts";
-import type { Usage } from "./usage.ts";
+import type { Usage } from "../usage/usage.ts";
 
 export interface ConversationErasureDeps {
   history: Pick<History, "conversations" | "forgetConversation">;

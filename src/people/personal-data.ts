@@ -1,15 +1,15 @@
 import { setImmediate } from "node:timers/promises";
-import type { Adapter, Author, CommandEvent } from "../adapter.ts";
 import { mayConfigure } from "../commands/command.ts";
 import type { Erasers } from "../commands/forget.ts";
-import type { History } from "../history.ts";
+import type { History } from "../history/history.ts";
+import type { Imagine } from "../imagine/imagine.ts";
 import type { JobStore } from "../imagine/job-store.ts";
-import type { Imagine } from "../imagine.ts";
+import type { Adapter, Author, CommandEvent } from "../port/adapter.ts";
 import type { Queue } from "../queue/queue.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import type { TurnRecords } from "../turn/record.ts";
+import type { Usage } from "../usage/usage.ts";
 import { idsOf, isWhole } from "./identity.ts";
-import type { Usage } from "./usage.ts";
 
 const PAGE_IDS = 100;
 

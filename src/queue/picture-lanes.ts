@@ -1,5 +1,5 @@
-import type { InboundEvent } from "../adapter.ts";
-import { readPictureId } from "../imagine/picture-id.ts";
+import type { InboundEvent } from "../port/adapter.ts";
+import { readPictureId } from "../port/ids.ts";
 import { toTurnId } from "../turn/record.ts";
 import type { Work } from "./admission.ts";
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { runWithin } from "../bounds.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
 import type { Queue } from "./queue.ts";
 
 /** What processes with queues of their own share: marks that only one of them can set. */

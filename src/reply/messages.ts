@@ -1,5 +1,5 @@
-import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../adapter.ts";
-import { SinkError } from "../errors.ts";
+import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../port/adapter.ts";
+import { SinkError } from "../port/errors.ts";
 import { type TurnRecord, toNonce } from "../turn/record.ts";
 import { callPlatform } from "./platform-call.ts";
 

@@ -1,9 +1,9 @@
-import type { Adapter, Draft, Receipt, ReplyAddress, ReplySink, SpareWay } from "../adapter.ts";
-import { untilAborted } from "../bounds.ts";
-import { SinkError } from "../errors.ts";
-import type { Metrics } from "../metrics.ts";
+import { untilAborted } from "../concurrency/deadlines.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { CallKind, Written } from "../pacing/pacer.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
+import type { Adapter, Draft, Receipt, ReplyAddress, ReplySink, SpareWay } from "../port/adapter.ts";
+import { SinkError } from "../port/errors.ts";
 import { callPlatform } from "./platform-call.ts";
 
 /** Longest that a call waits for its turn, refusals for the rate included. */

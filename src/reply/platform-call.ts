@@ -1,5 +1,5 @@
-import { runWithin } from "../bounds.ts";
-import { SinkError } from "../errors.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
+import { SinkError } from "../port/errors.ts";
 
 /** Longest a platform may take for one call before it counts as unanswered. */
 const CALL_TIMEOUT_MS = 15_000;

@@ -1,8 +1,8 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import type { ReplyAddress } from "../adapter.ts";
 import { toKeyPart } from "../history/record.ts";
+import type { ReplyAddress } from "../port/adapter.ts";
 
 /** The shapes that the settings store, and the keys they are stored under. */
 

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { LoggableError } from "../errors.ts";
+import { LoggableError } from "../port/errors.ts";
 import { createFolder } from "./folder.ts";
 import { makePrivate } from "./private-files.ts";
 

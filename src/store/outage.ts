@@ -1,4 +1,4 @@
-import { LoggableError } from "../errors.ts";
+import { LoggableError } from "../port/errors.ts";
 
 /** The store is away, or takes nothing. The message says what is wrong, where, and what to do. */
 export class StoreError extends LoggableError {

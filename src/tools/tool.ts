@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Author, ReplyAddress, Step } from "../adapter.ts";
-import { mapBounded, runWithin } from "../bounds.ts";
+import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
+import type { Author, ReplyAddress, Step } from "../port/adapter.ts";
 
 /** Longest result that is handed to the model, in UTF-16 units. */
 export const MAX_RESULT_CHARS = 20_000;

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import type { ActionEvent, Adapter, Draft, InboundEvent, MessageEvent, ReplySink } from "../adapter.ts";
-import type { History } from "../history.ts";
+import type { History } from "../history/history.ts";
+import type { ActionEvent, Adapter, Draft, InboundEvent, MessageEvent, ReplySink } from "../port/adapter.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { callPlatform, isRefusal } from "../reply/platform-call.ts";
 import type { Attempt, AttemptResult } from "./attempt.ts";

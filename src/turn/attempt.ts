@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Adapter, Button, ReplySink, Step } from "../adapter.ts";
-import { PATIENT_PAUSES_MS, persist } from "../bounds.ts";
+import { PATIENT_PAUSES_MS, persist } from "../concurrency/deadlines.ts";
 import type { GatewayError } from "../gateway/errors.ts";
-import type { History } from "../history.ts";
+import type { History } from "../history/history.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
-import type { Usage } from "../people/usage.ts";
+import type { Adapter, Button, ReplySink, Step } from "../port/adapter.ts";
 import type { Closing } from "../reply/drafts.ts";
+import { type Cause, createProgress, writeReply } from "../reply/reply.ts";
 import { createSteps, describeRunning, type Steps, takesSteps } from "../reply/steps.ts";
-import { type Cause, createProgress, writeReply } from "../reply.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
+import type { Usage } from "../usage/usage.ts";
 import { describeEnding, type Ending } from "./endings.ts";
-import { type Asked, type ObservedTurn, runObserved, secondsSince, type TurnEventDeps } from "./events.ts";
+import { type Asked, type ObservedTurn, runObserved, secondsSince, type TurnEventDeps } from "./observed.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { Beginning } from "./running.ts";
 

@@ -1,4 +1,4 @@
-import type { InboundEvent, MessageEvent } from "../adapter.ts";
+import type { InboundEvent, MessageEvent } from "../port/adapter.ts";
 import { toTurnId } from "./record.ts";
 
 /** Messages answered by one turn at most: a flood is answered in several turns rather than in one endless prompt. */

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import type { Adapter, EarlierMessage, MessageEvent } from "../adapter.ts";
-import { runWithin } from "../bounds.ts";
-import { fitWindow } from "../conversation.ts";
-import type { History, HistoryEntry } from "../history.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
+import { fitWindow } from "../conversation/conversation.ts";
+import type { History, HistoryEntry } from "../history/history.ts";
+import type { Adapter, EarlierMessage, MessageEvent } from "../port/adapter.ts";
 
 /** Longest that an answer waits for what was said before it was asked for. */
 const EARLIER_TIMEOUT_MS = 5_000;

@@ -1,4 +1,4 @@
-import type { InboundEvent } from "../adapter.ts";
+import type { InboundEvent } from "../port/adapter.ts";
 import { toTurnId } from "./record.ts";
 
 /** Occurs in no id that a platform makes. */

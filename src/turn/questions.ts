@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import type { ActionEvent, MessageEvent } from "../adapter.ts";
-import type { History } from "../history.ts";
+import type { History } from "../history/history.ts";
+import type { ActionEvent, MessageEvent } from "../port/adapter.ts";
 import { toEntry } from "./context.ts";
 import type { TurnRecord } from "./record.ts";
 

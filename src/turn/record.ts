@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
-import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../adapter.ts";
-import { persist } from "../bounds.ts";
-import { createKeyedTurns } from "../history/keyed-turns.ts";
+import { persist } from "../concurrency/deadlines.ts";
+import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
 import { toKeyPart } from "../history/record.ts";
+import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/adapter.ts";
 import type { Sealed } from "../reply/sealed.ts";
 
 /**

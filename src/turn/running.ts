@@ -1,4 +1,4 @@
-import type { ActionEvent, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../adapter.ts";
+import type { ActionEvent, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/adapter.ts";
 import type { AttemptResult } from "./attempt.ts";
 import { foldBatch } from "./batch.ts";
 import type { TurnRecord } from "./record.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { Author, CommandEvent } from "../../src/adapter.ts";
 import { createUsageCommand } from "../../src/commands/usage.ts";
-import type { Amounts, UsageSubject } from "../../src/people/usage.ts";
+import type { Author, CommandEvent } from "../../src/port/adapter.ts";
+import type { Amounts, UsageSubject } from "../../src/usage/usage.ts";
 import { startEngine } from "../support/engine.ts";
 import { ada, command, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";

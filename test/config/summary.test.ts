@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { readConfig } from "../../src/config/config.ts";
 import { describeConfig, secretsOf } from "../../src/config/summary.ts";
-import { readConfig } from "../../src/config.ts";
 
 const FULL = {
   GATEWAY_BASE_URL: "https://gateway.example",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { GatewayConfig } from "../../src/config.ts";
+import type { GatewayConfig } from "../../src/config/config.ts";
 import { checkGateway } from "../../src/doctor/gateway.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { startFaultServer } from "../support/fault-server.ts";

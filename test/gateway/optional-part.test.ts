@@ -3,7 +3,7 @@ import type { ChatRequest } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { withOptionalPart } from "../../src/gateway/optional-part.ts";
-import { createLogger } from "../../src/log.ts";
+import { createLogger } from "../../src/log/log.ts";
 import { ignoring, open } from "../support/gateway-client.ts";
 
 const log = createLogger({ level: "silent", secrets: [] });

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Keyv } from "keyv";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createHistory, type History } from "../../src/history.ts";
+import { createHistory, type History } from "../../src/history/history.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
 import { answered, said, uniqueId } from "../support/history-contract.ts";

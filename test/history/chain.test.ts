@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import type { Keyv } from "keyv";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { History } from "../../src/history.ts";
+import type { History } from "../../src/history/history.ts";
 import { answered, said, uniqueId } from "../support/history-contract.ts";
 import { openHistory } from "../support/history-store.ts";
 

@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type BodyLimit, limitBody } from "../../src/http/body-limit.ts";
 import { startHttpServer } from "../../src/http/server.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { recordingLog } from "../support/log.ts";
 
 interface Connection {

@@ -4,7 +4,7 @@ import { networkInterfaces } from "node:os";
 import { json, text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startHttpServer } from "../../src/http/server.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { recordingLog } from "../support/log.ts";
 
 const TOKEN = "canary-metrics-token";

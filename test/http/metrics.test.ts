@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createMetricsRoutes } from "../../src/http/metrics.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 
 test("GET /metrics answers in Prometheus' text format", async () => {
   const metrics = createMetrics();

@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isPlainTarget } from "../../src/http/odd-requests.ts";
 import { startHttpServer } from "../../src/http/server.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { silent } from "../support/log.ts";
 
 /** The server with a route that a proxy may let through, and one that it does not; `send` tidies up no path. */

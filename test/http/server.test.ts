@@ -3,8 +3,8 @@ import { connect, type Socket } from "node:net";
 import { Hono } from "hono";
 import { afterEach, describe, expect, test } from "vitest";
 import { type HttpServer, type HttpServerOptions, startHttpServer } from "../../src/http/server.ts";
-import { createLogger } from "../../src/log.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createLogger } from "../../src/log/log.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 
 const started: HttpServer[] = [];
 const sockets: Socket[] = [];

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
 import type { MessageRow } from "../../adapters/local/page/wire.ts";
-import type { Adapter } from "../../src/adapter.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
 import { imagineContract } from "../support/imagine-contract.ts";
 import type { GivenFile, Shown, ShownPicture, Surface } from "../support/imagine-surface.ts";
 import { connectLocal, isBot } from "../support/local-client.ts";

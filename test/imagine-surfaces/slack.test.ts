@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { Action, Adapter } from "../../src/adapter.ts";
+import type { Action, Adapter } from "../../src/port/adapter.ts";
 import { startAdapter } from "../adapters/slack/stage.ts";
 import type { TransportName } from "../simulators/slack/bolt-app.ts";
 import type { Person } from "../simulators/slack/people.ts";

@@ -1,12 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { createHistory } from "../../src/history.ts";
+import { createHistory } from "../../src/history/history.ts";
 import { createJobRuns } from "../../src/imagine/job-run.ts";
 import { createJobStore } from "../../src/imagine/job-store.ts";
 import { createRemember } from "../../src/imagine/memory.ts";
-import { createMetrics } from "../../src/metrics.ts";
-import { createUsage } from "../../src/people/usage.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createStores } from "../../src/store/keyv.ts";
+import { createUsage } from "../../src/usage/usage.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { silent } from "../support/log.ts";
 import { noCopies, noLinks, pictureJob } from "../support/picture-job.ts";

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { createHistory } from "../../src/history.ts";
+import { createHistory } from "../../src/history/history.ts";
 import { createRemember } from "../../src/imagine/memory.ts";
 import type { PicturePart } from "../../src/imagine/picture-job.ts";
 import { createStores } from "../../src/store/keyv.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Draft } from "../../src/adapter.ts";
-import { SinkError } from "../../src/errors.ts";
 import { createStatus, insist } from "../../src/imagine/status.ts";
+import type { Draft } from "../../src/port/adapter.ts";
+import { SinkError } from "../../src/port/errors.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 const { signal } = new AbortController();

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AttachmentRef } from "../../src/adapter.ts";
 import { loadContentParts, type OpenAttachment } from "../../src/media/content-parts.ts";
+import type { AttachmentRef } from "../../src/port/adapter.ts";
 
 const never = new AbortController().signal;
 const ref = (name: string, sizeBytes = 1): AttachmentRef => ({ platform: "local", id: name, name, sizeBytes });

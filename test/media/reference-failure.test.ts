@@ -1,9 +1,9 @@
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import type { AttachmentRef } from "../../src/adapter.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { NO_PICTURE } from "../../src/gateway/image-answer.ts";
 import { describeReferenceFailure } from "../../src/media/reference-failure.ts";
+import type { AttachmentRef } from "../../src/port/adapter.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { serveAnswers } from "../support/file-server.ts";
 import { connect } from "../support/gateway-client.ts";

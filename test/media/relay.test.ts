@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { Keyv } from "keyv";
 import { describe, expect, test } from "vitest";
-import type { AttachmentRef } from "../../src/adapter.ts";
-import { createLogger } from "../../src/log.ts";
+import { createLogger } from "../../src/log/log.ts";
 import type { ReadPicture, ReferencePicture } from "../../src/media/reference-picture.ts";
 import { createRelay, type RelayDeps } from "../../src/media/relay.ts";
+import type { AttachmentRef } from "../../src/port/adapter.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "../support/log.ts";
 import { owner } from "../support/picture-job.ts";

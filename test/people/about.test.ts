@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { createHistory } from "../../src/history.ts";
+import { createHistory } from "../../src/history/history.ts";
 import { createReadAbout } from "../../src/people/about.ts";
-import { createUsage } from "../../src/people/usage.ts";
-import { createSettings } from "../../src/settings.ts";
+import { createSettings } from "../../src/settings/settings.ts";
 import { createStores } from "../../src/store/keyv.ts";
+import { createUsage } from "../../src/usage/usage.ts";
 import { answered, said } from "../support/history-contract.ts";
 import { silent } from "../support/log.ts";
 

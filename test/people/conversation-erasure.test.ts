@@ -1,13 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { ReplyAddress } from "../../src/adapter.ts";
-import { createHistory } from "../../src/history.ts";
+import { createHistory } from "../../src/history/history.ts";
 import { createJobStore } from "../../src/imagine/job-store.ts";
 import { createEraseConversations } from "../../src/people/conversation-erasure.ts";
-import { createUsage } from "../../src/people/usage.ts";
-import { createSettings } from "../../src/settings.ts";
+import type { ReplyAddress } from "../../src/port/adapter.ts";
+import { createSettings } from "../../src/settings/settings.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { createTurnRecords } from "../../src/turn/record.ts";
+import { createUsage } from "../../src/usage/usage.ts";
 import { ada } from "../support/events.ts";
 import { answered, said } from "../support/history-contract.ts";
 import { silent } from "../support/log.ts";

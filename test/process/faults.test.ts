@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import type { InboundEvent, MessageEvent } from "../../src/adapter.ts";
 import type { ChatCompletionChunk, ChatRequest } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
+import type { InboundEvent, MessageEvent } from "../../src/port/adapter.ts";
 import { toTurnId } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, ben, deleted, edited, message } from "../support/events.ts";

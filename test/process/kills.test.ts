@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import type { MessageRow } from "../../adapters/local/page/wire.ts";
-import { createHistory } from "../../src/history.ts";
+import { createHistory } from "../../src/history/history.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { connectLocal, isBot, isFinal, type LocalClient } from "../support/local-client.ts";

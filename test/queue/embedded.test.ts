@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { InboundEvent } from "../../src/adapter.ts";
+import type { InboundEvent } from "../../src/port/adapter.ts";
 import { createEmbeddedQueue } from "../../src/queue/embedded.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
 import { toTurnId } from "../../src/turn/record.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { createLogger } from "../../src/log.ts";
+import { createLogger } from "../../src/log/log.ts";
 import { createEmbeddedQueue } from "../../src/queue/embedded.ts";
 import { type Marks, withSharedClaims } from "../../src/queue/shared-claims.ts";
 import { openDatabase } from "../../src/store/database.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { Adapter, Button, Draft } from "../../src/adapter.ts";
+import { createPacers } from "../../src/app/pacers.ts";
 import type { ChatRequest } from "../../src/gateway/chunks.ts";
 import type { StreamOptions } from "../../src/gateway/client.ts";
-import { createMetrics } from "../../src/metrics.ts";
-import { createPacers } from "../../src/pacers.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
+import type { Adapter, Button, Draft } from "../../src/port/adapter.ts";
 import { createPacedSinks } from "../../src/reply/paced-sink.ts";
 import { startStage as startDiscordStage } from "../adapters/discord/stage.ts";
 import { startStage as startSlackStage } from "../adapters/slack/stage.ts";

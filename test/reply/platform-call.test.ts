@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SinkError } from "../../src/errors.ts";
+import { SinkError } from "../../src/port/errors.ts";
 import { callPlatform, isRefusal } from "../../src/reply/platform-call.ts";
 
 describe("callPlatform", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SinkError, type SinkErrorKind } from "../../src/errors.ts";
+import { SinkError, type SinkErrorKind } from "../../src/port/errors.ts";
 import { createReplyView, type ReplyView } from "../../src/reply/view.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
 import { fakePlatform } from "../support/fake-platform.ts";

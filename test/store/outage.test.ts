@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { SinkError } from "../../src/errors.ts";
+import { SinkError } from "../../src/port/errors.ts";
 import { isStoreOutage, StoreError } from "../../src/store/outage.ts";
 
 function errorOf(sql: string, prepare: (database: DatabaseSync) => void): unknown {

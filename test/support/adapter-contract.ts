@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Accept, Adapter, Draft, InboundEvent, MessageEvent } from "../../src/adapter.ts";
-import { SinkError } from "../../src/errors.ts";
+import type { Accept, Adapter, Draft, InboundEvent, MessageEvent } from "../../src/port/adapter.ts";
+import { SinkError } from "../../src/port/errors.ts";
 
 /** A message of the bot as people see it. */
 export interface SeenMessage {

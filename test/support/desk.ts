@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
-import type { InboundEvent, MessageEvent, ReplySink } from "../../src/adapter.ts";
+import type { InboundEvent, MessageEvent, ReplySink } from "../../src/port/adapter.ts";
 import { type Browser, openBrowser } from "./browser.ts";
 import { eventually } from "./eventually.ts";
 import { type LocalPage, type LocalPageOptions, startLocalPage } from "./local-page.ts";

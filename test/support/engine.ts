@@ -1,14 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { Adapter } from "../../src/adapter.ts";
-import { createEngine } from "../../src/engine.ts";
+import { createEngine } from "../../src/app/engine.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
 import type { References } from "../../src/media/reference.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
 import type { Pacer } from "../../src/pacing/pacer.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import type { Tool } from "../../src/tools/tool.ts";

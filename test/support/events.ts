@@ -6,7 +6,7 @@ import type {
   EditedEvent,
   MessageEvent,
   ReplyAddress,
-} from "../../src/adapter.ts";
+} from "../../src/port/adapter.ts";
 
 /** Builders of events as an adapter would send them; everything not given is sensible. */
 

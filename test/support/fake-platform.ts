@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
-import type { Adapter, Draft, OutboundFile, Posted, ReplySink } from "../../src/adapter.ts";
-import { SinkError, type SinkErrorKind } from "../../src/errors.ts";
+import type { Adapter, Draft, OutboundFile, Posted, ReplySink } from "../../src/port/adapter.ts";
+import { SinkError, type SinkErrorKind } from "../../src/port/errors.ts";
 
 export interface Shown {
   id: string;

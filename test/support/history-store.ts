@@ -1,5 +1,5 @@
 import { afterAll } from "vitest";
-import { createHistory } from "../../src/history.ts";
+import { createHistory } from "../../src/history/history.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "./log.ts";

@@ -1,4 +1,4 @@
-import { createHistory, type HistoryEntry } from "../../src/history.ts";
+import { createHistory, type HistoryEntry } from "../../src/history/history.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "./log.ts";

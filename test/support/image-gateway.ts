@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { onTestFinished } from "vitest";
-import type { OutboundFile } from "../../src/adapter.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../src/gateway/client.ts";
 import type { References } from "../../src/media/reference.ts";
+import type { OutboundFile } from "../../src/port/adapter.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { listenUntilTestEnds } from "./listen.ts";
 import { silent } from "./log.ts";

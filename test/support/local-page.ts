@@ -3,10 +3,10 @@ import { DatabaseSync } from "node:sqlite";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { createLocalAdapter, type LocalAdapter, type LocalAdapterOptions } from "../../adapters/local/index.ts";
 import type { FileRow, PictureWish, Row, SendBody } from "../../adapters/local/page/wire.ts";
-import type { Accept, InboundEvent } from "../../src/adapter.ts";
 import { startHttpServer } from "../../src/http/server.ts";
-import type { ImagineMenu } from "../../src/imagine-menu.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+import type { Accept, InboundEvent } from "../../src/port/adapter.ts";
+import type { ImagineMenu } from "../../src/port/catalogue.ts";
 import { silent } from "./log.ts";
 
 export interface LocalPage {

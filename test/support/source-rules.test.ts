@@ -62,14 +62,14 @@ describe("importsOf", () => {
 
 describe("findForeignImports", () => {
   test.each<[string, string]>([
-    ["src/bot.ts", "@slack/bolt"],
+    ["src/bot/bot.ts", "@slack/bolt"],
     ["src/main.ts", "discord.js"],
     ["src/text/split.ts", "@discordjs/rest"],
-    ["src/bot.ts", "../adapters/local/index.ts"],
+    ["src/bot/bot.ts", "../adapters/local/index.ts"],
     ["adapters/local/index.ts", "../slack/index.ts"],
     ["adapters/local/index.ts", "@slack/bolt"],
     ["adapters/slack/index.ts", "discord.js"],
-    ["adapters/slack/index.ts", "../../src/bot.ts"],
+    ["adapters/slack/index.ts", "../../src/bot/bot.ts"],
     ["adapters/slack/files/index.ts", "../../../src/history.ts"],
   ])("does not let %s import %s", (path, name) => {
     expect(findForeignImports(toSource(path, `import { x } from "${name}";`))).toHaveLength(1);
@@ -78,15 +78,15 @@ describe("findForeignImports", () => {
 
   test.each<[string, string]>([
     ["src/platforms.ts", "../adapters/slack/index.ts"],
-    ["src/bot.ts", "./adapter.ts"],
-    ["src/bot.ts", "keyv"],
+    ["src/bot/bot.ts", "./adapter.ts"],
+    ["src/bot/bot.ts", "keyv"],
     ["adapters/slack/index.ts", "@slack/bolt"],
     ["adapters/slack/index.ts", "./sink.ts"],
-    ["adapters/slack/index.ts", "../../src/adapter.ts"],
-    ["adapters/slack/index.ts", "../../src/errors.ts"],
+    ["adapters/slack/index.ts", "../../src/port/adapter.ts"],
+    ["adapters/slack/index.ts", "../../src/port/errors.ts"],
     ["adapters/slack/index.ts", "../../src/text/split.ts"],
     ["adapters/slack/index.ts", "../../src/media/sniff.ts"],
-    ["test/bot.test.ts", "../src/bot.ts"],
+    ["test/bot/bot.test.ts", "../src/bot.ts"],
   ])("lets %s import %s", (path, name) => {
     expect(findForeignImports(toSource(path, `import { x } from "${name}";`))).toEqual([]);
   });
@@ -95,7 +95,7 @@ describe("findForeignImports", () => {
 describe("findMisplacedImports", () => {
   test.each<[string, string, string[]]>([
     ["src/media/picture.ts", 'import sharp from "sharp";', ["sharp"]],
-    ["adapters/local/files.ts", 'const sharp = await import("sharp");', ["sharp"]],
+    ["adapters/local/store/files.ts", 'const sharp = await import("sharp");', ["sharp"]],
     ["src/media/decoder.ts", 'import { runJob } from "./decoding.ts";', ["src/media/decoding.ts"]],
     ["src/media/decoding.ts", 'import sharp from "sharp";', []],
     ["src/media/decoder-process.ts", 'import { runJob } from "./decoding.ts";', []],
@@ -125,14 +125,14 @@ describe("findEffects", () => {
     expect(findEffects(toSource("src/text/a.ts", line), known).join()).toContain(finding);
   });
 
-  test.each(["src/text/a.ts", "src/pacing/pacer.ts", "src/conversation.ts", "src/gateway/chunks.ts"])(
+  test.each(["src/text/a.ts", "src/pacing/pacer.ts", "src/conversation/conversation.ts", "src/gateway/chunks.ts"])(
     "holds for %s",
     (path) => {
       expect(findEffects(toSource(path, "setTimeout(f, 1);"), known)).toHaveLength(1);
     },
   );
 
-  test.each(["src/pacing/scheduler.ts", "src/bot.ts", "src/gateway/client.ts"])("does not hold for %s", (path) => {
+  test.each(["src/pacing/scheduler.ts", "src/bot/bot.ts", "src/gateway/client.ts"])("does not hold for %s", (path) => {
     expect(findEffects(toSource(path, "setTimeout(f, 1);"), known)).toEqual([]);
   });
 
@@ -160,15 +160,15 @@ describe("readsEnvironment", () => {
   test.each(["process.env.HOME", 'process.env["HOME"]', "process?.env", 'import { env } from "node:process";'])(
     "finds %s",
     (line) => {
-      expect(readsEnvironment(toSource("src/bot.ts", line))).toBe(true);
+      expect(readsEnvironment(toSource("src/bot/bot.ts", line))).toBe(true);
     },
   );
 
   test("allows it where programs start, and in comments", () => {
     expect(readsEnvironment(toSource("src/main.ts", "process.env"))).toBe(false);
     expect(readsEnvironment(toSource("src/sandbox/main.ts", "process.env"))).toBe(false);
-    expect(readsEnvironment(toSource("src/bot.ts", "// process.env"))).toBe(false);
-    expect(readsEnvironment(toSource("src/bot.ts", "process.exit(1)"))).toBe(false);
+    expect(readsEnvironment(toSource("src/bot/bot.ts", "// process.env"))).toBe(false);
+    expect(readsEnvironment(toSource("src/bot/bot.ts", "process.exit(1)"))).toBe(false);
   });
 });
 

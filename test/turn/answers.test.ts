@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { EarlierMessage } from "../../src/adapter.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
+import type { EarlierMessage } from "../../src/port/adapter.ts";
 import { toTurnId } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";

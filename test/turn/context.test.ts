@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { createHistory } from "../../src/history.ts";
+import { createHistory } from "../../src/history/history.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { createReadContext, toEntry } from "../../src/turn/context.ts";
 import { newRecord } from "../../src/turn/record.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Author, ReplyAddress } from "../../src/adapter.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
+import type { Author, ReplyAddress } from "../../src/port/adapter.ts";
 import { toTurnId } from "../../src/turn/record.ts";
 import { mayPress, maySee } from "../../src/turn/rights.ts";
 import { startEngine } from "../support/engine.ts";

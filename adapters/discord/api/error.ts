@@ -1,4 +1,4 @@
-import { LoggableError, type LoggableErrorOptions } from "../../../src/errors.ts";
+import { LoggableError, type LoggableErrorOptions } from "../../../src/port/errors.ts";
 
 export interface ApiErrorOptions extends LoggableErrorOptions {
   /** Of the HTTP answer. */

@@ -1,5 +1,5 @@
 import type { RESTGetAPIGatewayBotResult } from "discord.js";
-import type { Finding } from "../../../src/finding.ts";
+import type { Finding } from "../../../src/port/finding.ts";
 
 const HELLO_MS = 10_000;
 const HELLO = 10;

@@ -8,7 +8,7 @@ import {
   type RESTAPIPartialCurrentUserGuild,
   Routes,
 } from "discord.js";
-import type { Finding } from "../../../src/finding.ts";
+import type { Finding } from "../../../src/port/finding.ts";
 import { isRefused } from "../api/error.ts";
 import { PERMISSION_BITS, PERMISSIONS } from "../invite.ts";
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type APIInteraction, type InteractionResponseType, MessageFlags, Routes } from "discord.js";
 import type { Logger } from "pino";
+import type { Api } from "../api/client.ts";
 import { ApiError, codeOf, isUncertain } from "../api/error.ts";
-import type { Api } from "../api.ts";
 
 /** Discord waits for three seconds, and the way there takes its part of them. */
 const ACKNOWLEDGE_MS = 2_500;

@@ -17,15 +17,15 @@ import type {
   MessageEvent,
   PressedAction,
   ReplyAddress,
-} from "../../../src/adapter.ts";
-import type { Actor, ImagineOptions } from "../../../src/imagine-menu.ts";
-import { IMAGINE, imageNames, MAX_IMAGES } from "../commands.ts";
-import type { Press } from "../drafts.ts";
-import type { Files } from "../files.ts";
+} from "../../../src/port/adapter.ts";
+import type { Actor, ImagineOptions } from "../../../src/port/catalogue.ts";
+import type { Files } from "../api/files.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
-import { toAuthor, toConversationId, toPlaceOfReply } from "../inbound.ts";
+import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts";
 import type { RoomKind, Rooms } from "../rooms.ts";
-import { toExtra } from "./address.ts";
+import type { Press } from "../write/drafts.ts";
+import { toExtra } from "../write/interaction-address.ts";
+import { IMAGINE, imageNames, MAX_IMAGES } from "./commands.ts";
 
 /** The fields of `/imagine` that are options of the picture. */
 const CHOSEN = ["ratio", "size", "count", "model", "spoiler"] as const satisfies (keyof ImagineOptions)[];

@@ -5,7 +5,7 @@ import {
   ComponentType,
   TextInputStyle,
 } from "discord.js";
-import type { ImagineMenu, ImagineOptions } from "../../../src/imagine-menu.ts";
+import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
 
 const MAX_PROMPT = 4_000;
 const MAX_OPTIONS = 25;

@@ -5,9 +5,9 @@ import {
   type APIModalSubmitInteraction,
   InteractionResponseType,
 } from "discord.js";
-import type { AttachmentRef, CommandEvent } from "../../../src/adapter.ts";
-import type { ImagineMenu } from "../../../src/imagine-menu.ts";
-import { type Files, picturesOf } from "../files.ts";
+import type { AttachmentRef, CommandEvent } from "../../../src/port/adapter.ts";
+import type { ImagineMenu } from "../../../src/port/catalogue.ts";
+import { type Files, picturesOf } from "../api/files.ts";
 import type { MessagePlace } from "../ids.ts";
 import type { Acknowledge } from "./acknowledge.ts";
 import { askWithin } from "./deadline.ts";

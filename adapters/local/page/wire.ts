@@ -1,6 +1,6 @@
 /** What the server tells the page and the page tells the server. Types only, in one place for both sides. */
 
-import type { ImagineOptions } from "../../../src/imagine-menu.ts";
+import type { ImagineOptions } from "../../../src/port/catalogue.ts";
 
 export type { ImagineOptions };
 

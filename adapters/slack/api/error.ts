@@ -1,4 +1,4 @@
-import { LoggableError, type LoggableErrorOptions } from "../../../src/errors.ts";
+import { LoggableError, type LoggableErrorOptions } from "../../../src/port/errors.ts";
 
 export interface SlackApiErrorOptions extends LoggableErrorOptions {
   /** Slack's own word for it, such as `not_in_channel`; "" where it gave none. */

@@ -1,9 +1,9 @@
-import type { Author, ReplyAddress } from "../../../src/adapter.ts";
-import type { Actor } from "../../../src/imagine-menu.ts";
+import type { Author, ReplyAddress } from "../../../src/port/adapter.ts";
+import type { Actor } from "../../../src/port/catalogue.ts";
 import type { SlackExtra } from "../address.ts";
+import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
-import { toIdentity } from "../people.ts";
-import type { Workspace } from "../workspaces.ts";
+import { toIdentity } from "../people/people.ts";
 import type { SurfaceDeps } from "./deps.ts";
 import type { Person } from "./payloads.ts";
 

@@ -1,7 +1,7 @@
-import type { ActionEvent } from "../../../src/adapter.ts";
-import { readButtonValue } from "../presses.ts";
-import type { Reaction } from "../surfaces.ts";
-import type { Workspace } from "../workspaces.ts";
+import type { ActionEvent } from "../../../src/port/adapter.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import type { Reaction } from "../listen/surfaces.ts";
+import { readButtonValue } from "../write/button-values.ts";
 import { type Asking, toEventBase } from "./asking.ts";
 import type { SurfaceDeps } from "./deps.ts";
 import type { ImagineForms } from "./imagine.ts";

@@ -1,12 +1,12 @@
 import type { Logger } from "pino";
-import type { AttachmentRef } from "../../../src/adapter.ts";
-import type { ImagineMenu } from "../../../src/imagine-menu.ts";
-import type { SlackApi } from "../api.ts";
+import type { AttachmentRef } from "../../../src/port/adapter.ts";
+import type { ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { SlackApi } from "../api/client.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import type { Body } from "../listen/surfaces.ts";
 import type { CommandHelp, ListModels } from "../options.ts";
-import type { People } from "../people.ts";
-import type { Running } from "../running.ts";
-import type { Body } from "../surfaces.ts";
-import type { Workspace } from "../workspaces.ts";
+import type { People } from "../people/people.ts";
+import type { Running } from "../write/running.ts";
 import type { Respond } from "./response-urls.ts";
 
 /** What all surfaces work with. */

@@ -1,6 +1,6 @@
 import { codeOf } from "../api/error.ts";
-import { readText, toBody } from "../wire.ts";
-import type { Workspace } from "../workspaces.ts";
+import { readText, toBody } from "../api/wire.ts";
+import type { Workspace } from "../api/workspaces.ts";
 import type { SurfaceDeps } from "./deps.ts";
 
 /** Slack waits three seconds for the acknowledgement of what needs the answer. */

@@ -1,6 +1,6 @@
 import { request } from "undici";
-import { createSlackHosts } from "../hosts.ts";
-import type { Body } from "../surfaces.ts";
+import { createSlackHosts } from "../api/hosts.ts";
+import type { Body } from "../listen/surfaces.ts";
 
 const RESPONSE_MS = 5_000;
 

@@ -1,15 +1,15 @@
-import type { MessageEvent } from "../../../src/adapter.ts";
-import { toQuestion } from "../commands.ts";
-import type { Body, Reaction } from "../surfaces.ts";
-import { note } from "../views.ts";
-import { readWords } from "../wording.ts";
-import type { Workspace } from "../workspaces.ts";
+import type { MessageEvent } from "../../../src/port/adapter.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import type { Body, Reaction } from "../listen/surfaces.ts";
+import { readWords } from "../people/wording.ts";
 import { type Asking, authorOf } from "./asking.ts";
+import { toQuestion } from "./commands.ts";
 import type { SurfaceDeps } from "./deps.ts";
 import type { ImagineForms } from "./imagine.ts";
 import { isMember, NOT_HERE } from "./membership.ts";
 import type { MessageShortcutPayload, shortcutPayload } from "./payloads.ts";
 import { toWhisper } from "./response-urls.ts";
+import { note } from "./views.ts";
 
 /** In the menu of a message: "Ask about this". */
 export const ASK_ABOUT = "ask_about";

@@ -1,9 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
-import { toDiscordMarkdown } from "../../../adapters/discord/markdown.ts";
-import { createEngine } from "../../../src/engine.ts";
-import { createMetrics } from "../../../src/metrics.ts";
+import { toDiscordMarkdown } from "../../../adapters/discord/write/markdown.ts";
+import { createEngine } from "../../../src/app/engine.ts";
+import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createDiscordBudget, createDiscordShared } from "../../../src/pacing/discord-budget.ts";
 import { createPacer } from "../../../src/pacing/pacer.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkDiscord } from "../../../adapters/discord/check.ts";
 import { PERMISSIONS } from "../../../adapters/discord/invite.ts";
-import type { Finding } from "../../../src/finding.ts";
+import type { Finding } from "../../../src/port/finding.ts";
 import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
 import { signal, startAdapter } from "./stage.ts";
 

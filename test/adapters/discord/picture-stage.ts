@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
-import type { Adapter } from "../../../src/adapter.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
 import { type Discord, startDiscord } from "../../simulators/discord/index.ts";
 import type { Channel, User } from "../../simulators/discord/world.ts";
 import { silent } from "../../support/log.ts";

@@ -2,7 +2,7 @@ import { onTestFinished } from "vitest";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import type { DiscordAdapterOptions } from "../../../adapters/discord/options.ts";
 import type { Rooms } from "../../../adapters/discord/rooms.ts";
-import type { Accept, Adapter, Draft, InboundEvent, MessageEvent } from "../../../src/adapter.ts";
+import type { Accept, Adapter, Draft, InboundEvent, MessageEvent } from "../../../src/port/adapter.ts";
 import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
 import { type Channel, type Guild, type Message, shown, type User } from "../../simulators/discord/world.ts";
 import { silent } from "../../support/log.ts";

@@ -1,4 +1,4 @@
-import type { MessageInput } from "../../../adapters/local/messages.ts";
+import type { MessageInput } from "../../../adapters/local/store/messages.ts";
 
 /** A message of the bot in a channel that everybody sees, with nothing to it but its words. */
 export function toMessageInput(nonce: string, more: Partial<MessageInput> = {}): MessageInput {

@@ -1,9 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { onTestFinished } from "vitest";
 import type { SlackAdapterOptions } from "../../../adapters/slack/options.ts";
-import { createEngine } from "../../../src/engine.ts";
-import { createMetrics } from "../../../src/metrics.ts";
-import { createPacers } from "../../../src/pacers.ts";
+import { createEngine } from "../../../src/app/engine.ts";
+import { createPacers } from "../../../src/app/pacers.ts";
+import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import { createStores } from "../../../src/store/keyv.ts";
 import { type Tool } from "../../../src/tools/tool.ts";

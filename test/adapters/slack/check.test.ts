@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkSlack, type SlackCheckOptions } from "../../../adapters/slack/check.ts";
-import { SCOPES } from "../../../adapters/slack/scopes.ts";
+import { SCOPES } from "../../../adapters/slack/install/scopes.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
 
 const { signal } = new AbortController();

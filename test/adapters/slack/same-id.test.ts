@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Workspaces } from "../../../adapters/slack/workspaces.ts";
+import type { Workspaces } from "../../../adapters/slack/api/workspaces.ts";
 import { startSlack } from "../../simulators/slack/slack.ts";
 import type { Workspace } from "../../simulators/slack/world.ts";
 import { startBot } from "./bot-stage.ts";

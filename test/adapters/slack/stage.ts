@@ -1,8 +1,8 @@
 import { onTestFinished } from "vitest";
 import { createSlackAdapter, type SlackAdapter } from "../../../adapters/slack/index.ts";
 import type { SlackAdapterOptions } from "../../../adapters/slack/options.ts";
-import type { Accept, Draft, InboundEvent, MessageEvent } from "../../../src/adapter.ts";
 import { startHttpServer } from "../../../src/http/server.ts";
+import type { Accept, Draft, InboundEvent, MessageEvent } from "../../../src/port/adapter.ts";
 import type { TransportName } from "../../simulators/slack/bolt-app.ts";
 import type { Person } from "../../simulators/slack/people.ts";
 import type { SimulatorOptions } from "../../simulators/slack/simulator.ts";

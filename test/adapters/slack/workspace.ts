@@ -1,5 +1,5 @@
-import type { Person } from "../../../adapters/slack/people.ts";
-import type { Workspace } from "../../../adapters/slack/workspaces.ts";
+import type { Workspace } from "../../../adapters/slack/api/workspaces.ts";
+import type { Person } from "../../../adapters/slack/people/people.ts";
 import type { Slack } from "../../simulators/slack/slack.ts";
 
 export const ACME: Workspace = { teamId: "T1", botUserId: "UBOT", botId: "B1", token: "xoxb-1" };

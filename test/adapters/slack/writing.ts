@@ -1,8 +1,8 @@
-import { createSlackApi, type SlackApi } from "../../../adapters/slack/api.ts";
-import { createOutbound, type Outbound } from "../../../adapters/slack/outbound.ts";
-import { createRunning, type Running } from "../../../adapters/slack/running.ts";
-import { createSingleWorkspace, type SingleWorkspace } from "../../../adapters/slack/single-workspace.ts";
-import type { Button, Draft, ReplyAddress, ReplySink, Step } from "../../../src/adapter.ts";
+import { createSlackApi, type SlackApi } from "../../../adapters/slack/api/client.ts";
+import { createSingleWorkspace, type SingleWorkspace } from "../../../adapters/slack/install/single-workspace.ts";
+import { createOutbound, type Outbound } from "../../../adapters/slack/write/outbound.ts";
+import { createRunning, type Running } from "../../../adapters/slack/write/running.ts";
+import type { Button, Draft, ReplyAddress, ReplySink, Step } from "../../../src/port/adapter.ts";
 import type { Person } from "../../simulators/slack/people.ts";
 import type { SimulatorOptions } from "../../simulators/slack/simulator.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";

@@ -1,6 +1,6 @@
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
-import type { ThreadMode } from "../../../adapters/discord/threads.ts";
-import type { Adapter } from "../../../src/adapter.ts";
+import type { ThreadMode } from "../../../adapters/discord/listen/threads.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
 import { hasPermission } from "../../simulators/discord/permissions.ts";
 import { createDiscord, type Discord } from "../../simulators/discord/simulator.ts";

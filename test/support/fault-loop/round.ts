@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { InboundEvent } from "../../../src/adapter.ts";
+import type { InboundEvent } from "../../../src/port/adapter.ts";
 import { toTurnId } from "../../../src/turn/record.ts";
 import { createRandom, type Random } from "../pacing/random.ts";
 import { toName } from "./answers.ts";

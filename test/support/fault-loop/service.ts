@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Accept, InboundEvent } from "../../../src/adapter.ts";
-import { createEngine } from "../../../src/engine.ts";
+import { createEngine } from "../../../src/app/engine.ts";
+import { createPacers } from "../../../src/app/pacers.ts";
 import { createGateway } from "../../../src/gateway/client.ts";
-import { createMetrics } from "../../../src/metrics.ts";
-import { createPacers } from "../../../src/pacers.ts";
+import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
+import type { Accept, InboundEvent } from "../../../src/port/adapter.ts";
 import { openDatabase } from "../../../src/store/database.ts";
 import { createStores } from "../../../src/store/keyv.ts";
 import { createCurrentTime } from "../../../src/tools/current-time.ts";

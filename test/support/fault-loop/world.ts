@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Adapter } from "../../../src/adapter.ts";
-import type { Engine } from "../../../src/engine.ts";
+import type { Engine } from "../../../src/app/engine.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Stores } from "../../../src/store/keyv.ts";
 import type { Random } from "../pacing/random.ts";
 

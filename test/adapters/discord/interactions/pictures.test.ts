@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Button, CommandEvent } from "../../../../src/adapter.ts";
-import type { ImagineMenu } from "../../../../src/imagine-menu.ts";
+import type { Button, CommandEvent } from "../../../../src/port/adapter.ts";
+import type { ImagineMenu } from "../../../../src/port/catalogue.ts";
 import type { Interaction } from "../../../simulators/discord/interaction.ts";
 import { type Message, type Payload, shown } from "../../../simulators/discord/world.ts";
 import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";

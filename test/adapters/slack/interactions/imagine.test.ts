@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ImagineMenu } from "../../../../src/imagine-menu.ts";
+import type { ImagineMenu } from "../../../../src/port/catalogue.ts";
 import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
 import type { View } from "../../../simulators/slack/views.ts";
 import type { Json } from "../../../simulators/slack/world.ts";

@@ -1,0 +1,213 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type APIApplicationCommand,
+  ApplicationCommandOptionType,
+  ApplicationCommandType,
+  ApplicationIntegrationType,
+  InteractionContextType,
+  Routes,
+} from "discord.js";
+import type { Logger } from "pino";
+import type { ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { Api } from "../api/client.ts";
+import { ApiError, isUncertain } from "../api/error.ts";
+
+export interface CommandHelp {
+  name: string;
+  description: string;
+}
+
+export const ASK = "ask";
+export const IMAGINE = "imagine";
+const MODEL = "model";
+/** In the menu of a message. */
+const ASK_ABOUT = "Ask about this";
+export const USE_AS_REFERENCE = "Use as reference";
+/** Fields for pictures: Discord cannot be given one field that takes several. */
+export const MAX_IMAGES = 8;
+
+const CALL_MS = 15_000;
+/** Before each further try, when Discord was out of reach or did not answer properly. */
+const RETRY_PAUSES_MS = [500, 5_000, 30_000, 120_000];
+const MAX_DESCRIPTION = 100;
+const MAX_PROMPT = 6_000;
+const MAX_PICTURE_PROMPT = 4_000;
+const MAX_CHOICES = 25;
+
+type Option = Record<string, unknown>;
+
+/** What Discord is told of a command. Fields that are absent have Discord's default. */
+export interface Definition {
+  type: ApplicationCommandType;
+  name: string;
+  description: string;
+  options: Option[];
+  default_member_permissions: string | null;
+  contexts: InteractionContextType[];
+  integration_types: ApplicationIntegrationType[];
+}
+
+const WORDS: Option = {
+  type: ApplicationCommandOptionType.String,
+  name: "text",
+  description: "What comes after the command",
+  max_length: MAX_PROMPT,
+};
+const OPTIONS: Readonly<Record<string, Option[]>> = {
+  [ASK]: [
+    {
+      type: ApplicationCommandOptionType.String,
+      name: "prompt",
+      description: "Your question",
+      required: true,
+      max_length: MAX_PROMPT,
+    },
+    { type: ApplicationCommandOptionType.Attachment, name: "image", description: "A picture or a file to look at" },
+    { type: ApplicationCommandOptionType.Boolean, name: "private", description: "Only you see the answer" },
+  ],
+  forget: [
+    {
+      type: ApplicationCommandOptionType.String,
+      name: "what",
+      description: "What I am to forget",
+      choices: [
+        { name: "This conversation", value: "conversation" },
+        { name: "Everything about me", value: "me" },
+        { name: "Everything about me, for good", value: "me for good" },
+      ],
+    },
+  ],
+  [MODEL]: [
+    {
+      type: ApplicationCommandOptionType.String,
+      name: "name",
+      description: "The model for this channel",
+      autocomplete: true,
+      max_length: 100,
+    },
+  ],
+  // These take nothing.
+  help: [],
+  quiet: [],
+  usage: [],
+  export: [],
+};
+
+/** What the fields for pictures are called, the first one first. */
+export function imageNames(most: number): string[] {
+  return Array.from({ length: Math.min(most, MAX_IMAGES) }, (_, index) => `image${index + 1}`);
+}
+
+/** The commands as Discord is told them: `/ask`, the given ones, `/imagine`, and those in the menu of a message. */
+export function toDefinitions(commands: readonly CommandHelp[], menu?: ImagineMenu): Definition[] {
+  const own: CommandHelp[] = [{ name: ASK, description: "Asks a question." }];
+  if (menu !== undefined) own.push({ name: IMAGINE, description: "Draws a picture from your words and pictures." });
+  const names = new Set(own.map(({ name }) => name));
+  const all = [...own, ...commands.filter(({ name }) => !names.has(name))];
+  const base = {
+    default_member_permissions: null,
+    contexts: [InteractionContextType.Guild, InteractionContextType.BotDM],
+    integration_types: [ApplicationIntegrationType.GuildInstall],
+  };
+  return [
+    ...all.map(({ name, description }) => ({
+      ...base,
+      type: ApplicationCommandType.ChatInput,
+      name,
+      description: Array.from(description).slice(0, MAX_DESCRIPTION).join(""),
+      options: name === IMAGINE && menu !== undefined ? toImagineOptions(menu) : (OPTIONS[name] ?? [WORDS]),
+    })),
+    ...[ASK_ABOUT, ...(menu === undefined ? [] : [USE_AS_REFERENCE])].map((name) => {
+      return { ...base, type: ApplicationCommandType.Message, name, description: "", options: [] };
+    }),
+  ];
+}
+
+function toImagineOptions({ ratios, sizes, maxCount, maxReferences }: ImagineMenu): Option[] {
+  const { String: Text, Integer, Boolean: YesOrNo, Attachment } = ApplicationCommandOptionType;
+  const choose = (values: readonly string[]) => ({
+    type: Text,
+    choices: values.slice(0, MAX_CHOICES).map((value) => ({ name: value, value })),
+  });
+  return [
+    {
+      type: Text,
+      name: "prompt",
+      description: "What the picture should show",
+      required: true,
+      max_length: MAX_PICTURE_PROMPT,
+    },
+    ...imageNames(maxReferences).map((name, index) => {
+      return { type: Attachment, name, description: `Picture ${index + 1} to draw from`, file_types: ["image"] };
+    }),
+    { ...choose(ratios), name: "ratio", description: "Width to height" },
+    { ...choose(sizes), name: "size", description: "How large" },
+    { type: Integer, name: "count", description: "How many pictures", min_value: 1, max_value: maxCount },
+    { type: Text, name: "model", description: "The model that draws", autocomplete: true, max_length: 100 },
+    { type: YesOrNo, name: "private", description: "Only you see the picture" },
+    { type: YesOrNo, name: "spoiler", description: "Covered until somebody wants to see it" },
+  ];
+}
+
+export interface Registration {
+  api: Api;
+  applicationId: string;
+  /** Registers for this server alone, where they can be used at once. */
+  guildId?: string;
+  log: Logger;
+}
+
+/**
+ * Tells Discord the commands, when it knows others: registering counts against a daily ration. Rejects when that is
+ * refused or cannot be done for minutes, and with the reason of `signal`.
+ */
+export async function registerCommands(
+  definitions: readonly Definition[],
+  to: Registration,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const pauseMs of RETRY_PAUSES_MS) {
+    try {
+      return await registerOnce(definitions, to);
+    } catch (error) {
+      const mayPass = isUncertain(error) || (error instanceof ApiError && error.status === 429);
+      if (!mayPass) throw error;
+    }
+    await sleep(pauseMs, undefined, { signal, ref: false });
+  }
+  await registerOnce(definitions, to);
+}
+
+async function registerOnce(definitions: readonly Definition[], to: Registration): Promise<void> {
+  const { api, applicationId, guildId, log } = to;
+  const route =
+    guildId === undefined
+      ? Routes.applicationCommands(applicationId)
+      : Routes.applicationGuildCommands(applicationId, guildId);
+  const { data } = await api.call({ method: "GET", route }, AbortSignal.timeout(CALL_MS));
+  const registered = (data as APIApplicationCommand[]).map((command) => toComparable(command as unknown as Definition));
+  const wanted = definitions.map(toComparable);
+  if (wanted.toSorted().join("\n") === registered.toSorted().join("\n")) return;
+  await api.call({ method: "PUT", route, body: definitions }, AbortSignal.timeout(CALL_MS));
+  log.info({ commands: definitions.map(({ name }) => name) }, "The commands were registered with Discord.");
+}
+
+/** Discord adds fields, and leaves out those that have their default. */
+function toComparable(definition: Definition): string {
+  const { type, name, description, options, default_member_permissions: permissions } = definition;
+  const { contexts, integration_types: types } = definition;
+  const own = (options ?? []).map((option) => [
+    ...["type", "name", "description", "max_length", "min_value", "max_value"].map((key) => option[key] ?? null),
+    ...["required", "autocomplete"].map((key) => option[key] === true),
+    (option["choices"] as { value: unknown }[] | undefined)?.map(({ value }) => value) ?? [],
+  ]);
+  const sorted = [contexts, types].map((list) => (list ?? []).toSorted((a, b) => a - b));
+  return JSON.stringify([
+    type ?? ApplicationCommandType.ChatInput,
+    name,
+    description,
+    own,
+    permissions ?? null,
+    sorted,
+  ]);
+}

@@ -1,0 +1,172 @@
+import {
+  type APIChatInputApplicationCommandInteraction,
+  type APIInteraction,
+  type APIMessageApplicationCommandInteraction,
+  type APIMessageComponentInteraction,
+  type APIModalSubmitInteraction,
+  ApplicationCommandType,
+  InteractionResponseType,
+  InteractionType,
+  MessageFlags,
+} from "discord.js";
+import type { Logger } from "pino";
+import type { Action, InboundEvent } from "../../../src/port/adapter.ts";
+import type { ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { Api } from "../api/client.ts";
+import type { Files } from "../api/files.ts";
+import type { Delivery } from "../listen/delivery.ts";
+import { readCustomId } from "../write/drafts.ts";
+import { expiryOf } from "../write/interaction-address.ts";
+import { ORIGINAL } from "../write/interaction-token.ts";
+import type { LastWords } from "../write/last-words.ts";
+import { type Acknowledge, createAcknowledge } from "./acknowledge.ts";
+import { ASK, IMAGINE, USE_AS_REFERENCE } from "./commands.ts";
+import {
+  type Asked,
+  type InteractionEventDeps,
+  isBesideSecret,
+  placeOf,
+  readOptions,
+  toActionEvent,
+  toAskAboutEvent,
+  toAskEvent,
+  toCommandEvent,
+  toImagineEvent,
+  toWish,
+} from "./events.ts";
+import { createPictureForms } from "./pictures.ts";
+import { type ListModels, proposeModels } from "./proposals.ts";
+
+const MAX_FRESH = 1_000;
+
+/** What these begin stands where everybody sees it, unless the picture itself does not. */
+const PUBLIC_ACTIONS: ReadonlySet<Action> = new Set(["again", "vary", "upscale"]);
+
+export interface InteractionsDeps extends InteractionEventDeps {
+  api: Api;
+  files: Files;
+  delivery: Pick<Delivery, "enqueue">;
+  listModels: ListModels;
+  imagine?: ImagineMenu;
+  /** Tokens that are acknowledged and wait for their answer. */
+  fresh: Set<string>;
+  lastWords: Pick<LastWords, "promise" | "settle">;
+  log: Logger;
+}
+
+type TakenAs = "answer" | "press";
+type Take = (asked: Asked, as: TakenAs, toEvent: () => InboundEvent | Promise<InboundEvent>) => Promise<void>;
+
+/** Answers to commands, buttons and menus: acknowledged before anything else, because Discord waits three seconds. */
+export function createInteractions(deps: InteractionsDeps): (interaction: APIInteraction) => Promise<void> {
+  const acknowledge = createAcknowledge(deps.api, deps.log);
+  const take = createTake(deps, acknowledge);
+  const forms = deps.imagine && createPictureForms({ ...deps, menu: deps.imagine, acknowledge });
+
+  function onCommand(interaction: APIChatInputApplicationCommandInteraction): Promise<void> {
+    const { name } = interaction.data;
+    const isImagine = name === IMAGINE && deps.imagine !== undefined;
+    // What a command answers is for who gave it; what is asked is for all, unless it was asked in private.
+    const isPrivate = name === ASK || isImagine ? readOptions(interaction)["private"] === true : true;
+    const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
+    return take(asked, "answer", () => {
+      if (isImagine) return toImagineEvent(asked, toWish(interaction, deps), deps);
+      return name === ASK ? toAskEvent(asked, deps) : toCommandEvent(asked, deps);
+    });
+  }
+
+  async function onMenu(interaction: APIMessageApplicationCommandInteraction): Promise<void> {
+    if (interaction.data.name === USE_AS_REFERENCE) {
+      const isOpen = await forms?.openReference(interaction);
+      if (isOpen !== true) await acknowledge(interaction, say("There is no picture in this message."));
+      return;
+    }
+    const asked: Asked = { interaction, isPrivate: false, isAcknowledged: false };
+    await take(asked, "answer", () => toAskAboutEvent(asked, interaction, deps));
+  }
+
+  async function onPress(interaction: APIMessageComponentInteraction): Promise<void> {
+    const press = readCustomId(interaction.data.custom_id);
+    const action = press?.action;
+    if (action === "edit" && forms !== undefined) return forms.openEdit(interaction, press?.turnId ?? "");
+    if (press === undefined || action === undefined || action === "edit") {
+      await acknowledge(interaction, say("This button does not do anything any more."));
+      return;
+    }
+    const isPrivate = !PUBLIC_ACTIONS.has(action) || isBesideSecret(interaction);
+    const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
+    await take(asked, "press", () => toActionEvent(asked, interaction, { ...press, action }, deps));
+  }
+
+  async function onForm(interaction: APIModalSubmitInteraction): Promise<void> {
+    const toEvent = forms?.read(interaction);
+    if (toEvent === undefined) {
+      await acknowledge(interaction, say("This form does not do anything any more."));
+      return;
+    }
+    const asked: Asked = { interaction, isPrivate: isBesideSecret(interaction), isAcknowledged: false };
+    await take(asked, "answer", () => toEvent(asked));
+  }
+
+  return async (interaction) => {
+    if (interaction.type === InteractionType.ApplicationCommandAutocomplete) {
+      const list = (interaction.data.name === IMAGINE ? deps.imagine : undefined)?.listModels ?? deps.listModels;
+      const data = { choices: await proposeModels(interaction, list) };
+      await acknowledge(interaction, { type: InteractionResponseType.ApplicationCommandAutocompleteResult, data });
+    } else if (interaction.type === InteractionType.MessageComponent) {
+      await onPress(interaction);
+    } else if (interaction.type === InteractionType.ModalSubmit) {
+      await onForm(interaction);
+    } else if (interaction.type === InteractionType.ApplicationCommand) {
+      if (interaction.data.type === ApplicationCommandType.ChatInput) {
+        await onCommand(interaction as APIChatInputApplicationCommandInteraction);
+      } else if (interaction.data.type === ApplicationCommandType.Message) {
+        await onMenu(interaction as APIMessageApplicationCommandInteraction);
+      }
+    }
+  };
+}
+
+/** Acknowledges an interaction and hands over what it asks for. */
+function createTake({ delivery, fresh, lastWords }: InteractionsDeps, acknowledge: Acknowledge): Take {
+  return async (asked, as, toEvent) => {
+    const { isPrivate } = asked;
+    const flags = isPrivate ? MessageFlags.Ephemeral : 0;
+    const promise = as === "press" ? { type: InteractionResponseType.DeferredMessageUpdate } : defer(flags);
+    const outcome = await acknowledge(asked.interaction, promise);
+    // Another process has it.
+    if (outcome === "taken") return;
+    // Nobody can be told the answer that only one person may see. Whether that was promised after all is not known.
+    if (outcome === "late" && isPrivate && as === "answer") return acknowledge.apologise(asked.interaction);
+    asked.isAcknowledged = outcome === "done";
+    if (asked.isAcknowledged) remember(fresh, asked.interaction.token);
+    const promised = asked.isAcknowledged && isPrivate && as === "answer" ? toPromised(asked) : undefined;
+    if (promised !== undefined) lastWords.promise(promised);
+    const isTaken = await delivery.enqueue(placeOf(asked.interaction).channelId, async () => [await toEvent()]);
+    if (isTaken || !asked.isAcknowledged || as !== "answer") return;
+    if (promised !== undefined) lastWords.settle(promised, ORIGINAL);
+    await acknowledge.apologise(asked.interaction);
+  };
+}
+
+function toPromised({ interaction }: Asked): Parameters<LastWords["promise"]>[0] {
+  const { token, application_id: applicationId, id } = interaction;
+  return { token, applicationId, expiresAt: expiryOf(id) };
+}
+
+function remember(fresh: Set<string>, token: string): void {
+  fresh.add(token);
+  const [oldest] = fresh;
+  if (fresh.size > MAX_FRESH && oldest !== undefined) fresh.delete(oldest);
+}
+
+type Promised = Parameters<Acknowledge>[1];
+
+function defer(flags: number): Promised {
+  return { type: InteractionResponseType.DeferredChannelMessageWithSource, data: { flags } };
+}
+
+function say(content: string): Promised {
+  const data = { content, flags: MessageFlags.Ephemeral, allowed_mentions: { parse: [] } };
+  return { type: InteractionResponseType.ChannelMessageWithSource, data };
+}

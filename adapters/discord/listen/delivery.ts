@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Accept, InboundEvent } from "../../../src/port/adapter.ts";
+
+/** Discord delivers once and waits for nothing, so what cannot be stored is offered again for a while. */
+const RETRY_PAUSES_MS = [200, 500, 1_000, 2_000, 4_000, 8_000];
+
+/** Longest that what is being stored holds up the end. */
+const STOP_MS = 5_000;
+
+/** Hands events over in the order in which they came, channel by channel. */
+export interface Delivery {
+  /** Resolves to whether everything was taken, once it was, or was given up. Never rejects. */
+  enqueue(channelId: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<boolean>;
+  /** Offers nothing again; resolves when nothing is under way, or after a while. */
+  stop(): Promise<void>;
+}
+
+export function createDelivery(accept: Accept, log: Logger): Delivery {
+  const tails = new Map<string, Promise<boolean>>();
+  const stopping = new AbortController();
+
+  async function offer(event: InboundEvent): Promise<void> {
+    for (const pauseMs of RETRY_PAUSES_MS) {
+      try {
+        return await accept(event);
+      } catch (error) {
+        log.warn({ err: error, key: event.key }, "An event from Discord could not be stored; it is offered again.");
+      }
+      await sleep(pauseMs, undefined, { signal: stopping.signal });
+    }
+    await accept(event);
+  }
+
+  async function run(toEvents: () => Promise<readonly InboundEvent[]>): Promise<boolean> {
+    try {
+      for (const event of await toEvents()) await offer(event);
+      return true;
+    } catch (error) {
+      log.error({ err: error }, "An event from Discord was not taken over. What it asked for is not done.");
+      return false;
+    }
+  }
+
+  return {
+    enqueue(channelId, toEvents) {
+      const before = tails.get(channelId) ?? Promise.resolve(true);
+      const tail = before
+        .then(() => run(toEvents))
+        .finally(() => {
+          if (tails.get(channelId) === tail) tails.delete(channelId);
+        });
+      tails.set(channelId, tail);
+      return tail;
+    },
+    async stop() {
+      stopping.abort(new Error("The adapter takes no more events."));
+      await Promise.race([Promise.all(tails.values()), sleep(STOP_MS, undefined, { ref: false })]);
+    },
+  };
+}

@@ -1,0 +1,163 @@
+import {
+  type APIMessage,
+  type APIUser,
+  type GatewayMessageCreateDispatchData,
+  MessageFlags,
+  MessageType,
+} from "discord.js";
+import type { Author, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/adapter.ts";
+import type { Files } from "../api/files.ts";
+import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
+import type { RoomKind, Rooms } from "../rooms.ts";
+import { asksForPicture, firstMention, readText } from "./wording.ts";
+
+/** A message as the gateway sends it; what was asked for by a call lacks the member. */
+export type Message = APIMessage &
+  Partial<Pick<GatewayMessageCreateDispatchData, "guild_id" | "member" | "channel_type">>;
+
+export interface InboundDeps {
+  botId: string;
+  rooms: Rooms;
+  files: Files;
+}
+
+/**
+ * What a message means to the bot; undefined for one that is none of its business. A guild channel belongs to
+ * people: there only those who speak to the bot are heard.
+ */
+export function toMessageEvent(message: Message, kind: RoomKind, deps: InboundDeps): MessageEvent | undefined {
+  if (!isByPerson(message)) return undefined;
+  const addressed = toAddressed(message, kind, deps);
+  const body = addressed && toBody(message, deps);
+  if (addressed === undefined || body === undefined) return undefined;
+  // Nothing to see: the bot has not the right to read it, and it may have said anything.
+  if (body.text === "" && body.attachments.length === 0) return undefined;
+  const repliedId = message.message_reference?.message_id;
+  const isReply = kind === "channel" && isReplyHere(message) && repliedId !== undefined;
+  return {
+    kind: "message",
+    ...toBase(message, kind, deps.rooms),
+    key: `${PLATFORM}:${message.id}`,
+    messageId: toMessageId({ channelId: message.channel_id, messageId: message.id }),
+    ...body,
+    addressed,
+    ...(isReply && { inReplyTo: toMessageId({ channelId: message.channel_id, messageId: repliedId }) }),
+  };
+}
+
+/** Where and by whom, as every event of a message has it. */
+function toBase(
+  message: Message,
+  kind: RoomKind,
+  rooms: Rooms,
+): Pick<MessageEvent, "conversationId" | "author" | "reply" | "at"> {
+  return {
+    conversationId: toConversationId(message.channel_id, message.id, kind),
+    author: {
+      ...toAuthor(message.author, message.member?.nick ?? undefined),
+      // Words do what commands do, for those who may.
+      ...(kind !== "direct" && { mayConfigure: mayConfigure(message, rooms) }),
+    },
+    reply: toReply(message, kind, rooms),
+    at: timeOf(message.id),
+  };
+}
+
+function mayConfigure({ channel_id, author, member }: Message, rooms: Rooms): boolean {
+  return rooms.mayManage(channel_id, author.id, member?.roles ?? []);
+}
+
+/** The words and files of a message, whole. */
+export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "text" | "attachments"> {
+  const isOne = deps.rooms.kindOf(message.channel_id, message.guild_id, message.channel_type) !== "channel";
+  const text = readText(message, deps, isOne ? "one" : "chain");
+  const own = deps.files.toRefs(message);
+  const asked = isReplyHere(message) ? message.referenced_message : undefined;
+  if (!asked) return { text, attachments: own };
+  if (isForeignReply(message, deps.botId)) return { text, attachments: [...own, ...deps.files.toRefs(asked)] };
+  // Of all pictures of the place, these are the ones that are meant.
+  const areMeant = isOne || asksForPicture(text);
+  return { text, attachments: areMeant ? [...own, ...deps.files.toPictureRefs(asked)] : own };
+}
+
+/** A message with all that its kind has: what is empty may be left out on the way. */
+export function toWhole(
+  given: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
+  botId: string,
+): Message {
+  const { content = "", attachments = [], mention_roles = [], message_reference } = given;
+  const named = namesUser(content, botId) ? [{ id: botId, username: "you" } as APIUser] : [];
+  const type = message_reference === undefined ? MessageType.Default : MessageType.Reply;
+  return { type, mentions: named, ...given, content, attachments, mention_roles } as Message;
+}
+
+/** In a guild channel a conversation is named by the message that began it, elsewhere the place is the conversation. */
+export function toConversationId(channelId: string, rootId: string, kind: RoomKind): string {
+  return kind === "channel" ? `${PLATFORM}:${channelId}:${rootId}` : `${PLATFORM}:${channelId}`;
+}
+
+function toReply({ id: messageId, channel_id: channelId }: Message, kind: RoomKind, rooms: Rooms): ReplyAddress {
+  const replyToId = toMessageId({ channelId, messageId });
+  return {
+    ...toPlaceOfReply(channelId, kind, rooms),
+    // Where only two people write, everybody knows what is answered.
+    ...(kind !== "direct" && { replyToId }),
+    ...(kind === "channel" && { extra: { root: messageId } }),
+  };
+}
+
+/** A thread is named together with its channel, whose settings hold in it. */
+export function toPlaceOfReply(channelId: string, kind: RoomKind, rooms: Rooms): ReplyAddress {
+  const parentId = kind === "thread" ? rooms.parentOf(channelId) : undefined;
+  const guildId = rooms.guildIdOf(channelId);
+  return {
+    platform: PLATFORM,
+    ...(parentId === undefined ? { channelId } : { channelId: parentId, threadId: channelId }),
+    ...(guildId !== undefined && { workspaceId: guildId }),
+  };
+}
+
+export function toAuthor({ id, username, global_name }: APIUser, nick: string | undefined): Author {
+  return { id, name: nick ?? global_name ?? username };
+}
+
+export function isByPerson(message: Message): boolean {
+  const { author, type, webhook_id, flags = 0 } = message;
+  const isWritten = type === MessageType.Default || type === MessageType.Reply;
+  const isBots = author.bot === true || author.system === true || webhook_id !== undefined;
+  return isWritten && !isBots && (flags & MessageFlags.Ephemeral) === 0;
+}
+
+function toAddressed(message: Message, kind: RoomKind, deps: InboundDeps): MessageEvent["addressed"] | undefined {
+  const { botId, rooms } = deps;
+  if (kind === "direct") return "bot";
+  const roleId = rooms.botRoleId(message.guild_id);
+  // The list of those who are mentioned has the author of an answered message too.
+  const isNamed = message.mentions.some(({ id }) => id === botId) && namesUser(message.content, botId);
+  if (isNamed || (roleId !== undefined && message.mention_roles.includes(roleId))) return "bot";
+  const first = firstMention(message.content);
+  if (first !== undefined && first !== botId && message.mentions.some(({ id }) => id === first)) {
+    return kind === "thread" || repliesToBot(message, botId) ? "other" : undefined;
+  }
+  if (repliesToBot(message, botId)) return "bot";
+  if (kind === "channel") return undefined;
+  return isForeignReply(message, botId) ? "other" : "open";
+}
+
+function namesUser(content: string, id: string): boolean {
+  return content.includes(`<@${id}>`) || content.includes(`<@!${id}>`);
+}
+
+function repliesToBot(message: Message, botId: string): boolean {
+  return isReplyHere(message) && message.referenced_message?.author.id === botId;
+}
+
+/** Answers somebody other than the bot and the author. */
+function isForeignReply(message: Message, botId: string): boolean {
+  const repliedTo = message.referenced_message?.author.id;
+  return isReplyHere(message) && repliedTo !== undefined && repliedTo !== botId && repliedTo !== message.author.id;
+}
+
+function isReplyHere({ type, message_reference, channel_id }: Message): boolean {
+  return type === MessageType.Reply && (message_reference?.channel_id ?? channel_id) === channel_id;
+}

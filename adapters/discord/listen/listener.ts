@@ -1,0 +1,171 @@
+import type { GatewayMessageDeleteDispatchData } from "discord.js";
+import type { Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/adapter.ts";
+import { PLATFORM, timeOf, toFingerprint, toMessageId } from "../ids.ts";
+import type { RoomKind } from "../rooms.ts";
+import type { Activity } from "./activity.ts";
+import type { Delivery } from "./delivery.ts";
+import {
+  type InboundDeps,
+  isByPerson,
+  type Message,
+  toBody,
+  toConversationId,
+  toMessageEvent,
+  toWhole,
+} from "./inbound.ts";
+import { createKnownMessages, type KnownMessages, toBodyKey } from "./known-messages.ts";
+import type { TellNotAllowed } from "./permission-notice.ts";
+import type { PlaceQuestion } from "./threads.ts";
+
+/** A message that comes to concern the bot by an edit is answered when it is no older than this. */
+const FRESH_MS = 15 * 60_000;
+/** Discord says of a deletion neither who wrote the message nor who deleted it. */
+const SOMEBODY: Author = { id: "unknown", name: "unknown" };
+
+type Deleted = Pick<GatewayMessageDeleteDispatchData, "id" | "channel_id" | "guild_id">;
+
+/** Turns what happens to messages into events. */
+export interface Listener {
+  /** `isAnswered`: it was heard before, perhaps by a process that is no more, and only has to be known. */
+  onMessage(message: Message, isAnswered?: boolean): void;
+  onEdit(message: Message): void;
+  onDelete(deleted: Deleted): void;
+}
+
+export interface ListenerDeps extends Omit<InboundDeps, "botId"> {
+  /** Undefined until the gateway has said it, before the first message. */
+  botId(): string | undefined;
+  delivery: Pick<Delivery, "enqueue">;
+  activity: Activity;
+  place: PlaceQuestion;
+  tellNotAllowed: TellNotAllowed;
+  now(): number;
+}
+
+interface Hearing extends ListenerDeps {
+  known: KnownMessages;
+  startedAt: number;
+}
+
+export function createListener(deps: ListenerDeps): Listener {
+  const hearing: Hearing = { ...deps, known: createKnownMessages(), startedAt: deps.now() };
+  const { delivery, activity, known } = hearing;
+
+  return {
+    onMessage(given, isAnswered = false) {
+      const botId = deps.botId();
+      if (botId === undefined) return;
+      const message = toWhole(given, botId);
+      if (message.author.id === botId) {
+        known.setOwn(message.id);
+        activity.see(message);
+        return;
+      }
+      const delivering = delivery.enqueue(message.channel_id, async () => {
+        // A resumed session repeats what was under way.
+        const event =
+          known.get(message.id) === undefined ? await toPlaced(message, botId, hearing, isAnswered) : undefined;
+        return event === undefined ? [] : [event];
+      });
+      // What could not be stored may come once more, when what was missed is read.
+      void delivering.then((isTaken) => isTaken || known.forget(message.id));
+    },
+    onEdit(given) {
+      const botId = deps.botId();
+      if (botId === undefined || given.author === undefined) return;
+      const message = toWhole(given, botId);
+      if (message.author.id === botId) return activity.see(message);
+      if (!isByPerson(message) || message.edited_timestamp === null) return;
+      void delivery.enqueue(message.channel_id, () => toEditEvents(message, botId, hearing));
+    },
+    onDelete(deleted) {
+      activity.forget(deleted);
+      void delivery.enqueue(deleted.channel_id, async () => toDeleted(deleted, hearing));
+    },
+  };
+}
+
+/** A message where its answer will stand, remembered. */
+async function toPlaced(
+  message: Message,
+  botId: string,
+  hearing: Hearing,
+  isAnswered = false,
+): Promise<MessageEvent | undefined> {
+  const kind = kindOf(message, hearing);
+  const event = toMessageEvent(message, kind, { ...hearing, botId });
+  if (event === undefined) return undefined;
+  if (!hearing.rooms.mayWrite(message.channel_id)) {
+    // Nothing of an answer could be shown, and each try would count against the bot.
+    if (event.addressed === "bot") void hearing.tellNotAllowed(message.author.id, message.channel_id);
+    return undefined;
+  }
+  const at = { channelId: message.channel_id, messageId: message.id };
+  // An answered question gets no thread for the answer it has.
+  const placed = kind === "channel" && !isAnswered ? await hearing.place(event, at) : event;
+  hearing.known.set(message.id, placed);
+  return placed;
+}
+
+async function toEditEvents(message: Message, botId: string, hearing: Hearing): Promise<InboundEvent[]> {
+  const { known, now } = hearing;
+  const before = known.get(message.id);
+  if (before !== undefined) {
+    const body = toBody(message, { ...hearing, botId });
+    // Discord sends an update also for a preview, a pin or a thread, and an empty one for what it does not let us read.
+    const isEdit = toBodyKey(body) !== before.body && (body.text !== "" || body.attachments.length > 0);
+    return isEdit ? [toEdited(message, { ...before, ...body }, hearing)] : [];
+  }
+  const event = toMessageEvent(message, kindOf(message, hearing), { ...hearing, botId });
+  if (event === undefined) return [];
+  // Not seen by this process: if another took it, its key is claimed, and of the two only the edit counts.
+  const isFresh = timeOf(message.id) > now() - FRESH_MS;
+  const placed = isFresh ? await toPlaced(message, botId, hearing) : undefined;
+  const edited = toEdited(message, placed ?? event, hearing);
+  return placed === undefined ? [edited] : [placed, edited];
+}
+
+type Whole = Pick<EditedEvent, "conversationId" | "author" | "reply" | "text" | "attachments">;
+
+function toEdited(message: Message, whole: Whole, { known, now }: Hearing): EditedEvent {
+  const { conversationId, author, reply, text, attachments } = whole;
+  const edited: EditedEvent = {
+    kind: "edited",
+    key: `${PLATFORM}:${message.id}:edit:${message.edited_timestamp ?? toFingerprint(toBodyKey(whole))}`,
+    conversationId,
+    author,
+    reply,
+    text,
+    attachments,
+    messageId: toMessageId({ channelId: message.channel_id, messageId: message.id }),
+    at: now(),
+  };
+  known.set(message.id, edited);
+  return edited;
+}
+
+function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, hearing: Hearing): DeletedEvent[] {
+  const { known, rooms, startedAt, now } = hearing;
+  const before = known.get(id);
+  const kind = rooms.kindOf(channelId, guild_id, undefined);
+  // What was written in a channel while this process listened, and is not known, was never the bot's business.
+  const isForeign = before === undefined && kind === "channel" && timeOf(id) > startedAt;
+  if (known.isOwn(id) || isForeign) return [];
+  known.forget(id);
+  return [
+    {
+      kind: "deleted",
+      key: `${PLATFORM}:${id}:deleted`,
+      conversationId: before?.conversationId ?? toConversationId(channelId, id, kind),
+      author: before?.author ?? SOMEBODY,
+      reply: before?.reply ?? { platform: PLATFORM, channelId },
+      messageId: toMessageId({ channelId, messageId: id }),
+      at: now(),
+    },
+  ];
+}
+
+/** The gateway says the type of the channel; what was asked for by a call does not carry it. */
+function kindOf(message: Message, { rooms }: Hearing): RoomKind {
+  return rooms.kindOf(message.channel_id, message.guild_id, message.channel_type);
+}

@@ -1,0 +1,96 @@
+import { Routes } from "discord.js";
+import type { Logger } from "pino";
+import type { MessageEvent } from "../../../src/port/adapter.ts";
+import type { Api } from "../api/client.ts";
+import { ApiError, codeOf } from "../api/error.ts";
+import { PLATFORM } from "../ids.ts";
+import type { Rooms } from "../rooms.ts";
+import type { Activity } from "./activity.ts";
+
+/** `off` keeps to chains of replies, `on` opens a thread for each question, `auto` only beside an answer that is being written. */
+export type ThreadMode = "auto" | "on" | "off";
+
+const NAME_CHARS = 90;
+const ARCHIVE_MINUTES = 1_440;
+const OPEN_MS = 5_000;
+const EXISTS = 160004;
+const MAX_CHANNELS = 1_000;
+
+export interface ThreadsDeps {
+  mode: ThreadMode;
+  api: Api;
+  activity: Activity;
+  rooms: Rooms;
+  log: Logger;
+}
+
+/** Decides where a question asked in a guild channel is answered, and opens the thread when it is one. Never rejects. */
+export type PlaceQuestion = (
+  event: MessageEvent,
+  place: { channelId: string; messageId: string },
+) => Promise<MessageEvent>;
+
+export function createPlaceQuestion({ mode, api, activity, rooms, log }: ThreadsDeps): PlaceQuestion {
+  /** Until when no more threads may be opened in a channel; as `performance.now` counts. */
+  const closedUntil = new Map<string, number>();
+
+  function close(channelId: string, waitMs: number): void {
+    closedUntil.delete(channelId);
+    closedUntil.set(channelId, performance.now() + waitMs);
+    const [oldest] = closedUntil.keys();
+    if (closedUntil.size > MAX_CHANNELS && oldest !== undefined) closedUntil.delete(oldest);
+  }
+
+  async function open(channelId: string, messageId: string, name: string): Promise<boolean> {
+    // A question does not wait for its thread: it is answered in the channel.
+    if ((closedUntil.get(channelId) ?? 0) > performance.now()) return false;
+    const body = { name, auto_archive_duration: ARCHIVE_MINUTES };
+    const call = { method: "POST" as const, route: Routes.threads(channelId, messageId), body };
+    try {
+      const { budget } = await api.call(call, AbortSignal.timeout(OPEN_MS));
+      if (budget !== undefined && budget.remaining < 1) close(channelId, budget.resetAfterMs);
+      return true;
+    } catch (error) {
+      if (codeOf(error) === EXISTS) return true;
+      if (error instanceof ApiError && error.retryAfterMs !== undefined) close(channelId, error.retryAfterMs);
+      log.warn({ err: error, channelId }, "A thread could not be opened; the answer stands in the channel.");
+      return false;
+    }
+  }
+
+  return async (event, { channelId, messageId }) => {
+    // Who goes on with an answer stays where it stands.
+    const isNew = event.addressed === "bot" && event.inReplyTo === undefined;
+    const isWanted = mode === "on" || (mode === "auto" && activity.isBusy(channelId));
+    if (
+      isNew &&
+      isWanted &&
+      rooms.mayOpenThread(channelId) &&
+      (await open(channelId, messageId, toThreadName(event)))
+    ) {
+      // A thread has the id of the message it was opened from.
+      return toThreadEvent(event, channelId, messageId);
+    }
+    if (event.addressed === "bot") activity.begin(channelId, messageId);
+    return event;
+  };
+}
+
+function toThreadEvent(event: MessageEvent, channelId: string, threadId: string): MessageEvent {
+  const { workspaceId } = event.reply;
+  const reply = { platform: PLATFORM, channelId, threadId, ...(workspaceId !== undefined && { workspaceId }) };
+  return { ...event, conversationId: `${PLATFORM}:${threadId}`, reply };
+}
+
+/** The beginning of the question, as one plain line. */
+function toThreadName({ text, author }: MessageEvent): string {
+  const line = text
+    .replace(/[`*_~|#>[\]]+/g, "")
+    .replace(/https?:\/\/\S+/g, "")
+    .replace(/[\p{C}\s]+/gu, " ")
+    .trim();
+  const letters = Array.from(line === "" ? `A question of ${author.name}` : line);
+  if (letters.length <= NAME_CHARS) return letters.join("");
+  const cut = letters.slice(0, NAME_CHARS - 1).join("");
+  return `${cut.replace(/\s+\S{0,20}$/, "")}…`;
+}

@@ -1,0 +1,95 @@
+import { picturesOf } from "../api/files.ts";
+import type { Rooms } from "../rooms.ts";
+import type { Message } from "./inbound.ts";
+
+/** Kept of a message that is only quoted, in characters. */
+const QUOTE_CHARS = 2_000;
+/** The same of one that is in the conversation anyway, and only has to be told from the others. */
+const HINT_CHARS = 300;
+/** What does what a command does, as long as it comes first. */
+const SPOKEN_COMMAND = /^(?:!|\/?imagine\b)/i;
+const SPOKEN_IMAGINE = /^[!/]?imagine\b/i;
+const USER = /<@!?(\d{17,20})>/g;
+const ROLE = /<@&(\d{17,20})>/g;
+const CHANNEL = /<#(\d{17,20})>/g;
+const EMOJI = /<a?(:\w{2,32}:)\d{17,20}>/g;
+
+/** What names things for people. */
+export interface Names {
+  botId: string;
+  rooms: Pick<Rooms, "botRoleId" | "nameOfChannel" | "nameOfRole">;
+}
+
+/**
+ * The words of a message as a person reads them: names for ids, without the mention that only addresses the bot, and
+ * with what the message forwards or answers, where that is not in the conversation anyway. Where a whole place is
+ * `one` conversation, its beginning is quoted even so: nothing else would say which of all messages is answered.
+ */
+export function readText(message: Message, names: Names, place: "one" | "chain"): string {
+  // Nothing but a mention still says who is asked for.
+  const words = withoutBot(message, names).trim() || message.content;
+  const own = toWords(words, message, names).trim();
+  const forwarded = (message.message_snapshots ?? []).map(({ message: { content } }) => quote("Forwarded", content));
+  const context = quoteAnswered(message, names, place === "one" && own !== "" && !SPOKEN_COMMAND.test(own));
+  const stickers = (message.sticker_items ?? []).map(({ name }) => `(A sticker: ${name})`);
+  return [context, own, ...forwarded, ...stickers].filter(Boolean).join("\n\n");
+}
+
+/** Whether a message asks for a picture as a command does, which sees nothing of the conversation around it. */
+export function asksForPicture(text: string): boolean {
+  return SPOKEN_IMAGINE.test(text);
+}
+
+/** The person a message begins by addressing. */
+export function firstMention(content: string): string | undefined {
+  return /^\s*<@!?(\d{17,20})>/.exec(content)?.[1];
+}
+
+function quoteAnswered(message: Message, names: Names, isHinted: boolean): string {
+  const answered = message.referenced_message;
+  if (!answered) return "";
+  const { id, global_name, username } = answered.author;
+  const { guild_id } = message;
+  const mentions = [...message.mentions, ...(answered.mentions ?? [])];
+  const words = toWords(withoutBot({ content: answered.content, guild_id }, names), { mentions, guild_id }, names);
+  const isOwn = id === message.author.id;
+  if (!isOwn && id !== names.botId) return quote(`In answer to ${global_name ?? username}`, words);
+  // A picture that is sent along says more than what stood under it.
+  const isShown = !isOwn && picturesOf(answered).length > 0;
+  return isHinted && !isShown ? quote(isOwn ? "Going back to" : "In answer to your message", words, HINT_CHARS) : "";
+}
+
+function quote(title: string, content: string, maxChars = QUOTE_CHARS): string {
+  if (content.trim() === "") return "";
+  const letters = Array.from(content.trim());
+  const text = letters.length > maxChars ? `${letters.slice(0, maxChars).join("")}…` : letters.join("");
+  return `${title}:\n${text.replace(/^/gm, "> ")}`;
+}
+
+/** At either end the mention only addresses; in the middle of a sentence it is a word of it. */
+function withoutBot({ content, guild_id }: Pick<Message, "content" | "guild_id">, { botId, rooms }: Names): string {
+  const roleId = rooms.botRoleId(guild_id);
+  const ids = [`<@!?${botId}>`, ...(roleId === undefined ? [] : [`<@&${roleId}>`])].join("|");
+  return content
+    .replace(new RegExp(`^(?:\\s*(?:${ids})\\s*[,:、，：]?)+`), "")
+    .replace(new RegExp(`(?:\\s*(?:${ids}))+\\s*$`), "");
+}
+
+function toWords(
+  content: string,
+  { mentions, guild_id }: Pick<Message, "mentions" | "guild_id">,
+  { rooms }: Names,
+): string {
+  return content
+    .replace(USER, (mention, id: string) => {
+      const user = mentions.find((mentioned) => mentioned.id === id);
+      return user === undefined ? mention : `@${user.global_name ?? user.username}`;
+    })
+    .replace(ROLE, (mention, id: string) => prefix("@", rooms.nameOfRole(guild_id, id)) ?? mention)
+    .replace(CHANNEL, (mention, id: string) => prefix("#", rooms.nameOfChannel(id)) ?? mention)
+    .replace(EMOJI, "$1");
+}
+
+function prefix(sign: string, name: string | undefined): string | undefined {
+  return name === undefined ? undefined : sign + name;
+}

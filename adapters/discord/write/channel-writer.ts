@@ -1,0 +1,102 @@
+import { type APIMessage, Routes } from "discord.js";
+import type { Posted, Receipt } from "../../../src/port/adapter.ts";
+import type { Answer } from "../api/answer.ts";
+import type { Api } from "../api/client.ts";
+import { codeOf } from "../api/error.ts";
+import type { Files } from "../api/files.ts";
+import { type MessagePlace, toMessageId, toNonce } from "../ids.ts";
+import type { MessageBody } from "./drafts.ts";
+import { attach, type Upload } from "./uploads.ts";
+
+const NO_HISTORY = 160002;
+const ARCHIVED = 50083;
+
+export interface Post {
+  body: MessageBody;
+  files: readonly Upload[];
+  nonce: string;
+  /** The message it answers, where there is one in the same channel. */
+  replyToId?: string | undefined;
+}
+
+/** Writes with the bot's own token. */
+export interface ChannelWriter {
+  /** The same nonce never makes a second message: Discord then answers with the first. */
+  post(channelId: string, post: Post, signal: AbortSignal): Promise<Posted>;
+  edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
+  remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
+}
+
+/** `mayRefer` says whether a post may point at a message of the channel, where that is known. */
+export function createChannelWriter(
+  api: Api,
+  files: Pick<Files, "toPostedRefs">,
+  mayRefer: (channelId: string) => boolean,
+): ChannelWriter {
+  /** Channels that took a post only without it. */
+  const unread = new Set<string>();
+
+  /** Does it once more in a thread that was archived meanwhile: an edit, unlike a post, does not wake it. */
+  async function awake<T>(channelId: string, write: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (codeOf(error) !== ARCHIVED) throw error;
+      await api.call({ method: "PATCH", route: Routes.channel(channelId), body: { archived: false } }, signal);
+      return await write();
+    }
+  }
+
+  async function send(
+    channelId: string,
+    { body, files, nonce, replyToId }: Post,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const message_reference = { message_id: replyToId, fail_if_not_exists: false };
+    const base = {
+      ...body,
+      nonce: toNonce(nonce),
+      enforce_nonce: true,
+      ...(replyToId !== undefined && { message_reference }),
+    };
+    return api.call({ method: "POST", route: Routes.channelMessages(channelId), ...attach(base, files) }, signal);
+  }
+
+  return {
+    async post(channelId, given, signal) {
+      const isAlone = unread.has(channelId) || !mayRefer(channelId);
+      const post = isAlone ? { ...given, replyToId: undefined } : given;
+      try {
+        return toPosted(await awake(channelId, () => send(channelId, post, signal), signal), files);
+      } catch (error) {
+        // Without the permission to read the history, an answer can still stand in the channel.
+        if (codeOf(error) !== NO_HISTORY || post.replyToId === undefined) throw error;
+        unread.add(channelId);
+        return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal), files);
+      }
+    },
+    async edit({ channelId, messageId }, body, signal) {
+      const route = Routes.channelMessage(channelId, messageId);
+      const edit = () => api.call({ method: "PATCH", route, body }, signal);
+      return toReceipt(await awake(channelId, edit, signal));
+    },
+    async remove({ channelId, messageId }, signal) {
+      const route = Routes.channelMessage(channelId, messageId);
+      await awake(channelId, () => api.call({ method: "DELETE", route }, signal), signal);
+    },
+  };
+}
+
+export function toPosted(answer: Answer, files: Pick<Files, "toPostedRefs">): Posted {
+  const message = answer.data as APIMessage;
+  const attachments = files.toPostedRefs(message);
+  return {
+    id: toMessageId({ channelId: message.channel_id, messageId: message.id }),
+    ...(attachments.length > 0 && { attachments }),
+    ...toReceipt(answer),
+  };
+}
+
+export function toReceipt({ budget }: Answer): Receipt {
+  return budget === undefined ? {} : { budget };
+}

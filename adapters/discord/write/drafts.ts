@@ -1,0 +1,111 @@
+import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
+import type { Action, Button, Draft } from "../../../src/port/adapter.ts";
+import { toDiscordMarkdown } from "./markdown.ts";
+
+/** Longest message, in UTF-16 units. */
+export const MAX_LENGTH = 2_000;
+const MAX_LABEL = 80;
+const MAX_CUSTOM_ID = 100;
+const ROW = 5;
+const MAX_ROWS = 5;
+const STYLES: Readonly<Record<Action, ButtonStyle>> = {
+  stop: ButtonStyle.Secondary,
+  retry: ButtonStyle.Secondary,
+  continue: ButtonStyle.Secondary,
+  good: ButtonStyle.Secondary,
+  bad: ButtonStyle.Secondary,
+  again: ButtonStyle.Secondary,
+  vary: ButtonStyle.Secondary,
+  edit: ButtonStyle.Secondary,
+  upscale: ButtonStyle.Secondary,
+  delete: ButtonStyle.Danger,
+};
+
+/** What every post and every edit carries, whatever its text. */
+export interface MessageBody {
+  content: string;
+  /** Without it Discord would notify whomever the model names, on edits too. */
+  allowed_mentions: { parse: []; replied_user: false };
+  /** A preview would be fetched for every address the model writes, whoever put it there. */
+  flags: typeof MessageFlags.SuppressEmbeds;
+  components: unknown[];
+}
+
+/** What the buttons of a reply carry besides what they do. */
+export interface ButtonContext {
+  /** The message at the root of the conversation, where the channel alone does not name it. */
+  root?: string | undefined;
+  /** Tells what a message was made for, where it has no other place for that. */
+  mark?: string | undefined;
+}
+
+export function toMessageBody(draft: Draft, context: ButtonContext): MessageBody {
+  return {
+    content: toContent(draft.markdown),
+    allowed_mentions: { parse: [], replied_user: false },
+    flags: MessageFlags.SuppressEmbeds,
+    components: toComponents(draft.buttons, context),
+  };
+}
+
+/** A text that only grows too long by being rewritten is sent as it is. */
+function toContent(markdown: string): string {
+  const content = toDiscordMarkdown(markdown);
+  return content.length > MAX_LENGTH && markdown.length <= MAX_LENGTH ? markdown : content;
+}
+
+export function lengthOfBody({ content }: MessageBody): number {
+  return content.length;
+}
+
+function toComponents(buttons: readonly Button[], context: ButtonContext): unknown[] {
+  const components = buttons.slice(0, ROW * MAX_ROWS).map(({ action, turnId, label }) => ({
+    type: ComponentType.Button,
+    style: STYLES[action],
+    label: label.slice(0, MAX_LABEL),
+    custom_id: toCustomId({ action, turnId, ...context }),
+  }));
+  const rows = Array.from({ length: Math.ceil(components.length / ROW) }, (_, row) => row * ROW);
+  return rows.map((first) => ({
+    type: ComponentType.ActionRow,
+    components: components.slice(first, first + ROW),
+  }));
+}
+
+/** What a button does. It stands in the button itself, so that it works in every process and after a restart. */
+export interface Press extends ButtonContext {
+  action: Action;
+  turnId: string;
+}
+
+/** At most a hundred characters: what does not fit is left out, its least important part first. */
+export function toCustomId({
+  action,
+  turnId,
+  root = "",
+  mark = "",
+}: ButtonContext & Pick<Button, "action" | "turnId">): string {
+  const parts = [action, turnId, root, mark];
+  while (parts.length > 2 && parts.join(":").length > MAX_CUSTOM_ID) parts.pop();
+  return parts.join(":").replace(/:+$/, "");
+}
+
+/** Undefined for a button that is not ours. */
+export function readCustomId(customId: string): Press | undefined {
+  const [action = "", turnId = "", root = "", mark = ""] = customId.split(":");
+  if (!isAction(action) || turnId === "") return undefined;
+  return { action, turnId, root: root || undefined, mark: mark || undefined };
+}
+
+function isAction(name: string): name is Action {
+  return Object.hasOwn(STYLES, name);
+}
+
+/** The ids of all buttons of a message as Discord sends it. */
+export function readCustomIds(components: unknown): string[] {
+  if (!Array.isArray(components)) return [];
+  return components.flatMap((component: { custom_id?: unknown; components?: unknown }) => [
+    ...(typeof component.custom_id === "string" ? [component.custom_id] : []),
+    ...readCustomIds(component.components),
+  ]);
+}

@@ -1,0 +1,62 @@
+import { SinkError, type SinkErrorKind } from "../../../src/port/errors.ts";
+import { ApiError } from "../api/error.ts";
+
+/** Discord's codes, where the status alone would say something else. https://docs.discord.com/developers/topics/opcodes-and-status-codes */
+const KINDS: ReadonlyMap<number, SinkErrorKind> = new Map([
+  // The channel, the guild, the message or the interaction is no more.
+  [10003, "gone"],
+  [10004, "gone"],
+  [10008, "gone"],
+  [10015, "gone"],
+  [10062, "gone"],
+  [40060, "gone"],
+  [50027, "gone"],
+  // Missing access, missing permissions, a person who takes no messages, a message that is not ours, a closed thread.
+  [30046, "forbidden"],
+  [50001, "forbidden"],
+  [50005, "forbidden"],
+  [50007, "forbidden"],
+  [50013, "forbidden"],
+  [50083, "forbidden"],
+  [50278, "forbidden"],
+  [160002, "forbidden"],
+  [160005, "forbidden"],
+  // The words themselves: empty, too long, too large, blocked by the server's own filter.
+  [20009, "rejected"],
+  [40005, "rejected"],
+  [50006, "rejected"],
+  [50035, "rejected"],
+  [200000, "rejected"],
+  [130000, "unavailable"],
+]);
+
+/** What a refused or failed write means to the core. Gives back what is one already, and an abort's own reason. */
+export function toSinkError(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted || error instanceof SinkError) return error;
+  if (!(error instanceof ApiError)) {
+    // What the network says names hosts and ports at most, but the library's own errors may carry what was sent.
+    const words = error instanceof Error ? (readCode(error) ?? error.name) : "unknown";
+    return new SinkError("unavailable", `Discord could not be reached (${words}).`);
+  }
+  const { logMessage, quote, retryAfterMs } = error;
+  const kind = kindOf(error);
+  const wait = kind === "rate-limited" ? { retryAfterMs: retryAfterMs ?? 1_000 } : {};
+  return new SinkError(kind, logMessage, { quote, ...wait });
+}
+
+function kindOf({ status, code, isForeign }: ApiError): SinkErrorKind {
+  const known = KINDS.get(code);
+  if (known !== undefined) return known;
+  if (status === 429) return "rate-limited";
+  // Something on the way, which may let the next call through.
+  if (isForeign && (status === 403 || status === 404)) return "unavailable";
+  // A token that is not known any more ends the process, and the next one goes on with the turn.
+  if (status >= 500 || status === 401 || status === 408) return "unavailable";
+  if (status === 403) return "forbidden";
+  return status === 404 ? "gone" : "rejected";
+}
+
+function readCode(error: Error): string | undefined {
+  const code = "code" in error ? error.code : undefined;
+  return typeof code === "string" && /^\w{3,40}$/.test(code) ? code : undefined;
+}

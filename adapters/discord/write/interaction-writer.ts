@@ -1,0 +1,176 @@
+import { type APIMessage, MessageFlags, Routes } from "discord.js";
+import type { Posted, Receipt } from "../../../src/port/adapter.ts";
+import { SinkError } from "../../../src/port/errors.ts";
+import type { Api } from "../api/client.ts";
+import { isUncertain } from "../api/error.ts";
+import type { Files } from "../api/files.ts";
+import { type MessagePlace, readMessageId, toFingerprint, toMessageId } from "../ids.ts";
+import { type ChannelWriter, toPosted, toReceipt } from "./channel-writer.ts";
+import { type MessageBody, readCustomId, readCustomIds } from "./drafts.ts";
+import type { InteractionAddress } from "./interaction-address.ts";
+import { createInteractionToken, ORIGINAL } from "./interaction-token.ts";
+import type { LastWords } from "./last-words.ts";
+import type { Sightings } from "./seen-messages.ts";
+import { attach, type Upload } from "./uploads.ts";
+
+/** Messages looked through for one that an earlier run wrote. */
+const LOOKED_THROUGH = 50;
+
+/** One message of the answer to an interaction. `mark` stands in the buttons of `body`. */
+export interface InteractionPost {
+  body: MessageBody;
+  files: readonly Upload[];
+  nonce: string;
+  mark: string;
+}
+
+/** Writes the answer to an interaction: with its token, whose calls have counters of their own, then as the bot. */
+export interface InteractionWriter {
+  /**
+   * The same post makes no second message where the first can be found: in public, in the place of the promise, and
+   * in private by the process that wrote it, when it listens too.
+   */
+  post(post: InteractionPost, signal: AbortSignal): Promise<Posted>;
+  edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
+  remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
+}
+
+export interface InteractionWriterDeps {
+  api: Api;
+  channel: ChannelWriter;
+  channelId: string;
+  files: Pick<Files, "toPostedRefs">;
+  sightings: Pick<Sightings, "find">;
+  lastWords: LastWords;
+  /** Tokens of interactions that this process acknowledged and has not answered yet. */
+  fresh: Set<string>;
+  now(): number;
+}
+
+export function createInteractionWriter(to: InteractionAddress, deps: InteractionWriterDeps): InteractionWriter {
+  const { channel, channelId, files, fresh, lastWords } = deps;
+  const { isPrivate, isPress } = to;
+  const token = createInteractionToken(to, deps);
+  let isBegun = false;
+  /** Whether all there may be of this answer was written here. */
+  let isWhole = false;
+  /** Whether a call whose answer was lost may have written some of it. */
+  let isDoubtful = false;
+  /** Messages of this answer that are known. */
+  const written = new Set<string>();
+
+  async function begin(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
+    const isFresh = fresh.delete(to.token);
+    // A pressed button promises nothing.
+    const filled = isPress ? undefined : await fill(post, isFresh, signal);
+    isBegun = true;
+    isWhole = isFresh;
+    return filled;
+  }
+
+  /** Fills the place that the acknowledgement keeps, unless something else stands there. */
+  async function fill(post: InteractionPost, isFresh: boolean, signal: AbortSignal): Promise<Posted | undefined> {
+    const original = isFresh ? undefined : await token.readOriginal(signal);
+    const isMine = isFresh || (original !== undefined && (original.isWaiting || isSame(original.message, post)));
+    const write = { method: "PATCH" as const, messageId: ORIGINAL, ...attach(post.body, post.files) };
+    const answer = isMine ? await token.call(write, signal) : undefined;
+    if (answer !== undefined) lastWords.settle(to, ORIGINAL);
+    return answer && toPosted(answer, files);
+  }
+
+  async function followUp({ body, files: uploads, nonce }: InteractionPost, signal: AbortSignal): Promise<Posted> {
+    const flags = body.flags | (isPrivate ? MessageFlags.Ephemeral : 0);
+    try {
+      const answer = await token.call({ method: "POST", ...attach({ ...body, flags }, uploads) }, signal);
+      if (answer !== undefined) return toPosted(answer, files);
+    } catch (error) {
+      if (isUncertain(error)) {
+        isWhole = false;
+        isDoubtful = true;
+      }
+      throw error;
+    }
+    if (isPrivate) throw tooLate();
+    return channel.post(channelId, { body, files: uploads, nonce }, signal);
+  }
+
+  /** What an earlier run, or a call whose answer was lost, may have written of this. These posts have no nonce. */
+  async function find(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
+    if (isWhole) return undefined;
+    const isMeant = (message: APIMessage) => !written.has(toId(message)) && isSame(message, post);
+    const message = isPrivate
+      ? await deps.sightings.find({ interactionId: to.id, isMeant, mayBeOnItsWay: isDoubtful }, signal)
+      : await findWritten(deps.api, { ...to, channelId }, isMeant, signal);
+    isDoubtful = false;
+    return message && toPosted({ data: message }, files);
+  }
+
+  async function post(post: InteractionPost, signal: AbortSignal): Promise<Posted> {
+    const filled = isBegun ? undefined : await begin(post, signal);
+    const posted = filled ?? (await find(post, signal)) ?? (await followUp(post, signal));
+    written.add(posted.id);
+    if (isPrivate) lastWords.note(to, readMessageId(posted.id)?.messageId ?? "", post.body);
+    return posted;
+  }
+
+  async function edit(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt> {
+    const messageId = place.messageId === to.pressedId ? ORIGINAL : place.messageId;
+    const answer = await token.call({ method: "PATCH", messageId, body }, signal);
+    if (isPrivate && messageId !== ORIGINAL && answer === undefined) throw tooLate();
+    if (isPrivate) lastWords.note(to, messageId, body);
+    return answer === undefined ? channel.edit(place, body, signal) : toReceipt(answer);
+  }
+
+  return {
+    post: (given, signal) => lastWords.whileWriting(to, () => post(given, signal)),
+    edit: (place, body, signal) => lastWords.whileWriting(to, () => edit(place, body, signal)),
+    async remove(place, signal) {
+      const answer = await token.call({ method: "DELETE", messageId: place.messageId }, signal);
+      if (answer === undefined) await channel.remove(place, signal);
+      lastWords.settle(to, place.messageId);
+    },
+  };
+}
+
+function tooLate(): SinkError {
+  return new SinkError("gone", "The time is over in which this can be answered so that only one person sees it.");
+}
+
+/** Looks through what the bot wrote in the channel since. */
+async function findWritten(
+  api: Api,
+  { id, channelId, applicationId }: InteractionAddress & { channelId: string },
+  isMeant: (message: APIMessage) => boolean,
+  signal: AbortSignal,
+): Promise<APIMessage | undefined> {
+  const query = new URLSearchParams({ after: id, limit: String(LOOKED_THROUGH) });
+  try {
+    const { data } = await api.call({ method: "GET", route: Routes.channelMessages(channelId), query }, signal);
+    // Other answers may say the same, so that alone proves nothing.
+    const own = (data as APIMessage[]).filter(({ webhook_id, interaction_metadata: by }) => {
+      return webhook_id === applicationId && (by === undefined || by.id === id);
+    });
+    return own.find(isMeant);
+  } catch (error) {
+    // Where the bot may not read it cannot find anything, but it can answer.
+    if (isUncertain(error)) throw error;
+    return undefined;
+  }
+}
+
+/** By the mark in its buttons, else by its words and the sizes of its files. */
+function isSame(message: APIMessage, { body, files, mark }: InteractionPost): boolean {
+  if (readCustomIds(message.components).some((id) => readCustomId(id)?.mark === mark)) return true;
+  if (message.content === "" && files.length === 0) return false;
+  const sizes = message.attachments.map(({ size }) => size).join();
+  return message.content === body.content && sizes === files.map(({ bytes }) => bytes.length).join();
+}
+
+function toId({ id: messageId, channel_id: channelId }: APIMessage): string {
+  return toMessageId({ channelId, messageId });
+}
+
+/** Names the counter of an interaction's calls, without its token. */
+export function toBudgetKey(token: string): string {
+  return `discord-webhook:${toFingerprint(token)}`;
+}

@@ -1,0 +1,174 @@
+import type { Draft, OutboundFile, Posted, ReplyAddress, ReplySink, SinkLimits } from "../../../src/port/adapter.ts";
+import { SinkError } from "../../../src/port/errors.ts";
+import type { Api } from "../api/client.ts";
+import { codeOf } from "../api/error.ts";
+import type { Files } from "../api/files.ts";
+import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../ids.ts";
+import type { Rooms } from "../rooms.ts";
+import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
+import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./drafts.ts";
+import { toSinkError } from "./failures.ts";
+import { readInteractionAddress } from "./interaction-address.ts";
+import { createInteractionWriter, type InteractionWriter, toBudgetKey } from "./interaction-writer.ts";
+import type { LastWords } from "./last-words.ts";
+import { lengthOfMarkdown } from "./markdown.ts";
+import type { Sightings } from "./seen-messages.ts";
+import type { Typing } from "./typing.ts";
+import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./uploads.ts";
+
+const LIMITS: SinkLimits = {
+  maxLength: MAX_LENGTH,
+  lengthOf: lengthOfMarkdown,
+  keptLength: 0.85 * MAX_LENGTH,
+  maxFiles: MAX_FILES,
+  maxFileBytes: MAX_FILE_BYTES,
+  maxMessages: 5,
+};
+/** What a message of files alone looks like. */
+const BARE: Draft = { markdown: "", buttons: [], streaming: false };
+/** The hour's ration of edits to old messages is used up. */
+const OLD_EDITS = 30046;
+
+export interface SinkDeps {
+  api: Api;
+  files: Pick<Files, "toPostedRefs">;
+  fresh: Set<string>;
+  sightings: Pick<Sightings, "find">;
+  lastWords: LastWords;
+  typingIn(channelId: string): Typing;
+  rooms: Pick<Rooms, "mayReadHistory">;
+  now(): number;
+}
+
+/** Writes one reply into a channel, a thread or a direct conversation, or as the answer to an interaction. */
+export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
+  const { api } = deps;
+  // To Discord a thread is a channel.
+  const channelId = address.threadId ?? address.channelId;
+  const interaction = readInteractionAddress(address);
+  const channel = createChannelWriter(api, deps.files, deps.rooms.mayReadHistory);
+  const writer = interaction && createInteractionWriter(interaction, { ...deps, channel, channelId });
+  // What an acknowledged command promised shows by itself that the bot is at work; a pressed button shows nothing.
+  const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
+  const typing = deps.typingIn(channelId);
+  const root = address.extra?.["root"];
+  /** The question, then the message before: in a busy channel the parts of an answer would not be told apart. */
+  let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
+  /** Messages that could not be edited any more, and those that stand in their place. */
+  const moved = new Map<string, string>();
+
+  async function write(
+    body: MessageBody,
+    files: readonly OutboundFile[],
+    nonce: string,
+    signal: AbortSignal,
+  ): Promise<Posted> {
+    typing.stop();
+    const post = { body, files, nonce };
+    const posted =
+      writer === undefined
+        ? await channel.post(channelId, { ...post, replyToId: pointsAt }, signal)
+        : await writer.post({ ...post, mark: toMark(nonce) }, signal);
+    pointPast(posted.id);
+    return posted;
+  }
+
+  /** What is posted next points at this message, which may be one that an earlier run wrote, or at a later one. */
+  function pointPast(id: string): void {
+    const { messageId } = placeOf(id);
+    const isLater = pointsAt === undefined || BigInt(messageId) > BigInt(pointsAt);
+    if (root === undefined) pointsAt = undefined;
+    else if (isLater) pointsAt = messageId;
+  }
+
+  /** Puts a message in the place of one that takes no more edits. */
+  async function move(id: string, body: MessageBody, signal: AbortSignal): Promise<Posted> {
+    const { messageId } = placeOf(id);
+    const posted = await channel.post(
+      channelId,
+      { body, files: [], nonce: `moved:${id}`, replyToId: messageId },
+      signal,
+    );
+    moved.set(id, posted.id);
+    return posted;
+  }
+
+  return {
+    limits: LIMITS,
+    budget: interaction === undefined ? `${PLATFORM}:${channelId}` : toBudgetKey(interaction.token),
+    tellsWaits: true,
+    post: (draft, nonce, signal) =>
+      guarded(signal, () => {
+        const mark = writer && toMark(nonce);
+        return write(toCheckedBody(draft, { root, mark }), [], nonce, signal);
+      }),
+    edit: (id, draft, signal) =>
+      guarded(signal, async () => {
+        const body = toCheckedBody(draft, { root });
+        pointPast(id);
+        try {
+          return await (writer ?? channel).edit(placeOf(moved.get(id) ?? id), body, signal);
+        } catch (error) {
+          if (codeOf(error) !== OLD_EDITS) throw error;
+          const { budget } = await move(id, body, signal);
+          return budget === undefined ? {} : { budget };
+        }
+      }),
+    upload: (files, caption, nonce, signal) =>
+      guarded(signal, async () => {
+        checkFiles(files);
+        const mark = writer && toMark(nonce);
+        return write(toCheckedBody(caption ?? BARE, { root, mark }), files, nonce, signal);
+      }),
+    remove: (id, signal) =>
+      guarded(signal, () => removeGently(writer ?? channel, placeOf(moved.get(id) ?? id), signal)),
+    async progress(text, signal) {
+      signal.throwIfAborted();
+      if (text === "" || isSilent) typing.stop();
+      else typing.start();
+    },
+  };
+}
+
+/** Names a post in its own buttons. */
+function toMark(nonce: string): string {
+  return toFingerprint(nonce);
+}
+
+async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  try {
+    return await work();
+  } catch (error) {
+    throw toSinkError(error, signal);
+  }
+}
+
+function toCheckedBody(draft: Draft, context: ButtonContext): MessageBody {
+  const body = toMessageBody(draft, context);
+  const length = lengthOfBody(body);
+  if (length > MAX_LENGTH) {
+    throw new SinkError("rejected", `The message has ${length} characters as Discord shows it; ${MAX_LENGTH} fit.`);
+  }
+  return body;
+}
+
+function placeOf(id: string): MessagePlace {
+  const place = readMessageId(id);
+  if (place === undefined) throw new SinkError("gone", `${JSON.stringify(id)} is not the id of a message on Discord.`);
+  return place;
+}
+
+/** What is gone already needs no removal. */
+async function removeGently(
+  writer: Pick<ChannelWriter | InteractionWriter, "remove">,
+  place: MessagePlace,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await writer.remove(place, signal);
+  } catch (error) {
+    const refusal = toSinkError(error, signal);
+    if (!(refusal instanceof SinkError) || refusal.kind !== "gone") throw refusal;
+  }
+}

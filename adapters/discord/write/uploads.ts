@@ -1,0 +1,48 @@
+import type { RawFile } from "discord.js";
+import type { OutboundFile } from "../../../src/port/adapter.ts";
+import { SinkError } from "../../../src/port/errors.ts";
+
+export const MAX_FILES = 10;
+/** Of one file, in a server without boosts. */
+export const MAX_FILE_BYTES = 10 * 1024 * 1024;
+/** Of a whole request, with room for what frames the files. */
+const MAX_REQUEST_BYTES = 24 * 1024 * 1024;
+const NAME_CHARS = 100;
+const DESCRIPTION_CHARS = 1_024;
+/** A file whose name begins so is covered until somebody wants to see it. */
+const COVER = "SPOILER_";
+
+/** A file as it goes to Discord. */
+export type Upload = OutboundFile;
+
+/** The parts of a call that carry files beside a body. */
+export function attach(body: object, files: readonly Upload[]): { body: object; files?: RawFile[] } {
+  if (files.length === 0) return { body };
+  const attachments = files.map((file, index) => ({
+    id: String(index),
+    filename: toFileName(file),
+    ...(file.altText !== undefined && { description: Array.from(file.altText).slice(0, DESCRIPTION_CHARS).join("") }),
+  }));
+  const raw = files.map((file, index) => {
+    const { bytes, contentType } = file;
+    return { key: `files[${index}]`, name: toFileName(file), data: Buffer.from(bytes), contentType };
+  });
+  return { body: { ...body, attachments }, files: raw };
+}
+
+/** Throws a `SinkError` for what Discord would not take. */
+export function checkFiles(files: readonly Upload[]): void {
+  if (files.length > MAX_FILES)
+    throw new SinkError("rejected", `${files.length} files; ${MAX_FILES} fit in a message.`);
+  const large = files.find(({ bytes }) => bytes.length > MAX_FILE_BYTES);
+  if (large !== undefined) throw new SinkError("rejected", "A file is over 10 MiB", { quote: `: ${large.name}` });
+  const sum = files.reduce((total, { bytes }) => total + bytes.length, 0);
+  if (sum > MAX_REQUEST_BYTES) throw new SinkError("rejected", "The files of one message are over 24 MiB together.");
+}
+
+function toFileName({ name, isSpoiler = false }: Upload): string {
+  const last = name.split(/[/\\]/).at(-1) ?? "";
+  const letters = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}"]+/gu, "").trim());
+  const plain = letters.length === 0 ? "file" : letters.slice(-NAME_CHARS).join("");
+  return isSpoiler && !plain.startsWith(COVER) ? COVER + plain : plain;
+}

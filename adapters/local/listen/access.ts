@@ -1,0 +1,50 @@
+import type { Context, MiddlewareHandler } from "hono";
+import { isLoopbackHost } from "../../../src/http/client-address.ts";
+import { RequestError } from "../errors.ts";
+
+/**
+ * Lets a request in only under a name that is this machine's own or was allowed. A foreign site can make its
+ * name point at 127.0.0.1, but it cannot make the browser say another Host.
+ */
+export function checkHost(allowedHosts: readonly string[]): MiddlewareHandler {
+  const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
+  return async (c, next) => {
+    const host = (c.req.header("host") ?? "").toLowerCase();
+    const name = toHostname(host);
+    if (!isLoopbackHost(host) && !allowed.has(host) && !allowed.has(name)) {
+      const shown = JSON.stringify(host.slice(0, 100));
+      throw new RequestError(
+        403,
+        `This page is not served under the name ${shown}: open it as localhost, or set PUBLIC_URL to the address you use.`,
+      );
+    }
+    await next();
+  };
+}
+
+/** Refuses what another site's page sends: every request that changes something must come from this page. */
+export const checkOrigin: MiddlewareHandler = async (c, next) => {
+  if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isSameOrigin(c)) {
+    throw new RequestError(403, "This request did not come from the page itself, so it was refused.");
+  }
+  await next();
+};
+
+/** What every answer of this app carries, whatever it is. */
+export const hardenHeaders: MiddlewareHandler = async (c, next) => {
+  await next();
+  c.header("X-Content-Type-Options", "nosniff");
+  c.header("Referrer-Policy", "no-referrer");
+  c.header("Cross-Origin-Resource-Policy", "same-origin");
+  c.header("Cross-Origin-Opener-Policy", "same-origin");
+};
+
+function isSameOrigin(c: Context): boolean {
+  const origin = c.req.header("origin");
+  if (origin === undefined || !URL.canParse(origin)) return false;
+  return new URL(origin).host === (c.req.header("host") ?? "").toLowerCase();
+}
+
+function toHostname(host: string): string {
+  return host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : (host.split(":")[0] ?? "");
+}

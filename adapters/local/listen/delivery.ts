@@ -1,0 +1,37 @@
+import type { Accept, InboundEvent } from "../../../src/port/adapter.ts";
+import { AwayError, RequestError } from "../errors.ts";
+import type { Change, Outbox } from "../store/outbox.ts";
+import type { Tables } from "../store/tables.ts";
+
+/** How long the queue may take to store an event before the person is told to try again. */
+const ACCEPT_MS = 10_000;
+
+export interface DeliveryDeps {
+  tables: Tables;
+  outbox: Outbox;
+  /** Undefined while nothing is taken. */
+  accept: () => Accept | undefined;
+}
+
+/** Hands over a noted event; what was handed over already is left alone. Rejects with what the person is told. */
+export async function deliver({ outbox, accept }: DeliveryDeps, key: string): Promise<void> {
+  if (!outbox.has(key)) return;
+  const taking = accept();
+  if (taking === undefined) throw new AwayError();
+  try {
+    await outbox.deliver(key, taking, ACCEPT_MS);
+  } catch (cause) {
+    throw new RequestError(503, "The server could not store this. Try again in a moment.", { cause });
+  }
+}
+
+/** Notes an event that only changes what is there already, and hands it over; a failure leaves no trace. */
+export async function offer(deps: DeliveryDeps, event: InboundEvent, change: Change): Promise<void> {
+  deps.tables.inTransaction(() => deps.outbox.note(event, change));
+  try {
+    await deliver(deps, event.key);
+  } catch (error) {
+    deps.outbox.withdraw(event.key);
+    throw error;
+  }
+}

@@ -1,0 +1,193 @@
+import type { Author } from "../../../src/port/adapter.ts";
+import { RequestError } from "../errors.ts";
+import type {
+  ActionBody,
+  ChannelRow,
+  CommandHelp,
+  DeleteBody,
+  EditBody,
+  MessageRow,
+  SendBody,
+  StopBody,
+} from "../page/wire.ts";
+import { type Directory, findAuthor } from "../store/directory.ts";
+import type { Files } from "../store/files.ts";
+import type { Messages } from "../store/messages.ts";
+import type { Change } from "../store/outbox.ts";
+import type { Feed } from "../write/feed.ts";
+import { readCommand, type TypedCommand } from "./commands.ts";
+import { type DeliveryDeps, deliver, offer } from "./delivery.ts";
+import {
+  type Deed,
+  type Names,
+  toActionEvent,
+  toCommandEvent,
+  toDeletedEvent,
+  toEditEvent,
+  toMessageEvent,
+  toStopEvent,
+} from "./inbound.ts";
+
+export interface IntakeDeps extends DeliveryDeps {
+  directory: Directory;
+  messages: Messages;
+  files: Files;
+  feed: Pick<Feed, "findProgress">;
+  botName: string;
+  commands: readonly CommandHelp[];
+  now: () => number;
+  changed: () => void;
+}
+
+/** Takes what people do at the page. Everything resolves only when the queue has the event, or when there is none. */
+export interface Intake {
+  send(body: SendBody): Promise<number>;
+  edit(id: number, body: EditBody): Promise<void>;
+  erase(id: number, body: DeleteBody): Promise<void>;
+  act(id: number, body: ActionBody): Promise<void>;
+  /** Stops what is being done before there is a message with a button. */
+  stop(body: StopBody): Promise<void>;
+  /** Takes back a message that was never accepted. */
+  withdraw(nonce: string): void;
+}
+
+export function createIntake(deps: IntakeDeps): Intake {
+  const { tables, directory, messages, outbox, feed } = deps;
+  const { inTransaction } = tables;
+
+  return {
+    async send(body) {
+      const author = findAuthor(directory, body.authorId);
+      const id = inTransaction(() => store(deps, body, author));
+      deps.changed();
+      await deliver(deps, `local:${body.nonce}`);
+      return id;
+    },
+    async edit(id, body) {
+      const { deed, message } = findOwn(deps, id, body);
+      if (message.isCommand) throw new RequestError(409, "A command cannot be edited; give it again.");
+      const change: Change = { kind: "edit", messageId: id, text: body.text, at: deps.now() };
+      const event = toEditEvent(deed, message.text, body.text, toNames(deps));
+      if (event !== undefined) return offer(deps, event, change);
+      inTransaction(() => messages.edit(id, body.text, deps.now()));
+      deps.changed();
+    },
+    async erase(id, body) {
+      if (messages.find(id)?.isDeleted === true) return;
+      const { deed, message } = findOwn(deps, id, body);
+      const change: Change = { kind: "erase", messageId: id };
+      if (toEditEvent(deed, message.text, "", toNames(deps)) !== undefined) {
+        return offer(deps, toDeletedEvent(deed), change);
+      }
+      inTransaction(() => messages.erase(id));
+      deps.changed();
+    },
+    async act(id, body) {
+      const author = findAuthor(directory, body.authorId);
+      const { message, channel } = findMessage(deps, id);
+      if (message.visibleTo !== null && message.visibleTo !== author.id) {
+        throw new RequestError(403, "Only whoever sees a message can press its buttons.");
+      }
+      const isThere = message.buttons.some((each) => each.action === body.action && each.turnId === body.turnId);
+      if (!isThere) throw new RequestError(409, "That button is no longer there; the answer has gone on.");
+      const deed = { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() };
+      await offer(deps, toActionEvent(deed, body.action, body.turnId), toChange(id, body));
+    },
+    async stop({ nonce, authorId, turnId }) {
+      const author = findAuthor(directory, authorId);
+      const place = feed.findProgress(turnId);
+      // What it was to stop is written or has ended meanwhile: its message says how.
+      if (place === undefined) throw new RequestError(409, "There is nothing to stop any more.");
+      await offer(deps, toStopEvent(place, turnId, { nonce, author, at: deps.now() }), { kind: "none" });
+    },
+    withdraw(nonce) {
+      inTransaction(() => {
+        const message = messages.findByNonce(nonce);
+        if (message === undefined || !messages.isHidden(message.id)) return;
+        outbox.withdraw(`local:${nonce}`);
+        messages.erase(message.id);
+      });
+      deps.changed();
+    },
+  };
+}
+
+function toChange(messageId: number, { action, authorId }: ActionBody): Change {
+  if (action !== "good" && action !== "bad") return { kind: "none" };
+  return { kind: "judge", messageId, authorId, judgement: action };
+}
+
+/** What is to be drawn, without how: `--ar 16:9` says nothing about a chat. */
+function withoutOptions(prompt: string): string {
+  const words = prompt.replace(/(?:^|\s)(?:--|—)(?:model[ =]\S+|[a-z]+(?:[ =][\d:/]+k?(?!\S))?)/gi, "").trim();
+  return words === "" ? prompt : words;
+}
+
+/** What a message says of the chat it stands in: a command says nothing, unless it has something drawn. */
+function toSubject(typed: TypedCommand, text: string): string {
+  if (typed.kind !== "command") return text;
+  return typed.name === "imagine" ? withoutOptions(typed.text) : "";
+}
+
+/** Stores a message once. It stays hidden until the queue has its event; without an event it is shown at once. */
+function store(deps: IntakeDeps, body: SendBody, author: Author): number {
+  const { messages, files, directory } = deps;
+  const there = messages.findByNonce(body.nonce);
+  if (there !== undefined) return there.id;
+  if (!files.areFree(body.fileIds)) throw new RequestError(400, "A file of this message is gone; attach it again.");
+
+  const typed = readCommand(body.text, deps.commands);
+  if (typed.kind === "unknown") throw new RequestError(400, typed.message);
+  const subject = toSubject(typed, body.text);
+  if (body.isNewChat) directory.ensureChat(body.channelId, subject, deps.now());
+  const channel = findPlace(deps, body);
+  directory.nameChat(body.channelId, subject);
+
+  const isCommand = typed.kind === "command";
+  const { nonce, channelId, threadId, text } = body;
+  const by = { authorId: author.id, askedBy: null, replyTo: null, visibleTo: null };
+  const options = isCommand && typed.name === "imagine" ? (body.options ?? {}) : {};
+  const rest = { isCommand, options, buttons: [], isStreaming: false, isHidden: true, at: deps.now() };
+  const { id } = messages.insert({ nonce, channelId, threadId, text, ...by, ...rest });
+  files.attach(body.fileIds, id);
+
+  const message = messages.find(id);
+  if (message === undefined) throw new Error(`Message ${id} was not stored.`);
+  const deed: Deed = { nonce, message, channelKind: channel.kind, author, at: message.createdAt };
+  const event = isCommand
+    ? toCommandEvent(deed, typed.name, typed.text, options)
+    : toMessageEvent(deed, text, toNames(deps));
+  if (event === undefined) messages.show(id);
+  else deps.outbox.note(event, { kind: "show", messageId: id });
+  return id;
+}
+
+function findPlace(deps: IntakeDeps, { channelId, threadId }: SendBody): ChannelRow {
+  const channel = deps.directory.channel(channelId);
+  if (channel === undefined) throw new RequestError(404, "This conversation no longer exists.");
+  if (threadId === null) return channel;
+  const root = deps.messages.find(threadId);
+  const isRoot = root?.channelId === channelId && root.threadId === null && channel.kind === "channel";
+  if (!isRoot) throw new RequestError(404, "This thread does not exist.");
+  return channel;
+}
+
+function findMessage({ messages, directory }: IntakeDeps, id: number): { message: MessageRow; channel: ChannelRow } {
+  const message = messages.find(id);
+  const channel = message === undefined ? undefined : directory.channel(message.channelId);
+  if (message === undefined || message.isDeleted || channel === undefined) {
+    throw new RequestError(404, "This message was deleted.");
+  }
+  return { message, channel };
+}
+
+function findOwn(deps: IntakeDeps, id: number, body: DeleteBody): { message: MessageRow; deed: Deed } {
+  const author = findAuthor(deps.directory, body.authorId);
+  const { message, channel } = findMessage(deps, id);
+  if (message.authorId !== author.id) throw new RequestError(403, "Only whoever wrote a message can change it.");
+  return { message, deed: { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() } };
+}
+
+function toNames({ directory, botName }: IntakeDeps): Names {
+  return { botName, people: directory.people().map((person) => person.name) };
+}

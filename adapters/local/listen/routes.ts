@@ -1,0 +1,219 @@
+import { type Context, Hono } from "hono";
+import { z } from "zod";
+import { limitBody } from "../../../src/http/body-limit.ts";
+import { RequestError } from "../errors.ts";
+import type { Directory } from "../store/directory.ts";
+import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
+import type { Feed } from "../write/feed.ts";
+import type { Chats } from "./chats.ts";
+import type { Intake } from "./intake.ts";
+
+/** Longest text a person can send, in UTF-16 units. */
+export const MAX_TEXT_LENGTH = 20_000;
+const MAX_JSON_BYTES = 256 * 1024;
+/** As long as the server takes a request at all: a picture over a poor telephone line. */
+const UPLOAD_MS = 120_000;
+
+const nonce = z.string().regex(/^[\w-]{8,64}$/, "The nonce of a request is 8 to 64 letters, digits, - or _.");
+const id = z.string().regex(/^[a-z0-9-]{1,64}$/, "That is not an id of this page.");
+const text = z
+  .string()
+  .max(
+    MAX_TEXT_LENGTH,
+    `A message has at most ${MAX_TEXT_LENGTH.toLocaleString("en")} characters; send the rest as a file.`,
+  )
+  .refine((value) => value.isWellFormed() && !value.includes("\0"), "The text holds characters that are no text.");
+const name = z
+  .string()
+  .trim()
+  .min(1, "A name is needed.")
+  .max(40, "A name has at most 40 characters.")
+  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}@/]+$/u, "A name has no @, no / and no control characters.");
+
+const OPTION_NAMES = ["ratio", "size", "count", "model", "spoiler", "basis"] as const;
+const SEND = z
+  .object({
+    nonce,
+    authorId: id,
+    channelId: id,
+    threadId: z.int().positive().nullable(),
+    text,
+    fileIds: z.array(id).max(MAX_FILES, `At most ${MAX_FILES} files fit in one message.`),
+    options: z.partialRecord(z.enum(OPTION_NAMES), z.string().max(200)).optional(),
+    isNewChat: z.boolean(),
+  })
+  .refine(({ text, fileIds }) => text.trim() !== "" || fileIds.length > 0, "The message is empty.");
+const EDIT = z.object({
+  nonce,
+  authorId: id,
+  text: text.refine((value) => value.trim() !== "", "The message is empty; delete it instead."),
+});
+const DELETE = z.object({ nonce, authorId: id });
+const ACTION = z.object({
+  nonce,
+  authorId: id,
+  action: z.enum(["stop", "retry", "continue", "good", "bad", "again", "vary", "upscale", "delete"]),
+  turnId: z.string().min(1).max(200),
+});
+const STOP = z.object({ nonce, authorId: id, turnId: z.string().min(1).max(200) });
+const RENAME = z.object({
+  title: z
+    .string()
+    .trim()
+    .min(1, "A title is needed.")
+    .max(80, "A title has at most 80 characters.")
+    .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]+$/u, "A title has no control characters."),
+});
+const WITHDRAW = z.object({ nonce });
+const NAMED = z.object({ name });
+
+export interface RouteDeps {
+  directory: Directory;
+  files: Files;
+  feed: Feed;
+  intake: Intake;
+  chats: Chats;
+  botName: string;
+  now: () => number;
+  /** Throws while nothing is taken. */
+  checkOpen: () => void;
+}
+
+/** What the page asks of the server, under `/local`. */
+export function createRoutes(deps: RouteDeps): Hono {
+  const { intake, chats } = deps;
+  const routes = new Hono();
+  routes.get("/events", (c) => openEvents(c, deps));
+  routes.get("/files/:id", (c) => serveFile(c, deps));
+  routes.post("*", async (_, next) => {
+    deps.checkOpen();
+    await next();
+  });
+  const file = limitBody({
+    maxBytes: MAX_FILE_BYTES,
+    timeoutMs: UPLOAD_MS,
+    tooLong: "A file may have at most 20 MiB.",
+  });
+  const json = limitBody({
+    maxBytes: MAX_JSON_BYTES,
+    tooLong: "This is too much for one request; send long text as a file.",
+  });
+  routes.post("/files", file, (c) => takeFile(c, deps));
+  routes.post("/messages", json, async (c) => c.json({ id: await intake.send(await readBody(c, SEND)) }));
+  routes.post("/messages/withdraw", json, async (c) => {
+    intake.withdraw((await readBody(c, WITHDRAW)).nonce);
+    return c.json({});
+  });
+  routes.post("/messages/:id/edit", json, async (c) => {
+    await intake.edit(idOf(c), await readBody(c, EDIT));
+    return c.json({});
+  });
+  routes.post("/messages/:id/delete", json, async (c) => {
+    await intake.erase(idOf(c), await readBody(c, DELETE));
+    return c.json({});
+  });
+  routes.post("/messages/:id/action", json, async (c) => {
+    await intake.act(idOf(c), await readBody(c, ACTION));
+    return c.json({});
+  });
+  routes.post("/stop", json, async (c) => {
+    await intake.stop(await readBody(c, STOP));
+    return c.json({});
+  });
+  routes.post("/chats/:id/rename", json, async (c) => {
+    chats.rename(c.req.param("id"), (await readBody(c, RENAME)).title);
+    return c.json({});
+  });
+  routes.post("/chats/:id/delete", json, async (c) => {
+    await chats.erase(c.req.param("id"), await readBody(c, DELETE));
+    return c.json({});
+  });
+  routes.post("/people", json, async (c) => c.json(addPerson((await readBody(c, NAMED)).name, deps)));
+  routes.post("/channels", json, async (c) => c.json(addChannel((await readBody(c, NAMED)).name, deps)));
+  return routes;
+}
+
+/** Checks a JSON body; the first thing wrong with it becomes the one sentence of the answer. */
+async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.infer<S>> {
+  const json: unknown = await c.req.json().catch(() => {
+    throw new RequestError(400, "The request is not JSON.");
+  });
+  const { success, data, error } = schema.safeParse(json);
+  if (success) return data;
+  const [issue] = error.issues;
+  const field = issue?.path.join(".") ?? "";
+  throw new RequestError(
+    400,
+    issue?.code === "invalid_type" ? `The field ${field} is missing or wrong.` : (issue?.message ?? ""),
+  );
+}
+
+function idOf(c: Context): number {
+  const id = Number(c.req.param("id"));
+  if (!Number.isSafeInteger(id) || id < 1) throw new RequestError(404, "There is no such message.");
+  return id;
+}
+
+function openEvents(c: Context, { feed }: RouteDeps): Response {
+  const since = Number(c.req.header("last-event-id") ?? c.req.query("since") ?? 0);
+  if (!Number.isSafeInteger(since) || since < 0)
+    throw new RequestError(400, "The place to go on from is not a number.");
+  return c.body(feed.open(since), 200, {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-store, no-transform",
+    // Proxies that collect an answer before passing it on would hold the stream back.
+    "X-Accel-Buffering": "no",
+  });
+}
+
+async function takeFile(c: Context, { files, now }: RouteDeps): Promise<Response> {
+  const bytes = new Uint8Array(await c.req.arrayBuffer());
+  if (bytes.length === 0) throw new RequestError(400, "The file is empty.");
+  const file = await prepareFile({ name: readFileName(c.req.header("x-file-name")), bytes }, c.req.raw.signal);
+  return c.json(files.add(file, now()));
+}
+
+function readFileName(header = "file"): string {
+  try {
+    return decodeURIComponent(header);
+  } catch {
+    return "file";
+  }
+}
+
+/** Pictures are shown; whatever else it is, it is only ever saved, and can run nothing in this origin. */
+function serveFile(c: Context, { files }: RouteDeps): Response {
+  const id = c.req.param("id") ?? "";
+  const file = files.read(id);
+  if (file === undefined) throw new RequestError(404, "This file is gone: its message was deleted.");
+  const etag = `"${id}"`;
+  const kind = file.isImage ? "inline" : "attachment";
+  const headers = {
+    ETag: etag,
+    "Cache-Control": "private, no-cache",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Content-Disposition": `${kind}; filename*=UTF-8''${encodeFileName(file.name)}`,
+    "Content-Type": file.isImage ? file.contentType : "application/octet-stream",
+  };
+  if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
+  return c.body(file.bytes, 200, headers);
+}
+
+/** As RFC 5987 wants it; encodeURIComponent leaves a few characters that have a meaning in a header. */
+function encodeFileName(name: string): string {
+  return encodeURIComponent(name).replace(/['()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+function addPerson(name: string, { directory, feed, botName }: RouteDeps): { id: string } {
+  const person = name.toLowerCase() === botName.toLowerCase() ? undefined : directory.addPerson(name);
+  if (person === undefined) throw new RequestError(409, `Somebody is called ${name} already.`);
+  feed.changed();
+  return { id: person.id };
+}
+
+function addChannel(name: string, { directory, feed, now }: RouteDeps): { id: string } {
+  const channel = directory.addChannel(name.replace(/^#+/, "").trim().replace(/\s+/g, "-").toLowerCase(), now());
+  if (channel === undefined) throw new RequestError(409, `There is a channel called ${name} already.`);
+  feed.changed();
+  return { id: channel.id };
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from "node:crypto";
+import { decode } from "../../../src/media/decoder.ts";
+import { FileProblem } from "../../../src/media/file-problem.ts";
+import { sniffType } from "../../../src/media/sniff.ts";
+import type { AttachmentRef, OutboundFile } from "../../../src/port/adapter.ts";
+import type { FileRow } from "../page/wire.ts";
+import type { Tables } from "./tables.ts";
+
+export const MAX_FILE_BYTES = 20 * 1024 * 1024;
+export const MAX_FILES = 10;
+const SLICE_BYTES = 256 * 1024;
+const NAME_CHARS = 120;
+/** Uploaded, but never sent with a message. */
+const ORPHAN_AGE_MS = 24 * 60 * 60_000;
+/** Picture types that every browser draws and none runs. */
+const SHOWN_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]);
+
+export function isShownType(contentType: string): boolean {
+  return SHOWN_TYPES.has(contentType);
+}
+
+export interface StoredFile {
+  name: string;
+  contentType: string;
+  isImage: boolean;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** What sniffing found out about a file before it is stored. */
+export interface PreparedFile {
+  name: string;
+  contentType: string;
+  width: number | null;
+  height: number | null;
+  altText: string | null;
+  isSpoiler: boolean;
+  bytes: Uint8Array;
+}
+
+export interface Files {
+  /** Stores an upload that no message carries yet. */
+  add(file: PreparedFile, at: number): FileRow;
+  /** True when every one of them is there and free to be sent. */
+  areFree(ids: readonly string[]): boolean;
+  /** Gives uploads to a message, in this order. Call it inside a transaction. */
+  attach(ids: readonly string[], messageId: number): void;
+  /** Stores files of the bot with its message. Call it inside a transaction. */
+  addTo(messageId: number, files: readonly PreparedFile[], at: number): void;
+  read(id: string): StoredFile | undefined;
+  dropOrphans(now: number): void;
+}
+
+export function createFiles({ database, inTransaction }: Tables): Files {
+  const insert = database.prepare(`INSERT INTO local_files
+    (id, message_id, position, name, content_type, width, height, alt_text, is_spoiler, created_at, bytes)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const free = database.prepare("SELECT 1 FROM local_files WHERE id = ? AND message_id IS NULL");
+  const attach = database.prepare("UPDATE local_files SET message_id = ?, position = ? WHERE id = ?");
+  const read = database.prepare("SELECT name, content_type, bytes FROM local_files WHERE id = ?");
+  const drop = database.prepare("DELETE FROM local_files WHERE message_id IS NULL AND created_at < ?");
+
+  function store(file: PreparedFile, messageId: number | null, position: number, at: number): string {
+    const id = randomUUID();
+    const { name, contentType, width, height, altText, isSpoiler, bytes } = file;
+    insert.run(id, messageId, position, name, contentType, width, height, altText, Number(isSpoiler), at, bytes);
+    return id;
+  }
+
+  return {
+    add(file, at) {
+      const id = inTransaction(() => store(file, null, 0, at));
+      const { bytes, ...rest } = file;
+      return { id, ...rest, sizeBytes: bytes.length, isImage: isShownType(file.contentType) };
+    },
+    areFree: (ids) => ids.every((id) => free.get(id) !== undefined),
+    attach: (ids, messageId) => ids.forEach((id, position) => void attach.run(messageId, position, id)),
+    addTo: (messageId, files, at) => files.forEach((file, position) => void store(file, messageId, position, at)),
+    read(id) {
+      const row = read.get(id);
+      if (row === undefined) return undefined;
+      const contentType = String(row["content_type"]);
+      const bytes = row["bytes"] as Uint8Array<ArrayBuffer>;
+      return { name: String(row["name"]), contentType, isImage: isShownType(contentType), bytes };
+    },
+    dropOrphans: (now) => void drop.run(now - ORPHAN_AGE_MS),
+  };
+}
+
+type NewFile = Omit<OutboundFile, "contentType">;
+
+/** Finds out from the bytes what a file is; what the sender calls it decides nothing but its name. */
+export async function prepareFile(
+  { name, bytes, altText = "", isSpoiler = false }: NewFile,
+  signal: AbortSignal,
+): Promise<PreparedFile> {
+  const found = (await sniffType(bytes))?.mimeType;
+  const isShown = found !== undefined && isShownType(found);
+  const { width, height } = isShown ? await readSize(bytes, signal) : { width: null, height: null };
+  return {
+    name: toFileName(name),
+    contentType: found ?? "application/octet-stream",
+    width,
+    height,
+    altText: altText === "" ? null : altText,
+    isSpoiler,
+    bytes,
+  };
+}
+
+/** Bytes of an attachment, in slices. Rejects when the message that carried it is gone. */
+export async function openFile(files: Files, ref: AttachmentRef): Promise<AsyncIterable<Uint8Array>> {
+  const file = files.read(ref.id);
+  if (file === undefined) {
+    const cause = new FileProblem("gone", "is gone: its message was deleted");
+    throw new Error(`The file ${JSON.stringify(ref.name)} ${cause.message}.`, { cause });
+  }
+  return slices(file.bytes);
+}
+
+async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES);
+}
+
+async function readSize(
+  bytes: Uint8Array,
+  signal: AbortSignal,
+): Promise<{ width: number | null; height: number | null }> {
+  try {
+    return await decode({ type: "measure", bytes }, "local", signal);
+  } catch {
+    signal.throwIfAborted();
+    // The head of the file says picture, the rest cannot be read: the browser may try all the same.
+    return { width: null, height: null };
+  }
+}
+
+function toFileName(name: string): string {
+  const last = name.split(/[/\\]/).at(-1) ?? "";
+  const letters = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]+/gu, "").trim());
+  return letters.length === 0 ? "file" : letters.slice(-NAME_CHARS).join("");
+}

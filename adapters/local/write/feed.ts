@@ -1,0 +1,167 @@
+import type { GatewayNotice, Hello, Progress, Row } from "../page/wire.ts";
+import type { Directory } from "../store/directory.ts";
+import type { Messages } from "../store/messages.ts";
+import type { Tables } from "../store/tables.ts";
+
+const BATCH_ROWS = 200;
+/** Well under the page's own patience and any proxy's. */
+const HEARTBEAT_MS = 15_000;
+
+/**
+ * Tells every open page what changed. Nothing is queued for a page: each remembers the last change it was sent
+ * and reads the newest state of what changed after it, when it has room. So a stalled browser costs no memory,
+ * and an answer that grew ten times meanwhile is sent once.
+ */
+export interface Feed {
+  /** Rows have changed. */
+  changed: () => void;
+  /** Shows what the bot is doing at a place; "" takes it away. Kept in memory only. */
+  setProgress(progress: Progress): void;
+  /** Shows what is wrong with the gateway; undefined takes it away. Kept in memory only. */
+  setGateway(notice: GatewayNotice | undefined): void;
+  /** What is shown as being done for a turn. */
+  findProgress(turnId: string): Progress | undefined;
+  /** Server-sent events from after the change `since`. */
+  open(since: number): ReadableStream<Uint8Array>;
+  /** Ends every stream; those opened later end at once. */
+  close(): void;
+}
+
+interface Reader {
+  wake(): void;
+}
+
+interface Doing {
+  places: Map<string, Progress>;
+  gateway: GatewayNotice | undefined;
+  /** Counts the changes. */
+  version: number;
+}
+
+export function createFeed(tables: Tables, directory: Directory, messages: Messages, hello: Hello): Feed {
+  const readers = new Set<Reader>();
+  const doing: Doing = { places: new Map(), gateway: undefined, version: 0 };
+  let isClosed = false;
+
+  function wakeAll(): void {
+    for (const reader of readers) reader.wake();
+  }
+
+  return {
+    changed: wakeAll,
+    setProgress(update) {
+      const key = `${update.channelId}/${update.threadId ?? ""}`;
+      const shown = doing.places.get(key);
+      if (update.text === (shown?.text ?? "") && update.turnId === (shown?.turnId ?? null)) return;
+      if (update.text === "") doing.places.delete(key);
+      else doing.places.set(key, update);
+      doing.version++;
+      wakeAll();
+    },
+    setGateway(notice) {
+      doing.gateway = notice;
+      doing.version++;
+      wakeAll();
+    },
+    findProgress: (turnId) => doing.places.values().find((each) => each.turnId === turnId),
+    open(since) {
+      const knownSince = since === 0 ? tables.lastSeq() : 0;
+      const rowsAfter = (seq: number): Row[] => readRows(directory, messages, seq, knownSince);
+      return openStream(createCursor(since, hello, rowsAfter, doing), readers, () => isClosed);
+    },
+    close() {
+      isClosed = true;
+      wakeAll();
+    },
+  };
+}
+
+function readRows(directory: Directory, messages: Messages, seq: number, knownSince: number): Row[] {
+  const rows: Row[] = [
+    ...directory.peopleSince(seq, BATCH_ROWS),
+    ...directory.channelsSince(seq, BATCH_ROWS),
+    ...messages.since(seq, BATCH_ROWS, knownSince),
+  ];
+  return rows.sort((a, b) => a.seq - b.seq).slice(0, BATCH_ROWS);
+}
+
+/** What a page has not been sent yet, oldest first; undefined when there is nothing. */
+function createCursor(
+  since: number,
+  hello: Hello,
+  rowsAfter: (seq: number) => Row[],
+  doing: Doing,
+): () => string | undefined {
+  let sent: number | undefined;
+  let isCaughtUp = false;
+  let sentDoing = -1;
+  let sentGateway: GatewayNotice | undefined;
+
+  return () => {
+    if (sent === undefined) {
+      sent = since;
+      return `retry: 1000\n${toEvent("hello", hello)}`;
+    }
+    const rows = rowsAfter(sent);
+    const last = rows.at(-1);
+    if (last !== undefined) {
+      sent = last.seq;
+      return rows.map((row) => `id: ${row.seq}\n${toEvent("row", row)}`).join("");
+    }
+    if (!isCaughtUp) {
+      isCaughtUp = true;
+      return toEvent("ready", {});
+    }
+    if (sentDoing === doing.version) return undefined;
+    sentDoing = doing.version;
+    const progress = toEvent("progress", [...doing.places.values()]);
+    if (sentGateway === doing.gateway) return progress;
+    sentGateway = doing.gateway;
+    return progress + toEvent("gateway", doing.gateway ?? null);
+  };
+}
+
+function openStream(next: () => string | undefined, readers: Set<Reader>, isClosed: () => boolean): ReadableStream {
+  const encoder = new TextEncoder();
+  let changed = Promise.withResolvers<void>();
+  const reader: Reader = { wake: () => changed.resolve() };
+  readers.add(reader);
+
+  async function nextChunk(): Promise<string | undefined> {
+    for (;;) {
+      if (isClosed() || !readers.has(reader)) return undefined;
+      // Armed before looking, so that a change between the look and the wait is not slept through.
+      changed = Promise.withResolvers();
+      const chunk = next();
+      if (chunk !== undefined) return chunk;
+      let isQuiet = false;
+      const beat = setTimeout(() => {
+        isQuiet = true;
+        changed.resolve();
+      }, HEARTBEAT_MS);
+      await changed.promise;
+      clearTimeout(beat);
+      if (isQuiet) return toEvent("beat", {});
+    }
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const chunk = await nextChunk();
+        if (chunk !== undefined) return controller.enqueue(encoder.encode(chunk));
+        const wasOpen = readers.delete(reader);
+        if (wasOpen) controller.close();
+      },
+      cancel() {
+        readers.delete(reader);
+        reader.wake();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function toEvent(name: string, data: unknown): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}

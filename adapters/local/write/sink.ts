@@ -1,0 +1,151 @@
+import type { Draft, OutboundFile, ReplyAddress, ReplySink, SinkLimits } from "../../../src/port/adapter.ts";
+import { SinkError } from "../../../src/port/errors.ts";
+import { PLATFORM, toAttachments, toMessageId } from "../listen/inbound.ts";
+import type { MessageRow } from "../page/wire.ts";
+import { isWorking } from "../page/working.ts";
+import type { Directory } from "../store/directory.ts";
+import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
+import type { Inserted, MessageInput, Messages } from "../store/messages.ts";
+import type { Tables } from "../store/tables.ts";
+import type { Feed } from "./feed.ts";
+
+/** Lengths are counted as a browser's text field counts them: in UTF-16 units. */
+const LIMITS: SinkLimits = {
+  maxLength: 4000,
+  lengthOf: (text) => text.length,
+  keptLength: 3400,
+  maxFiles: MAX_FILES,
+  maxFileBytes: MAX_FILE_BYTES,
+};
+
+/** What a message of files alone looks like. */
+const BARE: Draft = { markdown: "", buttons: [], streaming: false };
+
+export interface SinkDeps {
+  tables: Tables;
+  directory: Directory;
+  messages: Messages;
+  files: Files;
+  feed: Feed;
+  now: () => number;
+}
+
+/** Writes the bot's messages into the tables; the feed carries them to the pages. */
+export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
+  const { tables, messages, files, feed } = deps;
+  const place = { channelId: address.channelId, threadId: toThreadId(address.threadId) };
+
+  function write<T>(work: () => T): T {
+    const result = asSinkError(() => tables.inTransaction(work));
+    feed.changed();
+    return result;
+  }
+
+  const insert = (draft: Draft, nonce: string) => insertDraft(address, place, draft, nonce, deps);
+
+  return {
+    limits: LIMITS,
+    budget: PLATFORM,
+    takesFeedback: true,
+    async post(draft, nonce, signal) {
+      signal.throwIfAborted();
+      checkLength(draft.markdown);
+      const { id } = write(() => insert(draft, nonce));
+      feed.setProgress({ ...place, text: "", turnId: null });
+      return { id: toMessageId(id) };
+    },
+    async edit(id, draft, signal) {
+      signal.throwIfAborted();
+      checkLength(draft.markdown);
+      write(() => redraw(messages, getOwn(messages, id), draft));
+      return {};
+    },
+    async upload(outbound, caption, nonce, signal) {
+      signal.throwIfAborted();
+      checkFiles(outbound);
+      const prepared = await Promise.all(outbound.map((file) => prepareFile(file, signal)));
+      signal.throwIfAborted();
+      const { id } = write(() => {
+        const message = insert(caption ?? BARE, nonce);
+        if (message.isFresh) files.addTo(message.id, prepared, deps.now());
+        return message;
+      });
+      return { id: toMessageId(id), attachments: toAttachments(messages.find(id)?.files ?? []) };
+    },
+    async remove(id, signal) {
+      signal.throwIfAborted();
+      write(() => {
+        const found = findOwn(messages, id);
+        if (found !== undefined) messages.erase(found.id);
+      });
+    },
+    async progress(text, signal, stop) {
+      signal.throwIfAborted();
+      feed.setProgress({ ...place, text, turnId: stop?.turnId ?? null });
+    },
+  };
+}
+
+type Place = Pick<MessageInput, "channelId" | "threadId">;
+
+function insertDraft(address: ReplyAddress, place: Place, draft: Draft, nonce: string, deps: SinkDeps): Inserted {
+  if (deps.directory.channel(address.channelId) === undefined) {
+    throw new SinkError("gone", `There is no channel ${address.channelId}.`);
+  }
+  const { markdown: text, buttons, streaming: isStreaming } = draft;
+  const to = { askedBy: address.extra?.["askedBy"] ?? null, replyTo: toId(address.replyToId) };
+  const by = { authorId: null, ...to, visibleTo: address.visibleTo ?? null };
+  const rest = { isCommand: false, options: {}, isHidden: false, at: deps.now() };
+  return deps.messages.insert({ nonce: `bot:${nonce}`, ...place, ...by, text, buttons, isStreaming, ...rest });
+}
+
+/** Pictures appear while their status message stands above them: its last word belongs where people look. */
+function redraw(messages: Messages, before: MessageRow, { markdown, buttons, streaming }: Draft): void {
+  messages.redraw(before.id, markdown, buttons, streaming);
+  const isOver = isWorking(before) && !isWorking({ buttons, isStreaming: streaming });
+  if (isOver) messages.moveToEnd(before.id);
+}
+
+function getOwn(messages: Messages, id: string): MessageRow {
+  const found = findOwn(messages, id);
+  if (found === undefined) throw new SinkError("gone", `The message ${id} no longer exists.`);
+  return found;
+}
+
+function findOwn(messages: Messages, id: string): MessageRow | undefined {
+  const message = messages.find(toId(id) ?? 0);
+  if (message === undefined || message.isDeleted) return undefined;
+  if (message.authorId !== null) throw new SinkError("forbidden", `The message ${id} is not the bot's own.`);
+  return message;
+}
+
+function toId(messageId = ""): number | null {
+  const id = Number(messageId.replace(/^local:/, ""));
+  return Number.isSafeInteger(id) && id > 0 ? id : null;
+}
+
+function toThreadId(threadId: string | undefined): number | null {
+  return threadId === undefined ? null : Number(threadId);
+}
+
+function checkLength(markdown: string): void {
+  const length = LIMITS.lengthOf(markdown);
+  if (length <= LIMITS.maxLength) return;
+  throw new SinkError("rejected", `The message has ${length} characters; ${LIMITS.maxLength} fit.`);
+}
+
+function checkFiles(files: readonly OutboundFile[]): void {
+  if (files.length > MAX_FILES)
+    throw new SinkError("rejected", `${files.length} files; ${MAX_FILES} fit in a message.`);
+  const large = files.find((file) => file.bytes.length > MAX_FILE_BYTES);
+  if (large !== undefined) throw new SinkError("rejected", "A file is over 20 MiB", { quote: `: ${large.name}` });
+}
+
+function asSinkError<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof SinkError) throw error;
+    throw new SinkError("unavailable", "The database of the local page did not take the write.", { cause: error });
+  }
+}

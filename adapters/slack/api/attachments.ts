@@ -1,0 +1,32 @@
+import type { AttachmentRef } from "../../../src/port/adapter.ts";
+import { PLATFORM } from "../ids.ts";
+import type { Body } from "../listen/surfaces.ts";
+import { readText } from "./wire.ts";
+import type { Workspace } from "./workspaces.ts";
+
+/** Files of which Slack keeps the place and not the bytes. */
+const EMPTY_MODES = new Set(["tombstone", "hidden_by_limit"]);
+
+/** Which file an attachment is, and whose token opens it. */
+export interface AttachmentPlace {
+  teamId: string;
+  fileId: string;
+}
+
+/** The files of a message. One from another organisation comes without its name and size, which Slack tells when asked. */
+export function toAttachments({ teamId }: Pick<Workspace, "teamId">, files: readonly Body[]): AttachmentRef[] {
+  return files.flatMap((file) => {
+    const fileId = readText(file["id"]);
+    if (fileId === undefined || EMPTY_MODES.has(readText(file["mode"]) ?? "")) return [];
+    const name = readText(file["name"]) ?? readText(file["title"]) ?? "file";
+    const size = file["size"];
+    const sizeBytes = typeof size === "number" ? size : 0;
+    return [{ platform: PLATFORM, id: `${teamId}:${fileId}`, name, sizeBytes }];
+  });
+}
+
+/** Undefined for what is no attachment of Slack's. */
+export function readAttachmentId(id: string): AttachmentPlace | undefined {
+  const [, teamId, fileId] = /^(\w+):(\w+)$/.exec(id) ?? [];
+  return teamId === undefined || fileId === undefined ? undefined : { teamId, fileId };
+}

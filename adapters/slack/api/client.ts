@@ -1,0 +1,150 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { type FetchFunction, LogLevel, type Logger as SlackLogger, WebClient } from "@slack/web-api";
+import type { Logger } from "pino";
+import { type Heard, toApiError, toRateLimit } from "./answer.ts";
+import { SlackApiError } from "./error.ts";
+import { createPauses } from "./pauses.ts";
+
+/** Longest one call may take. */
+const CALL_TIMEOUT_MS = 12_000;
+/** Clients and refused tokens remembered. */
+const MAX_REMEMBERED = 500;
+/** After these a token is never taken again. */
+const DEAD_CODES = new Set(["token_revoked", "token_expired", "invalid_auth", "account_inactive", "not_authed"]);
+
+export type SlackArguments = Readonly<Record<string, unknown>>;
+export type SlackAnswer = Readonly<Record<string, unknown>>;
+
+/** Every call of the process to the Web API, except those that make and keep the connection. */
+export interface SlackApi {
+  /**
+   * Calls a method as the app in that workspace. Rejects with a `SlackApiError` for any answer but success, and with
+   * `signal.reason`. Never makes a call twice, and never waits for a rate limit: until its end, the same method is
+   * refused here as Slack would refuse it.
+   */
+  call(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer>;
+  /** Rejects with a `SlackApiError` where the app is not installed, or its token is not taken any more. */
+  tokenOf(teamId: string, signal: AbortSignal): Promise<string>;
+  /** Resolves when no call is under way. */
+  settled(): Promise<void>;
+}
+
+export interface SlackApiOptions {
+  /** Web API base that ends in `/api/`; Slack's own when absent. */
+  apiUrl?: string | undefined;
+  /** Undefined where the app is not installed. */
+  tokenOf(teamId: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Slack will never take this workspace's token again. */
+  onRefused?(teamId: string, error: SlackApiError): void;
+  /** Milliseconds. */
+  now(): number;
+  log: Logger;
+}
+
+/** One call under way, for the layer below Slack's client, which passes neither signals nor statuses. */
+interface Flight extends Heard {
+  signal: AbortSignal;
+}
+
+export function createSlackApi({ apiUrl, tokenOf, onRefused, now, log }: SlackApiOptions): SlackApi {
+  const flights = new AsyncLocalStorage<Flight>();
+  const clients = new Map<string, WebClient>();
+  const dead = new Set<string>();
+  const pauses = createPauses(now);
+  const underWay = new Set<Promise<unknown>>();
+  const fetch = createFetch(flights);
+  const logger = toSlackLogger(log);
+
+  function clientOf(token: string): WebClient {
+    const known = clients.get(token);
+    if (known !== undefined) return known;
+    const [oldest] = clients.keys();
+    if (clients.size >= MAX_REMEMBERED && oldest !== undefined) clients.delete(oldest);
+    const client = new WebClient(token, {
+      ...(apiUrl !== undefined && { slackApiUrl: apiUrl }),
+      // A call that waits in the client's own queue would be run with another one's signal.
+      maxRequestConcurrency: Infinity,
+      retryConfig: { retries: 0 },
+      rejectRateLimitedCalls: true,
+      timeout: CALL_TIMEOUT_MS,
+      allowAbsoluteUrls: false,
+      fetch,
+      logger,
+    });
+    clients.set(token, client);
+    return client;
+  }
+
+  async function findToken(teamId: string, method: string, signal: AbortSignal): Promise<string> {
+    const token = await tokenOf(teamId, signal);
+    const isKnown = token !== undefined && !dead.has(token);
+    if (isKnown) return token;
+    const code = token === undefined ? "app_not_installed" : "token_revoked";
+    const why = token === undefined ? "the app is not installed there" : "its token was revoked";
+    throw new SlackApiError(method, `No call is made to workspace ${teamId}: ${why}.`, { code, status: 0 });
+  }
+
+  async function make(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer> {
+    signal.throwIfAborted();
+    const token = await findToken(teamId, method, signal);
+    signal.throwIfAborted();
+    const leftMs = pauses.left(teamId, method);
+    if (leftMs > 0) throw toRateLimit(method, leftMs);
+    const flight: Flight = { signal, status: 0, retryAfterS: undefined };
+    try {
+      return { ...(await flights.run(flight, () => clientOf(token).apiCall(method, { ...args }))) };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      const refusal = toApiError(method, error, flight);
+      if (refusal.retryAfterMs !== undefined) pauses.note(teamId, method, refusal.retryAfterMs);
+      if (DEAD_CODES.has(refusal.code)) {
+        if (dead.size >= MAX_REMEMBERED) dead.clear();
+        dead.add(token);
+        clients.delete(token);
+        onRefused?.(teamId, refusal);
+      }
+      throw refusal;
+    }
+  }
+
+  return {
+    call(teamId, method, args, signal) {
+      const making = make(teamId, method, args, signal);
+      const settling = making.then(noop, noop).finally(() => underWay.delete(settling));
+      underWay.add(settling);
+      return making;
+    },
+    tokenOf: (teamId, signal) => findToken(teamId, "files", signal),
+    settled: async () => void (await Promise.all(underWay)),
+  };
+}
+
+function createFetch(flights: AsyncLocalStorage<Flight>): FetchFunction {
+  return async (url, init) => {
+    const flight = flights.getStore();
+    const signals = [init?.signal, flight?.signal].filter((signal) => signal !== undefined && signal !== null);
+    const response = await globalThis.fetch(url, { ...(init as RequestInit), signal: AbortSignal.any(signals) });
+    if (flight !== undefined) {
+      const retryAfterS = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
+      flight.status = response.status;
+      flight.retryAfterS = Number.isNaN(retryAfterS) ? undefined : retryAfterS;
+    }
+    return response;
+  };
+}
+
+/** What Slack's client says it also throws, and its debug lines hold what people wrote. */
+function toSlackLogger(log: Logger): SlackLogger {
+  const say = (...words: unknown[]) => log.debug({ words: words.map(String).join(" ").slice(0, 300) }, "slack client");
+  return {
+    debug: noop,
+    info: noop,
+    warn: say,
+    error: say,
+    setLevel: noop,
+    getLevel: () => LogLevel.ERROR,
+    setName: noop,
+  };
+}
+
+function noop(): void {}

@@ -1,0 +1,15 @@
+import type { Body } from "../listen/surfaces.ts";
+
+/** What Slack sends as an object; an empty one for anything else. */
+export function toBody(value: unknown): Body {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Body) : {};
+}
+
+export function toBodies(value: unknown): readonly Body[] {
+  return Array.isArray(value) ? value.map(toBody) : [];
+}
+
+/** Undefined for what is no text, or an empty one. */
+export function readText(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

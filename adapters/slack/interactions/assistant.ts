@@ -1,0 +1,93 @@
+import { z } from "zod";
+import type { ActionEvent } from "../../../src/port/adapter.ts";
+import { codeOf } from "../api/error.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import { toMessageId } from "../ids.ts";
+import type { Body, Reaction } from "../listen/surfaces.ts";
+import { type Asking, toEventBase } from "./asking.ts";
+import type { SurfaceDeps } from "./deps.ts";
+
+const SUGGEST_MS = 10_000;
+/** The app is no agent in this workspace, or the workspace has no agents: there is no place for suggestions. */
+const NO_PLACE = new Set([
+  "not_agent_app",
+  "not_allowed_token_type",
+  "missing_scope",
+  "unknown_method",
+  "feature_not_enabled",
+  "method_deprecated",
+  "channel_type_not_supported",
+]);
+
+interface Suggestion {
+  title: string;
+  message: string;
+}
+
+const SUGGESTIONS: readonly Suggestion[] = [
+  { title: "What can you do?", message: "What can you help me with?" },
+  { title: "Make a text better", message: "Help me make a text better. Ask me for it first." },
+  { title: "Plan my day", message: "Help me plan my day. Ask me what I have to do." },
+];
+const PICTURE_SUGGESTION: Suggestion = {
+  title: "Draw a picture",
+  message: "Draw a lighthouse in the fog, as a woodcut.",
+};
+
+const stopped = z.object({
+  channel: z.string(),
+  user: z.string(),
+  thread_ts: z.string().optional(),
+  event_ts: z.string().default(""),
+  streaming_message_ts: z.array(z.string()).default([]),
+});
+
+/** The pane in which people talk to the bot alone. */
+export interface Assistant {
+  /** What one might ask. Best effort: rejects never. */
+  suggest(workspace: Workspace, channelId: string, threadTs: string | undefined): Promise<void>;
+  /** Slack's own Stop. What it names is stopped as by a button of ours; Slack has ended those streams already. */
+  onStopped(event: Body, workspace: Workspace): Promise<Reaction>;
+}
+
+export function createAssistant(deps: SurfaceDeps): Assistant {
+  const placeless = new Set<string>();
+  const prompts = deps.imagine === undefined ? SUGGESTIONS : [...SUGGESTIONS, PICTURE_SUGGESTION];
+
+  return {
+    async suggest(workspace, channelId, threadTs) {
+      if (placeless.has(workspace.teamId)) return;
+      const place = { channel_id: channelId, ...(threadTs !== undefined && { thread_ts: threadTs }) };
+      try {
+        const signal = AbortSignal.timeout(SUGGEST_MS);
+        await deps.api.call(workspace.teamId, "assistant.threads.setSuggestedPrompts", { ...place, prompts }, signal);
+      } catch (error) {
+        const code = codeOf(error);
+        if (NO_PLACE.has(code)) placeless.add(workspace.teamId);
+        deps.log.info({ code, team: workspace.teamId }, "Suggested prompts could not be shown.");
+      }
+    },
+    async onStopped(event, workspace) {
+      const told = stopped.safeParse(event);
+      // Delivered again, it would say no more.
+      if (!told.success) return { events: [] };
+      const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = told.data;
+      const turnIds = new Set(
+        streams.flatMap(
+          (ts) => deps.running.find(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })) ?? [],
+        ),
+      );
+      const toEvent = async (turnId: string): Promise<ActionEvent> => {
+        const name = `stopped:${channel}:${event_ts}:${turnId}`;
+        const asking: Asking = { workspace, person: { id: user }, channelId: channel, threadTs, name };
+        return {
+          kind: "action",
+          ...(await toEventBase(asking, { isPrivate: true }, deps)),
+          action: "stop",
+          turnId,
+        };
+      };
+      return { events: await Promise.all([...turnIds].map(toEvent)) };
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import type { CommandEvent, MessageEvent } from "../../../src/port/adapter.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import { toMessageId } from "../ids.ts";
+import type { Reaction } from "../listen/surfaces.ts";
+import { type Asking, authorOf, toEventBase } from "./asking.ts";
+import type { SurfaceDeps } from "./deps.ts";
+import { isAbsence, isMember, NOT_HERE } from "./membership.ts";
+import type { CommandPayload } from "./payloads.ts";
+import { toWhisper } from "./response-urls.ts";
+import { escapeMarkup, section } from "./views.ts";
+
+export const ASK = "ask";
+export const IMAGINE = "imagine";
+
+/** Within the three seconds that Slack waits, with time left for the way. */
+const POST_MS = 1_500;
+/** Of a question as everybody reads it; the model reads all of it. */
+const MAX_SHOWN_CHARS = 2_000;
+
+export interface Said {
+  name: string;
+  text: string;
+}
+
+/**
+ * Which command of ours is meant. Slack has one set of slash commands for all apps of a workspace, so ours may be
+ * called `/palaver-model` there, or all be one: `/palaver model`.
+ */
+export function readCommand(command: string, text: string, known: ReadonlySet<string>): Said {
+  const name = command.replace(/^\//, "").toLowerCase();
+  if (known.has(name)) return { name, text: text.trim() };
+  const ending = name.slice(name.lastIndexOf("-") + 1);
+  if (known.has(ending)) return { name: ending, text: text.trim() };
+  const [, first = "", rest = ""] = /^\s*(\S+)\s*([\s\S]*)$/.exec(text) ?? [];
+  const word = first.toLowerCase().replace(/^[/!]/, "");
+  if (known.has(word)) return { name: word, text: rest.trim() };
+  return text.trim() === "" ? { name: "help", text: "" } : { name: ASK, text: text.trim() };
+}
+
+export interface CommandsDeps extends SurfaceDeps {
+  /** Opens the form for pictures. Never rejects. */
+  openImagine(asking: Asking, triggerId: string): Promise<void>;
+}
+
+/** Slash commands. What they answer is for who gave them; what is asked, and what is drawn, is for all. */
+export function createCommands(
+  deps: CommandsDeps,
+): (payload: CommandPayload, workspace: Workspace) => Promise<Reaction> {
+  const known = new Set([ASK, IMAGINE, ...deps.commands.map(({ name }) => name)]);
+
+  async function give(said: Said, asking: Asking, { isPrivate }: { isPrivate: boolean }): Promise<Reaction> {
+    const event: CommandEvent = { kind: "command", ...(await toEventBase(asking, { isPrivate }, deps)), ...said };
+    return { events: [event] };
+  }
+
+  async function ask(text: string, asking: Asking): Promise<Reaction> {
+    if (text === "") return say("Write your question behind the command: `/ask why is the sky blue?`");
+    // Slack does not wait for the same names twice.
+    const author = await authorOf(asking, deps.people);
+    try {
+      // What was typed after a slash is seen by nobody: the question has to stand there, and its thread is the place to talk.
+      const threadTs = await show(text, author.name, asking, deps);
+      return { events: [await toQuestion(text, { ...asking, author, threadTs }, threadTs, deps)] };
+    } catch (error) {
+      if (isAbsence(error)) return say(NOT_HERE);
+      deps.log.warn({ err: error }, "A question asked by /ask could not be shown in its channel.");
+      return say(
+        "Slack did not let me show your question here, so I did not answer it. Try again, or mention me instead.",
+      );
+    }
+  }
+
+  async function imagine(text: string, asking: Asking, triggerId: string): Promise<Reaction> {
+    if (text === "" && deps.imagine !== undefined) {
+      return { events: [], afterwards: () => deps.openImagine(asking, triggerId) };
+    }
+    if (!(await isMember(asking.workspace, asking.channelId, deps))) return say(NOT_HERE);
+    return give({ name: IMAGINE, text }, asking, { isPrivate: false });
+  }
+
+  return async (payload, workspace) => {
+    const said = readCommand(payload.command, payload.text, known);
+    const asking: Asking = {
+      workspace,
+      person: { id: payload.user_id, name: payload.user_name, team_id: payload.team_id },
+      channelId: payload.channel_id,
+      responseUrl: payload.response_url,
+      name: `command:${payload.trigger_id}`,
+    };
+    if (said.name === ASK) return ask(said.text, asking);
+    if (said.name === IMAGINE) return imagine(said.text, asking, payload.trigger_id);
+    return give(said, asking, { isPrivate: true });
+  };
+}
+
+/** A question whose thread begins with the message that shows it. */
+export async function toQuestion(
+  text: string,
+  asking: Asking,
+  messageTs: string,
+  deps: Pick<SurfaceDeps, "people" | "now">,
+): Promise<MessageEvent> {
+  const { workspace, channelId } = asking;
+  return {
+    kind: "message",
+    ...(await toEventBase(asking, { isPrivate: false }, deps)),
+    messageId: toMessageId({ teamId: workspace.teamId, channelId, ts: messageTs }),
+    text,
+    attachments: [],
+    addressed: "bot",
+  };
+}
+
+/** Resolves to the ts of the message. */
+async function show(text: string, name: string, asking: Asking, { api }: SurfaceDeps): Promise<string> {
+  const shown = text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
+  const markup = `*${escapeMarkup(name).replaceAll("*", "")}* asks:\n${escapeMarkup(shown).replace(/^/gm, "&gt; ")}`;
+  const message = {
+    channel: asking.channelId,
+    text: markup,
+    blocks: [section(markup)],
+    unfurl_links: false,
+    unfurl_media: false,
+    link_names: false,
+  };
+  const { ts } = await api.call(asking.workspace.teamId, "chat.postMessage", message, AbortSignal.timeout(POST_MS));
+  if (typeof ts !== "string") throw new TypeError("Slack did not say which message it made.");
+  return ts;
+}
+
+function say(text: string): Reaction {
+  return { events: [], response: toWhisper(text) };
+}

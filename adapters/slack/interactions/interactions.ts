@@ -1,0 +1,141 @@
+import type { z } from "zod";
+import { codeOf } from "../api/error.ts";
+import type { Workspace, Workspaces } from "../api/workspaces.ts";
+import type { Body, Reaction, Surfaces } from "../listen/surfaces.ts";
+import { createAssistant } from "./assistant.ts";
+import { createButtons } from "./buttons.ts";
+import { createCommands } from "./commands.ts";
+import type { SurfaceDeps } from "./deps.ts";
+import { createHome, type ReadAbout } from "./home.ts";
+import { createImagineForms } from "./imagine.ts";
+import { IMAGINE_FORM } from "./imagine-form.ts";
+import {
+  commandPayload,
+  messageShortcutPayload,
+  pressPayload,
+  shortcutPayload,
+  submissionPayload,
+} from "./payloads.ts";
+import { createShortcuts } from "./shortcuts.ts";
+
+const NOTHING: Reaction = { events: [] };
+const FIND_MS = 2_000;
+
+export interface InteractionsDeps extends SurfaceDeps {
+  /** Absent: the home says nothing about who looks at it. */
+  readAbout?: ReadAbout | undefined;
+  /** Tells more of a workspace than its id; without it a home is drawn again as if there were no more. */
+  findWorkspace?: Workspaces["find"];
+  /** The bot is not in this workspace any more; `atMs` is when Slack says it happened. Rejects when that could not be kept. */
+  onUninstalled?: ((teamId: string, atMs: number, how: "uninstalled" | "revoked") => Promise<void>) | undefined;
+}
+
+/** Everything people do with the bot on Slack besides writing to it. */
+export function createInteractions(deps: InteractionsDeps): Surfaces {
+  const forms = deps.imagine && createImagineForms(deps.imagine, deps);
+  const assistant = createAssistant(deps);
+  const home = createHome({ ...deps, forms, readAbout: deps.readAbout });
+  const onButton = createButtons({ ...deps, forms });
+  const shortcuts = createShortcuts({ ...deps, forms });
+  const onCommand = createCommands({
+    ...deps,
+    openImagine: async ({ workspace, person, channelId, responseUrl }, trigger) =>
+      forms?.open({ workspace, person, channelId }, trigger, { responseUrl, references: [] }),
+  });
+
+  /** What cannot be read would not be read any better a second time. */
+  function read<T extends z.ZodType>(schema: T, body: Body): z.infer<T> | undefined {
+    const { success, data, error } = schema.safeParse(withoutNulls(body));
+    if (!success) deps.log.warn({ problems: error.issues.length }, "Slack sent an interaction that is not understood.");
+    return success ? data : undefined;
+  }
+
+  async function onPress(body: Body, workspace: Workspace): Promise<Reaction> {
+    const payload = read(pressPayload, body);
+    if (payload === undefined) return NOTHING;
+    return (await home.onPress(payload, workspace)) ?? onButton(payload, workspace);
+  }
+
+  async function onSubmit(body: Body, workspace: Workspace): Promise<Reaction> {
+    const payload = read(submissionPayload, body);
+    if (payload === undefined || payload.view.callback_id !== IMAGINE_FORM) return NOTHING;
+    return forms?.onSubmit(payload, workspace) ?? NOTHING;
+  }
+
+  async function onInteraction(body: Body, workspace: Workspace): Promise<Reaction> {
+    if ("command" in body) {
+      const payload = read(commandPayload, body);
+      return payload === undefined ? NOTHING : onCommand(payload, workspace);
+    }
+    switch (body["type"]) {
+      case "block_actions":
+        return onPress(body, workspace);
+      case "view_submission":
+        return onSubmit(body, workspace);
+      case "message_action": {
+        const payload = read(messageShortcutPayload, body);
+        return payload === undefined ? NOTHING : shortcuts.onMessage(payload, workspace);
+      }
+      case "shortcut": {
+        const payload = read(shortcutPayload, body);
+        return payload === undefined ? NOTHING : shortcuts.onGlobal(payload, workspace);
+      }
+      default:
+        return NOTHING;
+    }
+  }
+
+  function onOpened({ user, channel, tab }: Body, workspace: Workspace): Reaction {
+    if (typeof user !== "string" || typeof channel !== "string") return NOTHING;
+    if (tab === "messages") {
+      return { events: [], afterwards: () => assistant.suggest(workspace, channel, undefined) };
+    }
+    return { events: [], afterwards: () => home.show(workspace, user, channel) };
+  }
+
+  function onThreadStarted(event: Body, workspace: Workspace): Reaction {
+    const { channel_id, thread_ts } = (event["assistant_thread"] ?? {}) as Record<string, unknown>;
+    if (typeof channel_id !== "string" || typeof thread_ts !== "string") return NOTHING;
+    return { events: [], afterwards: () => assistant.suggest(workspace, channel_id, thread_ts) };
+  }
+
+  async function onGone(body: Body, how: "uninstalled" | "revoked"): Promise<Reaction> {
+    const { team_id, event_time } = body;
+    const atMs = Number(event_time) * 1_000 || deps.now();
+    if (typeof team_id === "string") await deps.onUninstalled?.(team_id, atMs, how);
+    return NOTHING;
+  }
+
+  return {
+    onInteraction,
+    async redrawHome({ teamId, userId, channelId }) {
+      try {
+        const workspace = await deps.findWorkspace?.(teamId, AbortSignal.timeout(FIND_MS));
+        await home.show(workspace ?? { teamId }, userId, channelId);
+      } catch (error) {
+        deps.log.info({ code: codeOf(error), team: teamId }, "A home could not be drawn again.");
+      }
+    },
+    async onEvent(event, body, workspace) {
+      const { type } = event;
+      if (type === "app_uninstalled") return onGone(body, "uninstalled");
+      if (type === "tokens_revoked") return revokesBot(event) ? onGone(body, "revoked") : NOTHING;
+      if (workspace === undefined) return NOTHING;
+      if (type === "app_home_opened") return onOpened(event, workspace);
+      if (type === "assistant_thread_started") return onThreadStarted(event, workspace);
+      if (type === "agent_session_stopped") return assistant.onStopped(event, workspace);
+      return NOTHING;
+    },
+  };
+}
+
+/** Slack writes what is not there as null here and leaves it out there. */
+function withoutNulls(body: Body): unknown {
+  return JSON.parse(JSON.stringify(body, (_, value: unknown) => value ?? undefined));
+}
+
+/** Tokens of people may be revoked without the bot's own. */
+function revokesBot(event: Body): boolean {
+  const { bot } = (event["tokens"] ?? {}) as { bot?: unknown };
+  return Array.isArray(bot) && bot.length > 0;
+}

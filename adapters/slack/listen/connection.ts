@@ -1,0 +1,81 @@
+import type { Hono } from "hono";
+import type { Logger } from "pino";
+import type { Workspace } from "../api/workspaces.ts";
+import type { SlackTransport } from "../options.ts";
+import { createBolt, type Hearing } from "./bolt.ts";
+import { toBoltLogger } from "./bolt-log.ts";
+import { createRequests } from "./requests.ts";
+import { createSockets } from "./sockets.ts";
+import type { Body } from "./surfaces.ts";
+
+/** One may be refreshed while the other delivers. */
+const CONNECTIONS = 2;
+
+export interface ConnectionOptions {
+  transport: SlackTransport;
+  apiUrl?: string | undefined;
+  connections?: number | undefined;
+  workspaceOf(body: Body): Promise<Workspace | undefined>;
+  hearing: Hearing;
+  log: Logger;
+  /** The connection is lost for good, with the reason in plain words. */
+  onFatal(reason: string): void;
+}
+
+/** How Slack reaches the bot, by Bolt's receivers. */
+export interface Connection {
+  /** What is to be served on our HTTP server; nothing with sockets. */
+  app: Hono | undefined;
+  /** Resolves when Slack can deliver. Rejects in plain words when that is hopeless, or takes too long. */
+  open(): Promise<void>;
+  isReady(): boolean;
+  /** Ends delivery over sockets. What is on its way is not acknowledged, and comes again. */
+  close(): Promise<void>;
+}
+
+export function createConnection(options: ConnectionOptions): Connection {
+  return options.transport.mode === "socket"
+    ? overSockets(options, options.transport.appToken)
+    : overRequests(options, options.transport.signingSecret);
+}
+
+function overSockets(options: ConnectionOptions, appToken: string): Connection {
+  const { connections = CONNECTIONS, log, apiUrl, onFatal } = options;
+  const boltLog = toBoltLogger(log);
+  const sockets = createSockets({ appToken, apiUrl, count: connections, boltLog, log, onFatal });
+  const bolt = createBolt({ ...options, receiver: sockets });
+  return {
+    app: undefined,
+    async open() {
+      await bolt.init();
+      await sockets.start();
+    },
+    isReady: sockets.isConnected,
+    close: sockets.stop,
+  };
+}
+
+function overRequests(options: ConnectionOptions, signingSecret: string): Connection {
+  const { log } = options;
+  let isOpen = false;
+  const requests = createRequests({
+    signingSecret,
+    boltLog: toBoltLogger(log),
+    log,
+    isTaking: () => isOpen,
+    // Bolt itself compares with the machine's clock.
+    now: Date.now,
+  });
+  const bolt = createBolt({ ...options, receiver: requests.receiver });
+  return {
+    app: requests.app,
+    async open() {
+      await bolt.init();
+      isOpen = true;
+    },
+    isReady: () => isOpen,
+    // Requests end with the server. Until then what is nobody's business is acknowledged, such as what the bot itself
+    // writes at its end, and everything else is refused by those who hear it.
+    close: async () => {},
+  };
+}

@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Author } from "../../../src/port/adapter.ts";
+import { readText, toBody } from "../api/wire.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import { PLATFORM, toPersonId } from "../ids.ts";
+import type { Body } from "../listen/surfaces.ts";
+import { createAnswers } from "./answers.ts";
+import { type AskDeps, createAsk } from "./ask.ts";
+
+/** Slack waits three seconds for an event to be stored, names or not. */
+const WAIT_MS = 1_000;
+
+/** Somebody as a workspace knows them. */
+export interface Person {
+  /** As shown to people. */
+  name: string;
+  /** Runs the workspace, or owns it. */
+  isAdmin: boolean;
+  /** Let into some channels only, or of another organisation. */
+  isGuest: boolean;
+}
+
+interface Channel {
+  name: string | undefined;
+  creator: string | undefined;
+  /** A direct conversation of several people. */
+  isGroup: boolean;
+}
+
+/** Names behind Slack's ids. What is not known in a second is undefined, and is there the next time. */
+export interface People {
+  person(workspace: Workspace, userId: string): Promise<Person | undefined>;
+  channelName(workspace: Workspace, channelId: string): Promise<string | undefined>;
+  /**
+   * Somebody as the author of an event. Who runs the workspace may act for others. What holds in a channel is changed
+   * by them, and by who made the channel, as Slack itself has it. In a direct conversation there is nobody else to
+   * ask.
+   */
+  toAuthor(workspace: Workspace, userId: string, given?: GivenAuthor): Promise<Author>;
+}
+
+export interface GivenAuthor {
+  /** What Slack called them beside the event, for when nothing better is known. */
+  name?: string | undefined;
+  channelId?: string | undefined;
+  isDirect?: boolean;
+  /** The workspace they are of, where Slack says it. */
+  team?: string | undefined;
+}
+
+export function createPeople(deps: AskDeps): People {
+  const ask = createAsk(deps);
+  const answers = createAnswers(deps.now);
+
+  function person(workspace: Workspace, userId: string): Promise<Person | undefined> {
+    const find = () =>
+      ask(workspace, "users.info", { user: userId }, ({ user }) => toPerson(toBody(user), workspace.teamId));
+    return soon(answers.get(`${workspace.teamId} ${userId}`, find));
+  }
+
+  function channel(workspace: Workspace, channelId: string): Promise<Channel | undefined> {
+    const find = () =>
+      ask(workspace, "conversations.info", { channel: channelId }, (found) => {
+        const { name, creator, is_mpim } = toBody(found["channel"]);
+        return { name: readText(name), creator: readText(creator), isGroup: is_mpim === true };
+      });
+    return soon(answers.get(`${workspace.teamId} ${channelId}`, find));
+  }
+
+  return {
+    person,
+    channelName: async (workspace, channelId) => (await channel(workspace, channelId))?.name,
+    async toAuthor(workspace, userId, { name, channelId, isDirect = channelId?.startsWith("D"), team } = {}) {
+      const isOpen = channelId !== undefined && isDirect !== true;
+      const [found, place] = await Promise.all([
+        person(workspace, userId),
+        isOpen ? channel(workspace, channelId) : undefined,
+      ]);
+      const isAdmin = found?.isAdmin === true;
+      const isCreator = place?.creator === userId && found?.isGuest === false;
+      return {
+        ...toIdentity(workspace, userId, team),
+        name: found?.name ?? (name || userId),
+        ...(isAdmin && { isModerator: true }),
+        ...(isOpen && place?.isGroup !== true && { mayConfigure: isAdmin || isCreator }),
+      };
+    },
+  };
+}
+
+/** Until ids had a workspace, Slack's own was all: theirs alone in the conversations of their workspace. */
+export function toIdentity(
+  workspace: Pick<Workspace, "teamId" | "enterpriseId" | "isSole">,
+  userId: string,
+  team?: string,
+): Pick<Author, "id" | "former"> {
+  const within = workspace.isSole === true ? {} : { within: `${PLATFORM}:${workspace.teamId}:` };
+  return { id: toPersonId(workspace, userId, team), former: { id: userId, ...within } };
+}
+
+function toPerson(user: Body, teamId: string): Person | undefined {
+  const profile = toBody(user["profile"]);
+  const names = [profile["display_name"], profile["real_name"], user["real_name"], user["name"]];
+  const name = names.map(readText).find((one) => one !== undefined);
+  if (name === undefined) return undefined;
+  // In an organisation of many workspaces people are of another one than this without being strangers.
+  const isForeign = ![teamId, undefined].includes(readText(user["team_id"])) && user["enterprise_user"] === undefined;
+  const flags = (...keys: string[]) => keys.some((key) => user[key] === true);
+  return {
+    name,
+    isAdmin: !isForeign && flags("is_admin", "is_owner", "is_primary_owner"),
+    isGuest: isForeign || flags("is_restricted", "is_ultra_restricted", "is_stranger"),
+  };
+}
+
+function soon<T>(value: Promise<T | undefined>): Promise<T | undefined> {
+  return Promise.race([value, sleep(WAIT_MS, undefined, { ref: false })]);
+}

@@ -1,0 +1,107 @@
+import { readText, toBodies } from "../api/wire.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import type { Body } from "../listen/surfaces.ts";
+import type { People } from "./people.ts";
+
+/** Names looked up for one message; those after them are shown as they are. */
+const MAX_NAMES = 20;
+/** Kept of a message that is only quoted, in characters. */
+const QUOTE_CHARS = 2_000;
+/** `<@U…>`, `<#C…|name>`, `<!here>`, `<https://…|label>`: the only places where Slack leaves angle brackets. */
+const MARKUP = /<([^<>]+)>/g;
+const USER = /^@([A-Z0-9]+)(?:\|.*)?$/s;
+const CHANNEL = /^#([A-Z0-9]+)(?:\|(.*))?$/s;
+
+type Names = Pick<People, "person" | "channelName">;
+
+/** The words of a message as a person reads them: names for ids, and without the mention that only addresses the bot. */
+export async function readWords(text: string, workspace: Workspace, names: Names): Promise<string> {
+  // Nothing but a mention still says who is asked for.
+  const words = withoutBot(text, workspace.botUserId).trim() || text.trim();
+  const found = await findNames(words, workspace, names);
+  // Slack escapes what people write, so plain text and markup are told apart before either is read.
+  const parts = words.split(MARKUP).map((part, index) => (index % 2 === 1 ? toShown(part, found) : unescape(part)));
+  return parts.join("").trim();
+}
+
+/** What a message passes on from elsewhere, quoted; "" for previews of links. */
+export async function readForwarded(event: Body, workspace: Workspace, names: Names): Promise<string> {
+  const shared = toBodies(event["attachments"]).filter((one) => one["is_share"] === true);
+  const quotes = await Promise.all(
+    shared.map(async (one) => {
+      const words = await readWords(readText(one["text"]) ?? "", workspace, names);
+      return quote(readText(one["author_name"]), words);
+    }),
+  );
+  return quotes.filter(Boolean).join("\n\n");
+}
+
+/** Whether a text mentions somebody. */
+export function mentions(text: string, userId: string): boolean {
+  return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
+}
+
+/** The person a text begins by addressing. */
+export function firstMention(text: string): string | undefined {
+  return /^\s*<@([A-Z0-9]+)(?:\|[^>]*)?>/.exec(text)?.[1];
+}
+
+/** At either end the mention only addresses; in the middle of a sentence it is a word of it. */
+function withoutBot(text: string, botUserId: string): string {
+  const mention = `<@${botUserId}(?:\\|[^>]*)?>`;
+  return text
+    .replace(new RegExp(`^(?:\\s*${mention}\\s*[,:、，：]?)+`), "")
+    .replace(new RegExp(`(?:\\s*${mention})+\\s*$`), "");
+}
+
+async function findNames(text: string, workspace: Workspace, names: Names): Promise<ReadonlyMap<string, string>> {
+  const ids = new Set<string>();
+  for (const [, inside = ""] of text.matchAll(MARKUP)) {
+    const [, channelId, label = ""] = CHANNEL.exec(inside) ?? [];
+    const id = USER.exec(inside)?.[1] ?? (label === "" ? channelId : undefined);
+    if (id !== undefined && ids.size < MAX_NAMES) ids.add(id);
+  }
+  const found = await Promise.all(
+    [...ids].map(async (id): Promise<[string, string | undefined]> => {
+      if (/^[UW]/.test(id)) return [id, (await names.person(workspace, id))?.name];
+      return [id, await names.channelName(workspace, id)];
+    }),
+  );
+  return new Map(found.flatMap(([id, name]) => (name === undefined ? [] : [[id, name]])));
+}
+
+/** One piece of markup, without its brackets, as Slack shows it. */
+function toShown(inside: string, names: ReadonlyMap<string, string>): string {
+  const [, userId] = USER.exec(inside) ?? [];
+  if (userId !== undefined) return `@${names.get(userId) ?? userId}`;
+  const [, channelId, channelLabel] = CHANNEL.exec(inside) ?? [];
+  if (channelId !== undefined) return `#${unescape(channelLabel || (names.get(channelId) ?? channelId))}`;
+  const [target = "", label = ""] = inside.split(/\|(.*)/s);
+  if (target.startsWith("!")) return toSpecial(target, unescape(label));
+  return toLink(unescape(target), unescape(label));
+}
+
+/** `<!here>`, `<!subteam^S…|@group>`, `<!date^…^…|words>` */
+function toSpecial(target: string, label: string): string {
+  if (label !== "") return label;
+  const [name = ""] = target.slice(1).split("^");
+  return name === "subteam" ? "@group" : `@${name}`;
+}
+
+function toLink(url: string, label: string): string {
+  const bare = url.replace(/^(https?:\/\/|mailto:|tel:)/, "");
+  const isPlain = label === "" || label === url || label.replace(/\/$/, "") === bare.replace(/\/$/, "");
+  if (!isPlain) return `[${label}](${url})`;
+  return /^https?:/.test(url) ? url : bare;
+}
+
+function unescape(text: string): string {
+  return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+function quote(author: string | undefined, words: string): string {
+  if (words === "") return "";
+  const letters = Array.from(words);
+  const text = letters.length > QUOTE_CHARS ? `${letters.slice(0, QUOTE_CHARS).join("")}…` : words;
+  return `Forwarded${author === undefined ? "" : ` from ${author}`}:\n${text.replace(/^/gm, "> ")}`;
+}

@@ -1,0 +1,174 @@
+import type { Button, Draft } from "../../../src/port/adapter.ts";
+import { SinkError } from "../../../src/port/errors.ts";
+import { PLATFORM, toFingerprint } from "../ids.ts";
+import { toButtonValue } from "./button-values.ts";
+import {
+  isNearlyFull,
+  lengthOfMarkdown,
+  MAX_LENGTH,
+  toFallback,
+  toSettledMarkdown,
+  toSlackMarkdown,
+} from "./markdown.ts";
+
+const MAX_LABEL = 75;
+const MAX_BUTTONS = 25;
+const FEEDBACK = "feedback";
+const ENDING = "An answer without words.";
+
+export type Block = Readonly<Record<string, unknown>>;
+
+/** What a message shows. */
+export interface MessageBody {
+  blocks: readonly Block[];
+  /** For notifications, and wherever blocks are not shown. */
+  text: string;
+}
+
+/** Throws a `SinkError` for a draft that is longer than what was promised to fit. */
+export function toMessageBody(draft: Draft, looks: ButtonLooks = {}): MessageBody {
+  checkLength(draft);
+  const { buttons } = draft;
+  const markdown = toShown(draft);
+  const blocks = markdown.trim() === "" ? [] : [toTextBlock(markdown)];
+  return { blocks: [...blocks, ...toButtonBlocks(buttons, looks)], text: toFallback(markdown) || ENDING };
+}
+
+/** A message that is nearly full shows of a growing text what will stay there, as a stream does. */
+function toShown({ markdown, source, streaming }: Draft): string {
+  return streaming && source !== undefined && isNearlyFull(source) ? toSettledMarkdown(source) : markdown;
+}
+
+export function checkLength({ markdown }: Draft): void {
+  const length = lengthOfMarkdown(markdown);
+  if (length <= MAX_LENGTH) return;
+  throw new SinkError("rejected", `The message has ${length} bytes as Slack counts it; ${MAX_LENGTH} fit.`);
+}
+
+/** The block that shows tables, code, links and lists as models write them. */
+function toTextBlock(markdown: string): Block {
+  return { type: "markdown", text: toSlackMarkdown(markdown) };
+}
+
+export interface ButtonLooks {
+  /** Judging has Slack's own buttons for it, which not every workspace takes. */
+  hasFeedbackButtons?: boolean;
+}
+
+export function toButtonBlocks(buttons: readonly Button[], { hasFeedbackButtons = false }: ButtonLooks = {}): Block[] {
+  const judging = hasFeedbackButtons ? readJudging(buttons) : undefined;
+  const others = buttons.filter((button) => judging === undefined || !isJudging(button));
+  const elements = others
+    .slice(0, MAX_BUTTONS)
+    .map((button) => ({ type: "button", ...toPlainButton(button), action_id: button.action }));
+  return [
+    ...(elements.length === 0 ? [] : [{ type: "actions", elements }]),
+    ...(judging === undefined ? [] : [toFeedbackBlock(judging)]),
+  ];
+}
+
+/** Whether a message has something that Slack has buttons of its own for. */
+export function hasJudging(buttons: readonly Button[]): boolean {
+  return readJudging(buttons) !== undefined;
+}
+
+interface Judging {
+  good: Button;
+  bad: Button;
+}
+
+function readJudging(buttons: readonly Button[]): Judging | undefined {
+  const [good, bad] = ["good", "bad"].map((action) => buttons.find((button) => button.action === action));
+  return good === undefined || bad === undefined ? undefined : { good, bad };
+}
+
+function isJudging({ action }: Button): boolean {
+  return action === "good" || action === "bad";
+}
+
+/** https://docs.slack.dev/reference/block-kit/block-elements/feedback-buttons-element */
+function toFeedbackBlock({ good, bad }: Judging): Block {
+  const buttons = { positive_button: toPlainButton(good), negative_button: toPlainButton(bad) };
+  return { type: "context_actions", elements: [{ type: "feedback_buttons", action_id: FEEDBACK, ...buttons }] };
+}
+
+function toPlainButton(button: Button): { text: Block; value: string } {
+  return {
+    text: { type: "plain_text", text: button.label.slice(0, MAX_LABEL) },
+    value: toButtonValue(button),
+  };
+}
+
+/** The files that belong to a message. */
+export interface Brought {
+  ids: readonly string[];
+  /** The message before it that shows them; absent where it does so itself. */
+  sharedTs?: string;
+}
+
+/**
+ * Carried by every message, unseen, so that it is found again by what it was posted for, and its files with it, and
+ * that it is known how much of a text it shows.
+ */
+export function toMetadata(
+  mark: string,
+  { draft, brought }: { draft?: Draft; brought?: Brought | undefined } = {},
+): Block {
+  const { ids = [], sharedTs } = brought ?? {};
+  const files = {
+    ...(ids.length > 0 && { files: ids.join(" ") }),
+    ...(sharedTs !== undefined && { shared: sharedTs }),
+  };
+  const look = draft === undefined ? {} : toLook(draft);
+  return { event_type: `${PLATFORM}_reply`, event_payload: { mark, ...look, ...files } };
+}
+
+function toLook(draft: Draft): Block {
+  const { source = draft.markdown, streaming } = draft;
+  // Of what is nearly full not all is shown.
+  return streaming && isNearlyFull(source)
+    ? {}
+    : { length: source.length, text: toFingerprint(source), is_end: !streaming };
+}
+
+/** What a message shows of a draft. */
+export interface ShownPart {
+  /** In UTF-16 units of its source; 0 where it shows another text. */
+  length: number;
+  /** There is nothing more to come of the draft. */
+  isAll: boolean;
+}
+
+/** Undefined for a message that does not say. */
+export function readShownPart(message: Block, { source, markdown, streaming }: Draft): ShownPart | undefined {
+  const wanted = source ?? markdown;
+  const { length, text, is_end: isEnd } = readPayload(message);
+  if (typeof length !== "number" || typeof text !== "string") return undefined;
+  if (toFingerprint(wanted.slice(0, length)) !== text) return { length: 0, isAll: false };
+  return { length, isAll: length === wanted.length && isEnd === !streaming };
+}
+
+/** What a message was posted for; undefined for one that does not say. */
+export function readMark(message: Block): string | undefined {
+  const { mark } = readPayload(message);
+  return typeof mark === "string" ? mark : undefined;
+}
+
+/** The files of a message of ours, however they belong to it. */
+export function readBrought(message: Block): Brought {
+  const { files, shared } = readPayload(message);
+  const attached = toParts(message["files"]).map(({ id }) => id);
+  const inside = toParts(message["blocks"]).map(({ slack_file }) => (slack_file as Block | undefined)?.["id"]);
+  const before = typeof files === "string" ? files.split(" ") : [];
+  const ids = [...attached, ...inside, ...before].filter((id) => typeof id === "string");
+  return { ids: [...new Set(ids)], ...(typeof shared === "string" && { sharedTs: shared }) };
+}
+
+function readPayload(message: Block): Block {
+  const { event_payload } = (message["metadata"] ?? {}) as { event_payload?: Block };
+  return event_payload ?? {};
+}
+
+function toParts(value: unknown): readonly Block[] {
+  return Array.isArray(value) ? (value as Block[]) : [];
+}

@@ -1,0 +1,84 @@
+import type { Step } from "../../../src/port/adapter.ts";
+import { toSlackMarkdown } from "./markdown.ts";
+
+/** Cards of one message: with their titles they take no more than what a full text leaves of a streamed message. */
+export const MAX_CARDS = 8;
+/** Bytes of UTF-8. */
+export const MAX_TITLE_BYTES = 100;
+/** Stands for all steps that find no place of their own. */
+const REST_ID = "rest";
+const REST_TITLE = "More steps";
+
+/** What a stream shows of a step, beside its text. */
+export interface Card {
+  title: string;
+  status: "in_progress" | "complete" | "error";
+}
+
+/** By the id of the step, in the order in which they came. */
+export type Cards = ReadonlyMap<string, Card>;
+
+/** A part of what a call adds to a stream. */
+export type Chunk = Readonly<Record<string, string>>;
+
+const STATUSES = { running: "in_progress", done: "complete", failed: "error" } as const satisfies Record<
+  Step["state"],
+  Card["status"]
+>;
+
+/** The cards of a message that has some already. What of those is not among the steps goes on no more, or elsewhere. */
+export function toCards(steps: readonly Step[], before: Cards): Cards {
+  const cards = new Map(closeCards(before));
+  let rest: Card["status"] | undefined;
+  for (const { id, title, state } of steps) {
+    const status = STATUSES[state];
+    const isOwn = cards.has(id) || cards.size - (cards.has(REST_ID) ? 1 : 0) < MAX_CARDS;
+    if (isOwn) cards.set(id, { title: toTitle(title), status });
+    else if (rest === undefined || status === "in_progress") rest = status;
+  }
+  if (rest !== undefined) cards.set(REST_ID, { title: REST_TITLE, status: rest });
+  return cards;
+}
+
+/** The same when nothing of it goes on: Slack shows what is left open in a stream that has ended as failed. */
+export function closeCards(cards: Cards): Cards {
+  const close = (card: Card): Card => (card.status === "in_progress" ? { ...card, status: "complete" } : card);
+  return new Map([...cards].map(([id, card]) => [id, close(card)]));
+}
+
+/** What a stream may show after a call of which nobody knows whether it was carried out: what that was to change is open. */
+export function doubtCards(before: Cards, after: Cards): Cards {
+  const doubt = ([id, card]: [string, Card]): [string, Card] =>
+    isSame(before.get(id), card) ? [id, card] : [id, { ...card, status: "in_progress" }];
+  return new Map([...after].map(doubt));
+}
+
+/**
+ * What brings a stream from some cards to others. Only the title and the status are said: whatever else a card holds
+ * Slack adds to what it held before.
+ */
+export function toTaskChunks(before: Cards, after: Cards): Chunk[] {
+  return [...after].flatMap(([id, card]) =>
+    isSame(before.get(id), card) ? [] : [{ type: "task_update", id, title: card.title, status: card.status }],
+  );
+}
+
+function isSame(before: Card | undefined, after: Card): boolean {
+  return before?.title === after.title && before.status === after.status;
+}
+
+/** The arguments with which a call adds to a stream: Slack takes either plain text or chunks, never both. */
+export function toAddition(text: string, tasks: readonly Chunk[]): Readonly<Record<string, unknown>> {
+  if (tasks.length === 0) return text === "" ? {} : { markdown_text: text };
+  return { chunks: [...(text === "" ? [] : [{ type: "markdown_text", text }]), ...tasks] };
+}
+
+function toTitle(words: string): string {
+  const safe = toSlackMarkdown(words);
+  const title = safe.slice(0, 1).toUpperCase() + safe.slice(1);
+  const bytes = Buffer.from(title);
+  if (bytes.length <= MAX_TITLE_BYTES) return title;
+  const end = "…";
+  const kept = bytes.subarray(0, MAX_TITLE_BYTES - Buffer.byteLength(end)).toString();
+  return kept.replace(/\uFFFD+$/, "") + end;
+}

@@ -1,0 +1,128 @@
+import { SinkError, type SinkErrorKind, type SinkErrorOptions } from "../../../src/port/errors.ts";
+import { isUncertain, SlackApiError } from "../api/error.ts";
+
+interface Meaning {
+  kind: SinkErrorKind;
+  /** What is wrong and what to do, where Slack's own word does not say it. */
+  words?: string;
+}
+
+const INSTALL = "Somebody has to install the app in that workspace again.";
+const RESTRICTED = "The workspace lets only some people write there; an administrator can let the app.";
+
+/** Slack's words for what it refuses, as the methods that write messages and files give them. */
+const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
+  ["message_not_found", { kind: "gone", words: "The message was deleted." }],
+  ["thread_not_found", { kind: "gone", words: "The thread was deleted." }],
+  ["channel_not_found", { kind: "gone", words: "The channel was deleted, or is private and the bot is not in it." }],
+  ["cannot_reply_to_message", { kind: "gone", words: "The message takes no replies." }],
+  ["invalid_thread_ts", { kind: "gone" }],
+  ["file_not_found", { kind: "gone", words: "The file was deleted." }],
+  ["file_deleted", { kind: "gone", words: "The file was deleted." }],
+  ["expired_url", { kind: "gone", words: "Half an hour after the command it is not answered any more." }],
+  ["used_url", { kind: "gone", words: "The command was answered five times, and Slack takes no more." }],
+  ["not_in_channel", { kind: "forbidden", words: "Somebody in the channel has to type /invite and the bot's name." }],
+  ["is_archived", { kind: "forbidden", words: "The channel is archived and takes no messages." }],
+  ["user_not_in_channel", { kind: "forbidden", words: "The person is not in that channel." }],
+  ["messages_tab_disabled", { kind: "forbidden", words: "The app's settings switch its messages tab off." }],
+  ["missing_scope", { kind: "forbidden", words: "Add the scope in the app's settings and install the app again." }],
+  ["token_revoked", { kind: "forbidden", words: INSTALL }],
+  ["token_expired", { kind: "forbidden", words: INSTALL }],
+  ["invalid_auth", { kind: "forbidden", words: INSTALL }],
+  ["not_authed", { kind: "forbidden", words: INSTALL }],
+  ["account_inactive", { kind: "forbidden", words: INSTALL }],
+  ["app_not_installed", { kind: "forbidden", words: INSTALL }],
+  ["restricted_action", { kind: "forbidden", words: RESTRICTED }],
+  ["edit_window_closed", { kind: "sealed", words: "The workspace does not let messages of that age be changed." }],
+  ["cant_update_message", { kind: "sealed" }],
+  ["block_mismatch", { kind: "sealed" }],
+  ["cant_delete_message", { kind: "forbidden" }],
+  ["message_not_owned_by_app", { kind: "forbidden" }],
+  ["is_inactive", { kind: "forbidden" }],
+  ["channel_type_not_supported", { kind: "forbidden" }],
+  ["no_permission", { kind: "forbidden" }],
+  ["access_denied", { kind: "forbidden" }],
+  ["ekm_access_denied", { kind: "forbidden", words: "An administrator has locked the workspace's keys." }],
+  ["team_access_not_granted", { kind: "forbidden" }],
+  ["org_login_required", { kind: "forbidden" }],
+  ["not_allowed_token_type", { kind: "forbidden" }],
+  ["user_is_restricted", { kind: "forbidden" }],
+  ["cannot_dm_bot", { kind: "forbidden" }],
+  ["unknown_method", { kind: "forbidden" }],
+  ["msg_too_long", { kind: "rejected", words: "The text is longer than Slack takes." }],
+  ["msg_blocks_too_long", { kind: "rejected", words: "The text is longer than Slack takes." }],
+  // The message goes on growing as a stream that nobody here knows: stopped, it takes changes again.
+  ["streaming_state_conflict", { kind: "unavailable" }],
+  ["message_not_in_streaming_state", { kind: "unavailable" }],
+  ["stopped_by_user", { kind: "unavailable" }],
+]);
+
+/** What a refused or failed write means to the core. Gives back what is one already, and an abort's own reason. */
+function toReason(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted || error instanceof SinkError) return error;
+  if (!(error instanceof SlackApiError)) {
+    const words = error instanceof Error ? error.name : "unknown";
+    return new SinkError("unavailable", `Slack could not be reached (${words}).`, { cause: error });
+  }
+  return toSinkError(error);
+}
+
+export function toSinkError(error: SlackApiError, options: SinkErrorOptions = {}): SinkError {
+  if (error.retryAfterMs !== undefined) {
+    return new SinkError("rate-limited", error.logMessage, { retryAfterMs: error.retryAfterMs });
+  }
+  const { kind, words } = meaningOf(error);
+  const missing = error.needed === undefined ? {} : { missing: error.needed };
+  const { logMessage, quote } = error;
+  return new SinkError(kind, words === undefined ? logMessage : `${logMessage} ${words}`, {
+    quote,
+    ...missing,
+    ...options,
+  });
+}
+
+/** What Slack says of a text or of blocks, however they are sent. */
+const OF_THE_BODY = /^(?:invalid_|no_text$|markdown_|metadata_|too_many_|message_limit|msg_)|too_long$/;
+/** Of the method that changes messages these say nothing about the one that posts them. */
+const OF_THE_METHOD = new Set([
+  "message_not_owned_by_app",
+  "unknown_method",
+  "not_allowed_token_type",
+  "method_deprecated",
+  "no_permission",
+]);
+
+function meaningOf(error: SlackApiError): Meaning {
+  if (isOfChanges(error)) return { kind: "sealed" };
+  const known = MEANINGS.get(error.code);
+  if (known !== undefined) return known;
+  if (error.code.startsWith("restricted_action")) return { kind: "forbidden", words: RESTRICTED };
+  if (error.code.startsWith("slack_connect")) return { kind: "forbidden" };
+  if (isUncertain(error)) return { kind: "unavailable" };
+  return { kind: error.status === 404 ? "gone" : "rejected" };
+}
+
+/** Whether a message takes no more changes, though further ones may be posted. */
+export function isSealing(error: unknown): error is SlackApiError {
+  return error instanceof SlackApiError && error.retryAfterMs === undefined && meaningOf(error).kind === "sealed";
+}
+
+/** Whether Slack refuses to change a message for a reason that may leave it taking further ones. */
+function isOfChanges(error: SlackApiError): boolean {
+  const { method, code, status } = error;
+  if (method !== "chat.update") return false;
+  if (code === "") return status === 404;
+  if (OF_THE_METHOD.has(code)) return true;
+  const isKnown = MEANINGS.has(code) || /^(?:restricted_action|slack_connect|token_)/.test(code);
+  return !isKnown && !OF_THE_BODY.test(code) && !isUncertain(error);
+}
+
+/** Runs a write and gives its failures the meaning they have to the core. */
+export async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  try {
+    return await work();
+  } catch (error) {
+    throw toReason(error, signal);
+  }
+}

@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { request } from "undici";
+import type { OutboundFile } from "../../../src/port/adapter.ts";
+import { SinkError } from "../../../src/port/errors.ts";
+import type { SlackAnswer, SlackApi } from "../api/client.ts";
+import { codeOf, SlackApiError } from "../api/error.ts";
+import { createSlackHosts } from "../api/hosts.ts";
+
+const MAX_ALT_CHARS = 1_000;
+const NAME_CHARS = 100;
+/** Pauses between the looks at a file that Slack still works on. After the last one it is given up. */
+const LOOKS_MS = [50, 150, 300, 600, 1_000, 1_500, 2_000, 2_500, 3_000] as const;
+/** Refusals to tell of a file, which no waiting mends; it may be shown all the same. */
+const UNTOLD_CODES = new Set(["unknown_method", "missing_scope", "not_allowed_token_type", "no_permission"]);
+
+/** A file whose bytes are with Slack. */
+export interface Stored {
+  id: string;
+  file: OutboundFile;
+}
+
+/** `untold`: Slack lets nobody look at it. `late`: it was not as wanted in all that time. */
+export type Look<T> = { found: T } | "untold" | "late";
+
+/** The bytes of files, on their way to Slack and there. */
+export interface FileStore {
+  readonly looksMs: readonly number[];
+  /** Sends the bytes of a file under a name; nobody sees it yet. */
+  store(teamId: string, file: OutboundFile, name: string, signal: AbortSignal): Promise<Stored>;
+  /** Finishes uploads, which are shown where `share` says, or nowhere. Each file can be finished once. */
+  complete(teamId: string, stored: readonly Stored[], share: object, signal: AbortSignal): Promise<void>;
+  /** Looks at a file until it is as wanted. */
+  waitFor<T>(
+    teamId: string,
+    id: string,
+    find: (file: SlackAnswer) => T | undefined,
+    signal: AbortSignal,
+  ): Promise<Look<T>>;
+  /** Deletes files that nobody sees. Best effort. */
+  drop(teamId: string, stored: readonly Stored[], signal: AbortSignal): Promise<void>;
+}
+
+export interface FileStoreDeps {
+  api: SlackApi;
+  apiUrl: string | undefined;
+  /** Pauses between the looks at a file that Slack still works on; sensible ones when undefined. */
+  looksMs?: readonly number[] | undefined;
+}
+
+export function createFileStore({ api, apiUrl, looksMs = LOOKS_MS }: FileStoreDeps): FileStore {
+  const hosts = createSlackHosts(apiUrl);
+
+  return {
+    looksMs,
+    async store(teamId, file, name, signal) {
+      const announced = await api.call(
+        teamId,
+        "files.getUploadURLExternal",
+        {
+          filename: toFileName(name),
+          length: file.bytes.length,
+          // Slack's own client calls it `alt_text`, which Slack ignores.
+          // https://docs.slack.dev/reference/methods/files.getUploadURLExternal
+          ...(file.altText !== undefined && { alt_txt: file.altText.slice(0, MAX_ALT_CHARS) }),
+        },
+        signal,
+      );
+      const address = String(announced["upload_url"]);
+      // It takes the bytes from whoever knows it: no token goes there.
+      if (!hosts.isUpload(address)) {
+        throw new SinkError("rejected", "Slack named a place for the file that is not one of its own.");
+      }
+      await send(address, file.bytes, signal);
+      return { id: String(announced["file_id"]), file };
+    },
+    async complete(teamId, stored, share, signal) {
+      const files = stored.map(({ id, file }) => ({ id, title: file.name }));
+      await api.call(teamId, "files.completeUploadExternal", { files, ...share }, signal);
+    },
+    async waitFor(teamId, id, find, signal) {
+      for (const pauseMs of looksMs) {
+        try {
+          const { file } = await api.call(teamId, "files.info", { file: id }, signal);
+          const found = find(file as SlackAnswer);
+          if (found !== undefined) return { found };
+        } catch (error) {
+          if (UNTOLD_CODES.has(codeOf(error))) return "untold";
+          // Of a file that it still works on Slack may not know yet.
+          if (codeOf(error) !== "file_not_found") throw error;
+        }
+        await sleep(pauseMs, undefined, { signal });
+      }
+      return "late";
+    },
+    async drop(teamId, stored, signal) {
+      for (const { id } of stored) await api.call(teamId, "files.delete", { file: id }, signal).catch(() => {});
+      signal.throwIfAborted();
+    },
+  };
+}
+
+/** The name as Slack is told it. */
+export function toFileName(name: string): string {
+  const last = name.split(/[/\\]/).at(-1) ?? "";
+  const letters = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}"<>]+/gu, "").trim());
+  return letters.length === 0 ? "file" : letters.slice(-NAME_CHARS).join("");
+}
+
+async function send(url: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  const headers = { "content-type": "application/octet-stream" };
+  const method = "upload";
+  try {
+    const { statusCode: status, body } = await request(url, { method: "POST", headers, body: bytes, signal });
+    await body.dump();
+    if (status === 200) return;
+    throw new SlackApiError(method, `Slack answered the ${method} of a file with ${status}.`, { code: "", status });
+  } catch (error) {
+    if (signal.aborted || error instanceof SlackApiError) throw error;
+    throw new SlackApiError(method, `Slack did not take the ${method} of a file.`, { code: "", status: 0 });
+  }
+}

@@ -1,0 +1,102 @@
+import type { Posted } from "../../../src/port/adapter.ts";
+import { SinkError } from "../../../src/port/errors.ts";
+import { toAttachments } from "../api/attachments.ts";
+import { isUncertain, SlackApiError } from "../api/error.ts";
+import { timeOf, toFingerprint, toMessageId } from "../ids.ts";
+import type { Found, ReplyPlace } from "./lookup.ts";
+import type { Memory } from "./sink-state.ts";
+import type { StreamWriter } from "./stream.ts";
+
+/** A question this much older than the process may have been answered by the one before; clocks differ a little. */
+const CLOCKS_MS = 2_000;
+/** After this long another process may have begun the answer and died. */
+const LONG_AGO_MS = 30_000;
+
+export interface Search {
+  nonce: string;
+  /** No earlier run can have used it. */
+  isNew: boolean;
+  look(): Promise<Found | undefined>;
+}
+
+/** Keeps the same nonce from making a second message, also after a crash and after an answer that never came. */
+export interface Recovery {
+  /** The message that was posted with this nonce, where there may be one. Rejects when that cannot be told and must be. */
+  find(search: Search, signal: AbortSignal): Promise<Posted | undefined>;
+  /** Posts, and remembers how it went. */
+  post(nonce: string, make: () => Promise<Posted>, signal: AbortSignal): Promise<Posted>;
+}
+
+export interface RecoveryDeps {
+  place: ReplyPlace;
+  memory: Memory;
+  streams: Pick<StreamWriter, "takeOver">;
+  now(): number;
+}
+
+export function createRecovery({ place, memory, streams, now }: RecoveryDeps): Recovery {
+  const { teamId, channelId, questionTs } = place;
+  const toKey = (nonce: string) => `${teamId}:${channelId}:${toFingerprint(nonce)}`;
+
+  function whyLook({ nonce, isNew }: Search): "must" | "may" | "no" {
+    if (memory.doubtful.get(toKey(nonce)) === true) return "must";
+    if (isNew || questionTs === undefined || memory.unused.get(toKey(nonce)) === true) return "no";
+    const askedAtMs = timeOf(questionTs);
+    if (askedAtMs < memory.startedAtMs + CLOCKS_MS) return "must";
+    return now() - askedAtMs > LONG_AGO_MS ? "may" : "no";
+  }
+
+  /** Undefined for a message that turns out to be another one. */
+  async function adopt(found: Found, nonce: string, signal: AbortSignal): Promise<Posted | undefined> {
+    const messagePlace = { teamId, channelId, ts: found.ts };
+    const id = toMessageId(messagePlace);
+    if (found.isUnfinished) {
+      const known = memory.streams.get(id);
+      if (known !== undefined && known.nonce !== nonce) return undefined;
+      if (!(await streams.takeOver(messagePlace, nonce, signal))) return undefined;
+      memory.streams.delete(id);
+    }
+    memory.nonces.set(id, nonce);
+    const attachments = toAttachments({ teamId }, found.files);
+    return { id, isPartial: true, ...(attachments.length > 0 && { attachments }) };
+  }
+
+  return {
+    async find(search, signal) {
+      const { nonce, look } = search;
+      const key = toKey(nonce);
+      const known = memory.posted.get(key);
+      if (known !== undefined) return { ...known, isPartial: true };
+      const why = whyLook(search);
+      if (why === "no") return undefined;
+      let found: Found | undefined;
+      try {
+        found = await look();
+        const posted = found && (await adopt(found, nonce, signal));
+        memory.doubtful.delete(key);
+        if (posted === undefined) memory.unused.set(key, true);
+        else memory.posted.set(key, posted);
+        return posted;
+      } catch (error) {
+        const mayWait = error instanceof SinkError || (error instanceof SlackApiError && isUncertain(error));
+        // Where the app may not read, nothing can be found, however long one waits. What was found is not posted again.
+        if (signal.aborted || ((mayWait || found !== undefined) && why === "must")) throw error;
+        return undefined;
+      }
+    },
+    async post(nonce, make, signal) {
+      const key = toKey(nonce);
+      try {
+        const posted = await make();
+        memory.posted.set(key, posted);
+        memory.doubtful.delete(key);
+        return posted;
+      } catch (error) {
+        const isDoubtful = signal.aborted || (error instanceof SlackApiError && isUncertain(error));
+        if (isDoubtful) memory.doubtful.set(key, true);
+        else memory.unused.set(key, true);
+        throw error;
+      }
+    },
+  };
+}

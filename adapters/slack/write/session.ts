@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SlackApi } from "../api/client.ts";
+import { isUncertain, SlackApiError } from "../api/error.ts";
+import type { ReplyPlace } from "./lookup.ts";
+import type { Memory } from "./sink-state.ts";
+
+const CALL_TIMEOUT_MS = 5_000;
+/** A longer wait is not sat out: Slack ends a session by itself at some time. */
+const MAX_WAIT_MS = 120_000;
+
+/**
+ * Tells Slack that an answer is being written in a thread, for which it shows a Stop of its own: a stream has no
+ * button of ours until it is over. Best effort, and never waited for.
+ */
+export interface Session {
+  begin(): void;
+  /** The answer has its end. */
+  end(): void;
+}
+
+export interface SessionDeps {
+  api: SlackApi;
+  memory: Memory;
+  place: ReplyPlace;
+}
+
+export function createSession({ api, memory, place }: SessionDeps): Session {
+  const { teamId, channelId, threadTs } = place;
+  const thread = `${teamId}:${channelId}:${threadTs}`;
+  /** Stands for the answer that is written. */
+  const own = {};
+  let isOpen = false;
+  /** What was said last is heard last. */
+  let saying: Promise<void> = Promise.resolve();
+
+  /** How long Slack wants it to be said later; undefined when it was said, or is of no use. */
+  async function say(status: "processing" | "active"): Promise<number | undefined> {
+    if (!memory.takes("sessions", teamId)) return undefined;
+    try {
+      const args = { channel_id: channelId, thread_ts: threadTs, status };
+      await api.call(teamId, "agents.sessions.setStatus", args, AbortSignal.timeout(CALL_TIMEOUT_MS));
+    } catch (error) {
+      if (error instanceof SlackApiError && error.retryAfterMs !== undefined) return error.retryAfterMs;
+      // An app that is no agent in its settings has no sessions.
+      if (error instanceof SlackApiError && !isUncertain(error)) memory.noteUntaken("sessions", teamId);
+    }
+    return undefined;
+  }
+
+  /** A session that is not ended would show a Stop that stops nothing, so its end is said once more where it must wait. */
+  async function sayEnd(): Promise<void> {
+    const waitMs = await say("active");
+    if (waitMs === undefined || waitMs > MAX_WAIT_MS) return;
+    await sleep(waitMs, undefined, { ref: false });
+    if (memory.sessions.get(thread) === own) await say("active");
+  }
+
+  return {
+    begin() {
+      isOpen = true;
+      memory.sessions.set(thread, own);
+      saying = saying.then(async () => void (await say("processing")));
+    },
+    end() {
+      if (isOpen) saying = saying.then(sayEnd);
+      isOpen = false;
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Logger } from "pino";
+import { createBot } from "../bot/bot.ts";
+import { createAccept } from "../bot/intake.ts";
+import type { Command } from "../commands/command.ts";
+import { createExportCommand } from "../commands/export.ts";
+import { createForgetCommand } from "../commands/forget.ts";
+import { createHelpCommand } from "../commands/help.ts";
+import { createImagineCommand } from "../commands/imagine.ts";
+import { createModelCommand } from "../commands/model.ts";
+import { createPersonaCommand } from "../commands/persona.ts";
+import { createQuietCommand } from "../commands/quiet.ts";
+import { createUsageCommand } from "../commands/usage.ts";
+import type { Gateway } from "../gateway/client.ts";
+import { createModelLists, type ListModels } from "../gateway/model-list.ts";
+import { withOptionalPictures } from "../gateway/picture-support.ts";
+import { withOptionalTools } from "../gateway/tool-support.ts";
+import { createHistory, type History } from "../history/history.ts";
+import { createPictureDesk } from "../imagine/module.ts";
+import type { References } from "../media/reference.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import type { Scheduler } from "../pacing/scheduler.ts";
+import { createReadAbout, type ReadAbout } from "../people/about.ts";
+import { createEraseConversations, type EraseConversations } from "../people/conversation-erasure.ts";
+import { createRate } from "../people/feedback.ts";
+import { withLinkErasure } from "../people/link-erasure.ts";
+import { createPersonalData } from "../people/personal-data.ts";
+import type { Accept, Adapter } from "../port/adapter.ts";
+import type { ImagineMenu } from "../port/catalogue.ts";
+import { createEmbeddedQueue } from "../queue/embedded.ts";
+import type { Queue, Worker } from "../queue/queue.ts";
+import { withSharedClaims } from "../queue/shared-claims.ts";
+import { createPacedSinks } from "../reply/paced-sink.ts";
+import { createSettings } from "../settings/settings.ts";
+import { emptyLog } from "../store/database.ts";
+import type { Stores } from "../store/keyv.ts";
+import type { Tool } from "../tools/tool.ts";
+import { createAnswers } from "../turn/answers.ts";
+import { createAttempt } from "../turn/attempt.ts";
+import { createReadContext } from "../turn/context.ts";
+import { createBringEarlier } from "../turn/earlier.ts";
+import { createTurnRecords, type TurnRecords } from "../turn/record.ts";
+import { createUsage, type Usage } from "../usage/usage.ts";
+
+export interface EngineOptions {
+  botName: string;
+  /** Where a channel has none of its own. */
+  model: string;
+  systemPrompt: string;
+  /** The usual one for pictures; undefined: nothing is drawn. */
+  imageModel: string | undefined;
+  limits: EngineLimits;
+  database: DatabaseSync;
+  stores: Pick<Stores, "open" | "now" | "marks">;
+  gateway: Gateway;
+  toTools(history: History): readonly Tool[];
+  /** Makes pictures reachable for the gateway. */
+  references: References;
+  scheduler: Scheduler;
+  adapterOf(platform: string): Adapter;
+  pseudonym(platform: string, userId: string): string;
+  metrics: Metrics;
+  log: Logger;
+  /** Pauses of the queue between attempts at failed work. */
+  retryMs?: readonly [first: number, longest: number];
+}
+
+export interface EngineLimits {
+  historyTtlMs: number;
+  historyMaxMessages: number;
+  historyMaxTokens: number;
+  maxConcurrentTurns: number;
+  maxReferences: number;
+}
+
+/** Everything between the platforms and the gateway: events go in, replies come out at their addresses. */
+export interface Engine {
+  accept: Accept;
+  commands: readonly Command[];
+  /** What `/model` offers. */
+  listModels: ListModels;
+  /** What the platforms' forms for pictures offer. */
+  imagineMenu: ImagineMenu;
+  readAbout: ReadAbout;
+  eraseConversations: EraseConversations;
+  history: History;
+  records: TurnRecords;
+  usage: Usage;
+  queue: Queue;
+  /** What the queue is to be started with. */
+  worker: Worker;
+}
+
+/** Puts the engine together. Nothing is worked on before the queue is started. */
+export function createEngine(options: EngineOptions): Engine {
+  const { database, stores, limits, adapterOf, log, retryMs } = options;
+  const ttlMs = limits.historyTtlMs;
+  const said = createHistory({ open: stores.open, ttlMs, log, now: Date.now, clock: stores.now });
+  const history = withLinkErasure(said, options.references);
+  const records = createTurnRecords({ open: stores.open, ttlMs, log });
+  const settings = createSettings({ open: stores.open, ttlMs, log });
+  const embedded = { database, maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
+  const own = createEmbeddedQueue(embedded);
+  const queue = stores.marks === undefined ? own : withSharedClaims(own, { database, marks: stores.marks, log });
+  const readContext = createReadContext({
+    history,
+    maxEntries: limits.historyMaxMessages,
+    maxTokens: limits.historyMaxTokens,
+    adapterOf,
+    log,
+  });
+  const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
+  const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
+  const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
+  const usage = createUsage({ open: stores.open, ttlMs, log, now: Date.now });
+  const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
+  const pictures = createPictureDesk({
+    stores,
+    ttlMs,
+    history,
+    gateway,
+    adapterOf,
+    sinkOf,
+    usage,
+    metrics,
+    log,
+    references: options.references,
+    listModels: models.images,
+    model: imageModel,
+    maxReferences: limits.maxReferences,
+    onProgress: queue.progressed,
+  });
+  const { jobs, imagine } = pictures;
+  const tools = [...options.toTools(history), ...pictures.tools];
+  const turn = { gateway, model, systemPrompt, tools, scheduler, pseudonym, metrics, usage };
+  const onProgress = queue.progressed;
+  const attempt = createAttempt({ ...turn, readContext, settings, history, records, adapterOf, onProgress, log });
+  const bringEarlier = createBringEarlier({ history, adapterOf, maxTokens: limits.historyMaxTokens, log });
+  const answers = createAnswers({ records, history, adapterOf, sinkOf, attempt, bringEarlier, log });
+
+  const kept = { history, records, jobs, imagine, settings, usage, emptyLog: () => emptyLog(database) };
+  const { erasers, collect } = createPersonalData({ ...kept, queue, adapterOf });
+  const listModels = models.chat;
+  const commands: Command[] = [
+    createQuietCommand(history),
+    createModelCommand({ settings, listModels, model }),
+    createPersonaCommand(settings),
+    createImagineCommand(imagine),
+    createUsageCommand(usage),
+    createExportCommand(collect),
+    createForgetCommand(erasers),
+  ];
+  commands.unshift(createHelpCommand(options.botName, commands));
+
+  const rate = createRate({ records, metrics });
+  metrics.observeQueue(queue.depth);
+  const commandNames = commands.map(({ name }) => name);
+  const accept = createAccept({ queue, history, answers, records, commandNames, log });
+  return {
+    accept,
+    commands,
+    listModels,
+    imagineMenu: pictures.menu,
+    readAbout: createReadAbout({ history, settings, usage, model }),
+    eraseConversations: createEraseConversations(kept),
+    history,
+    records,
+    usage,
+    queue,
+    worker: createBot({ answers, history, commands, rate, imagine, accept, sinkOf, log }),
+  };
+}

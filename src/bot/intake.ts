@@ -1,0 +1,87 @@
+import type { Logger } from "pino";
+import { toSpokenCommand } from "../commands/spoken.ts";
+import type { History } from "../history/history.ts";
+import type { Accept, ActionEvent, InboundEvent, MessageEvent } from "../port/adapter.ts";
+import type { Queue } from "../queue/queue.ts";
+import type { Answers } from "../turn/answers.ts";
+import { isPrivateConversation, toConversationOf } from "../turn/private-conversation.ts";
+import type { TurnRecords } from "../turn/record.ts";
+
+export interface IntakeDeps {
+  queue: Pick<Queue, "accept" | "conversationOf">;
+  history: Pick<History, "find" | "isFollowed">;
+  answers: Pick<Answers, "conversationOf">;
+  records: Pick<TurnRecords, "load">;
+  /** Names of the commands that a message may say in words. */
+  commandNames: readonly string[];
+  log: Logger;
+}
+
+/**
+ * Takes events over for the adapters, each in the conversation it belongs to: a reply where the message it answers
+ * is, an edit or a deletion where its message is, a button where its turn is. What is not known anywhere keeps the
+ * conversation it came with. A message to the bot that says a command becomes that command. What is asked so that only
+ * one person sees the answer is a conversation of its own.
+ */
+export function createAccept(deps: IntakeDeps): Accept {
+  const { queue, history, answers, records, commandNames, log } = deps;
+
+  async function conversationOf(messageId: string): Promise<string | undefined> {
+    const atHand = queue.conversationOf(messageId) ?? answers.conversationOf(messageId);
+    if (atHand !== undefined) return atHand;
+    try {
+      return (await history.find(messageId))?.conversationId;
+    } catch (error) {
+      log.warn({ err: error, messageId }, "the conversation of a message could not be looked up");
+      return undefined;
+    }
+  }
+
+  async function conversationOfTurn({ turnId }: ActionEvent): Promise<string | undefined> {
+    try {
+      return (await records.load(turnId))?.conversationId;
+    } catch (error) {
+      log.warn({ err: error, turnId }, "the conversation of a turn could not be looked up");
+      return undefined;
+    }
+  }
+
+  async function find(event: InboundEvent): Promise<string | undefined> {
+    if (event.kind === "action") return conversationOfTurn(event);
+    const messageId = toRelated(event);
+    const found = messageId === undefined ? undefined : await conversationOf(messageId);
+    // What everybody sees is no part of what one person asked in private, whatever message it names.
+    const isTold = event.kind === "message" && event.reply.visibleTo === undefined;
+    return isTold && found !== undefined && isPrivateConversation(found) ? undefined : found;
+  }
+
+  async function isFollowed({ conversationId, at }: MessageEvent): Promise<boolean> {
+    try {
+      return await history.isFollowed(conversationId, at);
+    } catch (error) {
+      log.warn({ err: error, conversationId }, "whether the bot follows this conversation is not known");
+      return false;
+    }
+  }
+
+  /** What is said to somebody else, or where the bot does not listen, is no command of its own. */
+  async function understand(event: InboundEvent): Promise<InboundEvent> {
+    if (event.kind !== "message" || event.addressed === "other") return event;
+    const command = toSpokenCommand(event, commandNames);
+    if (command === undefined) return event;
+    return event.addressed === "bot" || (await isFollowed(event)) ? command : event;
+  }
+
+  return async (event) => {
+    const conversationId = await find(event);
+    const understood = await understand(conversationId === undefined ? event : { ...event, conversationId });
+    const isQuestion = understood.kind === "message";
+    await queue.accept(isQuestion ? { ...understood, conversationId: toConversationOf(understood) } : understood);
+  };
+}
+
+/** The message whose conversation an event belongs to. */
+function toRelated(event: InboundEvent): string | undefined {
+  if (event.kind === "message") return event.inReplyTo;
+  return event.kind === "edited" || event.kind === "deleted" ? event.messageId : undefined;
+}

@@ -1,0 +1,215 @@
+import { z } from "zod";
+import { similarNames } from "../text/misspelling.ts";
+import { findConflicts, findOddForms, type GivenVariables, isPageOn } from "./rules.ts";
+import { variables } from "./variables.ts";
+
+/** Every variable there is, in the order of the documentation. */
+export const CONFIG_VARIABLES: readonly string[] = Object.keys(variables);
+
+interface GatewayModels {
+  chatModel: string;
+  /** Absent: pictures are off. */
+  imageModel: string | undefined;
+  /** In lower case. */
+  imageKeyHeader: string | undefined;
+  systemPrompt: string;
+}
+
+/** Without a base URL the embedded sandbox gateway answers, and the models are its own. */
+export type GatewayConfig = GatewayModels &
+  ({ baseUrl: string; apiKey: string } | { baseUrl: undefined; apiKey: undefined });
+
+/** What it takes to be installed in several workspaces, at an address below `publicUrl`. */
+export interface SlackOauthConfig {
+  clientId: string;
+  clientSecret: string;
+  stateSecret: string;
+  /** 32 bytes: the tokens of the workspaces are encrypted with it. */
+  encryptionKey: Uint8Array;
+}
+
+interface SlackCommon {
+  apiUrl: string | undefined;
+  /** Bots that are answered: their own ids (B…), or those of their users (U…). */
+  allowedBots: string[];
+}
+
+/** One workspace, whose token is given, or all that install the app. */
+export type SlackConfig = SlackCommon &
+  ({ botToken: string; oauth: undefined } | { botToken: undefined; oauth: SlackOauthConfig }) &
+  ({ mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string });
+
+export interface DiscordConfig {
+  token: string;
+  /** Without the version and without a slash at the end. */
+  apiUrl: string | undefined;
+  threads: "auto" | "on" | "off";
+  /** The commands are registered for this server alone, where they can be used at once. */
+  guildId: string | undefined;
+  /** The shards of this process; undefined: all that Discord recommends. */
+  shards: { ids: number[]; count: number } | undefined;
+}
+
+export interface LocalChatConfig {
+  enabled: boolean;
+  password: string | undefined;
+  /** Host names that browsers may ask for besides loopback ones, in lower case and without a port. */
+  allowedHosts: string[];
+}
+
+export interface LimitsConfig {
+  historyTtlMs: number;
+  historyMaxMessages: number;
+  historyMaxTokens: number;
+  maxConcurrentTurns: number;
+  shutdownGraceMs: number;
+  /** Pictures that one picture may start from. */
+  maxReferences: number;
+}
+
+export interface Config {
+  gateway: GatewayConfig;
+  slack: SlackConfig | undefined;
+  discord: DiscordConfig | undefined;
+  localChat: LocalChatConfig;
+  redisUrl: string | undefined;
+  dataDir: string;
+  host: string;
+  port: number;
+  /** Without a slash at the end. */
+  publicUrl: string | undefined;
+  /** Lets read `/metrics`; undefined: this machine alone may. */
+  metricsToken: string | undefined;
+  /** Keys of the links under which the gateway fetches pictures: the first signs, all verify. Empty: one is made. */
+  relaySecrets: string[];
+  botName: string;
+  role: "all" | "ingress" | "worker";
+  logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+  limits: LimitsConfig;
+}
+
+/** The environment does not make a configuration. Lists everything that is wrong with it, without any value. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
+    const lines = problems.map((problem) => `  - ${problem}`);
+    super(`The configuration has ${count}:\n${lines.join("\n")}\n.env.example explains every variable.`);
+    this.problems = problems;
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const schema = z.object(variables);
+type Values = z.infer<typeof schema>;
+
+const WILDCARD_HOSTS = ["0.0.0.0", "::", "[::]"];
+
+/** Reads the configuration. A variable that is empty counts as unset. Throws one `ConfigError` that lists every problem. */
+export function readConfig(env: Environment): Config {
+  const given: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    const trimmed = value?.trim();
+    if (trimmed) given[name] = trimmed;
+  }
+  const parsed = schema.safeParse(given);
+  const issues = (parsed.error?.issues ?? []).map(({ path, message }): [string, string] => [String(path[0]), message]);
+  // One sentence for each variable: the first.
+  const invalid = new Map([...issues, ...findOddForms(given)].toReversed());
+  const problems = [
+    ...findMisspelt(given),
+    ...[...invalid].toReversed().map(([name, message]) => `${name} ${message}.`),
+    ...findConflicts(given),
+  ];
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
+  return toConfig(parsed.data, isPageOn(given));
+}
+
+function findMisspelt(given: GivenVariables): string[] {
+  const unset = CONFIG_VARIABLES.filter((name) => given[name] === undefined);
+  return Object.keys(given)
+    .filter((name) => !CONFIG_VARIABLES.includes(name))
+    .flatMap((name) => {
+      const meant = similarNames(name, unset);
+      return meant.length === 0 ? [] : [`${name} is not known; did you mean ${meant.join(" or ")}?`];
+    });
+}
+
+function toConfig(values: Values, pageOn: boolean): Config {
+  return {
+    gateway: toGateway(values),
+    slack: toSlack(values),
+    discord: toDiscord(values),
+    localChat: { enabled: pageOn, password: values.LOCAL_PASSWORD, allowedHosts: toAllowedHosts(values) },
+    redisUrl: values.REDIS_URL,
+    dataDir: values.DATA_DIR,
+    host: values.HOST,
+    port: values.PORT,
+    publicUrl: values.PUBLIC_URL,
+    metricsToken: values.METRICS_TOKEN,
+    relaySecrets: values.RELAY_SECRETS,
+    botName: values.BOT_NAME,
+    role: values.ROLE,
+    logLevel: values.LOG_LEVEL,
+    limits: {
+      historyTtlMs: values.HISTORY_TTL_DAYS * 24 * 60 * 60 * 1000,
+      historyMaxMessages: values.HISTORY_MAX_MESSAGES,
+      historyMaxTokens: values.HISTORY_MAX_TOKENS,
+      maxConcurrentTurns: values.MAX_CONCURRENT_TURNS,
+      shutdownGraceMs: values.SHUTDOWN_GRACE_SECONDS * 1000,
+      maxReferences: values.IMAGINE_MAX_REFERENCES,
+    },
+  };
+}
+
+function toGateway(values: Values): GatewayConfig {
+  const { GATEWAY_BASE_URL: baseUrl, GATEWAY_API_KEY: apiKey, CHAT_MODEL: chatModel, IMAGE_MODEL: imageModel } = values;
+  const rest = { imageKeyHeader: values.GATEWAY_IMAGE_KEY_HEADER, systemPrompt: values.SYSTEM_PROMPT };
+  if (baseUrl !== undefined && apiKey !== undefined && chatModel !== undefined) {
+    return { baseUrl, apiKey, chatModel, imageModel, ...rest };
+  }
+  return {
+    baseUrl: undefined,
+    apiKey: undefined,
+    chatModel: chatModel ?? "sandbox-chat",
+    imageModel: imageModel ?? "sandbox-image",
+    ...rest,
+  };
+}
+
+function toSlack(values: Values): SlackConfig | undefined {
+  const { SLACK_BOT_TOKEN: botToken, SLACK_APP_TOKEN: appToken, SLACK_SIGNING_SECRET: signingSecret } = values;
+  const oauth = toSlackOauth(values);
+  const common = { apiUrl: values.SLACK_API_URL, allowedBots: values.SLACK_ALLOWED_BOTS };
+  const access = botToken === undefined ? oauth && { botToken, oauth } : { botToken, oauth: undefined };
+  if (access === undefined) return undefined;
+  if (appToken !== undefined) return { ...common, ...access, mode: "socket", appToken };
+  return signingSecret === undefined ? undefined : { ...common, ...access, mode: "http", signingSecret };
+}
+
+function toSlackOauth(values: Values): SlackOauthConfig | undefined {
+  const { SLACK_CLIENT_ID: clientId, SLACK_CLIENT_SECRET: clientSecret } = values;
+  const { SLACK_STATE_SECRET: stateSecret, ENCRYPTION_KEY: encryptionKey } = values;
+  if (!clientId || !clientSecret || !stateSecret || !encryptionKey) return undefined;
+  return { clientId, clientSecret, stateSecret, encryptionKey };
+}
+
+function toDiscord(values: Values): DiscordConfig | undefined {
+  if (values.DISCORD_TOKEN === undefined) return undefined;
+  return {
+    token: values.DISCORD_TOKEN,
+    apiUrl: values.DISCORD_API_URL,
+    threads: values.DISCORD_THREADS,
+    guildId: values.DISCORD_GUILD_ID,
+    shards: values.SHARD_COUNT === undefined ? undefined : { ids: values.SHARDS, count: values.SHARD_COUNT },
+  };
+}
+
+function toAllowedHosts({ HOST, PUBLIC_URL }: Values): string[] {
+  const hosts = WILDCARD_HOSTS.includes(HOST) ? [] : [HOST];
+  if (PUBLIC_URL !== undefined) hosts.push(new URL(PUBLIC_URL).hostname);
+  return hosts.map((host) => host.toLowerCase());
+}

@@ -1,0 +1,167 @@
+import { estimateTokenCount } from "tokenx";
+import type { ChatMessage, ContentPart, ToolMessage, UserMessage } from "../gateway/chunks.ts";
+import type { HistoryEntry } from "../history/history.ts";
+import { toEarlierMessages } from "./earlier-message.ts";
+import { createSpeakerNames } from "./speaker-names.ts";
+import { countTokens, cutToFit, type Estimate } from "./token-cost.ts";
+
+/** Stands for a message that has neither text nor files left: gateways refuse an empty one. */
+const NO_TEXT = "(no text)";
+
+export interface WindowLimits {
+  maxEntries: number;
+  /** Of the entries alone, estimated; the system prompt and the answer come on top. */
+  maxTokens: number;
+}
+
+/**
+ * Leaves out what the gateway refused: each refused answer with the messages right before it, which it was to answer,
+ * those included that were said before the bot was asked: any of them may be the reason.
+ */
+export function withoutRefused(entries: readonly HistoryEntry[]): HistoryEntry[] {
+  const kept: HistoryEntry[] = [];
+  for (const entry of entries) {
+    if (entry.isRefused !== true) kept.push(entry);
+    else while (kept.at(-1)?.author !== undefined) kept.pop();
+  }
+  return kept;
+}
+
+/**
+ * Chooses what the model sees: the newest entries inside both limits, oldest dropped first, each whole or not at all.
+ * The newest message of a person is always kept; when it alone exceeds the budget, its text is cut in the middle,
+ * with a mark that says so.
+ */
+export function fitWindow(
+  entries: readonly HistoryEntry[],
+  limits: WindowLimits,
+  estimate: Estimate = estimateTokenCount,
+): { kept: HistoryEntry[]; dropped: number } {
+  const question = entries.findLastIndex(({ messages }) => messages[0]?.role === "user");
+  const fitted = entries.slice();
+  let tokens = limits.maxTokens;
+  let places = limits.maxEntries;
+  const asked = entries[question];
+  if (asked !== undefined) {
+    const cut = cutToFit(asked, limits.maxTokens, estimate);
+    fitted[question] = cut;
+    tokens -= countTokens(cut, estimate);
+    places--;
+  }
+
+  let oldest = fitted.length;
+  for (const [index, entry] of [...fitted.entries()].toReversed()) {
+    if (index !== question) {
+      tokens -= countTokens(entry, estimate);
+      places--;
+      if (tokens < 0 || places < 0) break;
+    }
+    oldest = index;
+  }
+  const kept = fitted.slice(oldest);
+  // An answer after it that does not fit must not push the question out.
+  const left = fitted[question];
+  if (left !== undefined && question < oldest) kept.unshift(left);
+  return { kept, dropped: entries.length - kept.length };
+}
+
+/**
+ * The messages of a request. `parts` gives what an entry's attachments have become, or []. Valid for strict gateways:
+ * after the system prompt a person speaks first, no message is empty, nobody speaks twice in a row, and every call
+ * has its result. What people said to each other before the bot was asked comes as quotes, in messages of nobody's.
+ */
+export function toMessages(
+  systemPrompt: string,
+  entries: readonly HistoryEntry[],
+  parts: (entry: HistoryEntry) => ContentPart[],
+): ChatMessage[] {
+  const nameOf = createSpeakerNames();
+  const spoken = entries.flatMap((entry, index) => {
+    if (entry.isEarlier === true) return toEarlierMessages(entry, entries[index - 1]?.isEarlier !== true, parts(entry));
+    const name = entry.author && nameOf(entry.author);
+    return entry.messages.map((message, index) =>
+      // The attachments of an entry belong to its first message.
+      message.role === "user" ? toUserMessage(message, name, index === 0 ? parts(entry) : []) : message,
+    );
+  });
+  const whole = repairToolCalls(spoken).filter((message) => message.content !== "" || "tool_calls" in message);
+  const first = whole.findIndex(({ role }) => role === "user");
+  const messages = first === -1 ? [] : joinSpeakers(whole.slice(first));
+  return systemPrompt === "" ? messages : [{ role: "system", content: systemPrompt }, ...messages];
+}
+
+/**
+ * Removes calls without a result and results without a call, whatever their order: a result counts only in the run of
+ * results right after its call, once. An answer that was nothing but such calls goes with them.
+ */
+export function repairToolCalls(messages: readonly ChatMessage[]): ChatMessage[] {
+  return messages.flatMap((message, index): ChatMessage[] => {
+    // Results are taken along with their calls.
+    if (message.role === "tool") return [];
+    if (message.role !== "assistant" || message.tool_calls === undefined) return [message];
+    const { tool_calls: calls, ...rest } = message;
+    const results = firstById(resultsAfter(messages, index), (result) => result.tool_call_id);
+    const answered = firstById(calls, (call) => call.id).filter(({ id }) =>
+      results.some((result) => result.tool_call_id === id),
+    );
+    if (answered.length === 0) return rest.content === "" ? [] : [rest];
+    const kept = results.filter((result) => answered.some(({ id }) => id === result.tool_call_id));
+    return [{ ...rest, tool_calls: answered }, ...kept];
+  });
+}
+
+function resultsAfter(messages: readonly ChatMessage[], index: number): ToolMessage[] {
+  const results: ToolMessage[] = [];
+  for (const message of messages.slice(index + 1)) {
+    if (message.role !== "tool") break;
+    results.push(message);
+  }
+  return results;
+}
+
+function firstById<T>(items: readonly T[], idOf: (item: T) => string): T[] {
+  return items.filter((item, index) => items.findIndex((other) => idOf(other) === idOf(item)) === index);
+}
+
+function toUserMessage({ content }: UserMessage, name: string | undefined, files: ContentPart[]): UserMessage {
+  const own = typeof content === "string" ? toTextParts(content) : content;
+  const parts = [...own, ...files];
+  const [only] = parts;
+  const speaker = name === undefined ? {} : { name };
+  if (only === undefined) return { role: "user", content: NO_TEXT, ...speaker };
+  if (parts.length === 1 && only.type === "text") return { role: "user", content: only.text, ...speaker };
+  return { role: "user", content: parts, ...speaker };
+}
+
+/** Puts what one speaker said in a row into one message. */
+function joinSpeakers(messages: readonly ChatMessage[]): ChatMessage[] {
+  const joined: ChatMessage[] = [];
+  for (const message of messages) {
+    const last = joined.at(-1);
+    const both = last && joinMessages(last, message);
+    if (both === undefined) joined.push(message);
+    else joined[joined.length - 1] = both;
+  }
+  return joined;
+}
+
+function joinMessages(first: ChatMessage, second: ChatMessage): ChatMessage | undefined {
+  if (first.role === "user" && second.role === "user" && first.name === second.name) {
+    if (typeof first.content === "string" && typeof second.content === "string") {
+      return { ...first, content: `${first.content}\n\n${second.content}` };
+    }
+    return { ...first, content: [...toParts(first.content), ...toParts(second.content)] };
+  }
+  if (first.role === "assistant" && second.role === "assistant" && first.tool_calls === undefined) {
+    return { ...second, content: [first.content, second.content].filter((text) => text !== "").join("\n\n") };
+  }
+  return undefined;
+}
+
+function toParts(content: string | ContentPart[]): ContentPart[] {
+  return typeof content === "string" ? toTextParts(content) : content;
+}
+
+function toTextParts(text: string): ContentPart[] {
+  return text === "" ? [] : [{ type: "text", text }];
+}

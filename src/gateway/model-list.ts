@@ -1,0 +1,112 @@
+import type { Logger } from "pino";
+import { untilAborted } from "../concurrency/deadlines.ts";
+import { editDistance } from "../text/misspelling.ts";
+import type { Gateway } from "./client.ts";
+
+/** People who look through the models, or type their names letter by letter, are answered from one list. */
+const KEPT_MS = 5 * 60_000;
+/** Longest that a person waits for it. */
+const LIST_MS = 10_000;
+/** Longer ones are no names that a person types or chooses. */
+const MAX_ID_CHARS = 100;
+const MAX_NEAR = 3;
+const MAX_SLIPS = 3;
+/** The list tells no more of a model than its name, which for these says that it holds no conversations. */
+const DRAWS =
+  /(^|[^a-z])(images?|imagen|imagine|dall-e|flux|banana|seedream|sdxl|stable-diffusion|midjourney|ideogram|recraft)([^a-z]|$)/i;
+const NO_CHAT =
+  /(^|[^a-z])(videos?|embed|embeddings?|rerank|reranker|whisper|transcribe|tts|speech|moderation)([^a-z]|$)/i;
+
+/** Names of models that the gateway offers for one purpose, in its order. Rejects when they cannot be told. */
+export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
+
+export interface ModelLists {
+  /** For conversations. */
+  chat: ListModels;
+  /** For pictures; empty when no image model is configured. */
+  images: ListModels;
+}
+
+export interface ModelListsOptions {
+  gateway: Pick<Gateway, "listModels">;
+  /** The configured ones: offered first, also where the gateway does not list them. */
+  chatModel: string;
+  imageModel: string | undefined;
+  log: Logger;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+/**
+ * Asks the gateway at most once in a few minutes, however many ask at a time and for whatever purpose. A list that
+ * cannot be renewed is used on.
+ */
+export function createModelLists({ gateway, chatModel, imageModel, log, now }: ModelListsOptions): ModelLists {
+  const listIds = createIdList(gateway, log, now);
+  return {
+    chat: async (signal) => [...new Set([chatModel, ...(await listIds(signal)).filter(isForChat)])],
+    images: async (signal) =>
+      imageModel === undefined ? [] : [...new Set([imageModel, ...(await listIds(signal)).filter(isForImages)])],
+  };
+}
+
+function createIdList(gateway: Pick<Gateway, "listModels">, log: Logger, now: () => number): ListModels {
+  let kept: { models: readonly string[]; until: number } | undefined;
+  let asking: Promise<readonly string[]> | undefined;
+
+  async function ask(): Promise<readonly string[]> {
+    try {
+      const signal = AbortSignal.timeout(LIST_MS);
+      const ids = await untilAborted(gateway.listModels(signal), signal);
+      const models = ids.filter((id) => id.length <= MAX_ID_CHARS);
+      kept = { models, until: now() + KEPT_MS };
+      return models;
+    } catch (err) {
+      log.warn({ err }, "the gateway's models could not be listed");
+      if (kept === undefined) throw err;
+      return kept.models;
+    } finally {
+      asking = undefined;
+    }
+  }
+
+  return (signal) => {
+    if (kept !== undefined && now() < kept.until) return Promise.resolve(kept.models);
+    asking ??= ask();
+    // Whoever gives up leaves the others their answer.
+    return untilAborted(asking, signal);
+  };
+}
+
+function isForChat(id: string): boolean {
+  return !NO_CHAT.test(id) && !DRAWS.test(id);
+}
+
+function isForImages(id: string): boolean {
+  return !NO_CHAT.test(id) && DRAWS.test(id);
+}
+
+/** The model that was meant: by its name, in capitals or not. Pure. */
+export function findModel(name: string, models: readonly string[]): string | undefined {
+  const alike = models.filter((model) => model.toLowerCase() === name.toLowerCase());
+  return alike.find((model) => model === name) ?? (alike.length === 1 ? alike[0] : undefined);
+}
+
+/** The models that were probably meant by a name that is none, the most probable first. Pure. */
+export function nearModels(name: string, models: readonly string[]): string[] {
+  const typed = name.toLowerCase();
+  if (typed === "" || typed.length > MAX_ID_CHARS) return [];
+  const slips = Math.min(MAX_SLIPS, Math.floor(typed.length / 3));
+  return models
+    .map((model) => ({ model, distance: distanceOf(typed, model.toLowerCase(), slips) }))
+    .filter(({ distance }) => distance <= slips)
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, MAX_NEAR)
+    .map(({ model }) => model);
+}
+
+/** None where one name contains the other, and infinite where their lengths alone say that it is more than `slips`. */
+function distanceOf(typed: string, model: string, slips: number): number {
+  if (model.includes(typed) || typed.includes(model)) return 0;
+  return Math.abs(typed.length - model.length) > slips ? Infinity : editDistance(typed, model);
+}

@@ -1,0 +1,195 @@
+import type { Keyv } from "keyv";
+import type { Logger } from "pino";
+import { createKeyedTurns, type KeyedTurns } from "../concurrency/keyed-queue.ts";
+import type { ChatMessage } from "../gateway/chunks.ts";
+import type { AttachmentRef } from "../port/adapter.ts";
+import { append, begin, emptyHead, readHead } from "./appends.ts";
+import { type AuthorCount, type AuthorExport, createAuthorRecords } from "./authors.ts";
+import { readChain } from "./chain.ts";
+import { eraseConversation, toErasure } from "./erasures.ts";
+import { createHistoryKeys, type HistoryKeys } from "./keys.ts";
+import { type Position, readKeyPart, toEntryKey, toHeadKey, toIndexKey } from "./record.ts";
+
+/** What was said at one time: a person's message, or an answer with everything that belongs to it. */
+export interface HistoryEntry {
+  /** The platform's id of a person's message, or the turn's id of an answer. Unique over all conversations. */
+  id: string;
+  /** Unix milliseconds. */
+  at: number;
+  /** Of a person's message. The name is untrusted text. */
+  author?: { platform: string; id: string; name: string };
+  /** Of an answer: whose turn it was. */
+  askedBy?: { platform: string; id: string };
+  /** A person's message: one user message. An answer: calls, their results and the text, never parted from each other. */
+  messages: ChatMessage[];
+  attachments?: AttachmentRef[];
+  /** The text broke off; what was shown is stored. */
+  partial?: boolean;
+  /** The gateway would not answer: with the question in front of it, it would refuse everything that follows too. */
+  isRefused?: boolean;
+  /** A person's message that stood there before the bot was asked: it was said to others. */
+  isEarlier?: boolean;
+}
+
+/**
+ * Conversations. One conversation has one writer at a time: the queue gives each conversation to one worker, and no
+ * other process may write to it meanwhile. Conversations never disturb each other. Every promise rejects when the
+ * store does not answer: nothing is ever taken for empty because it could not be read. A stored value that is
+ * damaged, or of another version, counts as absent. Everything is kept for `ttlMs` after it was appended.
+ */
+export interface History {
+  /**
+   * Appends an entry at the end, together with everything that finds it, or nothing of it. Costs the same whatever
+   * the length of the conversation. An entry whose id is there is replaced where it stands. `aliases` are further
+   * message ids that find it, such as those of the messages an answer was posted in; earlier ones stay. `after` finds
+   * the entry that it continues: what was said since then is another branch. Without one that is known, a person's
+   * message follows everything before it, and an answer follows the entry right before it.
+   */
+  append(conversationId: string, entry: HistoryEntry, aliases?: readonly string[], after?: string): Promise<void>;
+  /** Whether a conversation never had an entry. */
+  isNew(conversationId: string): Promise<boolean>;
+  /** Appends the first entries of a conversation, all or none; none where it is new no more. */
+  begin(conversationId: string, entries: readonly HistoryEntry[]): Promise<void>;
+  /**
+   * The newest entry and those that it follows on its branch, oldest first. Costs what `maxEntries` is, whatever the
+   * length of the conversation.
+   */
+  read(conversationId: string, options: ReadOptions): Promise<{ entries: HistoryEntry[]; hasOlder: boolean }>;
+  /** Finds the entry of a platform message, or of a turn. */
+  find(messageId: string): Promise<{ conversationId: string; entryId: string } | undefined>;
+  /** Changes a person's message; keeps it no longer than before. Resolves to false when there is none. */
+  edit(messageId: string, text: string, attachments: AttachmentRef[]): Promise<boolean>;
+  /** Erases the whole entry of a message: an answer that was posted in several goes with any of them. */
+  remove(messageId: string): Promise<boolean>;
+  /**
+   * Whether the bot answers here without being addressed: what was written at `at`, Unix milliseconds, and at any time
+   * where that is left out.
+   */
+  isFollowed(conversationId: string, at?: number): Promise<boolean>;
+  /** `since` is when the message was written that begins it. What begins it once more changes nothing. */
+  setFollowed(conversationId: string, followed: boolean, since?: number): Promise<void>;
+  /**
+   * Everything that is kept under the id of a person: their messages and the answers to them. `within`, here and below:
+   * only that of conversations whose ids begin like this.
+   */
+  exportAuthor(platform: string, authorId: string, within?: string): Promise<AuthorExport>;
+  /** Costs as much as the person has entries, without reading them. */
+  countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
+  /** Erases a person's messages, the answers to them and every index of both. Resolves to the number of entries. */
+  forgetAuthor(platform: string, authorId: string, within?: string): Promise<number>;
+  /**
+   * Erases what a person said in one conversation and the answers to it; where no person is given, everything that was
+   * said there. Resolves to the ids of the entries that were erased.
+   */
+  forgetConversation(conversationId: string, person?: { platform: string; id: string }): Promise<string[]>;
+  /** Ids of all conversations that begin like this. Costs as much as there are conversations. */
+  conversations(prefix: string): AsyncIterable<string>;
+}
+
+export interface ReadOptions {
+  maxEntries: number;
+  /** Only what this entry follows; nothing when it is unknown. */
+  beforeId?: string;
+  /** Instead of `beforeId`: this entry itself, too. */
+  upToId?: string;
+}
+
+export interface HistoryOptions {
+  /** Namespaces nest, and `setMany` and `deleteMany` do all or nothing: see `Stores`. */
+  open: (namespace: string) => Keyv;
+  ttlMs: number;
+  log: Logger;
+  /** Unix milliseconds. */
+  now: () => number;
+  /** Never goes back, see `Stores.now`: entries are numbered from it on. Absent: `now`. */
+  clock?: () => number;
+}
+
+export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOptions): History {
+  const keys = createHistoryKeys(open, ttlMs, log);
+  // Within this process also an edit, an erasure and an append of one conversation wait for each other.
+  const inTurn = createKeyedTurns();
+
+  return {
+    append: (conversationId, entry, aliases = [], after) =>
+      inTurn(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after })),
+    async isNew(conversationId) {
+      const head = await readHead(keys, conversationId);
+      return head === undefined || head.last < head.first;
+    },
+    begin: (conversationId, entries) => inTurn(conversationId, () => begin(keys, clock, conversationId, entries)),
+    read: (conversationId, options) => read(keys, conversationId, options),
+    async find(messageId) {
+      const position = await keys.readPosition(messageId);
+      return position && { conversationId: position.conversationId, entryId: position.entryId };
+    },
+    edit: (messageId, text, attachments) =>
+      atPosition(keys, inTurn, messageId, async (position) => {
+        const stored = await keys.readEntry(position);
+        if (stored?.entry === undefined || stored.entry.author === undefined) return false;
+        const [first, ...rest] = stored.entry.messages;
+        if (first?.role !== "user") return false;
+        const entry = { ...stored.entry, attachments, messages: [{ ...first, content: text }, ...rest] };
+        await keys.rewriteEntry(position, { ...stored, entry });
+        return true;
+      }),
+    remove: (messageId) =>
+      atPosition(keys, inTurn, messageId, async (position) => {
+        const stored = await keys.readEntry(position);
+        const ids = [messageId, position.entryId];
+        const left = { entryKey: toEntryKey(position), ids, authorKeys: [], after: stored?.after };
+        await keys.erase([stored?.entry === undefined ? left : toErasure(position, stored)]);
+        return stored?.entry !== undefined;
+      }),
+    async isFollowed(conversationId, at = Infinity) {
+      const head = await readHead(keys, conversationId);
+      return head?.followed === true && at >= (head.followedSince ?? 0);
+    },
+    setFollowed: (conversationId, followed, since) =>
+      inTurn(conversationId, async () => {
+        const head = await readHead(keys, conversationId);
+        if ((head?.followed ?? false) === followed) return;
+        await keys.writeHead(conversationId, { ...(head ?? emptyHead(clock)), followed, followedSince: since });
+      }),
+    forgetConversation: (conversationId, person) =>
+      inTurn(conversationId, () => eraseConversation(keys, conversationId, person)),
+    async *conversations(prefix) {
+      for await (const [part] of keys.walk("h")) {
+        const conversationId = readKeyPart(part);
+        if (conversationId?.startsWith(prefix)) yield conversationId;
+      }
+    },
+    ...createAuthorRecords(keys, inTurn, now),
+  };
+}
+
+async function read(keys: HistoryKeys, conversationId: string, options: ReadOptions) {
+  const { maxEntries, beforeId, upToId } = options;
+  const none = { entries: [], hasOlder: false };
+  const startId = upToId ?? beforeId;
+  const [headKey, startKey] = [toHeadKey(conversationId), startId === undefined ? undefined : toIndexKey(startId)];
+  const [head, start] = await keys.getMany(startKey === undefined ? [headKey] : [headKey, startKey]);
+  const known = keys.readers.head(headKey, head);
+  if (known === undefined || maxEntries < 1) return none;
+  const newest = { conversationId, seq: known.last, isLeftOut: false };
+  if (startKey === undefined) return readChain(keys, known, newest, maxEntries);
+  const position = keys.readers.position(startKey, start);
+  if (position?.conversationId !== conversationId) return none;
+  return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut: upToId === undefined }, maxEntries);
+}
+
+/** Runs a change at the place of a message, once no other change of that conversation runs. */
+async function atPosition(
+  keys: HistoryKeys,
+  inTurn: KeyedTurns,
+  messageId: string,
+  change: (position: Position) => Promise<boolean>,
+): Promise<boolean> {
+  const found = await keys.readPosition(messageId);
+  if (found === undefined) return false;
+  return inTurn(found.conversationId, async () => {
+    // It may have been erased while this waited.
+    const position = await keys.readPosition(messageId);
+    return position === undefined || toEntryKey(position) !== toEntryKey(found) ? false : change(position);
+  });
+}

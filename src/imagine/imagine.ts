@@ -1,0 +1,180 @@
+import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import type { ListModels } from "../gateway/model-list.ts";
+import type { History } from "../history/history.ts";
+import type { References } from "../media/reference.ts";
+import type { ActionEvent, AttachmentRef, Author, CommandEvent, InboundEvent, ReplyAddress } from "../port/adapter.ts";
+import { readPictureId } from "../port/ids.ts";
+import { toTurnId } from "../turn/record.ts";
+import { createPresses } from "./buttons.ts";
+import { createJobRuns, type JobRunDeps } from "./job-run.ts";
+import type { JobStore } from "./job-store.ts";
+import { createRemember } from "./memory.ts";
+import { type Order, readCommand, TOO_OLD, toJob, toNextJob } from "./orders.ts";
+import type { PictureJob } from "./picture-job.ts";
+import type { Wish } from "./request.ts";
+import type { RunningJobs } from "./running-jobs.ts";
+import { createWaitingRoom } from "./waiting.ts";
+
+const NOT_SET_UP =
+  "I cannot draw here: no model for pictures is configured. The operator can set `IMAGE_MODEL` to one that the gateway offers.";
+const GIVEN_UP = "Given up: I tried this again and again without coming to its end. You can ask once more.";
+const NOT_HERE = "I may not write here, so nothing was drawn. Let me into this channel, then ask once more.";
+
+/**
+ * Pictures: from what is asked to what is shown. What is asked for by an event is done once, however often the event
+ * is worked on: a run that was cut is gone on with. A method rejects when its event has to be worked on again.
+ */
+export interface Imagine {
+  /** Draws what a command asks for. Resolves to a sentence for the person when nothing can be drawn. */
+  order(event: CommandEvent, signal: AbortSignal): Promise<string | undefined>;
+  /** Does what a button of a picture, or of a job, asks for. Resolves to a sentence for the person when it does not. */
+  press(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
+  /** Ends what an event asks for without drawing. Resolves to a sentence for the person where no message of it says so. */
+  giveUp(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<string | undefined>;
+  /** Draws inside a turn, in its place, and resolves to the job with the end of each part. */
+  draw(order: TurnOrder, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureJob>;
+  /** To be told of every event when it is accepted: a button pressed twice is known by that. */
+  notice(event: InboundEvent): void;
+  /** To be told of an event that has to wait until other pictures are drawn. */
+  hold(event: InboundEvent): void;
+  /** Erases what a person asked for, `within` conversations whose ids begin so; nothing of it is drawn at this time. */
+  forget(platform: string, authorId: string, within?: string): Promise<void>;
+}
+
+/** What a turn asks for. The same id is the same order. */
+export interface TurnOrder {
+  id: string;
+  conversationId: string;
+  /** What it follows in the history. */
+  after: string | undefined;
+  reply: ReplyAddress;
+  author: Author;
+  wish: Wish;
+  references: AttachmentRef[];
+}
+
+export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember" | "onSettled"> {
+  jobs: JobStore;
+  running: RunningJobs;
+  history: Pick<History, "append" | "remove">;
+  links: Pick<References, "erase">;
+  listModels: ListModels;
+  /** The usual one; undefined: nothing is drawn. */
+  model: string | undefined;
+  maxReferences: number;
+  /** Told of every picture that is drawn, or failed to be. */
+  onProgress(jobId: string): void;
+}
+
+export function createImagine(deps: ImagineDeps): Imagine {
+  const { jobs, running, links, model, maxReferences, sinkOf, log } = deps;
+  const waiting = createWaitingRoom(sinkOf, log);
+  const inTurn = createKeyedTurns();
+  const remember = createRemember(deps.history, log);
+  const onSettled = (jobId: string) => {
+    running.settle(jobId);
+    deps.onProgress(jobId);
+  };
+  const runs = createJobRuns({ ...deps, onSettled, remember });
+  const presses = createPresses({ jobs, running, work, remember, links, sinkOf, log });
+
+  function work(job: PictureJob, signal: AbortSignal, mustAsk = false): Promise<boolean> {
+    return running.whileRunning(job, async (stop) => {
+      const asked = await tryStore(() => jobs.whoAskedStop(job), job.id);
+      if (asked !== undefined) running.stop(job.id, asked);
+      const isShown = await runs.run(job, stop, signal, mustAsk);
+      if (stop.aborted) await tryStore(() => jobs.dropStop(job.id), job.id);
+      return isShown;
+    });
+  }
+
+  /** Goes on with what an earlier run has made of the job of an event, or begins it. */
+  function proceed(event: InboundEvent, begin: () => Promise<Order>, signal: AbortSignal): Promise<string | undefined> {
+    const id = toTurnId(event.key);
+    // A job that is stopped while it waits may come to its turn at the same moment.
+    return inTurn(id, async () => {
+      const known = await tryStore(() => jobs.load(id), id);
+      if (known?.isOver === true) return undefined;
+      const order = known === undefined ? await begin() : { job: known };
+      if ("refusal" in order) {
+        await waiting.dismiss(id);
+        return order.refusal;
+      }
+      const { job } = order;
+      job.statusId ??= await waiting.find(id);
+      const isShown = await work(job, signal);
+      waiting.leave(id);
+      return isShown ? undefined : NOT_HERE;
+    });
+  }
+
+  /** A store that is out of reach must not keep a picture back: what was shown is found again on the platform. */
+  async function tryStore<T>(ask: () => Promise<T>, jobId: string): Promise<T | undefined> {
+    try {
+      return await ask();
+    } catch (err) {
+      log.error({ err, jobId }, "the record of a picture could not be read");
+      return undefined;
+    }
+  }
+
+  async function readNext(event: ActionEvent, signal: AbortSignal): Promise<Order> {
+    const id = readPictureId(event.turnId);
+    const find = () => running.findSettled(id?.jobId ?? "", id?.part ?? 0, signal);
+    const job = id && (await (event.action === "again" ? running.find(id.jobId) : find()));
+    if (id === undefined || job === undefined) return { refusal: TOO_OLD };
+    return toNextJob(event, job, id.part, maxReferences);
+  }
+
+  async function draw(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<string | undefined> {
+    if (model === undefined) return NOT_SET_UP;
+    if (event.kind === "action") return proceed(event, () => readNext(event, signal), signal);
+    return proceed(event, () => readCommand({ ...deps, model }, event, signal), signal);
+  }
+
+  /** What waits gets its last word at once, not when its turn comes. */
+  async function stop(event: ActionEvent, signal: AbortSignal): Promise<string | undefined> {
+    const waitingEvent = waiting.eventOf(readPictureId(event.turnId)?.jobId ?? "");
+    const refusal = await presses.stop(event, waitingEvent);
+    const mayDraw = waitingEvent?.kind === "command" || waitingEvent?.kind === "action";
+    if (refusal === undefined && mayDraw) await draw(waitingEvent, signal);
+    return refusal;
+  }
+
+  return {
+    order: draw,
+    async press(event, signal) {
+      if (event.action === "delete") return presses.remove(event, signal);
+      if (event.action === "stop") return stop(event, signal);
+      return event.action === "retry" && model !== undefined ? presses.retry(event, signal) : draw(event, signal);
+    },
+    async draw({ id, wish, references, ...place }, onNotice, signal) {
+      if (model === undefined) throw new Error("No model for pictures is configured.");
+      const known = await tryStore(() => jobs.load(id), id);
+      const job = known ?? toJob({ ...place, id, wish, model, references });
+      if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal));
+      return job;
+    },
+    giveUp(event, signal) {
+      const isRetry = event.kind === "action" && event.action === "retry";
+      const id = isRetry ? (readPictureId(event.turnId)?.jobId ?? "") : toTurnId(event.key);
+      return inTurn(id, async () => {
+        await waiting.dismiss(id);
+        const job = await tryStore(() => jobs.load(id), id);
+        if (job === undefined) return GIVEN_UP;
+        if (!job.isOver) await runs.giveUp(job, signal);
+        return undefined;
+      });
+    },
+    hold(event) {
+      // A Retry has its message already.
+      const draws = event.kind === "command" || (event.kind === "action" && event.action !== "retry");
+      if (model !== undefined && draws) waiting.announce(event);
+    },
+    async forget(platform, authorId, within) {
+      await waiting.forget(platform, authorId, within);
+      await jobs.forget(platform, authorId, within);
+    },
+    notice: presses.notice,
+  };
+}

@@ -1,0 +1,62 @@
+import type { Logger } from "pino";
+import type { Gateway } from "../gateway/client.ts";
+import type { ListModels } from "../gateway/model-list.ts";
+import type { History } from "../history/history.ts";
+import { createPictureCopies } from "../media/picture-copies.ts";
+import type { References } from "../media/reference.ts";
+import { createReadPicture } from "../media/reference-picture.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { ImagineMenu } from "../port/catalogue.ts";
+import type { SinkOf } from "../reply/paced-sink.ts";
+import type { Stores } from "../store/keyv.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { Usage } from "../usage/usage.ts";
+import { createGenerateImage } from "./generate-image.ts";
+import { createImagine, type Imagine } from "./imagine.ts";
+import { createJobStore, type JobStore } from "./job-store.ts";
+import { createImagineMenu } from "./menu.ts";
+import { createRunningJobs } from "./running-jobs.ts";
+
+export interface PictureDeskOptions {
+  stores: Pick<Stores, "open">;
+  ttlMs: number;
+  history: History;
+  gateway: Gateway;
+  references: References;
+  /** Those that draw. */
+  listModels: ListModels;
+  /** The usual one; undefined: nothing is drawn. */
+  model: string | undefined;
+  maxReferences: number;
+  adapterOf(platform: string): Adapter;
+  sinkOf: SinkOf;
+  usage: Usage;
+  metrics: Metrics;
+  /** Told of every picture that is drawn, or failed to be. */
+  onProgress(jobId: string): void;
+  log: Logger;
+}
+
+/** Everything about pictures, put together. */
+export interface PictureDesk {
+  jobs: JobStore;
+  imagine: Imagine;
+  menu: ImagineMenu;
+  /** What lets a chat model draw; empty where nothing is drawn. */
+  tools: readonly Tool[];
+}
+
+export function createPictureDesk({ stores, ttlMs, adapterOf, ...deps }: PictureDeskOptions): PictureDesk {
+  const { history, model, listModels, maxReferences, log } = deps;
+  const copies = createPictureCopies({ open: stores.open, ttlMs, read: createReadPicture({ adapterOf }), log });
+  const jobs = createJobStore({ open: stores.open, ttlMs, copies, links: deps.references, log });
+  const running = createRunningJobs(jobs);
+  const imagine = createImagine({ ...deps, jobs, running, copies, links: deps.references });
+  return {
+    jobs,
+    imagine,
+    menu: createImagineMenu({ running, listModels, maxReferences }),
+    tools: model === undefined ? [] : [createGenerateImage({ imagine, history, maxReferences })],
+  };
+}

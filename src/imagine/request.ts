@@ -1,0 +1,140 @@
+import { quoteName } from "../commands/command.ts";
+import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
+import type { AttachmentRef } from "../port/adapter.ts";
+import type { ImagineOptions } from "../port/catalogue.ts";
+
+/** Pictures of one job at most. */
+export const MAX_COUNT = 4;
+/** Longest description, in UTF-16 units. */
+const MAX_PROMPT_CHARS = 4_000;
+
+/** What a person wants drawn. */
+export interface Wish {
+  prompt: string;
+  ratio?: string;
+  size?: string;
+  count: number;
+  /** As it was written; undefined: the usual one. */
+  model?: string;
+  isSpoiler: boolean;
+  /** The picture that is to be changed. */
+  basis?: string;
+}
+
+export interface ReadWish {
+  wish: Wish;
+  /** Each ends a sentence that says why nothing can be drawn. */
+  problems: string[];
+}
+
+/** By what people call them in a text, the fields of the form. */
+const FLAGS: ReadonlyMap<string, keyof ImagineOptions> = new Map([
+  ["ar", "ratio"],
+  ["aspect", "ratio"],
+  ["ratio", "ratio"],
+  ["size", "size"],
+  ["count", "count"],
+  ["n", "count"],
+  ["model", "model"],
+  ["spoiler", "spoiler"],
+]);
+const KNOWN_FLAGS = ["ar", "size", "count", "model", "spoiler"].map((flag) => `\`--${flag}\``).join(", ");
+/** Telephones make one long dash of two short ones. */
+const FLAG = /(?<=^|\s)(--|[—–])([a-z]+)(?:(?:\s*=\s*|\s+)(?!--|[—–])(\S+))?/gi;
+
+/**
+ * Reads what is asked for from the text of a command and the fields of a form; what is written in the text counts
+ * more. Finds every problem that can be found without asking anybody. Pure.
+ */
+export function readWish(text: string, options: ImagineOptions): ReadWish {
+  const problems: string[] = [];
+  const { prompt, given } = readFlags(text, problems);
+  const fields = { ...options, ...given };
+  if (prompt === "") problems.push("say what to draw, for example `/imagine a lighthouse at dusk --ar 16:9`");
+  if (prompt.length > MAX_PROMPT_CHARS) problems.push(`the description is longer than ${MAX_PROMPT_CHARS} characters`);
+  const ratio = readChoice(fields.ratio, toRatio, ASPECT_RATIOS, "ratio", problems);
+  const size = readChoice(fields.size, (size) => size.toUpperCase(), IMAGE_SIZES, "size", problems);
+  const model = toFilled(fields.model);
+  const basis = toFilled(fields.basis);
+  return {
+    wish: {
+      prompt,
+      count: readCount(fields.count, problems),
+      isSpoiler: /^(true|yes|on|1)$/i.test(fields.spoiler?.trim() ?? ""),
+      ...(ratio !== undefined && { ratio }),
+      ...(size !== undefined && { size }),
+      ...(model !== undefined && { model }),
+      ...(basis !== undefined && { basis }),
+    },
+    problems,
+  };
+}
+
+/** Takes the options out of a text. */
+function readFlags(text: string, problems: string[]): { prompt: string; given: ImagineOptions } {
+  const given: ImagineOptions = {};
+  const prompt = text.replace(FLAG, (all, dash: string, flag: string, value: string | undefined) => {
+    const field = FLAGS.get(flag.toLowerCase());
+    if (field === undefined) {
+      // A long dash also stands in ordinary sentences.
+      if (dash !== "--") return all;
+      problems.push(`there is no option ${quoteName(`--${flag}`)}, only ${KNOWN_FLAGS}`);
+      return "";
+    }
+    if (field === "spoiler") {
+      given.spoiler = "true";
+      return value ?? "";
+    }
+    if (value === undefined) problems.push(`\`--${flag.toLowerCase()}\` has no value after it`);
+    else given[field] = value;
+    return "";
+  });
+  return { prompt: prompt.replace(/[ \t]{2,}/g, " ").trim(), given };
+}
+
+function readChoice(
+  given: string | undefined,
+  normalize: (text: string) => string,
+  choices: readonly string[],
+  name: string,
+  problems: string[],
+): string | undefined {
+  const text = toFilled(given);
+  if (text === undefined) return undefined;
+  const choice = normalize(text);
+  if (choices.includes(choice)) return choice;
+  problems.push(`the ${name} ${quoteName(text)} is not one of ${choices.join(", ")}`);
+  return undefined;
+}
+
+function readCount(given: string | undefined, problems: string[]): number {
+  const text = toFilled(given) ?? "1";
+  const count = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= MAX_COUNT) return count;
+  problems.push(`the count ${quoteName(text)} is not a number from 1 to ${MAX_COUNT}`);
+  return 1;
+}
+
+/** `16x9` and `16/9` are meant as `16:9`. */
+function toRatio(text: string): string {
+  return text.replace(/\s/g, "").replace(/[x×/]/i, ":");
+}
+
+function toFilled(text: string | undefined): string | undefined {
+  const trimmed = text?.trim();
+  return trimmed === "" ? undefined : trimmed;
+}
+
+/** The size after this one; undefined when there is none. Without a size a picture has the smallest. */
+export function toNextSize(size: string | undefined): string | undefined {
+  return IMAGE_SIZES[IMAGE_SIZES.indexOf(size ?? IMAGE_SIZES[0] ?? "") + 1];
+}
+
+/** One sentence of all problems. */
+export function describeProblems(problems: readonly string[]): string {
+  return `I cannot draw that: ${[...new Set(problems)].join("; ")}.`;
+}
+
+export function describeTooMany(references: readonly AttachmentRef[], maxReferences: number): string {
+  return `${references.length} pictures are attached, and a picture may start from ${maxReferences} at most`;
+}

@@ -1,0 +1,132 @@
+import type { Scheduler } from "../pacing/scheduler.ts";
+import type { Button, ReplySink } from "../port/adapter.ts";
+import type { OnText } from "../turn/turn.ts";
+import type { Closing } from "./drafts.ts";
+import { callPlatform } from "./platform-call.ts";
+import { takesSteps } from "./steps.ts";
+import { createReplyView, type ReplyViewOptions } from "./view.ts";
+
+/** Longest the platform may take to accept the final text; after that the reply is given up. */
+const FINAL_DEADLINE_MS = 120_000;
+/** Longest a platform may take to show progress, which nobody misses. */
+const PROGRESS_TIMEOUT_MS = 5_000;
+/** What a step that begins or ends weighs beside text, in characters: about a line. */
+const STEP_UNITS = 40;
+/** People wait for so long without asking themselves what for. */
+const WAIT_MS = 10_000;
+
+/** How a turn ended: with the gateway's word, or with what was thrown. */
+export type Cause = { finish: string } | { error: unknown };
+
+/** Runs a turn: hands over the text of its answer as it comes, and resolves to why that ended. */
+export type Run = (onText: OnText) => Promise<string>;
+
+export interface ReplyOptions extends ReplyViewOptions {
+  scheduler: Scheduler;
+  /** What is waited for, where that has lasted; asked once there was no text for `WAIT_MS`. */
+  describeWait(): string;
+  /** Told so then, to be shown beside the reply. */
+  onWait(words: string): void;
+  /** How long a wait is told by nothing but progress; in tests shorter than usual. */
+  waitMs?: number;
+  /** Told when the first text of this run stands on the platform. */
+  onVisible(): void;
+  /** Chooses the closing; undefined leaves the messages as they are, because somebody else goes on with them. */
+  toClosing(cause: Cause, text: string): Closing | undefined;
+}
+
+/**
+ * Writes a turn to the channel while it happens. Two sides share one draft: the turn adds its text as fast as the
+ * model sends it, the writer shows the newest text whenever the scheduler says. Drafts in between are
+ * skipped; the final text never is. Resolves to the text of the model when the final is on the platform, or when
+ * the platform refuses the reply for good. Rejects when the final could not be written in time.
+ */
+export async function writeReply(run: Run, options: ReplyOptions): Promise<string> {
+  let visible = false;
+  const onCall: ReplyViewOptions["onCall"] = (kind, error, isWait) => {
+    options.onCall(kind, error, isWait);
+    if (visible || isWait || error !== undefined || kind === "remove") return;
+    visible = true;
+    options.onVisible();
+  };
+  const view = createReplyView({ ...options, onCall });
+  const { sink, steps } = options;
+  const { budget, room, spare } = sink;
+  const pace = options.scheduler.join(budget, { write: view.write, room, spare });
+  // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
+  // end one that grows after some minutes. Beside text, the next write brings it.
+  steps?.follow(() => takesSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));
+  // What stands there already says more.
+  const isTold = sink.tellsWaits === true && options.record.posted.length === 0;
+  const waiting = setTimeout(() => {
+    if (view.text !== "") return;
+    const words = options.describeWait();
+    options.onWait(words);
+    if (!isTold) return;
+    view.wait(`_Still ${words} …_`);
+    pace.text(STEP_UNITS);
+  }, options.waitMs ?? WAIT_MS);
+  try {
+    const cause = await toCause(run, (text) => {
+      clearTimeout(waiting);
+      view.append(text);
+      pace.text(text.length);
+    });
+    clearTimeout(waiting);
+    steps?.end();
+    const closing = options.toClosing(cause, view.text);
+    if (closing !== undefined) {
+      view.end(closing);
+      await pace.end(AbortSignal.timeout(FINAL_DEADLINE_MS));
+    }
+  } finally {
+    clearTimeout(waiting);
+    pace.leave();
+    // Whoever writes to these messages next must not be overtaken by a call of ours.
+    await view.settled();
+  }
+  return view.text;
+}
+
+async function toCause(run: Run, onText: OnText): Promise<Cause> {
+  try {
+    return { finish: await run(onText) };
+  } catch (error) {
+    return { error };
+  }
+}
+
+export interface Progress {
+  /** Shows what is being done; "" takes it away. */
+  show(text: string): void;
+  /** Takes it away; resolves when nothing of it is under way any more. */
+  clear(): Promise<void>;
+}
+
+/** Progress in a conversation, and `stop` with it: best effort, the newest text only, and a late "thinking" never outlives `clear`. */
+export function createProgress(sink: ReplySink, stop?: Button, timeoutMs = PROGRESS_TIMEOUT_MS): Progress {
+  let newest = "";
+  let shown = "";
+  let showing: Promise<void> | undefined;
+
+  async function catchUp(): Promise<void> {
+    while (shown !== newest) {
+      shown = newest;
+      await callPlatform((signal) => sink.progress(shown, signal, stop), timeoutMs).catch(() => {});
+    }
+    showing = undefined;
+  }
+
+  function show(text: string): void {
+    newest = text;
+    showing ??= catchUp();
+  }
+
+  return {
+    show,
+    async clear() {
+      show("");
+      await showing;
+    },
+  };
+}

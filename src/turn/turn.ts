@@ -1,0 +1,121 @@
+import { estimateTokenCount } from "tokenx";
+import {
+  type AssistantMessage,
+  applyDelta,
+  type ChatCompletionChunk,
+  type ChatMessage,
+  isWholeCall,
+  settleCalls,
+  toSendable,
+  type Usage,
+} from "../gateway/chunks.ts";
+import type { CallOptions, Gateway } from "../gateway/client.ts";
+import type { Step } from "../port/adapter.ts";
+import { callTools, type Tool, type ToolContext, toDefinition } from "../tools/tool.ts";
+
+/** Takes the next piece of an answer. */
+export type OnText = (text: string) => void;
+
+/** Reasons that say that something of the answer is missing. */
+const CUT_OFF = /^(length|max_tokens|content_filter|safety)$/i;
+
+export interface TurnDeps {
+  gateway: Gateway;
+  tools: readonly Tool[];
+  model: string;
+  /** Requests to the model in one turn. The last one offers no tools, so that the model answers. */
+  maxRounds: number;
+  toolContext: ToolContext;
+  /** Pseudonym of the person asking. */
+  user: string;
+  /** Told of each call of a tool that runs, and of what becomes of it; not of one that is cut short. */
+  onStep(step: Step): void;
+  /** Told before the gateway is asked again after a refusal. */
+  onRetry: NonNullable<CallOptions["onRetry"]>;
+  /** A person who knows that the model wants a pause asks all the same. */
+  mustAsk: boolean;
+  /** Told the tokens of each request, also of one that was cut; estimated where the gateway sent no count. */
+  onUsage(usage: Usage, estimated: boolean): void;
+}
+
+/**
+ * Asks the model, runs the tools it calls, and asks again until it answers; hands over the text as it comes. Resolves to
+ * why the answer ended: the gateway's own `finish_reason`, or `tool_limit` when the model still called tools in the last
+ * round. Appends each finished round to `messages`, so whatever stops the turn - an error, the signal - the gateway will
+ * accept them next time: a round that was cut keeps only its text.
+ */
+export async function runTurn(
+  messages: ChatMessage[],
+  deps: TurnDeps,
+  onText: OnText,
+  signal: AbortSignal,
+): Promise<string> {
+  for (let round = 1; round <= deps.maxRounds; round++) {
+    const tools = round < deps.maxRounds ? deps.tools : [];
+    const draft: Draft = { answer: { role: "assistant", content: "" }, finish: "stop" };
+    const results: ChatMessage[] = [];
+    let complete = false;
+    try {
+      await ask(messages, tools, draft, deps, onText, signal);
+      const calls = draft.answer.tool_calls;
+      if (calls !== undefined && CUT_OFF.test(draft.finish) && !calls.every(isWholeCall)) return draft.finish;
+      if (calls !== undefined && round === deps.maxRounds) break;
+      if (calls !== undefined) {
+        const onStep = (step: Step) => deps.onStep({ ...step, id: `${round}.${step.id}` });
+        results.push(...(await callTools(calls, tools, deps.toolContext, signal, onStep)));
+      }
+      complete = true;
+    } finally {
+      const { content } = draft.answer;
+      if (complete) messages.push(toSendable(draft.answer), ...results);
+      else if (content !== "") messages.push({ role: "assistant", content });
+    }
+    if (draft.answer.tool_calls === undefined) return draft.finish;
+    // What the model said before it reached for a tool and what it says after are two paragraphs.
+    if (draft.answer.content !== "") onText("\n\n");
+  }
+  return "tool_limit";
+}
+
+interface Draft {
+  answer: AssistantMessage;
+  finish: string;
+}
+
+/** One request. Keeps `draft` up to date with every chunk, so that it holds what came whenever the stream breaks. */
+async function ask(
+  messages: ChatMessage[],
+  tools: readonly Tool[],
+  draft: Draft,
+  { gateway, model, user, onRetry, mustAsk, onUsage }: TurnDeps,
+  onText: OnText,
+  signal: AbortSignal,
+): Promise<void> {
+  let usage: Usage | undefined;
+  const request = { model, messages, user, ...(tools.length > 0 && { tools: tools.map(toDefinition) }) };
+  const onChunk = (chunk: ChatCompletionChunk) => {
+    usage = chunk.usage ?? usage;
+    const choice = chunk.choices[0];
+    if (choice === undefined) return;
+    draft.answer = applyDelta(draft.answer, choice.delta);
+    if (choice.finish_reason) draft.finish = choice.finish_reason;
+    if (choice.delta.content) onText(choice.delta.content);
+  };
+  try {
+    await gateway.streamChat(request, signal, { onChunk, onRetry, mustAsk });
+    draft.answer = settleCalls(draft.answer);
+  } finally {
+    onUsage(usage ?? estimateUsage(messages, draft.answer), usage === undefined);
+  }
+}
+
+function estimateUsage(messages: ChatMessage[], answer: AssistantMessage): Usage {
+  const prompt = estimateTokenCount(messages.map(textOf).join("\n"));
+  const completion = estimateTokenCount(textOf(answer));
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+}
+
+function textOf({ content }: ChatMessage): string {
+  if (typeof content === "string") return content;
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+}

@@ -1,0 +1,173 @@
+import type { Keyv } from "keyv";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { persist } from "../concurrency/deadlines.ts";
+import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { toKeyPart } from "../history/record.ts";
+import { idsOf, isWhole } from "../people/identity.ts";
+import type { Author, ReplyAddress } from "../port/adapter.ts";
+
+const NAMESPACE = "usage";
+const DAYS_OF_MONTH = Array.from({ length: 31 }, (_, index) => String(index + 1).padStart(2, "0"));
+
+const amounts = z.object({
+  answers: z.number(),
+  promptTokens: z.number(),
+  completionTokens: z.number(),
+  /** Of both, those that the gateway did not say. */
+  estimatedTokens: z.number(),
+  pictures: z.number(),
+});
+
+const inWorkspace = z.object({ workspaceId: z.string() });
+
+/** What was asked of the gateway, and what came of it. */
+export type Amounts = z.infer<typeof amounts>;
+
+/** What a person used on one day in UTC, such as "2026-11-20". */
+export interface OwnUsage extends Amounts {
+  day: string;
+}
+
+/** Whose, or where, something was used. */
+export type UsageSubject =
+  | { platform: string; authorId: string }
+  | { platform: string; channelId: string }
+  | { platform: string; workspaceId: string };
+
+/** Counts by day what people use, for each person, channel and workspace apart; kept for `ttlMs`. */
+export interface Usage {
+  /** Counts for all three. Never rejects: a turn must not fail because it was counted. */
+  note(author: Pick<Author, "id">, reply: ReplyAddress, used: Partial<Amounts>): Promise<void>;
+  /** Of the month that it is in UTC. Rejects when the store does not answer. */
+  readMonth(subject: UsageSubject): Promise<Amounts>;
+  /** What a person used that month under all ids that are theirs alone. Rejects when the store does not answer. */
+  readOwnMonth(platform: string, author: Pick<Author, "id" | "former">): Promise<Amounts>;
+  /** As far as it is kept, oldest first. Rejects when the store does not answer. */
+  exportAuthor(platform: string, authorId: string): Promise<OwnUsage[]>;
+  /** Erases what a person used; the sums of channels and workspaces, which name nobody, stay. */
+  forgetAuthor(platform: string, authorId: string): Promise<void>;
+  /** Erases what was used in a workspace, of its people and channels too. */
+  eraseWorkspace(platform: string, workspaceId: string): Promise<void>;
+}
+
+export interface UsageOptions {
+  /** Namespaces nest, see `Stores`. */
+  open(namespace: string): Keyv;
+  ttlMs: number;
+  log: Logger;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+export function createUsage({ open, ttlMs, log, now }: UsageOptions): Usage {
+  const keyv = open(NAMESPACE);
+  const inTurn = createKeyedTurns();
+
+  const toDay = () => new Date(now()).toISOString().slice(0, 10);
+
+  async function add(key: string, used: Partial<Amounts>, workspaceId: string | undefined): Promise<void> {
+    const sum = addAmounts(readAmounts(await keyv.get<unknown>(key)), used);
+    await keyv.set(key, { v: 1, ...sum, ...(workspaceId !== undefined && { workspaceId }) }, ttlMs);
+  }
+
+  async function list(namespace: string): Promise<Array<[string, unknown]>> {
+    const { iterator } = open(namespace);
+    if (iterator === undefined) throw new TypeError("The store of what was used cannot be walked through.");
+    return Array.fromAsync(iterator(undefined) as AsyncIterable<[string, unknown]>);
+  }
+
+  /** Days as they are stored, by their names. */
+  async function readDays(platform: string, authorId: string): Promise<Map<string, Amounts>> {
+    const days = await list(`${NAMESPACE}:${toPrefix({ platform, authorId })}`);
+    return new Map(days.map(([day, value]) => [day, readAmounts(value)]));
+  }
+
+  async function readMonth(subject: UsageSubject): Promise<Amounts> {
+    const month = toDay().slice(0, 7);
+    const keys = DAYS_OF_MONTH.map((day) => `${toPrefix(subject)}:${month}-${day}`);
+    const values = await keyv.getMany<unknown>(keys);
+    return values.map(readAmounts).reduce<Amounts>(addAmounts, NOTHING);
+  }
+
+  return {
+    async note({ id: authorId }, { platform, channelId, workspaceId }, used) {
+      if (!Object.values(used).some((count) => count > 0)) return;
+      const day = toDay();
+      const subjects: UsageSubject[] = [
+        { platform, authorId },
+        { platform, channelId },
+        ...(workspaceId === undefined ? [] : [{ platform, workspaceId }]),
+      ];
+      const onFailure = (err: unknown) => log.warn({ err }, "what was used could not be counted");
+      await Promise.all(
+        subjects.map((subject) => {
+          const key = `${toPrefix(subject)}:${day}`;
+          return inTurn(key, () => persist(() => add(key, used, workspaceId), onFailure));
+        }),
+      );
+    },
+    readMonth,
+    async readOwnMonth(platform, author) {
+      const ids = idsOf(author).filter(isWhole);
+      const months = await Promise.all(ids.map(({ id }) => readMonth({ platform, authorId: id })));
+      return months.reduce<Amounts>(addAmounts, NOTHING);
+    },
+    async exportAuthor(platform, authorId) {
+      const days = await readDays(platform, authorId);
+      const own = [...days].map(([day, used]) => ({ day, ...used }));
+      return own.toSorted((one, other) => (one.day < other.day ? -1 : 1));
+    },
+    async forgetAuthor(platform, authorId) {
+      const prefix = toPrefix({ platform, authorId });
+      for (const day of (await readDays(platform, authorId)).keys()) {
+        const key = `${prefix}:${day}`;
+        // What is being counted at this moment goes too.
+        await inTurn(key, () => keyv.delete(key));
+      }
+    },
+    async eraseWorkspace(platform, workspaceId) {
+      for (const [key, value] of await list(NAMESPACE)) {
+        const isIn = inWorkspace.safeParse(value).data?.workspaceId === workspaceId;
+        if (isIn && key.split(":")[1] === toKeyPart(platform)) await inTurn(key, () => keyv.delete(key));
+      }
+    },
+  };
+}
+
+/** Such as "2 answers, 1,500 tokens (300 of them estimated), no pictures". */
+export function describeAmounts(used: Amounts): string {
+  const { answers, promptTokens, completionTokens, estimatedTokens, pictures } = used;
+  const estimated = estimatedTokens === 0 ? "" : ` (${estimatedTokens.toLocaleString("en-US")} of them estimated)`;
+  const tokens = count(promptTokens + completionTokens, "token");
+  return `${count(answers, "answer")}, ${tokens}${estimated}, ${count(pictures, "picture")}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number === 0 ? "no" : number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+const NOTHING: Amounts = { answers: 0, promptTokens: 0, completionTokens: 0, estimatedTokens: 0, pictures: 0 };
+
+/** What is absent or damaged counts as nothing. */
+function readAmounts(value: unknown): Amounts {
+  const { success, data } = amounts.safeParse(value);
+  return success ? data : NOTHING;
+}
+
+function addAmounts(one: Amounts, other: Partial<Amounts>): Amounts {
+  return {
+    answers: one.answers + (other.answers ?? 0),
+    promptTokens: one.promptTokens + (other.promptTokens ?? 0),
+    completionTokens: one.completionTokens + (other.completionTokens ?? 0),
+    estimatedTokens: one.estimatedTokens + (other.estimatedTokens ?? 0),
+    pictures: one.pictures + (other.pictures ?? 0),
+  };
+}
+
+function toPrefix(subject: UsageSubject): string {
+  const platform = toKeyPart(subject.platform);
+  if ("authorId" in subject) return `by:${platform}:${toKeyPart(subject.authorId)}`;
+  if ("channelId" in subject) return `in:${platform}:${toKeyPart(subject.channelId)}`;
+  return `at:${platform}:${toKeyPart(subject.workspaceId)}`;
+}

@@ -1,0 +1,158 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createApi } from "../../../../adapters/discord/api/client.ts";
+import { createFiles, type Files } from "../../../../adapters/discord/api/files.ts";
+import type { Adapter, AttachmentRef } from "../../../../src/port/adapter.ts";
+import { createStillClock } from "../../../simulators/discord/clock.ts";
+import { createRawClient } from "../../../simulators/discord/raw-client.ts";
+import { signal, startAdapter, startStage } from "../stage.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const GET = "GET /channels/:channel/messages/:message";
+const bytes = new Uint8Array([0, 1, 2, 255]);
+
+async function read(adapter: Adapter, ref: AttachmentRef): Promise<number[]> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of await adapter.openAttachment(ref, signal)) chunks.push(chunk);
+  return Array.from(Buffer.concat(chunks));
+}
+
+async function bytesAt(url: string | undefined): Promise<number[]> {
+  const response = await fetch(url ?? "");
+  if (!response.ok) throw new Error(`The answer was ${response.status}.`);
+  return [...new Uint8Array(await response.arrayBuffer())];
+}
+
+async function startFile() {
+  const clock = createStillClock();
+  const stage = await startStage({ simulator: { clock } });
+  const { discord, channel, ada, message } = stage;
+  const said = discord.people.say(channel, ada, "look", { mentionBot: true, attachments: [{ name: "a.png", bytes }] });
+  const [ref] = (await message(0)).attachments;
+  if (ref === undefined) throw new Error("The file is missing.");
+  const asked = () => discord.requests.filter(({ route }) => route === GET).length;
+  return { ...stage, clock, said, ref, asked };
+}
+
+test("a message that does not say what is attached has nothing attached", async () => {
+  const { discord } = await startStage({ listens: false });
+  const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
+  const bare = { id: "1", channel_id: "2" } as Parameters<Files["toPostedRefs"]>[0];
+  expect(createFiles({ api, now: Date.now }).toPostedRefs(bare)).toEqual([]);
+});
+
+describe("a file somebody attached", () => {
+  test("is opened by the link it came with, while that is good", async () => {
+    const { adapter, ref, asked } = await startFile();
+    expect(await read(adapter, ref)).toEqual([...bytes]);
+    expect(asked()).toBe(0);
+  });
+
+  test("is opened by a fresh link when its own has ended", async () => {
+    const { adapter, clock, ref, asked } = await startFile();
+    clock.advance(25 * HOUR_MS);
+    expect(await read(adapter, ref)).toEqual([...bytes]);
+    expect(await read(adapter, ref)).toEqual([...bytes]);
+    expect(asked()).toBe(1);
+  });
+
+  test("has a public link, which is renewed when less than a quarter of an hour is left of it", async () => {
+    const { adapter, clock, ref, asked } = await startFile();
+    const first = await adapter.publicUrl?.(ref, signal);
+    expect(await bytesAt(first)).toEqual([...bytes]);
+    clock.advance(24 * HOUR_MS - 16 * MINUTE_MS);
+    expect(await adapter.publicUrl?.(ref, signal)).toBe(first);
+    expect(asked()).toBe(0);
+    clock.advance(2 * MINUTE_MS);
+    const second = await adapter.publicUrl?.(ref, signal);
+    expect(second).not.toBe(first);
+    expect(asked()).toBe(1);
+    clock.advance(20 * MINUTE_MS);
+    expect(await bytesAt(second)).toEqual([...bytes]);
+  });
+
+  test("is opened by a process that has never seen it", async () => {
+    const { discord, ref } = await startFile();
+    const { adapter } = await startAdapter(discord, { listens: false });
+    expect(await read(adapter, JSON.parse(JSON.stringify(ref)) as AttachmentRef)).toEqual([...bytes]);
+  });
+
+  test("is said to be gone when its message is", async () => {
+    const { discord, clock, adapter, said, ref } = await startFile();
+    discord.people.delete(said);
+    clock.advance(25 * HOUR_MS);
+    await expect(read(adapter, ref)).rejects.toThrow(/"a\.png" cannot be opened any more/);
+  });
+
+  test.each([
+    "http://169.254.169.254/latest",
+    "https://cdn.discordapp.com.evil.example/a.png",
+    "file:///etc/passwd",
+    "not a link",
+  ])("is not looked for at %s", async (id) => {
+    const { adapter, ref } = await startFile();
+    await expect(read(adapter, { ...ref, id })).rejects.toThrow(/cannot be opened/);
+    await expect(adapter.publicUrl?.({ ...ref, id }, signal)).rejects.toThrow(/cannot be opened/);
+  });
+
+  test("is not looked for on a server that is not Discord's", async () => {
+    const { adapter, ref } = await startFile();
+    let asked = 0;
+    const server = createServer((_, response) => {
+      asked += 1;
+      response.end("secrets of the network");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    await expect(read(adapter, { ...ref, id: `http://127.0.0.1:${port}/a.png` })).rejects.toThrow(
+      /not kept by Discord/,
+    );
+    expect(asked).toBe(0);
+  });
+
+  test("is not there when Discord says so", async () => {
+    const { adapter, discord, ref } = await startFile();
+    const id = `${new URL(discord.apiUrl).origin}/attachments/1/2/a.png`;
+    await expect(read(adapter, { ...ref, id })).rejects.toThrow(/404/);
+  });
+});
+
+describe("a file that was uploaded with a command", () => {
+  async function startUpload() {
+    const clock = createStillClock();
+    const stage = await startStage({ simulator: { clock } });
+    const { discord, channel, ada, message } = stage;
+    await discord.until(() => discord.commands().length > 0);
+    discord.people.command(channel, ada, "ask", { prompt: "what is it?", image: { name: "a.png", bytes } });
+    const [ref] = (await message(0)).attachments;
+    if (ref === undefined) throw new Error("The file is missing.");
+    return { ...stage, clock, ref };
+  }
+
+  test("has a public link for as long as Discord keeps it", async () => {
+    const { adapter, ref } = await startUpload();
+    expect(await bytesAt(await adapter.publicUrl?.(ref, signal))).toEqual([...bytes]);
+  });
+
+  test("is said to be gone when it is, with what to do", async () => {
+    const { adapter, clock, ref } = await startUpload();
+    clock.advance(25 * HOUR_MS);
+    const gone = /"a\.png" cannot be opened any more\. .*Attach it again/;
+    await expect(read(adapter, ref)).rejects.toThrow(gone);
+    await expect(adapter.publicUrl?.(ref, signal)).rejects.toThrow(gone);
+  });
+
+  test("has its link renewed where Discord does that", async () => {
+    const { adapter, discord, clock, channel, ada, ref } = await startUpload();
+    // A link into a message, known by nothing but itself.
+    const said = discord.people.say(channel, ada, "x", { attachments: [{ name: "b.png", bytes }] });
+    const call = createRawClient(discord);
+    const { body } = await call("GET", `/channels/${channel.id}/messages/${said.id}`);
+    const [{ url } = { url: "" }] = body["attachments"] as { url: string }[];
+    clock.advance(25 * HOUR_MS);
+    expect(await read(adapter, { ...ref, id: url })).toEqual([...bytes]);
+  });
+});

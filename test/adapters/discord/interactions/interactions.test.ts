@@ -1,0 +1,429 @@
+import { describe, expect, test } from "vitest";
+import type { Button, ReplyAddress } from "../../../../src/port/adapter.ts";
+import { SinkError } from "../../../../src/port/errors.ts";
+import { type Message, shown } from "../../../simulators/discord/world.ts";
+import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
+
+const CALLBACK = "POST /interactions/:interaction/:token/callback";
+const EDIT = "PATCH /webhooks/:webhook/:token/messages/:message";
+const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
+const COMMANDS = [
+  { name: "help", description: "Says what I can do." },
+  { name: "model", description: "Chooses the model." },
+  { name: "persona", description: "Sets the persona." },
+];
+const MINUTE_MS = 60_000;
+
+async function startCommands(options: StageOptions = {}) {
+  const stage = await startStage({ commands: COMMANDS, ...options });
+  await stage.discord.until(() => stage.discord.commands().length > 0);
+  return stage;
+}
+
+/** What only one person sees. */
+const isPrivate = (message: Message | undefined) => message?.ephemeralFor !== undefined;
+
+describe("/ask", () => {
+  test("is acknowledged at once and becomes a question, which is answered where it was asked", async () => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    const asked = discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    const event = await message(0);
+    expect(asked.acknowledgedAs).toBe(5);
+    expect(event).toMatchObject({
+      text: "why?",
+      addressed: "bot",
+      key: `discord:${asked.id}`,
+      conversationId: `discord:${channel.id}:${asked.id}`,
+      author: { id: ada.id, name: "ada", mayConfigure: false },
+    });
+    expect(JSON.parse(JSON.stringify(event))).toEqual(event);
+    const sink = adapter.sink(event.reply);
+    const { id } = await sink.post(draft("Because", { buttons: [STOP] }), "n", signal);
+    await sink.edit(id, draft("Because."), signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+    expect(isPrivate(botMessages(discord, channel)[0])).toBe(false);
+  });
+
+  test("is answered on counters of its own", async () => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    const { reply } = await message(0);
+    const sink = adapter.sink(reply);
+    expect(sink.budget).toMatch(/^discord-webhook:[\w-]{16}$/);
+    expect(sink.budget).not.toContain(reply.extra?.["token"]);
+    expect((await sink.post(draft("a"), "n", signal)).budget).toMatchObject({ limit: 5, remaining: 4 });
+  });
+
+  test("in private is answered in private, to its end and with its files", async () => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
+    const { reply } = await message(0);
+    expect(reply.visibleTo).toBe(ada.id);
+    const sink = adapter.sink(reply);
+    const { id } = await sink.post(draft("one"), "n:0", signal);
+    await sink.post(draft("two"), "n:1", signal);
+    await sink.upload(
+      [{ name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) }],
+      undefined,
+      "n:2",
+      signal,
+    );
+    await sink.edit(id, draft("one!"), signal);
+    expect(botMessages(discord, channel).map(isPrivate)).toEqual([true, true, true]);
+  });
+
+  test("brings its file along", async () => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    const bytes = new Uint8Array([1, 2, 3]);
+    discord.people.command(channel, ada, "ask", { prompt: "what is it?", image: { name: "a.png", bytes } });
+    const [ref] = (await message(0)).attachments;
+    if (ref === undefined) throw new Error("The file is missing.");
+    expect(ref).toMatchObject({ name: "a.png", sizeBytes: 3 });
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of await adapter.openAttachment(ref, signal)) chunks.push(chunk);
+    expect(Array.from(Buffer.concat(chunks))).toEqual([1, 2, 3]);
+  });
+
+  test("whose answer outlives the interaction is finished by the bot itself", async () => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    const sink = adapter.sink((await message(0)).reply);
+    const { id } = await sink.post(draft("a"), "n:0", signal);
+    discord.clock.advance(15 * MINUTE_MS);
+    await sink.edit(id, draft("ab"), signal);
+    await sink.post(draft("c"), "n:1", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["ab", "c"]);
+  });
+
+  test("asked in private is not finished where everybody reads", async () => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
+    const sink = adapter.sink((await message(0)).reply);
+    const { id } = await sink.post(draft("a"), "n:0", signal);
+    discord.clock.advance(15 * MINUTE_MS);
+    for (const write of [() => sink.edit(id, draft("ab"), signal), () => sink.post(draft("c"), "n:1", signal)])
+      await expect(write()).rejects.toMatchObject({ kind: "gone" });
+    expect(botMessages(discord, channel)).toHaveLength(1);
+  });
+
+  test("that could not be stored is told so", async () => {
+    const { discord, adapter, channel, ada } = await startCommands({
+      accept: async () => {
+        throw new Error("the disk is full");
+      },
+    });
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    await discord.until(() => botMessages(discord, channel).length === 1);
+    await adapter.pause();
+    await discord.until(() => shown(botMessages(discord, channel)[0] as Message).content.includes("cannot answer it"));
+  });
+
+  test("that Discord no longer waits for is answered in the channel", async () => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    await adapter.sink((await message(0)).reply).post(draft("Because."), "n", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+  });
+});
+
+describe("an acknowledgement", () => {
+  test.each([
+    ["whose answer was lost", { status: "reset", when: "after" } as const],
+    ["that did not arrive", { status: "reset" } as const],
+    ["that Discord stumbled over", { status: 502 } as const],
+    ["that came too early", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
+  ])("%s is made once more, and the answer stands where it was promised", async (_, fault) => {
+    const { discord, adapter, channel, ada, message } = await startCommands();
+    discord.faults.failNext(CALLBACK, fault);
+    discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
+    const { reply } = await message(0);
+    await adapter.sink(reply).post(draft("Because."), "n", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+    expect(isPrivate(botMessages(discord, channel)[0])).toBe(true);
+  });
+});
+
+describe("an interaction that two processes hear", () => {
+  test("is left to the one that acknowledged it first", async () => {
+    const { discord, channel, ada, events, event, heard } = await startCommands();
+    const other = await startAdapter(discord, { commands: COMMANDS });
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    await discord.until(
+      () => discord.requests.filter(({ route, status }) => route === CALLBACK && status !== undefined).length === 2,
+    );
+    await Promise.race([event(0), other.event(0)]);
+    await Promise.all([heard(channel, ada), other.heard(channel, ada)]);
+    const asked = [...events, ...other.events].filter((one) => one.kind === "message" && one.text === "why?");
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe("an answer to /ask that a crash cut", () => {
+  async function cut(buttons: Button[], isPrivate = false) {
+    const stage = await startCommands();
+    stage.discord.people.command(stage.channel, stage.ada, "ask", { prompt: "why?", private: isPrivate });
+    const { reply } = await stage.message(0);
+    await stage.adapter.sink(reply).post(draft("Beca", { buttons }), "turn:0", signal);
+    const { adapter } = await startAdapter(stage.discord, { listens: false });
+    return { ...stage, reply, next: adapter.sink(reply) };
+  }
+
+  test.each([
+    [[STOP], false],
+    [[], false],
+    [[STOP], true],
+    [[], true],
+  ])("is found again and not posted twice (buttons %j, private %j)", async (buttons, isPrivate) => {
+    const { discord, channel, next } = await cut(buttons, isPrivate);
+    const { id } = await next.post(draft("Beca", { buttons }), "turn:0", signal);
+    await next.edit(id, draft("Because."), signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+  });
+
+  test("goes on with further messages, which are found again too", async () => {
+    const { discord, channel, reply, next } = await cut([STOP]);
+    const { id } = await next.post(draft("second part", { buttons: [STOP] }), "turn:1", signal);
+    const { adapter } = await startAdapter(discord, { listens: false });
+    expect((await adapter.sink(reply).post(draft("second", { buttons: [STOP] }), "turn:1", signal)).id).toBe(id);
+    expect(botMessages(discord, channel)).toHaveLength(2);
+  });
+
+  test("is not taken for what the bot said elsewhere in the same words", async () => {
+    const { discord, adapter, channel, ada, next } = await cut([STOP]);
+    const place = { platform: "discord", channelId: channel.id };
+    await adapter.sink(place).post(draft("Yes."), "another", signal);
+    discord.people.say(channel, ada, "in between");
+    await next.post(draft("Yes."), "turn:1", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Beca", "Yes.", "Yes."]);
+  });
+
+  test("fills what was promised when nothing was written before", async () => {
+    const { discord, channel, ada, message } = await startCommands();
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    const { reply } = await message(0);
+    const { adapter } = await startAdapter(discord, { listens: false });
+    await adapter.sink(reply).post(draft("Because."), "turn:0", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+  });
+
+  test("is written once when the answer to a post was lost", async () => {
+    const { discord, channel, ada, message, adapter } = await startCommands();
+    discord.people.command(channel, ada, "ask", { prompt: "why?" });
+    const sink = adapter.sink((await message(0)).reply);
+    await sink.post(draft("one"), "turn:0", signal);
+    discord.faults.failNext("POST /webhooks/:webhook/:token", { status: 502, when: "after" });
+    await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toBeInstanceOf(SinkError);
+    await sink.post(draft("two"), "turn:1", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two"]);
+  });
+});
+
+describe("a private answer to /ask", () => {
+  const FOLLOW_UP = "POST /webhooks/:webhook/:token";
+  const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
+
+  async function startPrivate(options: StageOptions = {}) {
+    const stage = await startCommands(options);
+    stage.discord.people.command(stage.channel, stage.ada, "ask", { prompt: "psst", private: true });
+    const { reply } = await stage.message(0);
+    const sink = stage.adapter.sink(reply);
+    await sink.post(draft("one"), "turn:0", signal);
+    return { ...stage, reply, sink };
+  }
+
+  test.each(["status", "reset"])("is written once when the answer to a post was lost (%s)", async (how) => {
+    const { discord, channel, adapter, reply, sink } = await startPrivate();
+    const fault = { status: how === "reset" ? ("reset" as const) : 502, when: "after" as const };
+    discord.faults.failNext(FOLLOW_UP, fault);
+    await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.post(draft("two"), "turn:1", signal);
+    discord.faults.failNext(FOLLOW_UP, fault);
+    await expect(sink.upload([file], undefined, "turn:2", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.upload([file], undefined, "turn:2", signal);
+    discord.faults.failNext(FOLLOW_UP, fault);
+    await expect(sink.post(draft("four"), "turn:3", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await discord.until(() => botMessages(discord, channel).length === 4);
+    // Tried again later, the turn writes with another sink.
+    await adapter.sink(reply).post(draft("four"), "turn:3", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "", "four"]);
+  });
+
+  test("is written when the post itself was lost", async () => {
+    const { discord, channel, sink } = await startPrivate();
+    discord.faults.failNext(FOLLOW_UP, { status: 502 });
+    await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.post(draft("two"), "turn:1", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two"]);
+  });
+
+  test("may say the same twice", async () => {
+    const { discord, channel, sink } = await startPrivate({ simulator: { allow: { "double-post": 1 } } });
+    discord.faults.failNext(FOLLOW_UP, { status: 502, when: "after" });
+    await sink.post(draft("two"), "turn:1", signal).catch(() => {});
+    await sink.post(draft("two"), "turn:1", signal);
+    await sink.post(draft("two"), "turn:2", signal);
+    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "two"]);
+  });
+
+  test("keeps its files within reach by their links, also for another process", async () => {
+    const { discord, sink } = await startPrivate();
+    const [ref] = (await sink.upload([file], undefined, "turn:1", signal)).attachments ?? [];
+    if (ref === undefined) throw new Error("There is no file.");
+    const { adapter } = await startAdapter(discord, { listens: false });
+    const chunks = await Array.fromAsync(await adapter.openAttachment(ref, signal));
+    expect(Buffer.concat(chunks)).toHaveLength(3);
+  });
+});
+
+describe("other commands", () => {
+  test("are answered in private, in their own words", async () => {
+    const { discord, adapter, channel, ada, event } = await startCommands();
+    discord.people.command(channel, ada, "help");
+    const given = await event(0);
+    expect(given).toMatchObject({ kind: "command", name: "help", text: "", conversationId: `discord:${channel.id}` });
+    await adapter.sink({ ...given.reply, visibleTo: ada.id }).post(draft("I can do much."), "n", signal);
+    expect(botMessages(discord, channel).map(isPrivate)).toEqual([true]);
+  });
+
+  test("bring what was typed after them", async () => {
+    const { discord, guild, channel, event } = await startCommands();
+    const owner = discord.addUser("boss", guild);
+    discord.giveRole(guild, owner, discord.addRole(guild, "managers", ["ManageChannels", "ManageMessages"]));
+    discord.people.command(channel, owner, "model", { name: "chat-large" });
+    discord.people.command(channel, owner, "persona", { text: "set a pirate" });
+    expect(await event(0)).toMatchObject({
+      name: "model",
+      text: "chat-large",
+      author: { isModerator: true, mayConfigure: true },
+    });
+    expect(await event(1)).toMatchObject({ name: "persona", text: "set a pirate" });
+  });
+
+  test("in a thread or directly are about that conversation", async () => {
+    const { discord, channel, ada, event } = await startCommands();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.people.command(thread, ada, "help");
+    expect(await event(0)).toMatchObject({ conversationId: `discord:${thread.id}` });
+    const dm = discord.openDm(ada);
+    discord.people.command(dm, ada, "help");
+    const direct = await event(1);
+    expect(direct).toMatchObject({ conversationId: `discord:${dm.id}` });
+    expect(direct.author).toEqual({ id: ada.id, name: "ada" });
+  });
+
+  test("too late to be told in private are told to nobody", async () => {
+    const { discord, channel, ada, events, heard } = await startCommands();
+    discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
+    discord.people.command(channel, ada, "help");
+    await discord.until(() => discord.requests.some(({ route, status }) => route === CALLBACK && status === 404));
+    await heard(channel, ada);
+    expect(events).toEqual([]);
+  });
+
+  test("are not promised an answer for ever when Discord was silent about the promise", async () => {
+    const { discord, channel, ada, events } = await startCommands();
+    discord.faults.failNext(CALLBACK, { status: "silence", when: "after" });
+    discord.people.command(channel, ada, "help");
+    await discord.until(() => botTexts(discord, channel).some((text) => text.startsWith("I could not store this")));
+    expect(events).toEqual([]);
+  });
+});
+
+describe("the menu of a message", () => {
+  test("asks about any message, with its words and files", async () => {
+    const { discord, channel, ada, bob, message } = await startCommands();
+    const bytes = new Uint8Array([1]);
+    const said = discord.people.say(channel, bob, "E = mc²", { attachments: [{ name: "a.txt", bytes }] });
+    discord.people.contextMenu(said, ada, "Ask about this");
+    const event = await message(0);
+    expect(event.text).toBe("Explain or answer this message of bob:\n> E = mc²");
+    expect(event).toMatchObject({ author: { name: "ada" }, attachments: [{ name: "a.txt" }] });
+  });
+});
+
+describe("/model", () => {
+  test("proposes the models there are", async () => {
+    const { discord, guild, channel } = await startCommands({ listModels: async () => ["chat-small", "chat-large"] });
+    const boss = discord.addUser("boss", guild);
+    discord.giveRole(guild, boss, discord.addRole(guild, "managers", ["ManageChannels"]));
+    const choices = await discord.people.autocomplete(channel, boss, "model", "name", { name: "lar" });
+    expect(choices).toEqual([{ name: "chat-large", value: "chat-large" }]);
+  });
+});
+
+describe("buttons", () => {
+  async function startAnswer(reply: (address: ReplyAddress) => ReplyAddress = (address) => address) {
+    const stage = await startCommands();
+    const { discord, adapter, channel, ada, message } = stage;
+    discord.people.say(channel, ada, "question", { mentionBot: true });
+    const question = await message(0);
+    const buttons: Button[] = [STOP, { action: "retry", turnId: "turn", label: "Retry" }];
+    await adapter.sink(reply(question.reply)).post(draft("answer", { buttons }), "n", signal);
+    const [answer] = botMessages(discord, channel);
+    if (answer === undefined) throw new Error("There is no answer.");
+    return { ...stage, question, answer };
+  }
+
+  test("are acknowledged at once and become actions of their turn", async () => {
+    const { discord, ada, question, answer, event } = await startAnswer();
+    const pressed = discord.people.press(answer, ada, "Stop");
+    expect(await event(1)).toMatchObject({
+      kind: "action",
+      action: "stop",
+      turnId: "turn",
+      key: `discord:${pressed.id}`,
+      conversationId: question.conversationId,
+      author: { id: ada.id },
+    });
+    expect(pressed.acknowledgedAs).toBe(6);
+  });
+
+  test("of a restarted bot still work", async () => {
+    const { discord, ada, answer, adapter } = await startAnswer();
+    await adapter.close();
+    const { event } = await startAdapter(discord);
+    // What it missed comes first.
+    expect((await event(0)).kind).toBe("message");
+    discord.people.press(answer, ada, "Retry");
+    expect(await event(1)).toMatchObject({ kind: "action", action: "retry", turnId: "turn" });
+  });
+
+  test("say who may act for others", async () => {
+    const { discord, guild, answer, event } = await startAnswer();
+    const mod = discord.addUser("mod", guild);
+    discord.giveRole(guild, mod, discord.addRole(guild, "mods", ["ManageMessages"]));
+    discord.people.press(answer, mod, "Stop");
+    expect((await event(1)).author).toEqual({ id: mod.id, name: "mod", isModerator: true, mayConfigure: false });
+  });
+
+  test("answer the one who pressed, in private, and leave the message alone", async () => {
+    const { discord, adapter, channel, bob, answer, event } = await startAnswer();
+    discord.people.press(answer, bob, "Retry");
+    const { reply } = await event(1);
+    await adapter.sink(reply).post(draft("Only ada can do that."), "n", signal);
+    const [first, notice] = botMessages(discord, channel);
+    expect(first && shown(first).content).toBe("answer");
+    expect(notice?.ephemeralFor).toBe(bob.id);
+  });
+
+  test("change the message they stand under, also where the bot may write nothing", async () => {
+    const { discord, channel, adapter, ada, answer, event } = await startAnswer();
+    discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
+    discord.people.press(answer, ada, "Stop");
+    const { reply } = await event(1);
+    await adapter.sink(reply).edit(`discord:${channel.id}:${answer.id}`, draft("It has ended."), signal);
+    expect(shown(answer)).toMatchObject({ content: "It has ended.", components: [] });
+    expect(discord.requests.at(-1)).toMatchObject({ route: EDIT, status: 200 });
+  });
+
+  test("that mean nothing any more say so", async () => {
+    const { discord, ada, channel, answer } = await startAnswer();
+    const [row] = shown(answer).components as unknown as { components: { custom_id: string }[] }[];
+    const [button] = row?.components ?? [];
+    if (button !== undefined) button.custom_id = "something else";
+    discord.people.press(answer, ada, "Stop");
+    await discord.until(() => botMessages(discord, channel).length === 2);
+    expect(isPrivate(botMessages(discord, channel)[1])).toBe(true);
+  });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import { createActivity } from "../../../../adapters/discord/listen/activity.ts";
+import { toCustomId } from "../../../../adapters/discord/write/drafts.ts";
+
+function start() {
+  let nowMs = 0;
+  return { activity: createActivity(() => nowMs), pass: (ms: number) => void (nowMs += ms) };
+}
+
+function shown(id: string, ...customIds: string[]) {
+  const components = [{ type: 1, components: customIds.map((custom_id) => ({ type: 2, custom_id })) }];
+  return { id, channel_id: "c", components: components as never };
+}
+
+const stop = (root: string) => toCustomId({ action: "stop", turnId: "t", root });
+
+describe("activity", () => {
+  test("is seen from the question until the answer has no Stop button any more", () => {
+    const { activity } = start();
+    expect(activity.isBusy("c")).toBe(false);
+    activity.begin("c", "q");
+    expect(activity.isBusy("c")).toBe(true);
+    activity.see(shown("a", stop("q")));
+    expect(activity.isBusy("c")).toBe(true);
+    activity.see(shown("a"));
+    expect(activity.isBusy("c")).toBe(false);
+    expect(activity.isBusy("d")).toBe(false);
+  });
+
+  test("of another process is seen all the same", () => {
+    const { activity } = start();
+    activity.see(shown("a", stop("q")));
+    expect(activity.isBusy("c")).toBe(true);
+    activity.see(shown("a", toCustomId({ action: "retry", turnId: "t", root: "q" })));
+    expect(activity.isBusy("c")).toBe(false);
+  });
+
+  test("lasts as long as one of several answers does", () => {
+    const { activity } = start();
+    activity.see(shown("a", stop("q")));
+    activity.see(shown("b", stop("r")));
+    activity.see(shown("a"));
+    expect(activity.isBusy("c")).toBe(true);
+    activity.see(shown("b"));
+    expect(activity.isBusy("c")).toBe(false);
+  });
+
+  test("ends with the message that shows it, and not with another", () => {
+    const { activity } = start();
+    activity.see(shown("a", stop("q")));
+    activity.forget({ id: "b", channel_id: "c" });
+    expect(activity.isBusy("c")).toBe(true);
+    activity.forget({ id: "a", channel_id: "c" });
+    expect(activity.isBusy("c")).toBe(false);
+  });
+
+  test("that shows no sign of life for two minutes is over", () => {
+    const { activity, pass } = start();
+    activity.begin("c", "q");
+    pass(120_000);
+    expect(activity.isBusy("c")).toBe(false);
+  });
+});

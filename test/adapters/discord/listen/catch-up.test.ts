@@ -1,0 +1,160 @@
+import { describe, expect, test } from "vitest";
+import type { Api } from "../../../../adapters/discord/api/client.ts";
+import { idAt } from "../../../../adapters/discord/ids.ts";
+import { catchUp } from "../../../../adapters/discord/listen/catch-up.ts";
+import type { Button } from "../../../../src/port/adapter.ts";
+import { createStillClock } from "../../../simulators/discord/clock.ts";
+import { recordingLog, silent } from "../../../support/log.ts";
+import { draft, NO_ROOMS, signal, startAdapter, startStage } from "../stage.ts";
+
+const OPEN = "POST /channels/:channel/messages/:message/threads";
+const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
+const READ = "GET /channels/:channel/messages";
+const MINUTE_MS = 60_000;
+
+describe("what was said while the bot was away", () => {
+  test("is heard when it comes back, in the order in which it was said", async () => {
+    const { discord, channel, ada } = await startStage({ listens: false });
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.people.say(channel, ada, "one", { mentionBot: true });
+    discord.people.say(channel, ada, "not for the bot");
+    discord.people.say(channel, ada, "two", { mentionBot: true });
+    discord.people.say(thread, ada, "three", { mentionBot: true });
+    const { events, event } = await startAdapter(discord);
+    await event(2);
+    const texts = events.map((one) => (one.kind === "message" ? one.text : ""));
+    expect(texts.filter((text) => text !== "three")).toEqual(["one", "two"]);
+    expect(texts).toContain("three");
+    expect(events.map(({ conversationId }) => conversationId)).toContain(`discord:${thread.id}`);
+  });
+
+  test("has the key it would have had, so that it is taken once", async () => {
+    const { discord, channel, ada, message } = await startStage();
+    discord.people.say(channel, ada, "hello", { mentionBot: true });
+    const heard = await message(0);
+    const { message: again } = await startAdapter(discord);
+    const { author: _, ...rest } = await again(0);
+    expect(heard).toMatchObject(rest);
+  });
+
+  test("is heard also where much was said shortly before", async () => {
+    const { discord, channel, ada } = await startStage({ listens: false });
+    for (let index = 0; index < 60; index++) discord.people.say(channel, ada, `chatter ${index}`);
+    discord.people.say(channel, ada, "hello", { mentionBot: true });
+    const { message } = await startAdapter(discord);
+    expect((await message(0)).text).toBe("hello");
+  });
+
+  test("is not heard when it is long ago", async () => {
+    const clock = createStillClock();
+    const { discord, channel, ada } = await startStage({ listens: false, simulator: { clock } });
+    discord.people.say(channel, ada, "old", { mentionBot: true });
+    clock.advance(16 * MINUTE_MS);
+    discord.people.say(channel, ada, "new", { mentionBot: true });
+    const { message, events } = await startAdapter(discord);
+    expect((await message(0)).text).toBe("new");
+    expect(events).toHaveLength(1);
+  });
+
+  test("is read in no more than a few dozen rooms, and in none where all is long ago", async () => {
+    const now = Date.now();
+    const toRoom = (index: number, at: number) => ({ channelId: String(index), guildId: "1", lastMessageId: idAt(at) });
+    const rooms = [
+      ...Array.from({ length: 20 }, (_, index) => toRoom(index, now - MINUTE_MS)),
+      ...Array.from({ length: 20 }, (_, index) => toRoom(100 + index, now - 60 * MINUTE_MS)),
+    ];
+    const read: string[] = [];
+    const api: Api = {
+      async call({ route }) {
+        read.push(route);
+        return { data: [] };
+      },
+      settled: async () => {},
+    };
+    const deps = { api, shard: 0, onMessage: () => {}, botId: () => "1", log: silent, now: () => now };
+    const directs = async () => Array.from({ length: 20 }, (_, index) => `dm${index}`);
+    await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, directs }, signal);
+    expect(read).toHaveLength(30);
+    expect(read.slice(18, 22)).toEqual([18, 19, "dm0", "dm1"].map((id) => `/channels/${id}/messages`));
+  });
+
+  test("is not read where the bot may not read, and the rest is heard all the same", async () => {
+    const { discord, guild, channel, ada } = await startStage({ listens: false });
+    const secret = discord.addChannel(guild, "secret");
+    discord.people.say(channel, ada, "hello", { mentionBot: true });
+    discord.people.say(secret, ada, "psst", { mentionBot: true });
+    discord.overwrite(secret, discord.bot.id, { deny: ["ReadMessageHistory"] });
+    const { message } = await startAdapter(discord);
+    expect((await message(0)).text).toBe("hello");
+    expect(discord.requests.filter(({ route }) => route === READ)).toHaveLength(1);
+  });
+
+  test("does not stop at a room that cannot be read", async () => {
+    const { discord, guild, channel, ada } = await startStage({ listens: false });
+    discord.people.say(channel, ada, "hello", { mentionBot: true });
+    discord.people.say(discord.addChannel(guild, "broken"), ada, "psst", { mentionBot: true });
+    discord.faults.failNext(READ, { status: 500 });
+    const { message } = await startAdapter(discord);
+    expect((await message(0)).text).toBe("hello");
+  });
+
+  test("directly is heard too, where the conversation was kept", async () => {
+    const { discord, ada } = await startStage({ listens: false });
+    const dm = discord.openDm(ada);
+    let kept: readonly string[] = [];
+    const directs = { read: async () => kept, write: async (ids: readonly string[]) => void (kept = ids) };
+    const first = await startAdapter(discord, { directs });
+    discord.people.say(dm, ada, "before");
+    await first.event(0);
+    await first.adapter.close();
+    discord.people.say(dm, ada, "while away");
+    const { message } = await startAdapter(discord, { directs });
+    expect((await message(0)).text).toBe("before");
+    expect((await message(1)).text).toBe("while away");
+  });
+
+  test("that could not be read from the store is a line in the log, without words", async () => {
+    const { discord, channel, ada } = await startStage({ listens: false });
+    discord.people.say(channel, ada, "hello", { mentionBot: true });
+    const { log, lines } = recordingLog();
+    const directs = {
+      read: async () => {
+        throw new Error("down");
+      },
+      write: async () => {},
+    };
+    const { message } = await startAdapter(discord, { directs, log });
+    await message(0);
+    expect(lines.map(({ msg }) => String(msg)).join("\n")).toContain("list of direct conversations");
+    expect(JSON.stringify(lines)).not.toContain("hello");
+  });
+
+  test("gets no thread where it is answered, in the channel or in a thread of its own", async () => {
+    const { discord, adapter, channel, ada, message } = await startStage({ threads: "auto" });
+    const answers = ["one", "two"];
+    for (const [index, text] of answers.entries()) {
+      discord.people.say(channel, ada, text, { mentionBot: true });
+      const { reply } = await message(index);
+      const sink = adapter.sink(reply);
+      const { id } = await sink.post(draft("Well", { buttons: [STOP] }), text, signal);
+      // The second question comes while the first answer grows, and so gets a thread.
+      if (index > 0) await sink.edit(id, draft("Well."), signal);
+    }
+    discord.people.say(channel, ada, "three", { mentionBot: true });
+    await message(2);
+    const opened = discord.requests.filter(({ route }) => route === OPEN).length;
+    await adapter.close();
+    const { message: again } = await startAdapter(discord, { threads: "auto" });
+    expect([(await again(0)).text, (await again(1)).text, (await again(2)).text]).toEqual([...answers, "three"]);
+    expect(discord.requests.filter(({ route }) => route === OPEN)).toHaveLength(opened);
+  });
+
+  test("is heard again after Discord ended the session", async () => {
+    const { discord, channel, ada, message } = await startStage();
+    discord.people.say(channel, ada, "one", { mentionBot: true });
+    await message(0);
+    discord.gateway.invalidate();
+    discord.people.say(channel, ada, "two", { mentionBot: true });
+    expect((await message(1)).text).toBe("two");
+  });
+});

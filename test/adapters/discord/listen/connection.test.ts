@@ -1,0 +1,187 @@
+import { describe, expect, test } from "vitest";
+import { type Discord, startDiscord } from "../../../simulators/discord/index.ts";
+import { shardOf } from "../../../simulators/discord/sessions.ts";
+import type { Channel, Guild, User } from "../../../simulators/discord/world.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { recordingLog } from "../../../support/log.ts";
+import { PATIENCE_MS } from "../../../support/patience.ts";
+import { botTexts, draft, signal, startAdapter, startStage } from "../stage.ts";
+
+const SEEN = { allow: "anything" as const };
+
+describe("the connection", () => {
+  test("stands when the adapter listens, and says so", async () => {
+    const { adapter, discord } = await startStage();
+    expect(adapter.isConnected()).toBe(true);
+    expect(discord.gateway.sessions).toHaveLength(1);
+    await adapter.close();
+    expect(adapter.isConnected()).toBe(false);
+  });
+
+  test("goes on where it broke off, and nothing is missed", async () => {
+    const { discord, channel, ada, message } = await startStage();
+    discord.gateway.drop();
+    discord.people.say(channel, ada, "in between", { mentionBot: true });
+    expect((await message(0)).text).toBe("in between");
+    expect(discord.gateway.sessions).toHaveLength(1);
+  });
+
+  test("that is broken does not count as ready, until it stands again", async () => {
+    const { discord, adapter } = await startStage();
+    discord.gateway.drop();
+    await expect.poll(() => adapter.isConnected(), { interval: 5, timeout: PATIENCE_MS }).toBe(false);
+    await eventually(() => adapter.isConnected()).toBe(true);
+  });
+
+  test("is made anew when Discord asks for it", async () => {
+    const { discord, channel, ada, message } = await startStage();
+    discord.gateway.reconnect();
+    discord.people.say(channel, ada, "after", { mentionBot: true });
+    expect((await message(0)).text).toBe("after");
+  });
+
+  test("asks for no more than it needs", async () => {
+    const { discord } = await startStage();
+    // Guilds, their messages, direct messages, and what messages say.
+    expect(discord.gateway.sessions.map(({ intents }) => intents)).toEqual([1 | 512 | 4_096 | 32_768]);
+  });
+
+  test("without the right to read messages says once what to switch on, and goes on without", async () => {
+    const { log, lines } = recordingLog();
+    const { discord, adapter, channel, ada, bob, message, events, heard } = await startStage({
+      simulator: { intents: { messageContent: false }, ...SEEN },
+      log,
+    });
+    expect(lines.filter(({ msg }) => String(msg).includes("Message Content"))).toHaveLength(1);
+    expect(lines.map(({ msg }) => String(msg)).join()).toMatch(/Developer Portal.*Privileged Gateway Intents/);
+    discord.people.say(channel, ada, "mentioned", { mentionBot: true });
+    expect((await message(0)).text).toBe("mentioned");
+    await adapter.sink((await message(0)).reply).post(draft("answer"), "n", signal);
+    const answer = discord.messages(channel).at(-1);
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.people.say(thread, bob, "cannot be read");
+    discord.people.say(channel, ada, "cannot be read", { ...(answer && { replyTo: answer }), pings: false });
+    discord.people.say(discord.openDm(bob), bob, "direct");
+    expect((await message(1)).text).toBe("direct");
+    await heard(channel, ada);
+    expect(events).toHaveLength(2);
+  });
+
+  test("that loses the right to read messages goes on without it", async () => {
+    const { discord, channel, ada, message, reasons } = await startStage({ simulator: SEEN });
+    discord.gateway.closeWith(4014);
+    await discord.until(() => discord.gateway.sessions.some(({ intents }) => (intents & 32_768) === 0));
+    discord.people.say(channel, ada, "still there?", { mentionBot: true });
+    expect((await message(0)).text).toBe("still there?");
+    expect(reasons).toEqual([]);
+  });
+
+  test("is refused in plain words when the token is wrong", async () => {
+    const discord = await startDiscord(SEEN);
+    const starting = startAdapter(discord, { token: `${discord.token.slice(0, -4)}xxxx` });
+    await expect(starting).rejects.toThrow(/does not accept the token.*Developer Portal/);
+  });
+
+  test.each([
+    [4004, /token/],
+    [4010, /shards/],
+    [4011, /more shards/],
+    [4012, /version/],
+    [4013, /intent/],
+  ])("that Discord closes for good with %i is told, with the reason", async (code, reason) => {
+    const { discord, reasons, adapter } = await startStage({ simulator: SEEN });
+    discord.gateway.closeWith(code);
+    await eventually(() => reasons).toEqual([expect.stringMatching(reason)]);
+    expect(adapter.isConnected()).toBe(false);
+  });
+
+  test("is tried again while Discord has trouble", async () => {
+    const discord = await startDiscord();
+    discord.faults.failNext("GET /gateway/bot", { status: 503, times: 4 });
+    const { adapter } = await startAdapter(discord);
+    expect(adapter.isConnected()).toBe(true);
+  });
+});
+
+describe("shards", () => {
+  const TWO = { shards: 2, sessions: { maxConcurrency: 2 } };
+
+  /** A channel of a server on each of two shards, and somebody who is in both. */
+  function addRooms(discord: Discord): [Channel, Channel, User] {
+    const guilds = new Map<number, Guild>();
+    while (guilds.size < 2) {
+      const guild = discord.addGuild();
+      guilds.set(shardOf(guild.id, 2), guild);
+    }
+    const [zero, one] = [guilds.get(0), guilds.get(1)];
+    if (zero === undefined || one === undefined) throw new Error("There are not two servers.");
+    return [discord.addChannel(zero, "zero"), discord.addChannel(one, "one"), discord.addUser("eve", zero, one)];
+  }
+
+  test("as many as Discord recommends are run by one process, which is ready when all of them are", async () => {
+    const discord = await startDiscord(TWO);
+    const [zero, one, eve] = addRooms(discord);
+    const { adapter, message } = await startAdapter(discord);
+    expect(discord.gateway.sessions.map(({ shard }) => shard.join("/")).toSorted()).toEqual(["0/2", "1/2"]);
+    for (const channel of [zero, one]) discord.people.say(channel, eve, channel.name, { mentionBot: true });
+    expect([(await message(0)).text, (await message(1)).text].toSorted()).toEqual(["one", "zero"]);
+    discord.gateway.sessions.find(({ shard: [id] }) => id === 1)?.line?.close(4000, "Unknown error.");
+    await expect.poll(() => adapter.isConnected(), { interval: 5, timeout: PATIENCE_MS }).toBe(false);
+    await eventually(() => adapter.isConnected()).toBe(true);
+  });
+
+  test("may be shared by processes: each hears its own, and only the first direct messages", async () => {
+    const discord = await startDiscord(TWO);
+    const [zero, one, eve] = addRooms(discord);
+    const [first, second] = await Promise.all(
+      [0, 1].map((id) => startAdapter(discord, { shards: { ids: [id], count: 2 } })),
+    );
+    if (first === undefined || second === undefined) throw new Error("There are not two processes.");
+    for (const channel of [zero, one]) discord.people.say(channel, eve, channel.name, { mentionBot: true });
+    discord.people.say(discord.openDm(eve), eve, "direct");
+    expect((await second.message(0)).text).toBe("one");
+    await second.heard(one, eve);
+    expect([(await first.message(0)).text, (await first.message(1)).text].toSorted()).toEqual(["direct", "zero"]);
+    await first.heard(zero, eve);
+    expect([first.events.length, second.events.length]).toEqual([2, 1]);
+  });
+
+  test("shared by processes have their commands registered once", async () => {
+    const discord = await startDiscord(TWO);
+    await Promise.all([0, 1].map((id) => startAdapter(discord, { shards: { ids: [id], count: 2 } })));
+    await discord.until(() => discord.commands().length > 0);
+    const looked = discord.requests.filter(({ route }) => route === "GET /applications/:application/commands");
+    expect(looked).toHaveLength(1);
+  });
+});
+
+describe("the end", () => {
+  test("waits for writes that are under way", async () => {
+    const { discord, adapter, channel, ada, message } = await startStage({ simulator: { latencyMs: 50 } });
+    discord.people.say(channel, ada, "question", { mentionBot: true });
+    const sink = adapter.sink((await message(0)).reply);
+    const posting = sink.post(draft("the last words"), "n", signal);
+    await discord.until(() => discord.requests.some(({ route }) => route.startsWith("POST /channels")));
+    await adapter.close();
+    expect(botTexts(discord, channel)).toEqual(["the last words"]);
+    await posting;
+  });
+
+  test("comes after a pause in which replies are written and nothing is heard", async () => {
+    const { discord, adapter, channel, ada, message, events } = await startStage();
+    await discord.until(() => discord.commands().length > 0);
+    discord.people.say(channel, ada, "question", { mentionBot: true });
+    const { reply } = await message(0);
+    await adapter.pause();
+    expect(adapter.isConnected()).toBe(false);
+    discord.people.say(channel, ada, "another", { mentionBot: true });
+    // Another process may take it.
+    const given = discord.people.command(channel, ada, "ask", { prompt: "and this?" });
+    const sink = adapter.sink(reply);
+    const { id } = await sink.post(draft("ans"), "n", signal);
+    for (const text of ["answ", "answe", "answer"]) await sink.edit(id, draft(text), signal);
+    expect(botTexts(discord, channel)).toEqual(["answer"]);
+    expect(events).toHaveLength(1);
+    expect(given.acknowledgedAs).toBeUndefined();
+  });
+});

@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { createDelivery } from "../../../../adapters/discord/listen/delivery.ts";
+import { message } from "../../../support/events.ts";
+import { recordingLog, silent } from "../../../support/log.ts";
+
+describe("delivery", () => {
+  test("keeps the order of a channel, and lets channels not wait for each other", async () => {
+    const accepted: string[] = [];
+    const delivery = createDelivery(async (event) => void accepted.push(event.key), silent);
+    const gate = Promise.withResolvers<void>();
+    const [slow, next, other] = [message("slow"), message("next"), message("other")];
+    const first = delivery.enqueue("a", async () => {
+      await gate.promise;
+      return [slow];
+    });
+    const second = delivery.enqueue("a", async () => [next]);
+    await delivery.enqueue("b", async () => [other]);
+    expect(accepted).toEqual([other.key]);
+    gate.resolve();
+    await Promise.all([first, second]);
+    expect(accepted).toEqual([other.key, slow.key, next.key]);
+  });
+
+  test("offers again what could not be stored", async () => {
+    let failures = 2;
+    const delivery = createDelivery(async () => {
+      failures -= 1;
+      if (failures >= 0) throw new Error("the disk is full");
+    }, silent);
+    expect(await delivery.enqueue("a", async () => [message("x")])).toBe(true);
+  });
+
+  test("gives up when it is stopped, says what was lost, and goes on with nothing", async () => {
+    const { log, lines } = recordingLog();
+    const offered = Promise.withResolvers<void>();
+    const delivery = createDelivery(async () => {
+      offered.resolve();
+      throw new Error("the disk is full");
+    }, log);
+    const outcome = delivery.enqueue("a", async () => [message("secret words")]);
+    await offered.promise;
+    await delivery.stop();
+    expect(await outcome).toBe(false);
+    expect(lines.some(({ level }) => level === 50)).toBe(true);
+    expect(JSON.stringify(lines)).not.toContain("secret words");
+  });
+});

@@ -1,0 +1,362 @@
+import { describe, expect, test } from "vitest";
+import type { PermissionName } from "../../../simulators/discord/permissions.ts";
+import { botMessages, draft, type StageOptions, signal, startStage } from "../stage.ts";
+
+const NONE: PermissionName[] = [];
+
+describe("what is heard in a guild channel", () => {
+  test("is a mention, in a conversation that begins with it", async () => {
+    const { discord, guild, channel, ada, message } = await startStage();
+    const said = discord.people.say(channel, ada, "what now?", { mentionBot: true });
+    expect(await message(0)).toEqual({
+      kind: "message",
+      key: `discord:${said.id}`,
+      messageId: `discord:${channel.id}:${said.id}`,
+      conversationId: `discord:${channel.id}:${said.id}`,
+      author: { id: ada.id, name: "ada", mayConfigure: false },
+      reply: {
+        platform: "discord",
+        channelId: channel.id,
+        workspaceId: guild.id,
+        replyToId: `discord:${channel.id}:${said.id}`,
+        extra: { root: said.id },
+      },
+      at: said.states[0]?.atMs,
+      text: "what now?",
+      attachments: [],
+      addressed: "bot",
+    });
+  });
+
+  test("says whether the person manages the channel: by a role, and by what the channel says of that person", async () => {
+    const { discord, guild, channel, ada, bob, message } = await startStage();
+    discord.giveRole(guild, ada, discord.addRole(guild, "managers", ["ManageChannels"]));
+    for (const person of [ada, bob]) discord.people.say(channel, person, "!model x", { mentionBot: true });
+    expect(await message(0)).toMatchObject({ author: { id: ada.id, mayConfigure: true } });
+    expect(await message(1)).toMatchObject({ author: { id: bob.id, mayConfigure: false } });
+    discord.overwrite(channel, bob.id, { allow: ["ManageChannels"] });
+    discord.overwrite(channel, ada.id, { deny: ["ManageChannels"] });
+    for (const person of [ada, bob]) discord.people.say(channel, person, "!model x", { mentionBot: true });
+    expect(await message(2)).toMatchObject({ author: { id: ada.id, mayConfigure: false } });
+    expect(await message(3)).toMatchObject({ author: { id: bob.id, mayConfigure: true } });
+  });
+
+  test("is a mention by the bot's own role", async () => {
+    const { discord, guild, channel, ada, message } = await startStage();
+    const role = [...guild.roles.values()].find(({ botId }) => botId === discord.bot.id);
+    discord.people.say(channel, ada, `<@&${role?.id}> hello`);
+    // Discord lets nobody notify a managed role who may not mention everyone, but it is in the list all the same.
+    expect(await message(0)).toMatchObject({ text: "hello", addressed: "bot" });
+  });
+
+  test("is a reply to the bot, with or without a ping, that says what it replies to", async () => {
+    const { discord, adapter, channel, ada, message } = await startStage();
+    discord.people.say(channel, ada, "one", { mentionBot: true });
+    await adapter.sink((await message(0)).reply).post(draft("answer"), "n", signal);
+    const answer = discord.messages(channel).at(-1);
+    if (answer === undefined) throw new Error("There is no answer.");
+    for (const pings of [true, false]) discord.people.say(channel, ada, "go on", { replyTo: answer, pings });
+    for (const index of [1, 2]) {
+      expect(await message(index)).toMatchObject({
+        text: "go on",
+        addressed: "bot",
+        inReplyTo: `discord:${channel.id}:${answer.id}`,
+      });
+    }
+  });
+
+  test("is a question about what somebody else wrote, with that in it", async () => {
+    const { discord, channel, ada, bob, message } = await startStage();
+    const bytes = new TextEncoder().encode("x");
+    const said = discord.people.say(channel, bob, "E = mc²\nor so", { attachments: [{ name: "a.txt", bytes }] });
+    discord.people.say(channel, ada, "what does that mean?", { mentionBot: true, replyTo: said });
+    const event = await message(0);
+    expect(event.text).toBe("In answer to bob:\n> E = mc²\n> or so\n\nwhat does that mean?");
+    expect(event.attachments).toMatchObject([{ name: "a.txt" }]);
+  });
+
+  test("is nothing that people say to each other", async () => {
+    const { discord, guild, channel, ada, bob, events, heard } = await startStage();
+    const other = discord.addBot("other", guild);
+    const said = discord.people.say(channel, ada, "hello all");
+    discord.people.say(channel, ada, "@everyone @here look");
+    discord.people.say(channel, bob, `<@${ada.id}> hi`, { replyTo: said });
+    discord.people.say(channel, bob, "no mention", { replyTo: said });
+    discord.people.say(channel, other, "bots", { mentionBot: true });
+    discord.people.sayAsWebhook(channel, "hook", `<@${discord.bot.id}> hi`);
+    discord.people.say(channel, bob, "joined", { mentionBot: true, type: 7 });
+    discord.people.say(channel, bob, `\`<@${discord.bot.id}>\``);
+    await heard(channel, ada);
+    expect(events).toEqual([]);
+  });
+
+  test("is nothing the bot says, also when it names itself", async () => {
+    const { discord, adapter, channel, ada, message, events, heard } = await startStage();
+    discord.people.say(channel, ada, "hi", { mentionBot: true });
+    await adapter.sink((await message(0)).reply).post(draft(`<@${discord.bot.id}> hi`), "n", signal);
+    await heard(channel, ada);
+    expect(events).toHaveLength(1);
+  });
+
+  test("is for another when a reply to the bot begins with another's name", async () => {
+    const { discord, adapter, channel, ada, bob, message } = await startStage();
+    discord.people.say(channel, ada, "one", { mentionBot: true });
+    await adapter.sink((await message(0)).reply).post(draft("answer"), "n", signal);
+    const answer = discord.messages(channel).at(-1);
+    discord.people.say(channel, ada, `<@${bob.id}> look at this`, { ...(answer && { replyTo: answer }), pings: false });
+    expect(await message(1)).toMatchObject({ addressed: "other", text: "@bob look at this" });
+  });
+
+  test("is heard wherever the bot may read, and nowhere else", async () => {
+    const { discord, guild, channel, ada, events, heard } = await startStage();
+    const hidden = discord.addChannel(guild, "hidden");
+    discord.overwrite(hidden, discord.bot.id, { deny: ["ViewChannel"], allow: NONE });
+    discord.people.say(hidden, ada, "psst", { mentionBot: true });
+    await heard(channel, ada);
+    expect(events).toEqual([]);
+  });
+});
+
+describe("a reply to an older message of a conversation", () => {
+  /** Two questions and their answers in one chain. */
+  async function startChain(options: StageOptions = {}) {
+    const stage = await startStage(options);
+    const { discord, adapter, channel, ada, message } = stage;
+    const first = discord.people.say(channel, ada, "first", { mentionBot: true });
+    await adapter.sink((await message(0)).reply).post(draft("one"), "n:1", signal);
+    const [one] = botMessages(discord, channel);
+    discord.people.say(channel, ada, "second", { ...(one && { replyTo: one }) });
+    await adapter.sink((await message(1)).reply).post(draft("two"), "n:2", signal);
+    return { ...stage, first, one };
+  }
+
+  test("names that message, whoever writes it, and is said to the bot", async () => {
+    const { discord, channel, bob, one, message } = await startChain();
+    discord.people.say(channel, bob, "and instead?", { ...(one && { replyTo: one }), pings: false });
+    expect(await message(2)).toMatchObject({
+      text: "and instead?",
+      addressed: "bot",
+      author: { name: "bob" },
+      inReplyTo: `discord:${channel.id}:${one?.id}`,
+    });
+  });
+
+  test("names a question of somebody too, when the bot is mentioned", async () => {
+    const { discord, channel, ada, first, message } = await startChain();
+    discord.people.say(channel, ada, "once more", { replyTo: first, mentionBot: true });
+    expect(await message(2)).toMatchObject({
+      text: "once more",
+      addressed: "bot",
+      inReplyTo: `discord:${channel.id}:${first.id}`,
+    });
+  });
+
+  test("names the question that a thread was opened from", async () => {
+    const { discord, channel, ada, bob, message } = await startStage({ threads: "on" });
+    const asked = discord.people.say(channel, ada, "first", { mentionBot: true });
+    expect((await message(0)).conversationId).toBe(`discord:${asked.id}`);
+    discord.people.say(channel, bob, "me too", { replyTo: asked, mentionBot: true });
+    expect(await message(1)).toMatchObject({
+      inReplyTo: `discord:${channel.id}:${asked.id}`,
+      messageId: expect.stringContaining(channel.id),
+    });
+  });
+
+  test("in a thread goes on with the thread, which is one conversation", async () => {
+    const { discord, adapter, channel, ada, bob, message } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.people.say(thread, ada, "first", { mentionBot: true });
+    await adapter.sink((await message(0)).reply).post(draft("one"), "n:1", signal);
+    const [one] = botMessages(discord, thread);
+    discord.people.say(thread, bob, "go on", { ...(one && { replyTo: one }), pings: false });
+    const event = await message(1);
+    expect(event).toMatchObject({ addressed: "bot", conversationId: `discord:${thread.id}` });
+    expect(event.inReplyTo).toBeUndefined();
+  });
+
+  test("brings the picture along that it asks to draw from", async () => {
+    const { discord, adapter, channel, ada, message } = await startStage();
+    discord.people.say(channel, ada, "imagine a cat", { mentionBot: true });
+    const picture = { name: "a-cat.png", contentType: "image/png", bytes: new Uint8Array([1]) };
+    await adapter.sink((await message(0)).reply).upload([picture], undefined, "n", signal);
+    const [shownCat] = botMessages(discord, channel);
+    for (const text of ["imagine it at night", "is it asleep?"]) {
+      discord.people.say(channel, ada, text, { ...(shownCat && { replyTo: shownCat }) });
+    }
+    expect(await message(1)).toMatchObject({ text: "imagine it at night", attachments: [{ name: "a-cat.png" }] });
+    expect(await message(2)).toMatchObject({ text: "is it asleep?", attachments: [] });
+  });
+
+  test("in a thread has the beginning of what it answers in it, and its pictures", async () => {
+    const { discord, adapter, channel, ada, message } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    const attachments = [{ name: "cat.png", bytes: new Uint8Array([1]) }];
+    const asked = discord.people.say(thread, ada, "is this a cat?", { mentionBot: true, attachments });
+    const { reply } = await message(0);
+    await adapter.sink(reply).post(draft(`A cat. ${"It purrs. ".repeat(50)}`), "n:1", signal);
+    const [answer] = botMessages(discord, thread);
+    if (answer === undefined) throw new Error("There is no answer.");
+    discord.people.say(thread, ada, "are you sure?", { replyTo: answer });
+    expect((await message(1)).text).toMatch(
+      /^In answer to your message:\n> A cat\. [^\n]{290,300}…\n\nare you sure\?$/,
+    );
+    discord.people.say(thread, ada, "and its name?", { replyTo: asked });
+    expect(await message(2)).toMatchObject({
+      text: "Going back to:\n> is this a cat?\n\nand its name?",
+      attachments: [{ name: "cat.png" }],
+    });
+    discord.people.say(thread, ada, "!help", { replyTo: answer });
+    expect((await message(3)).text).toBe("!help");
+    discord.people.say(thread, ada, "imagine a dog like this", { replyTo: asked });
+    expect(await message(4)).toMatchObject({ text: "imagine a dog like this", attachments: [{ name: "cat.png" }] });
+    const picture = { name: "dog.png", contentType: "image/png", bytes: new Uint8Array([1]) };
+    await adapter.sink(reply).upload([picture], draft("drawn from your words"), "n:2", signal);
+    const drawn = botMessages(discord, thread).at(-1);
+    discord.people.say(thread, ada, "now at night", { ...(drawn && { replyTo: drawn }) });
+    expect(await message(5)).toMatchObject({ text: "now at night", attachments: [{ name: "dog.png" }] });
+  });
+});
+
+describe("what people forward and remove", () => {
+  test("is quoted, with its files, when it is forwarded to the bot", async () => {
+    const { discord, channel, ada, bob, message } = await startStage();
+    const attachments = [{ name: "größe 1.png", bytes: new Uint8Array([1]) }];
+    const said = discord.people.say(channel, bob, "E = mc²", { attachments });
+    discord.people.forward(said, discord.openDm(ada), ada);
+    const event = await message(0);
+    expect(event.text).toBe("Forwarded:\n> E = mc²");
+    expect(event.attachments).toMatchObject([{ name: "größe 1.png" }]);
+  });
+
+  test("is taken out one by one when it is removed all at once", async () => {
+    const { discord, channel, ada, event } = await startStage();
+    const said = ["one", "two"].map((text) => discord.people.say(channel, ada, text, { mentionBot: true }));
+    await Promise.all([event(0), event(1)]);
+    discord.people.deleteAll(channel, said);
+    expect([await event(2), await event(3)]).toMatchObject(
+      said.map(({ id }) => ({ kind: "deleted", messageId: `discord:${channel.id}:${id}` })),
+    );
+  });
+});
+
+describe("what is heard in a thread", () => {
+  test("is everything, and to whom it was said", async () => {
+    const { discord, guild, channel, ada, bob, message } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    const first = discord.people.say(thread, ada, "hello", { mentionBot: true });
+    discord.people.say(thread, ada, "and more");
+    discord.people.say(thread, ada, `<@${bob.id}> and you?`);
+    discord.people.say(thread, bob, "yes", { replyTo: first });
+    const said = await Promise.all([0, 1, 2, 3].map(message));
+    expect(said.map(({ addressed }) => addressed)).toEqual(["bot", "open", "other", "other"]);
+    expect(new Set(said.map(({ conversationId }) => conversationId))).toEqual(new Set([`discord:${thread.id}`]));
+    expect(said[0]?.reply).toEqual({
+      platform: "discord",
+      channelId: channel.id,
+      threadId: thread.id,
+      workspaceId: guild.id,
+      replyToId: `discord:${thread.id}:${first.id}`,
+    });
+  });
+
+  test("is a post in a forum", async () => {
+    const { discord, guild, ada, message } = await startStage();
+    const forum = discord.addChannel(guild, "forum", { kind: "forum" });
+    const post = discord.people.postInForum(forum, ada, "Title", "please help", { mentionBot: true });
+    expect(await message(0)).toMatchObject({
+      conversationId: `discord:${post.id}`,
+      addressed: "bot",
+      text: "please help",
+    });
+  });
+});
+
+describe("what is heard directly", () => {
+  test("is everything, as one conversation", async () => {
+    const { discord, ada, message } = await startStage();
+    const dm = discord.openDm(ada);
+    discord.people.say(dm, ada, "hello");
+    discord.people.say(dm, ada, "again");
+    for (const index of [0, 1]) {
+      expect(await message(index)).toMatchObject({
+        conversationId: `discord:${dm.id}`,
+        addressed: "bot",
+        reply: { platform: "discord", channelId: dm.id },
+      });
+    }
+  });
+});
+
+describe("edits and deletions", () => {
+  test("go the way of their message", async () => {
+    const { discord, channel, ada, event, message } = await startStage();
+    const said = discord.people.say(channel, ada, "frist", { mentionBot: true });
+    const { conversationId, messageId, reply } = await message(0);
+    discord.people.edit(said, `<@${discord.bot.id}> first`);
+    discord.people.delete(said);
+    expect(await event(1)).toMatchObject({ kind: "edited", text: "first", conversationId, messageId, reply });
+    expect(await event(2)).toMatchObject({ kind: "deleted", conversationId, messageId, author: { id: ada.id } });
+  });
+
+  test("are no edits when the words are the same, a preview appeared or a thread was opened", async () => {
+    const { discord, channel, ada, bob, message, events, heard } = await startStage();
+    const said = discord.people.say(channel, ada, "see https://a.example", { mentionBot: true });
+    await message(0);
+    discord.people.edit(said, `<@${discord.bot.id}> see https://a.example`);
+    discord.people.unfurl(said);
+    discord.people.openThread(said, bob, "thread");
+    await heard(channel, ada);
+    expect(events).toHaveLength(1);
+  });
+
+  test("that address the bot for the first time are a question", async () => {
+    const { discord, channel, ada, event } = await startStage();
+    const said = discord.people.say(channel, ada, "hello");
+    discord.people.edit(said, `<@${discord.bot.id}> hello`);
+    expect(await event(0)).toMatchObject({ kind: "message", key: `discord:${said.id}`, text: "hello" });
+    expect(await event(1)).toMatchObject({ kind: "edited", text: "hello" });
+  });
+
+  test("of what was never the bot's business are not told", async () => {
+    const { discord, channel, ada, events, heard } = await startStage();
+    const said = discord.people.say(channel, ada, "hello");
+    discord.people.edit(said, "hello there");
+    discord.people.delete(said);
+    await heard(channel, ada);
+    expect(events).toEqual([]);
+  });
+
+  test("of what an earlier run heard are told", async () => {
+    const { discord, channel, ada, adapter } = await startStage({ listens: false });
+    const said = discord.people.say(channel, ada, "before", { mentionBot: true });
+    const dm = discord.openDm(ada);
+    const direct = discord.people.say(dm, ada, "before");
+    await adapter.close();
+    const { startAdapter } = await import("../stage.ts");
+    discord.clock.advance(20 * 60_000);
+    const { event, events } = await startAdapter(discord);
+    discord.people.edit(direct, "after");
+    discord.people.delete(said);
+    await event(1);
+    expect(events.map(({ kind }) => kind).sort()).toEqual(["deleted", "edited"]);
+  });
+});
+
+describe("the words of a message", () => {
+  test("have names for ids, and the bot's own only in the middle of a sentence", async () => {
+    const { discord, channel, ada, bob, message } = await startStage();
+    const bot = `<@${discord.bot.id}>`;
+    discord.people.say(
+      channel,
+      ada,
+      `${bot}, tell <@${bob.id}> in <#${channel.id}> what ${bot} is <:cat:123456789012345678> ${bot}`,
+    );
+    expect((await message(0)).text).toBe("tell @bob in #general what @palaver is :cat:");
+  });
+
+  test("are never none: who only mentions the bot is heard", async () => {
+    const { discord, channel, ada, message } = await startStage();
+    discord.people.say(channel, ada, "", { mentionBot: true });
+    expect((await message(0)).text).toBe("@palaver");
+  });
+});

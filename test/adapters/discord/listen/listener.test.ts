@@ -1,0 +1,154 @@
+import type { APIAttachment } from "discord.js";
+import { describe, expect, test } from "vitest";
+import type { Api } from "../../../../adapters/discord/api/client.ts";
+import { createFiles } from "../../../../adapters/discord/api/files.ts";
+import { createActivity } from "../../../../adapters/discord/listen/activity.ts";
+import { createDelivery } from "../../../../adapters/discord/listen/delivery.ts";
+import type { Message } from "../../../../adapters/discord/listen/inbound.ts";
+import { createListener } from "../../../../adapters/discord/listen/listener.ts";
+import type { Rooms } from "../../../../adapters/discord/rooms.ts";
+import type { InboundEvent, MessageEvent } from "../../../../src/port/adapter.ts";
+import { silent } from "../../../support/log.ts";
+import { NO_ROOMS } from "../stage.ts";
+
+const BOT = "100000000000000001";
+const NO_API: Api = { call: () => Promise.reject(new Error("not part of this test")), settled: async () => {} };
+const ROOMS: Rooms = { ...NO_ROOMS, kindOf: (_, guildId) => (guildId === undefined ? "direct" : "channel") };
+
+function start(accept?: (event: InboundEvent) => Promise<void>) {
+  const events: InboundEvent[] = [];
+  const delivery = createDelivery(async (event) => {
+    await accept?.(event);
+    events.push(event);
+  }, silent);
+  const files = createFiles({ api: NO_API, now: Date.now });
+  const deps = { rooms: ROOMS, files, delivery, activity: createActivity(Date.now), now: Date.now };
+  const listener = createListener({
+    ...deps,
+    place: async (event) => event,
+    tellNotAllowed: async () => {},
+    botId: () => BOT,
+  });
+  return { listener, events, delivery, drained: () => delivery.enqueue("c", async () => []) };
+}
+
+let made = 0;
+
+function packet(content: string, more: Partial<Message> = {}): Message {
+  made += 1;
+  return {
+    id: String(BigInt(Date.now() - 1_420_070_400_000) * 4_194_304n + BigInt(made)),
+    channel_id: "c",
+    author: { id: "200000000000000001", username: "ada", global_name: "Ada", discriminator: "0", avatar: null },
+    content,
+    timestamp: new Date().toISOString(),
+    edited_timestamp: null,
+    tts: false,
+    mention_everyone: false,
+    mentions: [],
+    mention_roles: [],
+    attachments: [],
+    embeds: [],
+    pinned: false,
+    type: 0,
+    flags: 0,
+    ...more,
+  } as Message;
+}
+
+const texts = (events: readonly InboundEvent[]) => events.map((event) => (event as MessageEvent).text);
+
+describe("the listener", () => {
+  test("hears a direct message that does not say what kind of channel it is in", async () => {
+    const { listener, events, drained } = start();
+    listener.onMessage(packet("hello"));
+    await drained();
+    expect(events).toMatchObject([{ kind: "message", text: "hello", addressed: "bot", author: { name: "Ada" } }]);
+  });
+
+  test("hears a message that leaves out every list with nothing in it", async () => {
+    const { listener, events, drained } = start();
+    const { id, author, timestamp } = packet("");
+    const bare = { id, author, timestamp, channel_id: "c", guild_id: "g" };
+    listener.onMessage({ ...bare, content: `<@${BOT}> hello` } as Message);
+    await drained();
+    expect(events).toMatchObject([{ kind: "message", text: "hello", attachments: [], addressed: "bot" }]);
+    for (const words of ["changed", "changed again"]) {
+      listener.onEdit({ ...bare, content: `<@${BOT}> ${words}` } as Message);
+    }
+    await drained();
+    expect(events.slice(1)).toMatchObject([{ text: "changed" }, { text: "changed again" }]);
+    expect(new Set(events.map(({ key }) => key)).size).toBe(3);
+  });
+
+  test("does not hear twice what a resumed session repeats", async () => {
+    const { listener, events, drained } = start();
+    const message = packet("hello");
+    listener.onMessage(message);
+    listener.onMessage(message);
+    await drained();
+    expect(events).toHaveLength(1);
+  });
+
+  test("hears again what could not be stored the first time", async () => {
+    let isBroken = true;
+    const failed = Promise.withResolvers<void>();
+    const { listener, events, delivery, drained } = start(async () => {
+      if (!isBroken) return;
+      failed.resolve();
+      throw new Error("the disk is full");
+    });
+    const message = packet("hello");
+    listener.onMessage(message);
+    await failed.promise;
+    await delivery.stop();
+    isBroken = false;
+    listener.onMessage(message);
+    await drained();
+    expect(texts(events)).toEqual(["hello"]);
+  });
+
+  test("takes an edit that shows nothing for what it may not read, not for an empty message", async () => {
+    const { listener, events, drained } = start();
+    const message = packet("hello");
+    listener.onMessage(message);
+    listener.onEdit({ ...message, content: "", edited_timestamp: new Date().toISOString() });
+    await drained();
+    expect(events).toHaveLength(1);
+  });
+
+  test("does not hear what only one person sees, polls of the system, or anything before it knows the bot", async () => {
+    const { listener, events, drained } = start();
+    listener.onMessage(packet("for your eyes", { flags: 64 }));
+    listener.onMessage(packet("pinned", { type: 6 }));
+    listener.onMessage(packet("starter", { type: 21 }));
+    await drained();
+    expect(events).toEqual([]);
+  });
+
+  test("reads what is forwarded and what has no words", async () => {
+    const { listener, events, drained } = start();
+    const file = {
+      id: "1",
+      filename: "a.txt",
+      size: 1,
+      url: "https://cdn.discordapp.com/a",
+      proxy_url: "",
+    } as APIAttachment;
+    const snapshot = { message: { content: "the news", attachments: [file] } };
+    listener.onMessage(packet("what of it?", { message_snapshots: [snapshot] as never }));
+    listener.onMessage(packet("", { sticker_items: [{ id: "1", name: "Wave", format_type: 1 }] }));
+    listener.onMessage(packet("", { attachments: [{ ...file, title: "数", filename: "_.txt" }] }));
+    await drained();
+    expect(texts(events)).toEqual(["what of it?\n\nForwarded:\n> the news", "(A sticker: Wave)", ""]);
+    expect(events).toMatchObject([{ attachments: [{ name: "a.txt" }] }, {}, { attachments: [{ name: "数.txt" }] }]);
+  });
+
+  test("quotes no more than the beginning of a long message", async () => {
+    const { listener, events, drained } = start();
+    const snapshot = { message: { content: "🎉".repeat(5_000), attachments: [] } };
+    listener.onMessage(packet("look", { message_snapshots: [snapshot] as never }));
+    await drained();
+    expect(Array.from(texts(events)[0] ?? "").length).toBeLessThan(2_100);
+  });
+});

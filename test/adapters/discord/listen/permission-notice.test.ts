@@ -1,0 +1,37 @@
+import { describe, expect, test } from "vitest";
+import { createStillClock } from "../../../simulators/discord/clock.ts";
+import { botTexts, startStage } from "../stage.ts";
+
+describe("where the bot may not write", () => {
+  test("who asks is told so directly, once an hour, and nothing is tried in the channel", async () => {
+    const clock = createStillClock();
+    const { discord, channel, ada, events } = await startStage({ simulator: { clock, allow: { "double-post": 1 } } });
+    discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
+    for (const text of ["one", "two"]) discord.people.say(channel, ada, text, { mentionBot: true });
+    const dm = discord.openDm(ada);
+    await discord.until(() => botTexts(discord, dm).length === 1);
+    expect(botTexts(discord, dm)[0]).toMatch(/#general.*permission to send messages/);
+    clock.advance(61 * 60_000);
+    discord.people.say(channel, ada, "three", { mentionBot: true });
+    await discord.until(() => botTexts(discord, dm).length === 2);
+    expect(events).toEqual([]);
+  });
+
+  test("nobody is told who did not ask", async () => {
+    const { discord, channel, ada, bob, heard, events } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.overwrite(channel, discord.bot.id, { deny: ["SendMessagesInThreads"] });
+    discord.people.say(thread, bob, "just talking");
+    await heard(channel, ada);
+    expect(events).toEqual([]);
+    expect(botTexts(discord, discord.openDm(bob))).toEqual([]);
+  });
+
+  test("in the channel itself, a thread of it is another matter", async () => {
+    const { discord, channel, ada, message } = await startStage();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
+    discord.people.say(thread, ada, "here?", { mentionBot: true });
+    expect((await message(0)).text).toBe("here?");
+  });
+});

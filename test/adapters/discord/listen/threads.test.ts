@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import type { ThreadMode } from "../../../../adapters/discord/listen/threads.ts";
+import type { Button } from "../../../../src/port/adapter.ts";
+import { botMessages, draft, type StageOptions, signal, startStage } from "../stage.ts";
+
+const OPEN = "POST /channels/:channel/messages/:message/threads";
+const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
+
+/** Two questions in one channel, the second while the first is answered; resolves to what they became. */
+async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: boolean; isDeleted?: boolean } = {}) {
+  const stage = await startStage({ threads, ...options });
+  const { discord, adapter, channel, ada, bob, message } = stage;
+  discord.people.say(channel, ada, "first question", { mentionBot: true });
+  const first = await message(0);
+  const sink = adapter.sink(first.reply);
+  const { id } = await sink.post(draft("An answer", { buttons: [STOP], streaming: true }), "n", signal);
+  if (options.isOver === true) await sink.edit(id, draft("An answer."), signal);
+  const [answer] = botMessages(discord, channel);
+  if (options.isDeleted === true && answer !== undefined) discord.people.delete(answer);
+  const asked = discord.people.say(channel, bob, "**second** question <@1> about `x`?", { mentionBot: true });
+  const second = await message(1);
+  const opened = discord.requests.filter(({ route }) => route === OPEN);
+  return { ...stage, first, second, asked, opened };
+}
+
+describe("threads", () => {
+  test("on: questions that come faster than threads may be opened are answered in the channel", async () => {
+    // The simulator allows ten in five seconds, and has the test fail for one that it must refuse.
+    const { discord, channel, ada, message } = await startStage({ threads: "on" });
+    for (let index = 0; index < 14; index++)
+      discord.people.say(channel, ada, `question ${index}`, { mentionBot: true });
+    const asked = await Promise.all(Array.from({ length: 14 }, (_, index) => message(index)));
+    expect(asked.filter(({ reply }) => reply.threadId !== undefined)).toHaveLength(10);
+    expect(asked.slice(10).every(({ conversationId }) => conversationId.startsWith(`discord:${channel.id}:`))).toBe(
+      true,
+    );
+  });
+
+  test("auto: a question beside an answer that is being written gets a thread of its own, named after it", async () => {
+    const { guild, channel, first, second, asked, opened, discord, adapter } = await askTwice("auto");
+    expect(first.reply.channelId).toBe(channel.id);
+    expect(second.conversationId).toBe(`discord:${asked.id}`);
+    expect(second.reply).toEqual({
+      platform: "discord",
+      channelId: channel.id,
+      threadId: asked.id,
+      workspaceId: guild.id,
+    });
+    expect(opened.map(({ body }) => (body as { name: string }).name)).toEqual([
+      expect.stringMatching(/^second question .* about x\?$/),
+    ]);
+    await adapter.sink(second.reply).post(draft("Here"), "m", signal);
+    expect(discord.requests.at(-1)?.params).toEqual({ channel: asked.id });
+  });
+
+  test("auto: while the channel is quiet answers stand in it", async () => {
+    const { channel, second, opened } = await askTwice("auto", { isOver: true });
+    expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
+    expect(opened).toEqual([]);
+  });
+
+  test("auto: a channel is quiet again when the answer that grew there was deleted", async () => {
+    const { channel, second, opened } = await askTwice("auto", { isDeleted: true });
+    expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
+    expect(opened).toEqual([]);
+  });
+
+  test("on: each question gets a thread", async () => {
+    const { discord, channel, ada, message } = await startStage({ threads: "on" });
+    const asked = discord.people.say(channel, ada, "a question", { mentionBot: true });
+    expect((await message(0)).conversationId).toBe(`discord:${asked.id}`);
+  });
+
+  test("off: nothing gets a thread", async () => {
+    const { channel, second, opened } = await askTwice("off");
+    expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
+    expect(opened).toEqual([]);
+  });
+
+  test("are not opened by who goes on with an answer", async () => {
+    const { discord, channel, ada, message } = await askTwice("auto");
+    const answer = discord.messages(channel).find(({ author }) => author === discord.bot);
+    discord.people.say(channel, ada, "go on", { ...(answer && { replyTo: answer }) });
+    const event = await message(2);
+    expect(event.reply.threadId).toBeUndefined();
+    expect(event.inReplyTo).toBe(`discord:${channel.id}:${answer?.id}`);
+  });
+
+  test("that nobody may open leave the answer in the channel, without trying", async () => {
+    const { discord, channel, ada, message } = await startStage({ threads: "on" });
+    discord.overwrite(channel, discord.bot.id, { deny: ["CreatePublicThreads"] });
+    discord.people.say(channel, ada, "a question", { mentionBot: true });
+    expect((await message(0)).reply.threadId).toBeUndefined();
+    expect(discord.requests.filter(({ route }) => route === OPEN)).toEqual([]);
+  });
+
+  test("that Discord does not open leave the answer in the channel", async () => {
+    const { discord, channel, ada, message } = await startStage({
+      threads: "on",
+      simulator: { rules: { maxActiveThreads: 0 } },
+    });
+    discord.people.say(channel, ada, "a question", { mentionBot: true });
+    expect((await message(0)).reply.threadId).toBeUndefined();
+  });
+
+  test("that are there already are used", async () => {
+    const { discord, channel, ada, message } = await startStage({ threads: "on" });
+    discord.faults.slow(OPEN, 100);
+    const asked = discord.people.say(channel, ada, "a question", { mentionBot: true });
+    await discord.until(() => discord.requests.some(({ route }) => route === OPEN));
+    discord.people.openThread(asked, ada, "mine");
+    expect((await message(0)).conversationId).toBe(`discord:${asked.id}`);
+    expect(discord.requests.find(({ route }) => route === OPEN)?.status).toBe(400);
+  });
+
+  test("have a short name, whatever the question", async () => {
+    const { discord, channel, ada, message } = await startStage({ threads: "on" });
+    discord.people.say(channel, ada, "🎉 word ".repeat(100), { mentionBot: true });
+    discord.people.say(channel, ada, "# `` https://a.example/x\n", { mentionBot: true });
+    await message(1);
+    const names = discord.requests
+      .filter(({ route }) => route === OPEN)
+      .map(({ body }) => (body as { name: string }).name);
+    expect(names[0]).toMatch(/^🎉 word .*…$/u);
+    expect(Array.from(names[0] ?? "").length).toBeLessThanOrEqual(90);
+    expect(names[1]).toBe("A question of ada");
+  });
+});

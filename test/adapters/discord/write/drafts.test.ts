@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { readCustomId, readCustomIds, toCustomId, toMessageBody } from "../../../../adapters/discord/write/drafts.ts";
+import { draft } from "../stage.ts";
+
+describe("the body of a message", () => {
+  test("notifies nobody and shows no previews", () => {
+    expect(toMessageBody(draft("hi"), {})).toEqual({
+      content: "hi",
+      allowed_mentions: { parse: [], replied_user: false },
+      flags: 4,
+      components: [],
+    });
+  });
+
+  test("is sent as it was written when only the rewriting makes it too long", () => {
+    const bars = "|| ".repeat(660);
+    expect(toMessageBody(draft(bars), {}).content).toBe(bars);
+  });
+
+  test("has five buttons in a row, and the next in another", () => {
+    const actions = ["good", "bad", "again", "vary", "edit", "upscale", "delete"] as const;
+    const buttons = actions.map((action) => ({ action, turnId: "t", label: action }));
+    const { components } = toMessageBody(draft("hi", { buttons }), {});
+    expect(components.map((row) => readCustomIds([row]))).toEqual([
+      ["good:t", "bad:t", "again:t", "vary:t", "edit:t"],
+      ["upscale:t", "delete:t"],
+    ]);
+  });
+
+  test("has a button for each action, with everything it needs in its id", () => {
+    const button = { action: "stop" as const, turnId: "0123456789abcdef", label: "Stop" };
+    const context = { root: "1234567890123456789", mark: "0123456789abcdef" };
+    const { components } = toMessageBody(draft("hi", { buttons: [button] }), context);
+    const [id = ""] = readCustomIds(components);
+    expect(id.length).toBeLessThanOrEqual(100);
+    expect(readCustomId(id)).toEqual({ action: "stop", turnId: button.turnId, ...context });
+  });
+});
+
+describe("a button's id", () => {
+  test("is read back, with and without what it may lack", () => {
+    expect(readCustomId(toCustomId({ action: "retry", turnId: "t" }))).toEqual({ action: "retry", turnId: "t" });
+    expect(readCustomId(toCustomId({ action: "continue", turnId: "t", mark: "m" }))).toMatchObject({ mark: "m" });
+  });
+
+  test("fits, and keeps first what the button is for", () => {
+    const turnId = "t".repeat(70);
+    const long = toCustomId({ action: "upscale", turnId, root: "1".repeat(19), mark: "m".repeat(16) });
+    expect(long.length).toBeLessThanOrEqual(100);
+    expect(readCustomId(long)).toMatchObject({ action: "upscale", turnId, root: "1".repeat(19) });
+  });
+
+  test("of somebody else means nothing", () => {
+    for (const id of ["", "stop", "destroy:everything", "stop:"]) expect(readCustomId(id)).toBeUndefined();
+  });
+});

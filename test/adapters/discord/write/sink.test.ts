@@ -1,0 +1,376 @@
+import { describe, expect, test, vi } from "vitest";
+import type { Api } from "../../../../adapters/discord/api/client.ts";
+import { UNKNOWN_NAMES } from "../../../../adapters/discord/rooms.ts";
+import { createLastWords } from "../../../../adapters/discord/write/last-words.ts";
+import { createSightings } from "../../../../adapters/discord/write/seen-messages.ts";
+import { createSink } from "../../../../adapters/discord/write/sink.ts";
+import { createTypings } from "../../../../adapters/discord/write/typing.ts";
+import type { Button, ReplyAddress } from "../../../../src/port/adapter.ts";
+import { SinkError } from "../../../../src/port/errors.ts";
+import { createStillClock } from "../../../simulators/discord/clock.ts";
+import { type Channel, shown } from "../../../simulators/discord/world.ts";
+import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
+
+const POST = "POST /channels/:channel/messages";
+const EDIT = "PATCH /channels/:channel/messages/:message";
+const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
+
+async function startSink(options: StageOptions = {}) {
+  const stage = await startStage({ listens: false, ...options });
+  const question = stage.discord.people.say(stage.channel, stage.ada, "question");
+  const address = to(stage.channel, {
+    replyToId: `discord:${stage.channel.id}:${question.id}`,
+    extra: { root: question.id },
+  });
+  const bodies = (route: string) =>
+    stage.discord.requests
+      .filter((request) => request.route === route)
+      .map(({ body }) => body as Record<string, unknown>);
+  return { ...stage, question, address, sink: stage.adapter.sink(address), bodies };
+}
+
+function to({ id }: Channel, more: Partial<ReplyAddress> = {}): ReplyAddress {
+  return { platform: "discord", channelId: id, ...more };
+}
+
+describe("a reply on Discord", () => {
+  test("is written by a process that never listened", async () => {
+    const { discord, channel, sink } = await startSink();
+    const { id } = await sink.post(draft("grow"), "n", signal);
+    await sink.edit(id, draft("growing"), signal);
+    expect(botTexts(discord, channel)).toEqual(["growing"]);
+    expect(discord.gateway.sessions).toEqual([]);
+  });
+
+  test("points at its question, and with each further message at the one before", async () => {
+    const { discord, channel, question, sink } = await startSink();
+    for (const text of ["one", "two", "three"]) await sink.post(draft(text), `n:${text}`, signal);
+    const messages = botMessages(discord, channel);
+    const [one, two] = messages;
+    expect(messages.map(({ reference }) => reference?.messageId)).toEqual([question.id, one?.id, two?.id]);
+  });
+
+  test("points at the message before also where an earlier run wrote that one", async () => {
+    const { discord, channel, ada, address, question, sink } = await startSink();
+    const { id } = await sink.post(draft("one"), "n:one", signal);
+    const { adapter: next } = await startAdapter(discord, { listens: false });
+    const later = next.sink(address);
+    await later.edit(id, draft("one and"), signal);
+    await later.post(draft("two"), "n:two", signal);
+    const [one, two] = botMessages(discord, channel);
+    expect([one, two].map((message) => message?.reference?.messageId)).toEqual([question.id, one?.id]);
+    const thread = discord.people.openThread(channel, ada, "thread");
+    const there = next.sink(to(thread, { replyToId: address.replyToId ?? "" }));
+    const { id: first } = await sink.post(draft("elsewhere"), "n:elsewhere", signal);
+    await there.edit(first, draft("elsewhere and"), signal);
+    await there.post(draft("more"), "n:more", signal);
+    expect(botMessages(discord, thread).map(({ reference }) => reference?.messageId)).toEqual([undefined]);
+  });
+
+  test("points at its question alone in a thread, where it stands for itself", async () => {
+    const { discord, channel, ada, adapter } = await startSink();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    const question = discord.people.say(thread, ada, "question");
+    const sink = adapter.sink(to(thread, { replyToId: `discord:${thread.id}:${question.id}` }));
+    for (const text of ["one", "two"]) await sink.post(draft(text), `n:${text}`, signal);
+    expect(botMessages(discord, thread).map(({ reference }) => reference?.messageId)).toEqual([question.id, undefined]);
+  });
+
+  test("stands there also when its question is gone", async () => {
+    const { discord, channel, question, sink } = await startSink();
+    discord.people.delete(question);
+    await sink.post(draft("late"), "n", signal);
+    expect(botTexts(discord, channel)).toEqual(["late"]);
+  });
+
+  test("stands there without pointing where the bot may not read what was said", async () => {
+    const { discord, channel, sink } = await startSink();
+    discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
+    await sink.post(draft("blind"), "n", signal);
+    expect(botTexts(discord, channel)).toEqual(["blind"]);
+  });
+
+  test("is posted in one call for each message there, as far as is known", async () => {
+    const known = await startStage();
+    const { discord, channel, ada, message } = known;
+    discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
+    discord.people.say(channel, ada, "hello", { mentionBot: true });
+    const { reply } = await message(0);
+    const { adapter: deaf } = await startAdapter(discord, { listens: false });
+    for (const [adapter, calls] of [
+      [known.adapter, 2],
+      [deaf, 3],
+    ] as const) {
+      const before = discord.requests.length;
+      const sink = adapter.sink(reply);
+      for (const part of ["one", "two"]) await sink.post(draft(`${part} of ${calls}`), `${part}${calls}`, signal);
+      expect(discord.requests.slice(before).filter(({ route }) => route === POST)).toHaveLength(calls);
+    }
+  });
+
+  test("notifies nobody, whatever the model writes, in no post and no edit", async () => {
+    const { discord, guild, ada, bob, sink, bodies } = await startSink();
+    const role = discord.addRole(guild, "all", [], true);
+    const text = `@everyone @here <@${ada.id}> <@!${bob.id}> <@&${role.id}>`;
+    const { id } = await sink.post(draft(text), "n", signal);
+    await sink.edit(id, draft(`again ${text}`), signal);
+    expect(discord.pings).toEqual([]);
+    for (const body of [...bodies(POST), ...bodies(EDIT)]) {
+      expect(body).toMatchObject({ allowed_mentions: { parse: [], replied_user: false }, flags: 4 });
+    }
+  });
+
+  test("is posted once however often, and from whatever process, the same nonce comes", async () => {
+    const { discord, channel, sink, adapter, address, bodies } = await startSink();
+    const { id } = await sink.post(draft("once"), "turn:0", signal);
+    expect((await adapter.sink(address).post(draft("once"), "turn:0", signal)).id).toBe(id);
+    expect(botTexts(discord, channel)).toEqual(["once"]);
+    expect(bodies(POST)[0]).toMatchObject({ enforce_nonce: true });
+  });
+
+  test("is posted once when the answer to the post was lost", async () => {
+    const { discord, channel, sink } = await startSink();
+    discord.faults.failNext(POST, { status: 502, when: "after" });
+    await expect(sink.post(draft("once"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.post(draft("once"), "n", signal);
+    expect(botTexts(discord, channel)).toEqual(["once"]);
+  });
+
+  test("says what the answer told of the counter", async () => {
+    const { sink } = await startSink();
+    const { id, budget } = await sink.post(draft("a"), "n", signal);
+    expect(budget).toEqual({ limit: 5, remaining: 4, resetAfterMs: expect.any(Number) });
+    expect((await sink.edit(id, draft("ab"), signal)).budget).toMatchObject({ remaining: 3 });
+  });
+
+  test("shares its counter with the channel, by name", async () => {
+    const { channel, sink } = await startSink();
+    expect(sink.budget).toBe(`discord:${channel.id}`);
+  });
+
+  test("is never kept waiting by the library: a limit is told, with the wait, and nothing is sent later", async () => {
+    const { discord, sink } = await startSink({ simulator: { allow: { "rate-limited": 1 } } });
+    const { id } = await sink.post(draft("a"), "n", signal);
+    for (const text of ["ab", "abc", "abcd", "abcde"]) await sink.edit(id, draft(text), signal);
+    const refused = await sink.edit(id, draft("abcdef"), signal).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(SinkError);
+    expect(refused).toMatchObject({ kind: "rate-limited" });
+    expect((refused as SinkError).retryAfterMs).toBeGreaterThan(0);
+    expect((refused as SinkError).retryAfterMs).toBeLessThanOrEqual(5_000);
+    expect(discord.requests.filter(({ route }) => route === EDIT)).toHaveLength(5);
+  });
+
+  test("goes on when the counter gives calls back one by one, which the library takes for an empty window", async () => {
+    const clock = createStillClock();
+    const messages = { kind: "leaky" as const, limit: 2, windowMs: 2_000 };
+    const { sink, discord, channel } = await startSink({ simulator: { clock, limits: { messages } } });
+    const { id } = await sink.post(draft("a"), "n", signal);
+    await sink.edit(id, draft("ab"), signal);
+    clock.advance(1_000);
+    await sink.edit(id, draft("abc"), signal);
+    expect(botTexts(discord, channel)).toEqual(["abc"]);
+  });
+
+  test("is refused before it is sent when it is too long as Discord shows it", async () => {
+    const { sink, discord } = await startSink();
+    await expect(sink.post(draft("数".repeat(2_001)), "n", signal)).rejects.toMatchObject({ kind: "rejected" });
+    await sink.post(draft("🎉".repeat(1_000)), "n", signal);
+    expect(discord.requests).toHaveLength(1);
+  });
+});
+
+describe("what Discord refuses", () => {
+  test("an edit of a deleted message, or in a channel that is gone, says gone", async () => {
+    const { discord, channel, sink } = await startSink();
+    const { id } = await sink.post(draft("a"), "n", signal);
+    const [message] = botMessages(discord, channel);
+    if (message !== undefined) discord.people.delete(message);
+    await expect(sink.edit(id, draft("ab"), signal)).rejects.toMatchObject({ kind: "gone" });
+    await sink.remove(id, signal);
+    discord.removeChannel(channel);
+    await expect(sink.post(draft("b"), "m", signal)).rejects.toMatchObject({ kind: "gone" });
+  });
+
+  test("is not tried again at once where the bot may not write", async () => {
+    const { discord, channel, sink } = await startSink({ simulator: { allow: { "invalid-request": 1 } } });
+    discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
+    for (const nonce of ["a", "b", "c"])
+      await expect(sink.post(draft("x"), nonce, signal)).rejects.toMatchObject({ kind: "forbidden" });
+    expect(discord.requests).toHaveLength(1);
+  });
+
+  test("because nothing may be attached leaves words to be written", async () => {
+    const { discord, channel, sink } = await startSink({ simulator: { allow: { "invalid-request": 1 } } });
+    discord.overwrite(channel, discord.bot.id, { deny: ["AttachFiles"] });
+    const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
+    for (const nonce of ["a", "b"])
+      await expect(sink.upload([file], undefined, nonce, signal)).rejects.toMatchObject({ kind: "forbidden" });
+    await sink.post(draft("words"), "c", signal);
+    expect(botTexts(discord, channel)).toEqual(["words"]);
+    expect(discord.requests).toHaveLength(2);
+  });
+
+  test("in an archived thread is done after waking it", async () => {
+    const { discord, channel, ada, adapter } = await startSink();
+    const thread = discord.people.openThread(channel, ada, "thread");
+    const sink = adapter.sink(to(thread));
+    const { id } = await sink.post(draft("a"), "n", signal);
+    discord.people.setThread(thread, { isArchived: true });
+    await sink.edit(id, draft("ab"), signal);
+    expect(botTexts(discord, thread)).toEqual(["ab"]);
+  });
+
+  test("in a locked thread is refused for good", async () => {
+    const { discord, channel, ada, adapter } = await startSink({ simulator: { allow: "anything" } });
+    const thread = discord.people.openThread(channel, ada, "thread");
+    discord.people.setThread(thread, { isArchived: true, isLocked: true });
+    await expect(adapter.sink(to(thread)).post(draft("a"), "n", signal)).rejects.toMatchObject({ kind: "forbidden" });
+  });
+
+  test("to change in an old message stands in a message of its own, and grows there", async () => {
+    const clock = createStillClock();
+    const { discord, channel, sink } = await startSink({ simulator: { clock, rules: { oldMessageEdits: 0 } } });
+    const { id } = await sink.post(draft("old"), "n", signal);
+    clock.advance(2 * 3_600_000);
+    await sink.edit(id, draft("again"), signal);
+    await sink.edit(id, draft("again and more"), signal);
+    expect(botTexts(discord, channel)).toEqual(["old", "again and more"]);
+    await sink.remove(id, signal);
+    expect(botTexts(discord, channel)).toEqual(["old"]);
+  });
+
+  test("by its own filter is refused with the text", async () => {
+    const { discord, sink } = await startSink();
+    discord.faults.failNext(POST, {
+      status: 400,
+      code: 200000,
+      message: "Message was blocked by automatic moderation",
+    });
+    await expect(sink.post(draft("x"), "n", signal)).rejects.toMatchObject({ kind: "rejected" });
+  });
+
+  test("in slow mode says how long to wait", async () => {
+    const { discord, guild, adapter } = await startSink();
+    const slow = discord.addChannel(guild, "slow", { slowmodeSeconds: 30 });
+    const sink = adapter.sink(to(slow));
+    await sink.post(draft("a"), "n", signal);
+    await expect(sink.post(draft("b"), "m", signal)).rejects.toMatchObject({ kind: "rate-limited" });
+  });
+
+  test.each(["reset", 500, 503] as const)(
+    "because it has trouble itself (%s) leaves open what was written, once",
+    async (status) => {
+      const { discord, sink } = await startSink();
+      discord.faults.failNext(POST, { status });
+      await expect(sink.post(draft("a"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+      expect(discord.requests).toHaveLength(1);
+    },
+  );
+
+  test("because the token is not known any more is told to whoever runs the bot, once, and the turn stays open", async () => {
+    const { discord, sink, reasons } = await startSink();
+    discord.faults.failNext("*", { status: 401, times: 2 });
+    for (const nonce of ["a", "b"])
+      await expect(sink.post(draft("x"), nonce, signal)).rejects.toMatchObject({ kind: "unavailable" });
+    expect(reasons).toEqual([expect.stringMatching(/token.*Developer Portal/s)]);
+  });
+
+  test("is told without what was written and without addresses", async () => {
+    const { discord, sink } = await startSink();
+    discord.faults.failNext(POST, { status: 400, code: 50035, message: "Invalid Form Body" });
+    const error = await sink.post(draft("very private words"), "n", signal).catch((cause: unknown) => cause);
+    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(/private|127\.0\.0\.1/);
+    expect(String(error)).toContain("50035");
+  });
+
+  test("is not waited for beyond the signal", async () => {
+    const { discord, sink } = await startSink();
+    discord.faults.failNext(POST, { status: "silence" });
+    const reason = new Error("enough");
+    const controller = new AbortController();
+    const posting = sink.post(draft("a"), "n", controller.signal);
+    await discord.until(() => discord.requests.length === 1);
+    controller.abort(reason);
+    await expect(posting).rejects.toBe(reason);
+  });
+});
+
+describe("buttons and files", () => {
+  test("are on the message, and go when an edit has none", async () => {
+    const { discord, channel, sink } = await startSink();
+    const { id } = await sink.post(draft("…", { buttons: [STOP] }), "n", signal);
+    const [message] = botMessages(discord, channel);
+    expect(message && shown(message).components).toHaveLength(1);
+    await sink.edit(id, draft("done"), signal);
+    expect(message && shown(message).components).toEqual([]);
+  });
+
+  test("arrive byte for byte under their name", async () => {
+    const { discord, channel, sink } = await startSink();
+    const bytes = new Uint8Array(50_000).map((_, index) => index % 256);
+    await sink.upload([{ name: "../dir/answer.md", contentType: "text/markdown", bytes }], undefined, "n", signal);
+    const [message] = botMessages(discord, channel);
+    const [file] = message === undefined ? [] : shown(message).attachments;
+    expect(file?.name).toBe("answer.md");
+    expect(Buffer.from(file?.bytes ?? []).equals(Buffer.from(bytes))).toBe(true);
+  });
+
+  test("are refused before they are sent when they are too many or too large", async () => {
+    const { discord, sink } = await startSink();
+    const file = { name: "a", contentType: "text/plain", bytes: new Uint8Array(1) };
+    const large = { ...file, bytes: new Uint8Array(10 * 1024 * 1024 + 1) };
+    for (const files of [Array.from({ length: 11 }, () => file), [large]])
+      await expect(sink.upload(files, undefined, "n", signal)).rejects.toMatchObject({ kind: "rejected" });
+    expect(discord.requests).toEqual([]);
+  });
+});
+
+describe("the sign that the bot is writing", () => {
+  test("is shown until the first text, and once", async () => {
+    const { discord, channel, sink } = await startSink();
+    await sink.progress("thinking", signal);
+    await sink.progress("still thinking", signal);
+    await discord.until(() => discord.typing.length === 1);
+    await sink.post(draft("a"), "n", signal);
+    await sink.progress("", signal);
+    expect(discord.typing).toEqual([expect.objectContaining({ channelId: channel.id })]);
+  });
+
+  test("is not repeated once there is text, also when nobody takes it away", async () => {
+    vi.useFakeTimers();
+    try {
+      const routes: string[] = [];
+      const call: Api["call"] = async ({ route }) => {
+        routes.push(route);
+        return { data: { id: "2", channel_id: "1" } };
+      };
+      const api: Api = { call, settled: async () => {} };
+      const files = { toPostedRefs: () => [] };
+      const lastWords = createLastWords(api, Date.now, signal);
+      const deps = {
+        api,
+        files,
+        sightings: createSightings(),
+        fresh: new Set<string>(),
+        rooms: UNKNOWN_NAMES,
+        lastWords,
+        now: Date.now,
+      };
+      const address = { platform: "discord", channelId: "1" };
+      const sink = createSink(address, { ...deps, typingIn: createTypings(api) });
+      await sink.progress("thinking", signal);
+      await sink.post(draft("a"), "n", signal);
+      vi.advanceTimersByTime(60_000);
+      expect(routes).toEqual(["/channels/1/typing", "/channels/1/messages"]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("is missed by nobody when it is refused", async () => {
+    const { discord, channel, sink } = await startSink({ simulator: { allow: "anything" } });
+    discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
+    await sink.progress("thinking", signal);
+    await discord.until(() => discord.requests.some(({ status }) => status === 403));
+  });
+});

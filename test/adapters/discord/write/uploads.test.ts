@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import { attach, checkFiles } from "../../../../adapters/discord/write/uploads.ts";
+import type { OutboundFile } from "../../../../src/port/adapter.ts";
+import { shown } from "../../../simulators/discord/world.ts";
+import { botMessages, draft, signal, startStage } from "../stage.ts";
+
+const file = (more: Partial<OutboundFile> = {}): OutboundFile => {
+  return { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2, 3]), ...more };
+};
+
+describe("files on their way to Discord", () => {
+  test("stand under their caption, with what they show in words, and covered when that is wanted", async () => {
+    const { discord, adapter, channel } = await startStage({ listens: false });
+    const sink = adapter.sink({ platform: "discord", channelId: channel.id });
+    const files = [file({ altText: "A cat.", isSpoiler: true }), file({ name: "plain.png" })];
+    const caption = draft("**Two**", { buttons: [{ action: "again", turnId: "p", label: "Again" }] });
+    const posted = await sink.upload(files, caption, "n", signal);
+    const [message] = botMessages(discord, channel);
+    if (message === undefined) throw new Error("There is no message.");
+    const { content, attachments, components } = shown(message);
+    expect(content).toBe("**Two**");
+    expect(attachments.map(({ name, description }) => [name, description])).toEqual([
+      ["SPOILER_cat.png", "A cat."],
+      ["plain.png", undefined],
+    ]);
+    expect(JSON.stringify(components)).toContain('"again:p"');
+    expect(posted.attachments?.map(({ name, sizeBytes }) => [name, sizeBytes])).toEqual([
+      ["SPOILER_cat.png", 3],
+      ["plain.png", 3],
+    ]);
+    const [ref] = posted.attachments ?? [];
+    if (ref === undefined) throw new Error("There is no file.");
+    const chunks = await Array.fromAsync(await adapter.openAttachment(ref, signal));
+    expect(Array.from(Buffer.concat(chunks))).toEqual([1, 2, 3]);
+  });
+
+  test("are uploaded once under one nonce", async () => {
+    const { discord, adapter, channel } = await startStage({ listens: false });
+    const sink = adapter.sink({ platform: "discord", channelId: channel.id });
+    discord.faults.failNext("POST /channels/:channel/messages", { status: 502, when: "after" });
+    await expect(sink.upload([file()], undefined, "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    const { attachments } = await sink.upload([file()], undefined, "n", signal);
+    expect(botMessages(discord, channel)).toHaveLength(1);
+    expect(attachments).toHaveLength(1);
+  });
+
+  test("have descriptions that fit, and names without what could mislead", () => {
+    const { body, files } = attach({}, [file({ name: 'a/b\u202e"c.png', altText: "数".repeat(2_000) })]);
+    expect(body).toEqual({ attachments: [{ id: "0", filename: "bc.png", description: "数".repeat(1_024) }] });
+    expect(files?.[0]?.name).toBe("bc.png");
+  });
+
+  test("are refused in plain words when they do not fit", () => {
+    const large = file({ bytes: new Uint8Array(11 * 2 ** 20) });
+    expect(() => checkFiles([large])).toThrow(/over 10 MiB: cat\.png/);
+    expect(() => checkFiles(Array.from({ length: 11 }, () => file()))).toThrow(/10 fit in a message/);
+  });
+});

@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type LocalPage, startLocalPage } from "../../../support/local-page.ts";
+
+describe("the requests of the local page", () => {
+  let page: LocalPage;
+
+  beforeEach(async () => {
+    page = await startLocalPage();
+  });
+  afterEach(() => page.close());
+
+  async function problem(path: string, body: unknown): Promise<{ status: number; error: string }> {
+    const response = await page.post(path, body);
+    return { status: response.status, ...((await response.json()) as { error: string }) };
+  }
+
+  const send = {
+    nonce: "12345678",
+    authorId: "ada",
+    channelId: "chat-1",
+    threadId: null,
+    fileIds: [],
+    isNewChat: true,
+  };
+
+  test.for([
+    [{ ...send, text: "   " }, "The message is empty."],
+    [{ ...send, text: "x".repeat(20_001) }, "A message has at most 20,000 characters; send the rest as a file."],
+    [{ ...send, text: "a\0b" }, "The text holds characters that are no text."],
+    [{ ...send, text: "\ud800" }, "The text holds characters that are no text."],
+    [{ ...send, text: "x", nonce: "short" }, "The nonce of a request is 8 to 64 letters, digits, - or _."],
+    [{ ...send, text: "x", channelId: "a:b" }, "That is not an id of this page."],
+    [{ ...send, text: 7 }, "The field text is missing or wrong."],
+    [{ ...send }, "The field text is missing or wrong."],
+    [{ ...send, text: "x", fileIds: Array.from({ length: 11 }, () => "f") }, "At most 10 files fit in one message."],
+    [{ ...send, text: "/imagine x", options: { ratio: 7 } }, "The field options.ratio is missing or wrong."],
+    [null, "The field  is missing or wrong."],
+  ] as const)("say what is wrong with %j", async ([body, error]) => {
+    expect(await problem("/local/messages", body)).toEqual({ status: 400, error });
+    expect(page.events).toEqual([]);
+  });
+
+  test("say that a body is not JSON", async () => {
+    const headers = { Origin: page.url, "Content-Type": "application/json" };
+    const response = await fetch(`${page.url}/local/messages`, { method: "POST", headers, body: "{" });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({ error: "The request is not JSON." });
+  });
+
+  test("take the longest text", async () => {
+    expect(await page.send({ text: "あ".repeat(20_000) })).toBeGreaterThan(0);
+  });
+
+  test("add people and channels, each name once", async () => {
+    expect((await page.post("/local/people", { name: " Grace Hopper " })).status).toBe(200);
+    expect(await problem("/local/people", { name: "grace hopper" })).toEqual({
+      status: 409,
+      error: "Somebody is called grace hopper already.",
+    });
+    expect(await problem("/local/people", { name: "palaver" })).toMatchObject({ status: 409 });
+    expect((await page.post("/local/channels", { name: "#Design Team" })).status).toBe(200);
+    expect(await problem("/local/channels", { name: "design team" })).toMatchObject({ status: 409 });
+    const rows = await page.rows();
+    expect(rows).toContainEqual(expect.objectContaining({ type: "person", name: "Grace Hopper" }));
+    expect(rows).toContainEqual(expect.objectContaining({ type: "channel", kind: "channel", title: "design-team" }));
+  });
+
+  test.for(["", "  ", "a@b", "x".repeat(41), "line\nbreak", "bidi\u202e"])("refuse the name %j", async (name) => {
+    expect(await problem("/local/people", { name })).toMatchObject({ status: 400 });
+  });
+
+  test.for(["/local/messages/0/edit", "/local/messages/x/edit", "/local/messages/1e3/delete"])(
+    "know no %s",
+    async (path) => {
+      expect(await problem(path, { nonce: "12345678", authorId: "ada", text: "x" })).toMatchObject({ status: 404 });
+    },
+  );
+});

@@ -1,0 +1,19 @@
+import { describe, expect, test } from "vitest";
+import { readText, toBodies, toBody } from "../../../../adapters/slack/api/wire.ts";
+
+describe("what Slack sends", () => {
+  test("is an object or an empty one", () => {
+    expect(toBody({ a: 1 })).toEqual({ a: 1 });
+    for (const odd of [undefined, null, 5, "x", [1]]) expect(toBody(odd)).toEqual({});
+  });
+
+  test("is a list of objects or an empty one", () => {
+    expect(toBodies([{ a: 1 }, null])).toEqual([{ a: 1 }, {}]);
+    for (const odd of [undefined, null, "x", { length: 1 }]) expect(toBodies(odd)).toEqual([]);
+  });
+
+  test("is text with something in it or none", () => {
+    expect(readText("x")).toBe("x");
+    for (const odd of [undefined, null, "", 5, {}]) expect(readText(odd)).toBeUndefined();
+  });
+});

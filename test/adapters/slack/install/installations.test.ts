@@ -1,0 +1,175 @@
+import { randomBytes } from "node:crypto";
+import { Keyv } from "keyv";
+import { describe, expect, test } from "vitest";
+import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import type { Grant } from "../../../../adapters/slack/install/grants.ts";
+import { createInstallations } from "../../../../adapters/slack/install/installations.ts";
+import type { Installation } from "../../../../adapters/slack/install/stored.ts";
+import { recordingLog, silent } from "../../../support/log.ts";
+
+const HOUR_MS = 3_600_000;
+const signal = new AbortController().signal;
+const INSTALLATION: Installation = {
+  teamId: "T1",
+  botUserId: "U1",
+  botId: "B1",
+  token: "xoxb-first",
+  installedAt: 1_000,
+};
+const EXPIRING = { ...INSTALLATION, refreshToken: "xoxe-first", expiresAt: 12 * HOUR_MS };
+
+/** Gives tokens out as Slack does: each refresh token once. */
+function createSlack(good = "xoxe-first") {
+  const asked: string[] = [];
+  let next = good;
+  return {
+    asked,
+    async refresh(refreshToken: string): Promise<Grant> {
+      asked.push(refreshToken);
+      if (refreshToken !== next) {
+        throw new SlackApiError("oauth.v2.access", "refused", { code: "invalid_refresh_token", status: 200 });
+      }
+      next = `xoxe-${asked.length}`;
+      return { token: `xoxb-${asked.length}`, refreshToken: next, expiresInS: 12 * 3_600, appId: "A1" };
+    },
+  };
+}
+
+function startInstallations(options: Partial<Parameters<typeof createInstallations>[0]> = {}) {
+  const clock = { now: 10_000 };
+  const store = options.store ?? new Keyv();
+  const key = randomBytes(32);
+  const deps = { store, encryptionKey: key, grants: createSlack(), log: silent, now: () => clock.now, ...options };
+  return { installations: createInstallations(deps), another: () => createInstallations(deps), clock, store, deps };
+}
+
+describe("an installation", () => {
+  test("is found by every process that has the key, and its token is nowhere to be read", async () => {
+    const { installations, another, store } = startInstallations();
+    await installations.keep(INSTALLATION);
+    const workspace = { teamId: "T1", botUserId: "U1", botId: "B1", token: "xoxb-first" };
+    expect(await installations.find("T1", signal)).toEqual(workspace);
+    expect(await another().find("T1", signal)).toEqual(workspace);
+    expect(await installations.find("T2", signal)).toBeUndefined();
+    expect(JSON.stringify(await store.get("T1"))).not.toMatch(/xoxb|first/);
+  });
+
+  test("names the organisation of its workspace, where there is one", async () => {
+    const { installations, another } = startInstallations();
+    await installations.keep({ ...INSTALLATION, enterpriseId: "E1" });
+    expect(await another().find("T1", signal)).toMatchObject({ teamId: "T1", enterpriseId: "E1" });
+  });
+
+  test("that was put in the place of another workspace's is not believed", async () => {
+    const { installations, another, store } = startInstallations();
+    await installations.keep(INSTALLATION);
+    await store.set("T2", await store.get("T1"));
+    expect(await another().find("T2", signal)).toBeUndefined();
+  });
+
+  test("stored with another key is absent, and the log says what to do without any secret", async () => {
+    const { installations, store } = startInstallations();
+    await installations.keep(INSTALLATION);
+    const { log, lines } = recordingLog();
+    const { installations: other } = startInstallations({ store, log });
+    expect(await other.find("T1", signal)).toBeUndefined();
+    expect(lines[0]?.["msg"]).toMatch(/ENCRYPTION_KEY.*install again/);
+    expect(JSON.stringify(lines)).not.toContain("xoxb");
+  });
+
+  test("cannot be told while the store is away", async () => {
+    const store = { get: () => Promise.reject(new Error("away")) } as unknown as Keyv;
+    const { installations } = startInstallations({ store });
+    await expect(installations.find("T1", signal)).rejects.toThrow(/away/);
+  });
+
+  test("is not waited for longer than somebody wants to wait", async () => {
+    const store = { get: () => new Promise(() => {}) } as unknown as Keyv;
+    const { installations } = startInstallations({ store });
+    const waiting = new AbortController();
+    const finding = installations.find("T1", waiting.signal);
+    waiting.abort(new Error("enough"));
+    await expect(finding).rejects.toThrow(/enough/);
+  });
+});
+
+describe("the end of an installation", () => {
+  test("removes it", async () => {
+    const { installations, store } = startInstallations();
+    await installations.keep(INSTALLATION);
+    expect(await installations.remove("T1", 2_000)).toBe(true);
+    expect(await installations.find("T1", signal)).toBeUndefined();
+    expect(await store.get("T1")).toBeUndefined();
+  });
+
+  test("that Slack tells late does not end the next one", async () => {
+    const { installations } = startInstallations();
+    await installations.keep({ ...INSTALLATION, token: "xoxb-second", installedAt: 3_000 });
+    expect(await installations.remove("T1", 2_000)).toBe(false);
+    expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-second" });
+  });
+
+  test("is seen by other processes within a minute", async () => {
+    const { installations, another, clock } = startInstallations();
+    await installations.keep(INSTALLATION);
+    const other = another();
+    await other.find("T1", signal);
+    await installations.remove("T1", 2_000);
+    clock.now += 60_000;
+    expect(await other.find("T1", signal)).toBeUndefined();
+  });
+});
+
+describe("a token that expires", () => {
+  test("is renewed two hours before that, once, and kept", async () => {
+    const { installations, another, clock, deps } = startInstallations({ grants: createSlack() });
+    await installations.keep(EXPIRING);
+    expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-first" });
+    clock.now = 10 * HOUR_MS + 1;
+    const found = await Promise.all([installations.find("T1", signal), installations.find("T1", signal)]);
+    expect(found.map((one) => one?.token)).toEqual(["xoxb-1", "xoxb-1"]);
+    expect(await another().find("T1", signal)).toMatchObject({ token: "xoxb-1" });
+    expect((deps.grants as ReturnType<typeof createSlack>).asked).toEqual(["xoxe-first"]);
+    clock.now += 11 * HOUR_MS;
+    expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-2" });
+  });
+
+  test("that another process renewed is taken over from it", async () => {
+    const { installations, another, clock } = startInstallations();
+    await installations.keep(EXPIRING);
+    clock.now = 11 * HOUR_MS;
+    const found = await Promise.all([installations.find("T1", signal), another().find("T1", signal)]);
+    expect(found.map((one) => one?.token)).toEqual(["xoxb-1", "xoxb-1"]);
+  });
+
+  test("is used to its end while it cannot be renewed, then it cannot be told", async () => {
+    const grants = { refresh: () => Promise.reject(new Error("away")) };
+    const { installations, clock } = startInstallations({ grants });
+    await installations.keep(EXPIRING);
+    clock.now = 11 * HOUR_MS;
+    expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-first" });
+    clock.now = 12 * HOUR_MS;
+    await expect(installations.find("T1", signal)).rejects.toThrow(/away/);
+  });
+
+  test("is not lost when the store is away just then", async () => {
+    const store = new Keyv();
+    const { installations, another, clock } = startInstallations({ store });
+    await installations.keep(EXPIRING);
+    clock.now = 11 * HOUR_MS;
+    const set = store.set.bind(store);
+    store.set = () => Promise.reject(new Error("away"));
+    expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-1" });
+    store.set = set;
+    clock.now += 60_000;
+    expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-1" });
+    expect(await another().find("T1", signal)).toMatchObject({ token: "xoxb-1" });
+  });
+
+  test("that Slack renews no more is no installation", async () => {
+    const { installations, clock } = startInstallations({ grants: createSlack("xoxe-other") });
+    await installations.keep(EXPIRING);
+    clock.now = 13 * HOUR_MS;
+    expect(await installations.find("T1", signal)).toBeUndefined();
+  });
+});

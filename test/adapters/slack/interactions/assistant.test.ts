@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { startSurfaces } from "../surface-stage.ts";
+import { personOf } from "../workspace.ts";
+
+describe("Slack's own Stop", () => {
+  async function startStreams() {
+    const stage = await startSurfaces();
+    const { ada, general, call, workspace, running } = stage;
+    const question = ada.say(general, "hi");
+    let count = 0;
+    async function grow(turnId: string | undefined): Promise<void> {
+      const stream = {
+        channel: general.id,
+        thread_ts: question.ts,
+        markdown_text: `growing ${count++}`,
+        recipient_user_id: ada.id,
+        recipient_team_id: workspace.teamId,
+      };
+      const { ts } = await call("chat.startStream", stream);
+      if (turnId !== undefined) running.note(`slack:${workspace.teamId}:${general.id}:${String(ts)}`, turnId);
+    }
+    return { ...stage, question, grow };
+  }
+
+  test("stops the turns that write the messages it names, each once", async () => {
+    const { slack, bob, general, question, events, workspace, grow } = await startStreams();
+    await grow("turn-1");
+    await grow("turn-1");
+    await grow("turn-2");
+    bob.stop(question);
+    await slack.until(() => events.length > 0, "the stop");
+    expect(events).toMatchObject([
+      {
+        kind: "action",
+        action: "stop",
+        turnId: "turn-1",
+        author: { id: personOf(slack, bob) },
+        conversationId: `slack:${workspace.teamId}:${general.id}:${question.ts}`,
+      },
+      { kind: "action", action: "stop", turnId: "turn-2" },
+    ]);
+    expect(new Set(events.map(({ key }) => key)).size).toBe(2);
+  });
+
+  test("of what this process does not write is acknowledged", async () => {
+    const { slack, ada, question, events, grow } = await startStreams();
+    await grow(undefined);
+    ada.stop(question);
+    await slack.acknowledged();
+    expect(events).toEqual([]);
+    expect(slack.deliveries.find(({ name }) => name === "agent_session_stopped")?.attempts).toMatchObject([
+      { isAcknowledged: true },
+    ]);
+  });
+
+  test("that does not say who pressed it stops nothing, and is acknowledged", async () => {
+    const { surfaces, workspace } = await startSurfaces();
+    const event = { type: "agent_session_stopped", channel: "C1" };
+    expect(await surfaces.onEvent(event, { event }, workspace)).toMatchObject({ events: [] });
+  });
+
+  test("told once more has the same keys", async () => {
+    const { slack, ada, question, events, grow } = await startStreams();
+    await grow("turn-1");
+    ada.stop(question);
+    const told = await slack.until(() => slack.deliveries.find(({ name }) => name === "agent_session_stopped"));
+    await slack.until(() => events.length === 1);
+    await slack.redeliver(told);
+    expect(new Set(events.map(({ key }) => key)).size).toBe(1);
+  });
+});
+
+test("a thread of the older assistant gets its suggestions too", async () => {
+  const { slack, ada, surfaces, workspace } = await startSurfaces();
+  const root = ada.dm("hello");
+  const event = {
+    type: "assistant_thread_started",
+    assistant_thread: { user_id: ada.id, channel_id: root.channel.id, thread_ts: root.ts },
+  };
+  const { afterwards } = await surfaces.onEvent(event, { event }, workspace);
+  await afterwards?.();
+  expect(slack.assistant.prompts(root.channel)).not.toEqual([]);
+});

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import { readCommand } from "../../../../adapters/slack/interactions/commands.ts";
+import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
+import { startSurfaces } from "../surface-stage.ts";
+import { personOf } from "../workspace.ts";
+
+const KNOWN = new Set(["ask", "imagine", "model", "help"]);
+
+describe("the name of a command", () => {
+  test.each([
+    ["/model", " sandbox-text ", { name: "model", text: "sandbox-text" }],
+    ["/Model", "", { name: "model", text: "" }],
+    ["/palaver-model", "a b", { name: "model", text: "a b" }],
+    ["/palaver", "model a b", { name: "model", text: "a b" }],
+    ["/palaver", "/imagine a cat\nand a dog", { name: "imagine", text: "a cat\nand a dog" }],
+    ["/palaver", "why is the sky blue?", { name: "ask", text: "why is the sky blue?" }],
+    ["/palaver", "  ", { name: "help", text: "" }],
+  ])("is found in %s %s", (command, text, said) => {
+    expect(readCommand(command, text, KNOWN)).toEqual(said);
+  });
+});
+
+describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (transport) => {
+  test("are about the channel, and answered to who gave them", async () => {
+    const { ada, general, events, slack } = await startSurfaces({ transport });
+    expect(await ada.command("/model", "sandbox-text", general)).toMatchObject({ isAcknowledged: true });
+    const [event] = events;
+    expect(event).toMatchObject({
+      kind: "command",
+      name: "model",
+      text: "sandbox-text",
+      conversationId: `slack:${slack.workspace.id}:${general.id}`,
+      author: { id: personOf(slack, ada), name: "Ada" },
+      reply: {
+        platform: "slack",
+        channelId: general.id,
+        visibleTo: personOf(slack, ada),
+        extra: { team: slack.workspace.id, user: ada.id, responseUrl: expect.stringContaining("/response/") },
+      },
+    });
+    expect(JSON.parse(JSON.stringify(event))).toEqual(event);
+  });
+
+  test("given twice have a key each", async () => {
+    const { ada, general, events } = await startSurfaces({ transport });
+    await ada.command("/help", "", general);
+    await ada.command("/help", "", general);
+    expect(new Set(events.map(({ key }) => key)).size).toBe(2);
+  });
+});
+
+describe("/ask", () => {
+  test("is acknowledged in time where Slack tells no names and is slow besides", async () => {
+    const { slack, ada, bob, general, events } = await startSurfaces();
+    for (const method of ["users.info", "conversations.info"]) slack.slow(method, 5_000);
+    for (const method of ["chat.postMessage", "conversations.history"]) slack.slow(method, 1_200);
+    const asked = bob.say(general, `hello <@${ada.id}>`);
+    await Promise.all([ada.command("/ask", "why?", general), ada.shortcut("ask_about", asked)]);
+    expect(events.map(({ kind }) => kind)).toEqual(["message", "message"]);
+    // That it came in time is what the workspace itself looks at.
+  });
+
+  test("shows the question in the channel and is answered in its thread", async () => {
+    const { slack, ada, general, events, workspace } = await startSurfaces();
+    await ada.command("/ask", "why is <!channel> & co *blue*?\nreally?", general);
+    const [shown] = slack.answers(general);
+    expect(slack.texts(general)).toEqual(["*Ada* asks:\n&gt; why is &lt;!channel&gt; &amp; co *blue*?\n&gt; really?"]);
+    const [event] = events;
+    expect(event).toMatchObject({
+      kind: "message",
+      text: "why is <!channel> & co *blue*?\nreally?",
+      addressed: "bot",
+      conversationId: `slack:${workspace.teamId}:${general.id}:${shown?.ts}`,
+      messageId: `slack:${workspace.teamId}:${general.id}:${shown?.ts}`,
+      reply: { channelId: general.id, threadId: shown?.ts, extra: { user: ada.id } },
+    });
+    expect(event?.reply.visibleTo).toBeUndefined();
+    expect(slack.pings).toEqual([]);
+  });
+
+  test("says how to invite the bot where it is not", async () => {
+    const { slack, ada, elsewhere, events } = await startSurfaces();
+    await ada.command("/ask", "why?", elsewhere);
+    expect(slack.ephemerals(elsewhere, ada.id).map(({ shown }) => shown)).toEqual([
+      expect.stringMatching(/not in this channel.*\/invite/),
+    ]);
+    expect(events).toEqual([]);
+  });
+
+  test("without a question says what is missing", async () => {
+    const { slack, ada, general, events } = await startSurfaces();
+    await ada.command("/ask", "", general);
+    expect(slack.ephemerals(general, ada.id)[0]?.shown).toMatch(/Write your question/);
+    expect(events).toEqual([]);
+  });
+
+  test("that cannot be shown is not answered, and says so", async () => {
+    const { slack, ada, general, events } = await startSurfaces();
+    slack.failNext("chat.postMessage", { error: "restricted_action" });
+    await ada.command("/ask", "why?", general);
+    expect(slack.ephemerals(general, ada.id)[0]?.shown).toMatch(/Try again/);
+    expect(events).toEqual([]);
+  });
+
+  test("shows the beginning of a very long question, and asks all of it", async () => {
+    const { slack, ada, general, events } = await startSurfaces();
+    const text = "&".repeat(6_000);
+    await ada.command("/ask", text, general);
+    expect(slack.texts(general)[0]?.length).toBeLessThanOrEqual(3_000);
+    expect(events[0]).toMatchObject({ text });
+  });
+});
+
+describe("/imagine", () => {
+  test("with words draws for everybody", async () => {
+    const { ada, general, events } = await startSurfaces();
+    await ada.command("/imagine", "a cat --ar 16:9", general);
+    expect(events).toMatchObject([{ kind: "command", name: "imagine", text: "a cat --ar 16:9" }]);
+    expect(events[0]?.reply).toMatchObject({ channelId: general.id });
+    expect(events[0]?.reply.visibleTo).toBeUndefined();
+  });
+
+  test("says how to invite the bot where it is not", async () => {
+    const { slack, ada, bob, elsewhere, events } = await startSurfaces();
+    const secret = slack.channel({ name: "secret", kind: "private", members: [bob], hasApp: false });
+    await ada.command("/imagine", "a cat", elsewhere);
+    await bob.command("/imagine", "a cat", secret);
+    for (const channel of [elsewhere, secret]) {
+      expect(slack.ephemerals(channel)[0]?.shown).toMatch(/not in this channel.*\/invite/);
+    }
+    expect(events).toEqual([]);
+  });
+
+  test("draws where it cannot be told whether the bot is in the channel", async () => {
+    const { slack, ada, general, events } = await startSurfaces();
+    slack.failNext("conversations.history", { error: "missing_scope" });
+    await ada.command("/imagine", "a cat", general);
+    expect(events).toHaveLength(1);
+  });
+
+  test("draws in the direct conversation", async () => {
+    const { ada, events } = await startSurfaces();
+    await ada.command("/imagine", "a cat", ada.direct());
+    expect(events).toHaveLength(1);
+  });
+
+  test("without words is for the core to answer where pictures are off", async () => {
+    const { ada, general, events } = await startSurfaces({ imagine: undefined });
+    await ada.command("/imagine", "", general);
+    expect(events).toMatchObject([{ name: "imagine", text: "" }]);
+  });
+});

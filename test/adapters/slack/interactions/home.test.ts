@@ -1,0 +1,142 @@
+import { describe, expect, test } from "vitest";
+import type { About } from "../../../../adapters/slack/interactions/home-view.ts";
+import { HOME_ACTIONS } from "../../../../adapters/slack/interactions/home-view.ts";
+import { type SurfaceStageOptions, startSurfaces } from "../surface-stage.ts";
+import { personOf } from "../workspace.ts";
+
+const ABOUT: About = {
+  model: "sandbox-text",
+  persona: "You are <a pirate>.",
+  kept: { entries: 12, conversations: 1 },
+};
+
+async function openHome(options: SurfaceStageOptions = {}) {
+  const stage = await startSurfaces(options);
+  stage.ada.openHome();
+  const view = await stage.slack.until(() => stage.slack.home(stage.ada), "the home");
+  return { ...stage, view, text: JSON.stringify(view.body) };
+}
+
+describe("the home", () => {
+  test("says what the bot is, its commands, and what is known of who looks", async () => {
+    const asked: unknown[] = [];
+    const { slack, ada, text } = await openHome({
+      readAbout: async (who) => {
+        asked.push(who);
+        return ABOUT;
+      },
+    });
+    for (const part of [
+      "Mention me in a channel",
+      "`/ask`",
+      "`/model`",
+      "!model",
+      "12 messages in 1 conversation.",
+      "&lt;a pirate&gt;",
+      "Draw a picture",
+      '"initial_option":{"text":{"type":"plain_text","text":"sandbox-text"',
+    ]) {
+      expect(text).toContain(part);
+    }
+    expect(asked).toMatchObject([
+      { platform: "slack", author: { id: personOf(slack, ada) }, channelId: ada.direct().id },
+    ]);
+  });
+
+  test("comes when Slack takes it, where Slack wants time first", async () => {
+    const { slack, ada } = await startSurfaces();
+    slack.failNext("views.publish", { retryAfterS: 1 });
+    ada.openHome();
+    await slack.until(() => slack.home(ada), "the home");
+    expect(slack.requests.filter(({ method }) => method === "views.publish")).toHaveLength(2);
+  });
+
+  test("is there without what cannot be read", async () => {
+    const { text } = await openHome({
+      readAbout: async () => Promise.reject(new Error("the store is away")),
+      listModels: async () => Promise.reject(new Error("the gateway is away")),
+      imagine: undefined,
+    });
+    expect(text).toContain("Your data");
+    expect(text).not.toContain("static_select");
+    expect(text).not.toContain("Draw a picture");
+  });
+
+  test("holds as many models as Slack takes", async () => {
+    const models = Array.from({ length: 300 }, (_, index) => `model-${index}`);
+    const { view } = await openHome({ listModels: async () => ["x".repeat(76), ...models] });
+    expect(JSON.stringify(view.body).match(/"value":"model-\d+"/g)).toHaveLength(100);
+  });
+
+  test("sets the model of the direct conversation", async () => {
+    const { slack, ada, events, view, workspace } = await openHome();
+    const selected_option = { value: "sandbox-text" };
+    await ada.pressInView(view, { type: "static_select", action_id: HOME_ACTIONS.model, selected_option });
+    const directId = ada.direct().id;
+    expect(events).toMatchObject([
+      {
+        kind: "command",
+        name: "model",
+        text: "sandbox-text",
+        conversationId: `slack:${workspace.teamId}:${directId}`,
+        author: { id: personOf(slack, ada) },
+        reply: { channelId: directId },
+      },
+    ]);
+  });
+
+  test("does nothing for anybody but the one it was drawn for", async () => {
+    const { ada, bob, events, view } = await openHome();
+    const { userId: _, ...old } = JSON.parse(String(view.body["private_metadata"])) as Record<string, unknown>;
+    const forged = { ...view, body: { ...view.body, private_metadata: JSON.stringify(old) } };
+    for (const [person, shown] of [
+      [bob, view],
+      [ada, forged],
+    ] as const) {
+      await person.pressInView(shown, { type: "button", action_id: HOME_ACTIONS.forget });
+    }
+    expect(events).toEqual([]);
+  });
+
+  test("sends and forgets what is kept", async () => {
+    const { ada, events, view } = await openHome();
+    await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.export });
+    await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.forget });
+    expect(events).toMatchObject([
+      { name: "export", text: "" },
+      { name: "forget", text: "everything for good" },
+    ]);
+    expect(new Set(events.map(({ key }) => key)).size).toBe(2);
+  });
+
+  test("opens the form for a picture in the direct conversation", async () => {
+    const { slack, ada, events, view } = await openHome();
+    await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.draw });
+    const form = await slack.until(() => slack.view(ada), "the form");
+    await ada.submitView(form, { prompt: { value: { value: "a cat" } } });
+    expect(events).toMatchObject([{ name: "imagine", reply: { channelId: ada.direct().id } }]);
+  });
+});
+
+describe("the messages tab", () => {
+  test("suggests what one might ask", async () => {
+    const { slack, ada } = await startSurfaces();
+    ada.openHome("messages");
+    const prompts = await slack.until(() => slack.assistant.prompts(ada.direct()).length > 0);
+    expect(prompts).toBe(true);
+    expect(slack.assistant.prompts(ada.direct())).toContain("Draw a picture");
+    expect(slack.home(ada)).toBeUndefined();
+  });
+
+  test("is left alone where the app is no agent", async () => {
+    const { slack, ada, surfaces, workspace } = await startSurfaces();
+    slack.failNext("assistant.threads.setSuggestedPrompts", { error: "not_agent_app" });
+    const event = { type: "app_home_opened", tab: "messages", user: ada.id, channel: ada.direct().id };
+    for (let times = 0; times < 2; times++) {
+      const { afterwards } = await surfaces.onEvent(event, { event }, workspace);
+      await afterwards?.();
+    }
+    const asked = slack.requests.filter(({ method }) => method === "assistant.threads.setSuggestedPrompts");
+    expect(asked).toHaveLength(1);
+  });
+});

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import type { Body } from "../../../../adapters/slack/listen/surfaces.ts";
+import { recordingLog } from "../../../support/log.ts";
+import { startSurfaces } from "../surface-stage.ts";
+
+describe("what Slack sends", () => {
+  test.each<Body>([
+    { command: "/ask" },
+    { command: 1, channel_id: "C1" },
+    { type: "block_actions" },
+    { type: "block_actions", user: { id: "U1" }, container: {}, actions: [], trigger_id: "t" },
+    { type: "block_actions", user: { id: "U1" }, container: {}, actions: [{ action_id: "a" }], trigger_id: "t" },
+    { type: "view_submission", view: null },
+    { type: "view_submission", user: { id: "U1" }, view: { id: "V", callback_id: "other", state: { values: {} } } },
+    { type: "view_closed", view: {} },
+    { type: "message_action", callback_id: "ask_about" },
+    { type: "shortcut", callback_id: "imagine_global" },
+    { type: "shortcut", callback_id: "unknown", user: { id: "U1" }, trigger_id: "t" },
+    { type: "workflow_step_edit" },
+    {},
+  ])("that is not understood is acknowledged and does nothing: %j", async (body) => {
+    const { surfaces, workspace } = await startSurfaces();
+    expect(await surfaces.onInteraction(body, workspace)).toEqual({ events: [] });
+  });
+
+  test("is understood also where it says that something is not there", async () => {
+    const { surfaces, workspace, general } = await startSurfaces();
+    const press = {
+      type: "block_actions",
+      user: { id: "U1", name: null, username: "ada", team_id: null },
+      channel: { id: general.id },
+      container: { message_ts: "100.0", thread_ts: null, channel_id: general.id, is_ephemeral: null },
+      message: { ts: "100.0", thread_ts: null, files: null },
+      view: null,
+      response_url: null,
+      actions: [{ action_id: "retry", value: "retry:turn-1", selected_option: null }],
+      trigger_id: "t",
+    };
+    const { events } = await surfaces.onInteraction(press, workspace);
+    expect(events).toMatchObject([{ kind: "action", action: "retry", turnId: "turn-1" }]);
+    const message = { ts: "100.0", user: null, text: null, files: null, blocks: null };
+    const shortcut = { type: "message_action", callback_id: "ask_about", user: { id: "U1" }, message };
+    const asked = await surfaces.onInteraction(
+      { ...shortcut, channel: { id: general.id }, response_url: null, trigger_id: "t2" },
+      workspace,
+    );
+    expect(asked.events).toMatchObject([{ kind: "message" }]);
+  });
+
+  test("that is not understood is noted without what people wrote", async () => {
+    const { log, lines } = recordingLog();
+    const { surfaces, workspace } = await startSurfaces({ log });
+    await surfaces.onInteraction({ command: "/ask", text: "a secret" }, workspace);
+    expect(lines).toHaveLength(1);
+    expect(JSON.stringify(lines)).not.toContain("a secret");
+  });
+
+  test.each<Body>([
+    { type: "app_home_opened" },
+    { type: "assistant_thread_started" },
+    { type: "assistant_thread_started", assistant_thread: { channel_id: 1 } },
+    { type: "app_context_changed" },
+    { type: "tokens_revoked" },
+    {},
+  ])("as an event that says nothing is acknowledged: %j", async (event) => {
+    const { surfaces, workspace } = await startSurfaces();
+    expect(await surfaces.onEvent(event, { event }, workspace)).toEqual({ events: [] });
+  });
+});
+
+describe("the end in a workspace", () => {
+  async function startTold() {
+    const told: unknown[] = [];
+    const stage = await startSurfaces({
+      onUninstalled: async (...what) => void told.push(what),
+    });
+    return { ...stage, told };
+  }
+
+  test("is told with the time at which Slack says it happened", async () => {
+    const { slack, workspace, told } = await startTold();
+    slack.revoke("account_inactive", { isTold: true });
+    await slack.acknowledged();
+    const eventTime = slack.deliveries.find(({ name }) => name === "app_uninstalled")?.payload["event_time"];
+    const atMs = Number(eventTime) * 1_000;
+    expect(told).toEqual([
+      [workspace.teamId, atMs, "revoked"],
+      [workspace.teamId, atMs, "uninstalled"],
+    ]);
+  });
+
+  test("is told also when the bot is not known to be there", async () => {
+    const { surfaces, told } = await startTold();
+    await surfaces.onEvent({ type: "app_uninstalled" }, { team_id: "T9", event_time: 5 }, undefined);
+    await surfaces.onEvent({ type: "app_uninstalled" }, { team_id: "T8", event_time: "6" }, undefined);
+    expect(told).toEqual([
+      ["T9", 5_000, "uninstalled"],
+      ["T8", 6_000, "uninstalled"],
+    ]);
+  });
+
+  test("is not told for tokens of people", async () => {
+    const { surfaces, workspace, told } = await startTold();
+    const event = { type: "tokens_revoked", tokens: { oauth: ["U1"], bot: [] } };
+    await surfaces.onEvent(event, { event, team_id: "T1" }, workspace);
+    expect(told).toEqual([]);
+  });
+
+  test("that could not be kept is told again", async () => {
+    const { surfaces } = await startSurfaces({ onUninstalled: () => Promise.reject(new Error("away")) });
+    const telling = surfaces.onEvent({ type: "app_uninstalled" }, { team_id: "T9" }, undefined);
+    await expect(telling).rejects.toThrow(/away/);
+  });
+});

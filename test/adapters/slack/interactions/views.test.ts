@@ -1,0 +1,28 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { escapeMarkup, section, select } from "../../../../adapters/slack/interactions/views.ts";
+
+const textOf = (block: ReturnType<typeof section>) => (block["text"] as { text: string }).text;
+
+test("markup is only letters when it is escaped", () => {
+  expect(escapeMarkup("<!channel> & <@U1>")).toBe("&lt;!channel&gt; &amp; &lt;@U1&gt;");
+});
+
+test("a paragraph fits, and ends with no half of anything", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2_985, max: 3_000 }), fc.constantFrom("&", "<", "😀", "x"), (length, last) => {
+      const text = textOf(section(escapeMarkup("x".repeat(length) + last.repeat(20))));
+      expect(text.length).toBeLessThanOrEqual(3_000);
+      expect(text.isWellFormed()).toBe(true);
+      expect(text).toMatch(/(x|&(amp|lt);|😀)…?$/u);
+    }),
+  );
+});
+
+test("what is no choice is not offered, and what was chosen only where it is offered", () => {
+  const offered = select("model", ["", "a", "b"], { placeholder: "Model", chosen: "b" });
+  expect(offered).toMatchObject({ initial_option: { value: "b" } });
+  expect(offered?.["options"]).toHaveLength(2);
+  expect(select("model", ["a"], { placeholder: "Model", chosen: "gone" })).not.toHaveProperty("initial_option");
+  expect(select("model", [], { placeholder: "Model" })).toBeUndefined();
+});

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest";
+import { createDelivery } from "../../../../adapters/slack/listen/delivery.ts";
+import type { InboundEvent } from "../../../../src/port/adapter.ts";
+
+const event = (key: string) => ({ key }) as InboundEvent;
+
+describe("the delivery", () => {
+  test("keeps the order in a channel, whatever takes longer to read, and no other channel waits", async () => {
+    const taken: string[] = [];
+    const delivery = createDelivery(async ({ key }) => void taken.push(key));
+    const slow = Promise.withResolvers<InboundEvent[]>();
+    const first = delivery.enqueue("a", () => slow.promise);
+    const second = delivery.enqueue("a", async () => [event("second")]);
+    await delivery.enqueue("b", async () => [event("elsewhere")]);
+    expect(taken).toEqual(["elsewhere"]);
+    slow.resolve([event("first"), event("also first")]);
+    await Promise.all([first, second]);
+    expect(taken).toEqual(["elsewhere", "first", "also first", "second"]);
+  });
+
+  test("reads what waits side by side", async () => {
+    const delivery = createDelivery(async () => {});
+    const begun: number[] = [];
+    const end = Promise.withResolvers<InboundEvent[]>();
+    const reading = [1, 2, 3].map((index) =>
+      delivery.enqueue("a", () => {
+        begun.push(index);
+        return end.promise;
+      }),
+    );
+    expect(begun).toEqual([1, 2, 3]);
+    end.resolve([]);
+    await Promise.all(reading);
+  });
+
+  test("tells of what could not be taken over, and goes on with what comes after it", async () => {
+    const delivery = createDelivery(async ({ key }) => {
+      if (key === "bad") throw new Error("the disk is full");
+    });
+    await expect(delivery.enqueue("a", async () => [event("bad")])).rejects.toThrow("the disk is full");
+    await delivery.enqueue("a", async () => [event("good")]);
+    await expect(delivery.enqueue("a", () => Promise.reject(new Error("unreadable")))).rejects.toThrow("unreadable");
+    await delivery.enqueue("a", async () => [event("good")]);
+  });
+
+  test("takes nothing more after its end, which waits for what is under way", async () => {
+    const stored = Promise.withResolvers<void>();
+    const delivery = createDelivery(() => stored.promise);
+    const delivering = delivery.enqueue("a", async () => [event("last")]);
+    let isStopped = false;
+    const stopping = delivery.stop().then(() => (isStopped = true));
+    await expect(delivery.enqueue("b", async () => [])).rejects.toThrow("no more events");
+    expect(isStopped).toBe(false);
+    stored.resolve();
+    await Promise.all([delivering, stopping]);
+  });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "vitest";
+import { toAttachments } from "../../../../adapters/slack/api/attachments.ts";
+import {
+  readSaid,
+  toAddressed,
+  toBodyKey,
+  toConversationId,
+  toMessageEvent,
+} from "../../../../adapters/slack/listen/inbound.ts";
+import type { Body } from "../../../../adapters/slack/listen/surfaces.ts";
+import { ACME, fakeNames } from "../workspace.ts";
+
+const deps = { people: fakeNames({ U1: "Ada", UBOT: "Palaver" }), toAttachments };
+
+const CHANNEL = { channelId: "C1", channelType: "channel" };
+const DIRECT = { channelId: "D1", channelType: "im" };
+const MESSAGE = { type: "message", user: "U1", text: "hello", ts: "100.000200" };
+
+function read(fields: Body, place: Parameters<typeof readSaid>[1] = CHANNEL) {
+  return readSaid({ ...MESSAGE, ...fields }, place, ACME);
+}
+
+function addressed(fields: Body, place?: Parameters<typeof readSaid>[1]) {
+  const said = read(fields, place);
+  return said && toAddressed(said);
+}
+
+describe("what somebody wrote", () => {
+  test.each([
+    ["a plain message", {}],
+    ["one with files", { subtype: "file_share", files: [{ id: "F1" }] }],
+    ["a reply that the channel sees too", { subtype: "thread_broadcast", thread_ts: "90.0" }],
+    ["what somebody does", { subtype: "me_message" }],
+  ])("is %s", (_, fields) => {
+    expect(read(fields)).toMatchObject({ userId: "U1", isBot: false });
+  });
+
+  test.each([
+    ["somebody joins", { subtype: "channel_join" }],
+    ["a topic", { subtype: "channel_topic" }],
+    ["the beginning of a conversation with an agent", { subtype: "assistant_app_thread" }],
+    ["a word of Slack's own", { user: "USLACKBOT" }],
+    ["the bot itself", { user: "UBOT" }],
+    ["the bot itself under another name", { user: undefined, bot_id: "B1", subtype: "bot_message" }],
+    ["nobody", { user: undefined }],
+    ["no message", { ts: undefined }],
+    ["nothing that can be read", { ts: 5, text: {}, user: [] }],
+  ])("is not what tells of %s", (_, fields) => {
+    expect(read(fields)).toBeUndefined();
+  });
+
+  test("by another bot is known as that", () => {
+    expect(read({ bot_id: "B9", bot_profile: { name: "Alarm" } })).toMatchObject({ isBot: true, userName: "Alarm" });
+    const nameless = { user: undefined, bot_id: "B9", subtype: "bot_message", username: "alarm" };
+    expect(read(nameless)).toMatchObject({ userId: "B9", isBot: true, userName: "alarm" });
+  });
+});
+
+describe("whom a message addresses", () => {
+  test.each([
+    ["the bot, where it is mentioned", { text: "hey <@UBOT>" }, CHANNEL, "bot"],
+    ["nobody of the bot's business, in a channel", {}, CHANNEL, undefined],
+    ["the bot, in private", {}, DIRECT, "bot"],
+    ["the bot, in private without the type", {}, { channelId: "D1", channelType: undefined }, "bot"],
+    ["nobody in particular, in a thread", { thread_ts: "90.0" }, CHANNEL, "open"],
+    ["somebody else, in a thread", { thread_ts: "90.0", text: "<@U2> you?" }, CHANNEL, "other"],
+    ["the bot, also beside somebody else", { thread_ts: "90.0", text: "<@U2> ask <@UBOT>" }, CHANNEL, "bot"],
+    ["nobody, in a group", {}, { channelId: "G1", channelType: "mpim" }, undefined],
+    ["the bot, by another bot that mentions it", { bot_id: "B9", text: "<@UBOT> hi" }, CHANNEL, "bot"],
+    ["nobody, by another bot in private", { bot_id: "B9" }, DIRECT, undefined],
+    ["nobody, by another bot in a thread", { bot_id: "B9", thread_ts: "90.0" }, CHANNEL, undefined],
+    ["nobody, at the root of a thread", { thread_ts: "100.000200" }, CHANNEL, undefined],
+  ])("is %s", (_, fields, place, whom) => {
+    expect(addressed(fields, place)).toBe(whom);
+  });
+});
+
+describe("a message event", () => {
+  test("stands in the thread it is in, and else begins one", () => {
+    const [root, reply] = [read({}), read({ thread_ts: "90.000100" })];
+    expect(root && toConversationId(root)).toBe("slack:T1:C1:100.000200");
+    expect(reply && toConversationId(reply)).toBe("slack:T1:C1:90.000100");
+  });
+
+  test("says who of which workspace is to be answered, and when it was said", async () => {
+    const said = read({ thread_ts: "90.0", user_team: "T9", text: "<@UBOT> hello" });
+    expect(said && (await toMessageEvent(said, "bot", deps))).toEqual({
+      kind: "message",
+      key: "slack:T1:C1:100.000200",
+      messageId: "slack:T1:C1:100.000200",
+      conversationId: "slack:T1:C1:90.0",
+      author: { id: "U1", name: "Ada" },
+      text: "hello",
+      attachments: [],
+      addressed: "bot",
+      at: 100_000,
+      reply: {
+        platform: "slack",
+        channelId: "C1",
+        workspaceId: "T1",
+        threadId: "90.0",
+        replyToId: "slack:T1:C1:100.000200",
+        extra: { team: "T1", user: "U1", recipientTeam: "T9" },
+      },
+    });
+  });
+
+  test("has what is passed on below the words, and does not exist where there is nothing", async () => {
+    const attachments = [{ is_share: true, text: "news" }];
+    const said = read({ text: "look", attachments });
+    expect(said && (await toMessageEvent(said, "bot", deps))?.text).toBe("look\n\nForwarded:\n> news");
+    const empty = read({ text: "" });
+    expect(empty && (await toMessageEvent(empty, "bot", deps))).toBeUndefined();
+  });
+
+  test("is the same for the same words and files, whatever else Slack shows with them", () => {
+    const keyOf = (fields: Body) => {
+      const said = read(fields);
+      return said && toBodyKey(said);
+    };
+    const files = [{ id: "F1", name: "cat.png" }];
+    expect(keyOf({ files, attachments: [{ title: "preview" }] })).toBe(keyOf({ files: [{ id: "F1" }] }));
+    expect(keyOf({ files })).not.toBe(keyOf({}));
+    expect(keyOf({ text: "a" })).not.toBe(keyOf({ text: "b" }));
+  });
+});

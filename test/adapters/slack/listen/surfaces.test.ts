@@ -1,0 +1,180 @@
+import { randomBytes } from "node:crypto";
+import { Keyv } from "keyv";
+import { describe, expect, test } from "vitest";
+import { createInstallations } from "../../../../adapters/slack/install/installations.ts";
+import type { Button, InboundEvent } from "../../../../src/port/adapter.ts";
+import { startSlack } from "../../../simulators/slack/slack.ts";
+import type { Workspace } from "../../../simulators/slack/world.ts";
+import { silent } from "../../../support/log.ts";
+import { draft, signal, startAdapter, startStage, TRANSPORTS } from "../stage.ts";
+import { COMMANDS, MENU } from "../surface-stage.ts";
+
+const RETRY: Button = { action: "retry", turnId: "turn:1", label: "Retry" };
+const EDIT: Button = { action: "edit", turnId: "job.1", label: "Edit…" };
+
+describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
+  test("answers /ask in the thread of the question, and goes on there", async () => {
+    const { slack, adapter, ada, general, message } = await startStage({ transport });
+    expect(await ada.command("/ask", "why?", general)).toMatchObject({ isAcknowledged: true });
+    const { reply, conversationId } = await message(0);
+    const [question] = slack.answers(general);
+    await adapter.sink(reply).post(draft("Because."), "n", signal);
+    expect(slack.texts(general, question)).toEqual(["*Ada* asks:\n&gt; why?", expect.stringContaining("Because.")]);
+    if (question === undefined) throw new Error("There is no question.");
+    ada.say(general, "and then?", { thread: question });
+    expect(await message(1)).toMatchObject({ conversationId, text: "and then?" });
+  });
+
+  test("answers a command to who gave it, also where it is no member", async () => {
+    const { slack, adapter, ada, event } = await startStage({ transport, commands: COMMANDS });
+    const elsewhere = slack.channel({ name: "elsewhere", members: [ada], hasApp: false });
+    await ada.command("/model", "", elsewhere);
+    const { reply } = await event(0);
+    await adapter.sink(reply).post(draft("The model here is `a`."), "n", signal);
+    expect(slack.ephemerals(elsewhere, ada.id)).toHaveLength(1);
+  });
+
+  test("understands the buttons it writes", async () => {
+    const { slack, adapter, ada, bob, general, message, events } = await startStage({ transport, imagine: MENU });
+    ada.mention(general, "hi");
+    const { reply } = await message(0);
+    await adapter.sink(reply).post(draft("Hello.", { buttons: [RETRY, EDIT] }), "n", signal);
+    const [answer] = slack.answers(general);
+    if (answer === undefined) throw new Error("There is no answer.");
+    await bob.press(answer, "retry");
+    expect(events.at(-1)).toMatchObject({
+      kind: "action",
+      action: "retry",
+      turnId: "turn:1",
+      author: { name: "Bob" },
+    });
+    await bob.press(answer, "edit");
+    const form = await slack.until(() => slack.view(bob), "the form");
+    await bob.submitView(form, { prompt: { value: { value: "a cat" } } });
+    expect(events.at(-1)).toMatchObject({ kind: "command", name: "imagine", options: { basis: "job.1" } });
+  });
+
+  test("gives a form back, and tells a command that could not be stored", async () => {
+    const { slack, ada, general, events } = await startStage({
+      transport,
+      imagine: MENU,
+      accept: async () => {
+        throw new Error("the disk is full");
+      },
+    });
+    await ada.command("/imagine", "", general);
+    const form = await slack.until(() => slack.view(ada), "the form");
+    expect(await ada.submitView(form, { prompt: { value: { value: "" } } })).toMatchObject({
+      response: { response_action: "errors" },
+    });
+    await ada.command("/help", "", general);
+    expect(slack.ephemerals(general, ada.id).map(({ shown }) => shown)).toEqual([expect.stringMatching(/Try again/)]);
+    expect(events).toEqual([]);
+  });
+
+  test("hears Slack's own Stop of what it streams", async () => {
+    const { slack, adapter, ada, general, message, events } = await startStage({ transport });
+    const question = ada.mention(general, "hi");
+    const { reply } = await message(0);
+    const stop: Button = { action: "stop", turnId: "turn:1", label: "Stop" };
+    await adapter
+      .sink(reply)
+      .post(draft("Growing", { streaming: true, source: "Growing", buttons: [stop] }), "n", signal);
+    ada.stop(question);
+    const stopped = await slack.until(() => events.find(({ kind }) => kind === "action"), "the stop");
+    expect(stopped).toMatchObject({ action: "stop", turnId: "turn:1" });
+    expect(slack.answers(general)).toHaveLength(1);
+  });
+});
+
+describe("two workspaces on one bot", () => {
+  test("are answered each with its own token, whatever people do there", async () => {
+    const slack = await startSlack();
+    const beta = slack.addWorkspace("Beta");
+    const installations = createInstallations({
+      store: new Keyv(),
+      encryptionKey: randomBytes(32),
+      grants: { refresh: () => Promise.reject(new Error("nothing expires here")) },
+      log: silent,
+      now: slack.now,
+    });
+    const places = [slack.workspace, beta];
+    for (const { id, bot, botToken } of places) {
+      const owner = { teamId: id, botUserId: bot.id, botId: bot.botId ?? "" };
+      await installations.keep({ ...owner, token: botToken, installedAt: 0 });
+    }
+    const { adapter, events } = await startAdapter(slack, { installed: { workspaces: installations }, imagine: MENU });
+    const people = places.map((workspace) => {
+      const person = slack.user({ name: `Ada of ${workspace.name}`, workspace });
+      return { workspace, person, channel: slack.channel({ name: "general", members: [person], workspace }) };
+    });
+    for (const { person, channel } of people) {
+      person.mention(channel, "hi");
+      person.openHome();
+      person.openHome("messages");
+    }
+    await Promise.all(
+      people.flatMap(({ person, channel }) => [
+        person.command("/ask", "why?", channel),
+        person.command("/imagine", "", channel),
+      ]),
+    );
+    for (const { person } of people) await slack.until(() => slack.home(person) && slack.view(person), "the surfaces");
+    // A mention is told twice, as one event.
+    const unique = () => [...new Map(events.map((event) => [event.key, event])).values()];
+    await slack.until(() => unique().length === 4, "the events");
+    slack.advance(5_000);
+    await Promise.all(
+      unique().map(({ reply }, index) => adapter.sink(reply).post(draft(`to ${index}`), `n${index}`, signal)),
+    );
+
+    for (const { workspace, channel } of people) {
+      const own = unique().filter(({ reply }) => reply.extra?.["team"] === workspace.id);
+      expect(own).toHaveLength(2);
+      expect(own.every(({ reply }) => reply.channelId === channel.id)).toBe(true);
+      expect(slack.answers(channel)).toHaveLength(3);
+    }
+    expect(strangers(slack.requests, places)).toEqual([]);
+  });
+
+  test("that is not installed any more is not answered, and the other one is", async () => {
+    const slack = await startSlack();
+    const workspaces = {
+      find: async (teamId: string) =>
+        teamId === slack.workspace.id
+          ? { teamId, botUserId: slack.workspace.bot.id, botId: "B", token: slack.botToken }
+          : undefined,
+    };
+    const beta = slack.addWorkspace("Beta");
+    const { adapter, events, event } = await startAdapter(slack, { installed: { workspaces } });
+    slack.allow("late-ack");
+    const bob = slack.user({ name: "Bob", workspace: beta });
+    bob.mention(slack.channel({ name: "general", members: [bob], workspace: beta }), "hi");
+    const ada = slack.user({ name: "Ada" });
+    ada.mention(slack.channel({ name: "general", members: [ada] }), "hi");
+    await event(0);
+    expect(new Set(events.map(({ author }) => author.name))).toEqual(new Set(["Ada"]));
+    const reply: InboundEvent["reply"] = {
+      platform: "slack",
+      channelId: "C",
+      threadId: "1.1",
+      extra: { team: beta.id },
+    };
+    await expect(adapter.sink(reply).post(draft("psst"), "n", signal)).rejects.toThrow(/not installed/);
+    expect(slack.requests.filter(({ workspaceId }) => workspaceId === beta.id)).toEqual([]);
+  });
+});
+
+/** Calls that name a channel, a person or a trigger of another workspace than the one whose token they were made with. */
+function strangers(
+  requests: readonly { args: Record<string, unknown>; workspaceId: string | undefined }[],
+  places: Workspace[],
+) {
+  return requests.filter(({ args, workspaceId }) => {
+    const named = [args["channel"], args["channel_id"], args["user"], args["user_id"], args["recipient_user_id"]];
+    const owner = places.find(({ channels, users }) =>
+      named.some((id) => typeof id === "string" && (channels.has(id) || users.has(id))),
+    );
+    return owner !== undefined && owner.id !== workspaceId;
+  });
+}

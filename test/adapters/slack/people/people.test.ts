@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest";
+import type { SlackAnswer } from "../../../../adapters/slack/api/client.ts";
+import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import { createPeople } from "../../../../adapters/slack/people/people.ts";
+import { silent } from "../../../support/log.ts";
+import { ACME } from "../workspace.ts";
+
+type Answer = SlackAnswer | Error | Promise<SlackAnswer>;
+
+function start(users: Readonly<Record<string, Answer>>, channels: Readonly<Record<string, Answer>> = {}) {
+  const asked: string[] = [];
+  let nowMs = 0;
+  const api = {
+    async call(_: string, method: string, args: Readonly<Record<string, unknown>>) {
+      const id = String(args["user"] ?? args["channel"]);
+      asked.push(id);
+      const found = await (method === "users.info" ? users : channels)[id];
+      if (found === undefined)
+        throw new SlackApiError(method, "It is not there.", { code: "user_not_found", status: 200 });
+      if (found instanceof Error) throw found;
+      return found;
+    },
+  };
+  const people = createPeople({ api, log: silent, now: () => nowMs });
+  return { people, asked, wait: (ms: number) => void (nowMs += ms) };
+}
+
+const user = (fields: Readonly<Record<string, unknown>>) => ({ user: { team_id: "T1", ...fields } });
+const ADA = user({ name: "ada", real_name: "Ada L.", profile: { display_name: "Ada" } });
+
+describe("people", () => {
+  test("have the name that Slack shows", async () => {
+    const { people } = start({
+      U1: ADA,
+      U2: user({ name: "bob", profile: { display_name: "", real_name: "Bob B." } }),
+    });
+    expect(await people.toAuthor(ACME, "U1")).toMatchObject({ name: "Ada" });
+    expect(await people.toAuthor(ACME, "U2")).toMatchObject({ name: "Bob B." });
+    expect(await people.toAuthor(ACME, "U3", { name: "cy" })).toMatchObject({ name: "cy" });
+    expect(await people.toAuthor(ACME, "U3", { name: "" })).toMatchObject({ name: "U3" });
+  });
+
+  test("of two workspaces are two, though Slack gives them one id", async () => {
+    const { people } = start({ U1: ADA });
+    const [one, other] = [ACME, { ...ACME, teamId: "T2" }].map((workspace) => people.toAuthor(workspace, "U1"));
+    expect(await one).toMatchObject({ id: "T1/U1", former: { id: "U1", within: "slack:T1:" } });
+    expect(await other).toMatchObject({ id: "T2/U1", former: { id: "U1", within: "slack:T2:" } });
+    expect(await people.toAuthor(ACME, "U1", { team: "T2" })).toMatchObject({ id: "T2/U1" });
+  });
+
+  test("of an organisation are the same in all its workspaces", async () => {
+    const { people } = start({ U1: ADA });
+    const workspaces = ["T1", "T2"].map((teamId) => ({ ...ACME, teamId, enterpriseId: "E1" }));
+    for (const workspace of workspaces) {
+      for (const team of [undefined, "T1", "E1"]) {
+        expect(await people.toAuthor(workspace, "U1", { team })).toMatchObject({ id: "E1/U1" });
+      }
+    }
+  });
+
+  test("of the only workspace there is are all whom their former id names", async () => {
+    const { people } = start({ U1: ADA });
+    const { former } = await people.toAuthor({ ...ACME, isSole: true }, "U1");
+    expect(former).toEqual({ id: "U1" });
+  });
+
+  test("who run the workspace act for others, and change what holds in its channels with who made those", async () => {
+    const { people } = start(
+      { U1: ADA, U2: user({ name: "boss", is_owner: true }), U3: user({ name: "guest", is_restricted: true }) },
+      { C1: { channel: { name: "general", creator: "U1" } }, C2: { channel: { name: "other", creator: "U3" } } },
+    );
+    const author = (id: string, channelId: string) => people.toAuthor(ACME, id, { channelId });
+    expect(await author("U1", "C1")).toMatchObject({ mayConfigure: true });
+    expect(await author("U1", "C2")).toMatchObject({ mayConfigure: false });
+    expect(await author("U2", "C2")).toMatchObject({ isModerator: true, mayConfigure: true });
+    expect(await author("U3", "C2")).toMatchObject({ mayConfigure: false });
+    expect(await author("U1", "C9")).toMatchObject({ mayConfigure: false });
+    expect(await author("U1", "D1")).not.toHaveProperty("mayConfigure");
+  });
+
+  test("in a direct conversation of several all have the same say", async () => {
+    const { people } = start(
+      { U1: ADA },
+      { C1: { channel: { name: "mpdm-ada--bob-1", creator: "U2", is_mpim: true } } },
+    );
+    expect(await people.toAuthor(ACME, "U1", { channelId: "C1" })).not.toHaveProperty("mayConfigure");
+  });
+
+  test("of other organisations run nothing here", async () => {
+    const { people } = start({
+      U1: user({ name: "eve", team_id: "T2", is_admin: true }),
+      U2: user({ name: "org", team_id: "T2", is_admin: true, enterprise_user: {} }),
+    });
+    expect(await people.person(ACME, "U1")).toEqual({ name: "eve", isAdmin: false, isGuest: true });
+    expect(await people.person(ACME, "U2")).toEqual({ name: "org", isAdmin: true, isGuest: false });
+  });
+
+  test("are asked for once, by however many at a time, and again after an hour", async () => {
+    const { people, asked, wait } = start({ U1: ADA });
+    await Promise.all([people.person(ACME, "U1"), people.person(ACME, "U1")]);
+    await people.person(ACME, "U1");
+    expect(asked).toEqual(["U1"]);
+    expect(await people.person({ ...ACME, teamId: "T2" }, "U1")).toBeDefined();
+    wait(3_600_001);
+    await people.person(ACME, "U1");
+    expect(asked).toEqual(["U1", "U1", "U1"]);
+  });
+
+  test("nobody is kept waiting by a Slack that does not answer, and the name is there the next time", async () => {
+    const answer = Promise.withResolvers<SlackAnswer>();
+    const { people, asked } = start({ U1: answer.promise });
+    expect(await people.person(ACME, "U1")).toBeUndefined();
+    answer.resolve(ADA);
+    expect(await people.person(ACME, "U1")).toMatchObject({ name: "Ada" });
+    expect(asked).toEqual(["U1"]);
+  });
+});

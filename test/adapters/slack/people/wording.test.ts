@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import { firstMention, mentions, readForwarded, readWords } from "../../../../adapters/slack/people/wording.ts";
+import { ACME, fakeNames } from "../workspace.ts";
+
+const NAMES = fakeNames({ U1: "Ada", UBOT: "Palaver", C1: "general" });
+const read = (text: string) => readWords(text, ACME, NAMES);
+
+describe("the words of a message", () => {
+  test.each([
+    ["people by their names", "ask <@U1> and <@U1|ada>", "ask @Ada and @Ada"],
+    ["somebody nobody knows by the id", "ask <@U2>", "ask @U2"],
+    ["channels by their names, told or looked up", "<#C1> <#C1|> <#C9|random> <#C8>", "#general #general #random #C8"],
+    ["everybody and groups", "<!here> <!subteam^S1|@team> <!subteam^S1>", "@here @team @group"],
+    ["a moment as Slack shows it", "<!date^1700000000^{date}|14 Nov> ", "14 Nov"],
+    ["a bare link", "<https://example.org/a?b=1&amp;c=2>", "https://example.org/a?b=1&c=2"],
+    ["a link that shows itself", "<http://example.org|example.org>", "http://example.org"],
+    ["a link under other words", "<https://example.org|the page>", "[the page](https://example.org)"],
+    ["an address of mail", "<mailto:a@example.org|a@example.org>", "a@example.org"],
+    ["what people themselves wrote in brackets", "1 &lt; 2 &amp;&amp; &lt;b&gt;", "1 < 2 && <b>"],
+    ["what is escaped twice once", "&amp;lt;", "&lt;"],
+    ["lines as they are", "one\n\n  two", "one\n\n  two"],
+  ])("shows %s", async (_, text, shown) => {
+    expect(await read(text)).toBe(shown);
+  });
+
+  test.each([
+    ["<@UBOT> hello", "hello"],
+    ["<@UBOT|palaver>, hello", "hello"],
+    ["hello <@UBOT>", "hello"],
+    ["  <@UBOT> <@UBOT>: hello", "hello"],
+    ["is <@UBOT> here?", "is @Palaver here?"],
+    ["<@UBOT>", "@Palaver"],
+    ["", ""],
+  ])("%j addresses the bot and says %j", async (text, said) => {
+    expect(await read(text)).toBe(said);
+  });
+
+  test("holds no more names than are looked up for one message", async () => {
+    const asked: string[] = [];
+    const person = async (_: unknown, id: string) => {
+      asked.push(id);
+      return undefined;
+    };
+    const text = Array.from({ length: 50 }, (_, index) => `<@U${index}X>`).join(" ");
+    await readWords(text, ACME, { ...NAMES, person });
+    expect(asked).toHaveLength(20);
+  });
+});
+
+describe("what a message passes on", () => {
+  test("is quoted, and previews of links are not", async () => {
+    const attachments = [
+      { is_share: true, author_name: "Bob", text: "see <@U1>\nplease" },
+      { is_msg_unfurl: false, title: "A page", text: "preview" },
+    ];
+    expect(await readForwarded({ attachments }, ACME, NAMES)).toBe("Forwarded from Bob:\n> see @Ada\n> please");
+    expect(await readForwarded({}, ACME, NAMES)).toBe("");
+  });
+
+  test("is cut where it is long", async () => {
+    const forwarded = await readForwarded({ attachments: [{ is_share: true, text: "x".repeat(5_000) }] }, ACME, NAMES);
+    expect(forwarded).toHaveLength("Forwarded:\n> ".length + 2_001);
+  });
+});
+
+describe("mentions", () => {
+  test("are found with and without a name beside them", () => {
+    expect(mentions("a <@U1> b", "U1")).toBe(true);
+    expect(mentions("a <@U1|ada> b", "U1")).toBe(true);
+    expect(mentions("a <@U11> b", "U1")).toBe(false);
+  });
+
+  test("count as addressing somebody only at the beginning", () => {
+    expect(firstMention(" <@U1|ada> you")).toBe("U1");
+    expect(firstMention("you, <@U1>")).toBeUndefined();
+  });
+});

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import { createToMark, toFingerprint } from "../../../../adapters/slack/ids.ts";
+import { toMetadata } from "../../../../adapters/slack/write/blocks.ts";
+import { toMarkedNames } from "../../../../adapters/slack/write/file-share.ts";
+import { createLookup, type Lookup, type ReplyPlace } from "../../../../adapters/slack/write/lookup.ts";
+import type { Message } from "../../../simulators/slack/world.ts";
+import { type Desk, MARK_KEY, startDesk } from "../writing.ts";
+
+const signal = new AbortController().signal;
+
+const toMark = createToMark(MARK_KEY);
+
+function createLookupAt({ api, workspaces }: Desk): Lookup {
+  return createLookup({ api, workspaces, toMark, now: Date.now });
+}
+
+function placeOf({ slack, general, question }: Desk): ReplyPlace {
+  return { teamId: slack.workspace.id, channelId: general.id, threadTs: question.ts, questionTs: question.ts };
+}
+
+/** A message of the bot's that was posted with a nonce. */
+async function say(desk: Desk, nonce: string, threadTs?: string, mark = toMark(nonce)): Promise<string> {
+  const { api, slack, general } = desk;
+  const args = { channel: general.id, text: `for ${nonce}`, metadata: toMetadata(mark) };
+  const thread = threadTs === undefined ? {} : { thread_ts: threadTs };
+  const { ts } = await api.call(slack.workspace.id, "chat.postMessage", { ...args, ...thread }, signal);
+  return String(ts);
+}
+
+describe("looking for a message of an earlier run", () => {
+  test("finds it by its nonce, in the thread and at the top level", async () => {
+    const desk = await startDesk({ limits: { postBurst: 100 } });
+    const lookup = createLookupAt(desk);
+    const inThread = await say(desk, "a", desk.question.ts);
+    const outside = await say(desk, "b");
+    expect(await lookup.findPost(placeOf(desk), "a", signal)).toMatchObject({ ts: inThread, isUnfinished: false });
+    const top = { ...placeOf(desk), threadTs: undefined };
+    expect(await lookup.findPost(top, "b", signal)).toMatchObject({ ts: outside });
+    expect(await lookup.findPost(placeOf(desk), "b", signal)).toBeUndefined();
+  });
+
+  test("asks for no more at once than every app gets, and goes on behind it", async () => {
+    const desk = await startDesk({ limits: { postBurst: 100 } });
+    for (let index = 0; index < 20; index++) desk.ada.say(desk.general, `${index}`, { thread: desk.question });
+    const ts = await say(desk, "a", desk.question.ts);
+    expect(await createLookupAt(desk).findPost(placeOf(desk), "a", signal)).toMatchObject({
+      ts,
+    });
+    const asked = desk.slack.requests.filter(({ method }) => method === "conversations.replies");
+    expect(asked.map(({ args }) => args["limit"])).toEqual(["15", "15"]);
+  });
+
+  test("takes a stream that nobody finished for it, and one that carries a nonce for nothing but its own", async () => {
+    const desk = await startDesk();
+    const { api, slack, general } = desk;
+    const team = slack.workspace.id;
+    const ts = await startStream(desk);
+    const lookup = createLookupAt(desk);
+    expect(await lookup.findPost(placeOf(desk), "a", signal)).toMatchObject({ ts, isUnfinished: true });
+    expect(await lookup.findPost(placeOf(desk), "a", signal, { isFinished: true })).toBeUndefined();
+    await api.call(team, "chat.stopStream", { channel: general.id, ts, metadata: toMetadata(toMark("b")) }, signal);
+    expect(await lookup.findPost(placeOf(desk), "a", signal)).toBeUndefined();
+  });
+
+  test("takes no message of another app for the bot's, whatever it carries", async () => {
+    const desk = await startDesk({ limits: { postBurst: 100 } });
+    const { slack, general, question } = desk;
+    const other = slack.user({ name: "Other", isBot: true });
+    const ts = await say(desk, "a", question.ts);
+    const lookup = createLookupAt(desk);
+    Object.assign(messageAt(desk, ts), { author: other.user });
+    expect(await lookup.findPost(placeOf(desk), "a", signal)).toBeUndefined();
+
+    const stream = other.say(general, "One", { thread: question });
+    Object.assign(stream, { stream: messageAt(desk, await startStream(desk)).stream });
+    for (const message of general.messages.values()) if (message.author !== other.user) message.stream = undefined;
+    expect(await lookup.findPost(placeOf(desk), "a", signal)).toBeUndefined();
+
+    const files = [{ name: "answer.md", contentType: "text/markdown", bytes: Buffer.from("# Long") }];
+    const names = toMarkedNames(files, toMark("a"));
+    other.upload(general, [{ name: names[0] ?? "", bytes: Buffer.from("# Long") }], "", { thread: question });
+    expect(await lookup.findFiles(placeOf(desk), names, signal)).toBeUndefined();
+  });
+
+  test("takes no message for it whose mark was made without the key", async () => {
+    const desk = await startDesk();
+    await say(desk, "a", desk.question.ts, toFingerprint("a"));
+    await say(desk, "b", desk.question.ts, createToMark("the key of another installation")("b"));
+    const lookup = createLookupAt(desk);
+    expect(await lookup.findPost(placeOf(desk), "a", signal)).toBeUndefined();
+    expect(await lookup.findPost(placeOf(desk), "b", signal)).toBeUndefined();
+  });
+
+  test("cannot tell what is the bot's while Slack does not say who it is", async () => {
+    const desk = await startDesk();
+    await say(desk, "a", desk.question.ts);
+    desk.slack.failNext("auth.test", { retryAfterS: 1 });
+    const looking = createLookupAt(desk).findPost(placeOf(desk), "a", signal);
+    await expect(looking).rejects.toMatchObject({ kind: "unavailable" });
+  });
+});
+
+async function startStream({ api, slack, general, question, ada }: Desk): Promise<string> {
+  const team = slack.workspace.id;
+  const recipient = { recipient_user_id: ada.id, recipient_team_id: team };
+  const args = { channel: general.id, thread_ts: question.ts, markdown_text: "One", ...recipient };
+  return String((await api.call(team, "chat.startStream", args, signal))["ts"]);
+}
+
+function messageAt({ general }: Desk, ts: string): Message {
+  const message = general.messages.get(ts);
+  if (message === undefined) throw new Error(`There is no message at ${ts}.`);
+  return message;
+}

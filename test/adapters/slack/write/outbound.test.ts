@@ -1,0 +1,281 @@
+import { setImmediate as soon } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import type { Outbound } from "../../../../adapters/slack/write/outbound.ts";
+import { mapBounded } from "../../../../src/concurrency/deadlines.ts";
+import { createEvenPacer } from "../../../../src/pacing/even.ts";
+import { createScheduler } from "../../../../src/pacing/scheduler.ts";
+import type { ReplyAddress, ReplySink, Step } from "../../../../src/port/adapter.ts";
+import { type ReplyOptions, type Run, writeReply } from "../../../../src/reply/reply.ts";
+import { createSteps, type Steps } from "../../../../src/reply/steps.ts";
+import type { Fault } from "../../../simulators/slack/faults.ts";
+import { DEFAULT_LIMITS } from "../../../simulators/slack/limits.ts";
+import type { Message } from "../../../simulators/slack/world.ts";
+import { createRandom, type Random } from "../../../support/pacing/random.ts";
+import { addressOf, type Desk, RETRY, startDesk } from "../writing.ts";
+
+/** What is tested here is not the pace: no limit is met. */
+const UNLIMITED = {
+  postBurst: 10_000,
+  perMinute: Object.fromEntries(Object.keys(DEFAULT_LIMITS.perMinute).map((method) => [method, 1_000_000])),
+};
+const METHODS = [
+  "chat.startStream",
+  "chat.appendStream",
+  "chat.stopStream",
+  "chat.postMessage",
+  "chat.update",
+  "conversations.replies",
+];
+const FAULTS: readonly Fault[] = [
+  { status: 503 },
+  { isDone: true, status: 504 },
+  { cutsConnection: true },
+  { isDone: true, cutsConnection: true },
+  { html: "<html>busy</html>" },
+  { isDone: true, omits: ["ts", "channel", "message"] },
+  { error: "internal_error" },
+  { retryAfterS: 0 },
+];
+const WORDS = [
+  "word",
+  "Ünïcode",
+  "漢字",
+  "👩‍👩‍👧",
+  "<!channel>",
+  "<@U012AB>",
+  "`code <!here>`",
+  "a < b",
+  "**bold**",
+  "&amp;",
+];
+
+type Record = ReplyOptions["record"];
+
+interface Attempt {
+  desk: Desk;
+  outbound: Outbound;
+  address: ReplyAddress;
+  text: string;
+  record: Record;
+  isResumed: boolean;
+  /** The process dies in this call: it is carried out, and nobody hears of it. */
+  diesIn?: number;
+  /** The text comes letter by letter. */
+  isSlow?: boolean;
+  random: Random;
+}
+
+function toText(random: Random): string {
+  const words: string[] = [];
+  const count = random.pick([3, 30, 300, random.between(800, 2_000)]);
+  for (let index = 0; index < count; index++) {
+    const gap = random.next() < 0.03 ? "\n\n" : " ";
+    words.push(`${random.pick(WORDS)}-${index}${random.next() < 0.01 ? "\n\n## Heading\n\n" : gap}`);
+  }
+  return words.join("");
+}
+
+function speak(text: string, steps: Steps, random: Random, isSlow = false): Run {
+  return async (onText) => {
+    for (let at = 0, count = 0; at < text.length; count += 1) {
+      // Of each two beside each other one ends before more text comes, and one after.
+      if (count % 3 === 0) for (const id of [count, count + 1]) steps.note(step(id, "running"));
+      if (count % 3 === 1) steps.note(step(count, "done"));
+      if (count % 3 === 2) steps.note(step(count - 2, "failed"));
+      const length = isSlow ? 1 : Math.ceil(random.between(1, text.length / 6));
+      onText(text.slice(at, at + length));
+      at += length;
+      await soon();
+    }
+    return "stop";
+  };
+}
+
+function step(id: number, state: Step["state"]): Step {
+  return { id: String(id), title: `doing ${id}`, state };
+}
+
+/** A sink whose process dies in one of its calls. `died` resolves then. */
+function dying(sink: ReplySink, diesIn = Infinity): { sink: ReplySink; died: Promise<void> } {
+  const death = Promise.withResolvers<void>();
+  let calls = 0;
+  const wrap =
+    <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      calls += 1;
+      if (calls < diesIn) return call(...args);
+      if (calls === diesIn) await call(...args).catch(() => {});
+      death.resolve();
+      return new Promise<R>(() => {});
+    };
+  return {
+    sink: new Proxy(sink, {
+      get(target, name) {
+        if (name === "post") return wrap(target.post);
+        if (name === "postAnew" && target.postAnew !== undefined) return wrap(target.postAnew);
+        if (name === "edit") return wrap(target.edit);
+        return Reflect.get(target, name);
+      },
+    }),
+    died: death.promise,
+  };
+}
+
+/** One run of a reply. Resolves to the record it has left when the process died, and to undefined when it came to its end. */
+async function run(attempt: Attempt): Promise<Record | undefined> {
+  const { outbound, address, text, isResumed, diesIn, isSlow, random } = attempt;
+  const record = structuredClone(attempt.record);
+  // As the turn keeps it before its first post.
+  let saved: Record = { ...structuredClone(record), isPosting: record.isPosting || record.posted.length === 0 };
+  const save = async () => void (saved = structuredClone(record));
+  const { sink, died } = dying(outbound.sink(address), diesIn);
+  const scheduler = createScheduler({
+    pacerFor: () => createEvenPacer({ gap: 0 }),
+    now: () => performance.now() / 1_000,
+  });
+  const steps = createSteps();
+  const writing = writeReply(speak(text, steps, random, isSlow), {
+    sink,
+    steps,
+    scheduler,
+    record,
+    isResumed,
+    refusal: { note: "Refused.", buttons: [] },
+    onRecord: save,
+    onSeen: save,
+    onCall: () => {},
+    onRefused: () => {},
+    onVisible: () => {},
+    describeWait: () => "",
+    onWait: () => {},
+    toClosing: () => ({ note: "", buttons: [RETRY] }),
+  });
+  const isDead = await Promise.race([writing.then(() => false), died.then(() => true)]);
+  writing.catch(() => {});
+  scheduler.close();
+  return isDead ? saved : undefined;
+}
+
+function bare(text: string): string {
+  return text.replace(/[\s\u200B]+/g, "");
+}
+
+/** Where two texts begin to differ; "" when they do not. A whole text would be too much to read. */
+function differenceOf(text: string, wanted: string): string {
+  if (text === wanted) return "";
+  let at = 0;
+  while (text[at] === wanted[at]) at += 1;
+  return `…${text.slice(at - 20, at + 60)}… instead of …${wanted.slice(at - 20, at + 60)}…, at ${at} of ${wanted.length}`;
+}
+
+function isFinished(messages: readonly Message[]): boolean {
+  const last = messages.at(-1);
+  const hasButtons = last?.content.blocks.some(({ type }) => type === "actions") ?? false;
+  return hasButtons && messages.every(({ stream }) => stream === undefined || stream.state !== "in_progress");
+}
+
+/** Answers one question in as many processes as it takes: each but the last dies in some call. */
+async function answerDying(desk: Desk, seed: number): Promise<string> {
+  const { slack, general, ada } = desk;
+  const random = createRandom(seed);
+  const question = ada.mention(general, `question ${seed}`);
+  const address = addressOf(slack, general, question, ada);
+  const text = toText(random);
+  let record: Record | undefined = { id: `turn-${seed}`, posted: [], removed: 0, isPosting: false, seen: 0 };
+  let outbound = desk.outbound;
+  for (let life = 0; record !== undefined; life++) {
+    const isLast = life === 2;
+    const diesIn = Math.ceil(random.between(0, 5));
+    const attempt = { desk, outbound, address, text, record, isResumed: life > 0, random };
+    record = await run(isLast ? attempt : { ...attempt, diesIn });
+    outbound = desk.restart();
+  }
+  return describeWrong(desk, question, text, seed);
+}
+
+/** Answers one question while some calls fail. Resolves to what is wrong with the answer. */
+async function answerWrongly(desk: Desk, outbound: Outbound, seed: number): Promise<string> {
+  const { slack, general, ada } = desk;
+  const random = createRandom(seed);
+  const question = ada.mention(general, `question ${seed}`);
+  const address = addressOf(slack, general, question, ada);
+  const text = toText(random);
+  for (let count = random.pick([0, 1, 2, 3]); count > 0; count--) {
+    slack.failNext(random.pick(METHODS), random.pick(FAULTS));
+  }
+  const record: Record = { id: `turn-${seed}`, posted: [], removed: 0, isPosting: false, seen: 0 };
+  await run({ desk, outbound, address, text, record, isResumed: false, random });
+  return describeWrong(desk, question, text, seed);
+}
+
+function describeWrong({ slack, general }: Desk, question: Message, text: string, seed: number): string {
+  const difference = differenceOf(bare(slack.texts(general, question).join("")), bare(text));
+  if (difference !== "") return `${seed}: ${difference}`;
+  return isFinished(slack.answers(general, question)) ? "" : `${seed}: it is not finished`;
+}
+
+describe("replies on Slack under faults", () => {
+  for (const isNative of [true, false]) {
+    const kind = isNative ? "native" : "fallback";
+
+    test(`none is lost, doubled or left growing: ${kind}`, async () => {
+      const desk = await startDesk({ limits: UNLIMITED });
+      if (!isNative) desk.slack.setStreaming("unknown_method");
+      const problems: string[] = [];
+      // Each process looks for lost messages no more often than Slack lets it.
+      for (let batch = 0; batch < 3; batch++) {
+        const outbound = desk.restart();
+        const seeds = Array.from({ length: 12 }, (_, index) => 12 * batch + index + 1);
+        problems.push(...(await Promise.all(seeds.map((seed) => answerWrongly(desk, outbound, seed)))));
+      }
+      expect(problems.filter((problem) => problem !== "")).toEqual([]);
+    });
+
+    test(`each is one answer, whichever call the process dies in: ${kind}`, async () => {
+      const desk = await startDesk({ limits: UNLIMITED });
+      if (!isNative) desk.slack.setStreaming("unknown_method");
+      const seeds = Array.from({ length: 80 }, (_, index) => index + 1);
+      // Few at once: where calls wait for those of all others, the text has come to its end before the first one.
+      const problems = await mapBounded(seeds, 8, (seed) => answerDying(desk, seed));
+      expect(problems.filter((problem) => problem !== "")).toEqual([]);
+    });
+  }
+});
+
+describe("a link on Slack that leads elsewhere than its words say", () => {
+  test.each([true, false])("is none, however slowly it comes; natively: %s", async (isNative) => {
+    const desk = await startDesk({ limits: UNLIMITED });
+    const { slack, general, question, address, outbound } = desk;
+    if (!isNative) slack.setStreaming("unknown_method");
+    const honest = "[the docs](https://docs.io) or [bank.com](https://bank.com/help)";
+    const text = `Read ${honest} and sign in at [https://bank.com](https://evil.net), <https://evil.net|bank.com>, a < b.`;
+    const record: Record = { id: "turn", posted: [], removed: 0, isPosting: false, seen: 0 };
+    await run({ desk, outbound, address, text, record, isResumed: false, isSlow: true, random: createRandom(1) });
+    const shown = text.replace("](https://evil", "]\u200B(https://evil").replace("<https", "<\u200Bhttps");
+    expect(slack.texts(general, question)).toEqual([shown]);
+    expect(desk.calls(isNative ? "chat.appendStream" : "chat.update")).toBeGreaterThan(0);
+    expect(desk.calls(isNative ? "chat.update" : "chat.appendStream")).toBe(0);
+    const sent = JSON.stringify(
+      slack.requests.map(({ args }) => [args["markdown_text"], args["chunks"], args["blocks"]]),
+    );
+    expect(sent).toContain("evil.net");
+    expect(sent).not.toMatch(/\[https:\/\/bank\.com\]\(|<https:\/\/evil\.net\|/);
+  });
+});
+
+describe("a very long answer on Slack", () => {
+  test("shows its beginning in messages, and comes whole as a file", async () => {
+    const desk = await startDesk({ limits: UNLIMITED });
+    const { slack, general, question, address, outbound } = desk;
+    const random = createRandom(1);
+    const text = Array.from({ length: 1_200 }, (_, index) => `Paragraph ${index} of a very long answer.`).join("\n\n");
+    const record: Record = { id: "turn", posted: [], removed: 0, isPosting: false, seen: 0 };
+    await run({ desk, outbound, address, text, record, isResumed: false, random });
+    const answers = slack.answers(general, question);
+    expect(answers).toHaveLength(6);
+    expect(bare(text).startsWith(bare(slack.texts(general, question).slice(0, 4).join("")))).toBe(true);
+    const [file] = answers.at(-1)?.content.files ?? [];
+    expect(Buffer.from(file?.bytes ?? []).toString()).toBe(`${text}\n`);
+    expect(answers.every(({ stream }) => stream?.state !== "in_progress")).toBe(true);
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { growing, startDesk, startWriting, whole } from "../writing.ts";
+
+const signal = new AbortController().signal;
+const METHOD = "agents.sessions.setStatus";
+
+describe("an agent's session on Slack", () => {
+  test("lasts as long as an answer grows, so that Slack shows its Stop", async () => {
+    const { slack, address, outbound } = await startDesk();
+    const sink = outbound.sink(address);
+    const { id } = await sink.post(growing("One"), "n", signal);
+    await sink.edit(id, growing("One, two"), signal);
+    await sink.edit(id, whole("One, two."), signal);
+    const said = () => slack.requests.filter(({ method }) => method === METHOD).map(({ args }) => args["status"]);
+    await slack.until(() => said().length === 2, "both statuses");
+    expect(said()).toEqual(["processing", "active"]);
+  });
+
+  test("is not asked for again where the app is no agent", async () => {
+    const { slack, address, outbound, calls, api } = await startDesk();
+    slack.failNext(METHOD, { error: "not_agent_app" });
+    for (const nonce of ["a", "b"]) {
+      const sink = outbound.sink(address);
+      const { id } = await sink.post(growing(nonce), nonce, signal);
+      await slack.until(() => calls(METHOD) === 1, "the first status");
+      await api.settled();
+      await sink.edit(id, whole(`${nonce}.`), signal);
+    }
+    await api.settled();
+    expect(calls(METHOD)).toBe(1);
+  });
+
+  test("is ended a little later when Slack wants that to wait", async () => {
+    const { slack, sink, argsOf } = await startWriting();
+    const said = () => argsOf(METHOD).map(({ status }) => status);
+    const { id } = await sink.post(growing("One"), "n", signal);
+    await slack.until(() => said().length === 1, "the beginning");
+    slack.failNext(METHOD, { retryAfterS: 1 });
+    await sink.edit(id, whole("One."), signal);
+    await slack.until(() => said().length === 3, "the end, said once more");
+    expect(said()).toEqual(["processing", "active", "active"]);
+  });
+
+  test("is ended by the newest answer alone, which may have begun in the meantime", async () => {
+    const { slack, sink, outbound, address, api, argsOf } = await startWriting();
+    const said = () => argsOf(METHOD).map(({ status }) => status);
+    const { id } = await sink.post(growing("One"), "a", signal);
+    await slack.until(() => said().length === 1, "the beginning");
+    slack.failNext(METHOD, { retryAfterS: 1 });
+    await sink.edit(id, whole("One."), signal);
+    await slack.until(() => said().length === 2, "the end that must wait");
+    const next = outbound.sink(address);
+    const posted = await next.post(growing("Two"), "b", signal);
+    await next.edit(posted.id, whole("Two."), signal);
+    await slack.until(() => said().length === 3, "the end of the next answer");
+    await api.settled();
+    expect(said()).toEqual(["processing", "active", "active"]);
+  });
+
+  test("is no matter of a message that is written whole", async () => {
+    const { address, outbound, calls, api } = await startDesk();
+    await outbound.sink(address).post(whole("One."), "n", signal);
+    await api.settled();
+    expect(calls(METHOD)).toBe(0);
+  });
+});

@@ -1,0 +1,196 @@
+import { DatabaseSync } from "node:sqlite";
+import sharp from "sharp";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { chooseRelayUrl, createPictureSources } from "../../src/app/picture-sources.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { startHttpServer } from "../../src/http/server.ts";
+import { FileProblem } from "../../src/media/file-problem.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+import type { ActionEvent, Adapter, AttachmentRef } from "../../src/port/adapter.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { start } from "../sandbox/sandbox.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ben, command, deleted, edited, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { connect } from "../support/gateway-client.ts";
+import { silent } from "../support/log.ts";
+import { owner } from "../support/picture-job.ts";
+
+const never = new AbortController().signal;
+const HERE = "http://127.0.0.1:3000";
+
+/** What every gateway but the embedded one needs. */
+const REAL = { GATEWAY_API_KEY: "key", CHAT_MODEL: "m" };
+
+describe("chooseRelayUrl", () => {
+  test.each([
+    ["the embedded sandbox", {}, HERE],
+    ["the embedded sandbox, even with a public address", { PUBLIC_URL: "https://bot.example/" }, HERE],
+    ["a gateway on this machine", { ...REAL, GATEWAY_BASE_URL: "http://localhost:8787" }, HERE],
+    ["a gateway elsewhere", { ...REAL, GATEWAY_BASE_URL: "https://gateway.example" }, undefined],
+    [
+      "a gateway elsewhere, with a public address",
+      { ...REAL, GATEWAY_BASE_URL: "https://gateway.example", PUBLIC_URL: "https://bot.example/" },
+      "https://bot.example",
+    ],
+  ])("knows how %s reaches the service", (_, env, url) => {
+    expect(chooseRelayUrl(readConfig(env), HERE)).toBe(url);
+  });
+});
+
+/** Sources whose files the sandbox gateway can fetch, for a platform that opens files like this. */
+async function startSources(openAttachment: Adapter["openAttachment"]) {
+  const platform = fakePlatform();
+  const adapter: Adapter = { ...platform.adapter, openAttachment };
+  const database = new DatabaseSync(":memory:");
+  let serviceUrl: string | undefined;
+  const { references, routes } = createPictureSources({
+    config: readConfig({}),
+    adapterOf: () => adapter,
+    stores: createStores({ redisUrl: undefined, database, log: silent }),
+    ownKey: "k".repeat(32),
+    serviceUrl: () => serviceUrl,
+    log: silent,
+  });
+  const server = await startHttpServer({
+    host: "127.0.0.1",
+    port: 0,
+    log: silent,
+    health: {},
+    metrics: createMetrics(),
+    mounts: [routes],
+  });
+  onTestFinished(() => server.close());
+  serviceUrl = server.url;
+  const sandbox = await start({ trustedFileOrigins: [server.url] });
+  const gateway = connect(sandbox.url, { apiKey: "sk-sandbox-all" });
+  return { platform, adapter, database, references, gateway };
+}
+
+/** Sources of one picture, links to it, and what its platform says when it is asked for again. */
+async function startLinks() {
+  const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+    .png()
+    .toBuffer();
+  let failure: Error | undefined;
+  const sources = await startSources(async () => {
+    if (failure !== undefined) throw failure;
+    return toSource(bytes);
+  });
+  const ref = { platform: "test", id: "1", name: "a.png", sizeBytes: bytes.length };
+  return {
+    ...sources,
+    ref,
+    fail: (error: Error) => void (failure = error),
+    async toLink(authorId: string): Promise<string> {
+      const prepared = await sources.references.prepare([ref], { jobId: "j1", platform: "test", authorId }, never);
+      const [part] = prepared.ok ? prepared.parts : [];
+      if (part === undefined || !("fileUri" in part)) throw new Error("There is no link.");
+      return part.fileUri;
+    },
+  };
+}
+
+async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+describe("createPictureSources", () => {
+  test("has the sandbox draw from a private picture without any address being set", async () => {
+    const webp = await sharp({ create: { width: 64, height: 64, channels: 3, background: "red" } })
+      .webp()
+      .toBuffer();
+    const { references, gateway } = await startSources(async () => toSource(webp));
+    const ref = { platform: "fake", id: "1", name: "lies.png", sizeBytes: webp.length };
+    const prepared = await references.prepare([ref], owner, never);
+    if (!prepared.ok) throw new Error(prepared.problems.join());
+    expect(prepared.parts[0]).toMatchObject({ mimeType: "image/webp" });
+    const { text } = await gateway.generateImage(
+      { model: "sandbox-image", prompt: "a cat", references: prepared.parts },
+      never,
+    );
+    expect(text).toContain("1 reference picture");
+  });
+
+  test("ends the links to what a person had drawn from when the person is to be forgotten", async () => {
+    const { references, platform, database, adapter, gateway, toLink } = await startLinks();
+    const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
+    const [mine, others] = [await toLink("ada"), await toLink("ben")];
+    await accept(command("forget", "me"));
+    await idle();
+    expect([(await fetch(mine)).status, (await fetch(others)).status]).toEqual([404, 200]);
+  });
+
+  test("ends the links to the files of a message that is deleted, or edited without them", async () => {
+    const { references, platform, database, adapter, gateway, toLink, ref } = await startLinks();
+    const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
+    const [first, second] = [message("one"), message("two")];
+    for (const event of [first, second]) {
+      event.attachments = [ref];
+      await accept(event);
+    }
+    await idle();
+    const statuses = async (links: string[]) => Promise.all(links.map(async (link) => (await fetch(link)).status));
+    const links = [await toLink("ada"), await toLink("ada")];
+    await accept(edited(first, "one, again"));
+    await idle();
+    expect(await statuses(links)).toEqual([200, 200]);
+    await accept({ ...edited(first, "one"), attachments: [] });
+    await idle();
+    expect(await statuses(links)).toEqual([404, 404]);
+
+    const later = [await toLink("ada")];
+    expect(await statuses(later)).toEqual([200]);
+    await accept(deleted(second));
+    await idle();
+    expect(await statuses(later)).toEqual([404]);
+  });
+
+  test("asks the platform whether a file is still there, and takes no trouble for a no", async () => {
+    const { toLink, fail } = await startLinks();
+    const link = await toLink("ada");
+    fail(new Error("It could not be fetched.", { cause: new FileProblem("unavailable", "could not be fetched") }));
+    expect((await fetch(link)).status).toBe(200);
+    fail(new Error("It cannot be opened.", { cause: new FileProblem("gone", "is not there any more") }));
+    expect((await fetch(link)).status).toBe(404);
+  });
+
+  test("opens what the platform keeps no more, as long as its job is kept", async () => {
+    const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
+      .png()
+      .toBuffer();
+    let isKept = true;
+    const { platform, adapter, database, references, gateway } = await startSources(async ({ id }) => {
+      const file = platform.findFile(id);
+      if (file !== undefined) return toSource(file.bytes);
+      if (!isKept) throw new Error("It is gone.");
+      return toSource(bytes);
+    });
+    const options = { gateway, references, platform, database, adapterOf: () => adapter };
+    const { accept, idle, channel, texts, queue } = startEngine({ ...options, imageModel: "sandbox-image" });
+    const ref: AttachmentRef = { platform: "test", id: "upload", name: "a.png", sizeBytes: 100, isFleeting: true };
+    await accept({ ...command("imagine", "a fox"), attachments: [ref] });
+    await idle();
+    isKept = false;
+    await queue.close(0);
+
+    const later = startEngine({ ...options, imageModel: "sandbox-image" });
+    const press = (name: ActionEvent["action"]) => action(name, channel[0]?.draft.buttons[0]?.turnId ?? "");
+    // One after the other: two jobs at once end in any order.
+    for (const name of ["again", "vary"] as const) {
+      await later.accept(press(name));
+      await later.idle();
+    }
+    expect(texts().map((text) => /\d reference pictures?/.exec(text)?.[0])).toEqual([
+      "1 reference picture",
+      "1 reference picture",
+      "2 reference pictures",
+    ]);
+
+    await later.accept(command("forget", "me for good", { conversationId: "test:b" }));
+    await later.idle();
+    await later.accept({ ...command("imagine", "a cat", { author: ben }), attachments: [ref] });
+    await later.idle();
+    expect(texts().at(-1)).toContain("`a.png` cannot be used as a reference");
+  });
+});

@@ -1,0 +1,187 @@
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { toTurnId } from "../../src/turn/record.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ben, command, deleted, edited, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+const held = () => Promise.withResolvers<void>();
+
+describe("an event", () => {
+  test("that replies to a message belongs to that message's conversation", async () => {
+    const { accept, idle, requests } = startEngine();
+    const root = message("I like tea", { conversationId: "test:root" });
+    await accept(root);
+    await idle();
+    await accept(message("What do I like?", { conversationId: "test:other", inReplyTo: root.messageId }));
+    await idle();
+    expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "I like tea\n\nWhat do I like?"]);
+  });
+
+  test("that replies to an answer belongs to it, also while the answer is still being written", async () => {
+    const hold = held();
+    const { accept, idle, channel, until, requests } = startEngine({ scripts: [["One", hold.promise], ["Two"]] });
+    await accept(message("Begin", { conversationId: "test:root" }));
+    await until(() => channel.length === 1);
+    await setImmediate();
+    const reply = channel[0]?.id;
+    await accept(message("Go on", { conversationId: "test:other", author: ben, ...(reply && { inReplyTo: reply }) }));
+    hold.resolve();
+    await idle();
+    expect(requests[1]?.messages[1]?.content).toBe("Begin");
+  });
+
+  test("that replies to a message still waiting joins its line", async () => {
+    const hold = held();
+    const { accept, idle, requests } = startEngine({ scripts: [[hold.promise, "One"], ["Two"], ["Three"]] });
+    await accept(message("first", { conversationId: "test:root" }));
+    const waiting = message("second", { conversationId: "test:root", author: ben });
+    await accept(waiting);
+    await accept(message("third", { conversationId: "test:other", inReplyTo: waiting.messageId }));
+    hold.resolve();
+    await idle();
+    expect(requests[2]?.messages.map(({ content }) => content)).toContain("second");
+  });
+
+  test("that edits or deletes a message reaches it wherever it is", async () => {
+    const { accept, idle, history } = startEngine();
+    const [kept, unwanted] = [message("I like tea"), message("forget this")];
+    await accept(kept);
+    await idle();
+    await accept(unwanted);
+    await idle();
+    await accept({ ...edited(kept, "I like coffee"), conversationId: "test:elsewhere" });
+    await accept({ ...deleted(unwanted), conversationId: "test:elsewhere" });
+    await idle();
+    const { entries } = await history.read("test:a", { maxEntries: 10 });
+    const texts = entries.flatMap(({ messages }) => messages.map(({ content }) => content));
+    expect(texts).toContain("I like coffee");
+    expect(texts).not.toContain("forget this");
+  });
+
+  test("of a button belongs to the conversation of its turn", async () => {
+    const { accept, idle, texts } = startEngine({ scripts: [[new GatewayError("interrupted", "cut")], ["Good."]] });
+    const question = message("Hello", { conversationId: "test:root" });
+    await accept(question);
+    await idle();
+    await accept(action("retry", toTurnId(question.key), { conversationId: "test:elsewhere" }));
+    await idle();
+    expect(texts()).toEqual(["Good."]);
+  });
+
+  test("that replies to something nobody knows keeps the conversation it came with", async () => {
+    const { accept, idle, history } = startEngine();
+    await accept(message("Hello", { conversationId: "test:own", inReplyTo: "test:unknown" }));
+    await idle();
+    expect((await history.read("test:own", { maxEntries: 10 })).entries).toHaveLength(2);
+  });
+});
+
+describe("what is asked so that only one person sees the answer", () => {
+  const only = { platform: "test", channelId: "general", visibleTo: "ada" };
+
+  test("is a conversation of its own, and the next to ask is shown nothing of it", async () => {
+    const { accept, idle, requests, history } = startEngine({ scripts: [["A secret."], ["Hello."], ["Yes."]] });
+    await accept(message("my secret", { reply: only }));
+    await idle();
+    for (const event of [message("Well?", { author: ben }), message("and mine again", { reply: only })]) {
+      await accept(event);
+      await idle();
+    }
+    const contents = requests.map(({ messages }) => messages.slice(1).map(({ content }) => content));
+    expect(contents).toEqual([["my secret"], ["Well?"], ["and mine again"]]);
+    expect((await history.read("test:a", { maxEntries: 10 })).entries).toHaveLength(2);
+  });
+
+  test("goes on where it is continued and asked anew", async () => {
+    const cut = new GatewayError("interrupted", "cut");
+    const { accept, idle, requests, channel, history } = startEngine({
+      scripts: [[cut], ["Half", { finish: "length" }], [" and half."]],
+    });
+    const question = message("my secret", { reply: only });
+    await accept(question);
+    await idle();
+    for (const name of ["retry", "continue"] as const) {
+      await accept({ ...action(name, toTurnId(question.key)), reply: only });
+      await idle();
+    }
+    expect(requests.at(-1)?.messages.map(({ content }) => content)).toContain("my secret");
+    expect(channel.length).toBeGreaterThan(1);
+    expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
+  });
+
+  test("is joined by nothing that everybody sees, whatever message that names", async () => {
+    const { accept, idle, requests } = startEngine();
+    const question = message("my secret", { reply: only });
+    await accept(question);
+    await idle();
+    await accept(message("Well?", { author: ben, inReplyTo: question.messageId }));
+    await idle();
+    expect(JSON.stringify(requests[1])).not.toContain("my secret");
+  });
+
+  test("is found by its person's /export, and erased by nobody else's /forget", async () => {
+    const { accept, idle, history } = startEngine();
+    const question = message("my secret", { reply: only });
+    await accept(question);
+    await idle();
+    await accept(command("forget", "conversation", { author: { ...ben, mayConfigure: true } }));
+    await idle();
+    const kept = await history.exportAuthor("test", "ada");
+    expect(kept.conversations.map(({ entries }) => entries.length)).toEqual([2]);
+    await accept(command("forget", "me for good"));
+    await idle();
+    expect((await history.exportAuthor("test", "ada")).conversations).toEqual([]);
+  });
+
+  test("takes up nothing that others said before, which stays for them", async () => {
+    const platform = fakePlatform();
+    const said = { messageId: "test:before", author: ben, text: "before", attachments: [], at: 1 };
+    platform.adapter.readEarlier = async () => [said];
+    const { accept, idle, requests } = startEngine({ platform });
+    await accept(message("my secret", { reply: only }));
+    await idle();
+    await accept(message("Well?"));
+    await idle();
+    expect(JSON.stringify(requests[0])).not.toContain("before");
+    expect(JSON.stringify(requests[1])).toContain("before");
+  });
+});
+
+describe("a command that is said in words", () => {
+  test("to the bot is carried out in the conversation of the message it replies to", async () => {
+    const { accept, idle, texts, requests, history } = startEngine();
+    const root = message("my secret", { conversationId: "test:root" });
+    await accept(root);
+    await idle();
+    await accept(message("!forget conversation", { conversationId: "test:other", inReplyTo: root.messageId }));
+    await idle();
+    expect(texts().at(-1)).toMatch(/^Erased: 2 /);
+    expect((await history.read("test:root", { maxEntries: 10 })).entries).toEqual([]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("to nobody in particular counts only where the bot follows the conversation", async () => {
+    const { accept, idle, texts } = startEngine();
+    await accept(message("!help", { addressed: "open" }));
+    await idle();
+    expect(texts()).toEqual([]);
+    await accept(message("Hello"));
+    await idle();
+    await accept(message("!help", { addressed: "open", author: ben }));
+    await accept(message("!help", { addressed: "other", author: ben }));
+    await idle();
+    expect(texts()).toEqual(["Hello.", expect.stringContaining("/forget")]);
+  });
+
+  test("delivered twice is carried out once, and what only looks like one is answered", async () => {
+    const { accept, idle, texts, requests } = startEngine();
+    const said = message("!help");
+    await Promise.all([accept(said), accept(said)]);
+    await accept(message("!important: what is the time?"));
+    await idle();
+    expect(texts()).toEqual([expect.stringContaining("/forget"), "Hello."]);
+    expect(requests).toHaveLength(1);
+  });
+});

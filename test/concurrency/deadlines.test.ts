@@ -1,0 +1,122 @@
+import { getEventListeners } from "node:events";
+import { describe, expect, test } from "vitest";
+import { mapBounded, persist, runWithin, untilAborted } from "../../src/concurrency/deadlines.ts";
+
+const LONG_MS = 60_000;
+const never = new AbortController().signal;
+
+describe("runWithin", () => {
+  test("resolves to what the task resolves to", async () => {
+    await expect(runWithin(LONG_MS, async () => "done", never)).resolves.toBe("done");
+  });
+
+  test("abandons a task that ignores its signal when the time is over", async () => {
+    const late = runWithin(5, () => new Promise(() => {}), never);
+    await expect(late).rejects.toMatchObject({ name: "TimeoutError", message: "Not finished within 5 ms." });
+  });
+
+  test("aborts the task's own signal when the time is over", async () => {
+    const ended = Promise.withResolvers<unknown>();
+    const task = async (signal: AbortSignal) => {
+      signal.addEventListener("abort", () => ended.resolve(signal.reason));
+      await new Promise(() => {});
+    };
+    await runWithin(5, task, never).catch(() => {});
+    await expect(ended.promise).resolves.toMatchObject({ name: "TimeoutError" });
+  });
+
+  test("rejects with the caller's reason when the caller aborts", async () => {
+    const controller = new AbortController();
+    const running = runWithin(LONG_MS, () => new Promise(() => {}), controller.signal);
+    controller.abort("stopped");
+    await expect(running).rejects.toBe("stopped");
+  });
+
+  test("begins nothing under a signal that has aborted", async () => {
+    let begun = false;
+    const running = runWithin(LONG_MS, async () => void (begun = true), AbortSignal.abort("stopped"));
+    await expect(running).rejects.toBe("stopped");
+    expect(begun).toBe(false);
+  });
+
+  test("ignores how an abandoned task ends", async () => {
+    const task = Promise.withResolvers<string>();
+    await runWithin(5, () => task.promise, never).catch(() => {});
+    // An unhandled rejection would fail this file.
+    task.reject(new Error("late"));
+    await new Promise(setImmediate);
+  });
+
+  test("leaves nothing behind on a signal that outlives it", async () => {
+    const { signal } = new AbortController();
+    await runWithin(LONG_MS, async () => {}, signal);
+    await untilAborted(Promise.resolve(), signal);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+});
+
+describe("mapBounded", () => {
+  test("keeps the order of the items whatever finishes first", async () => {
+    const gates = [0, 1, 2].map(() => Promise.withResolvers<void>());
+    const mapped = mapBounded([0, 1, 2], 3, async (item) => {
+      await gates[item]?.promise;
+      return item * 10;
+    });
+    for (const gate of gates.toReversed()) gate.resolve();
+    await expect(mapped).resolves.toEqual([0, 10, 20]);
+  });
+
+  test("runs as many at a time as allowed and no more", async () => {
+    let running = 0;
+    let most = 0;
+    await mapBounded(Array.from({ length: 20 }), 3, async () => {
+      most = Math.max(most, ++running);
+      await new Promise(setImmediate);
+      running--;
+    });
+    expect(most).toBe(3);
+  });
+
+  test("begins nothing after a rejection", async () => {
+    const begun: number[] = [];
+    const mapped = mapBounded([0, 1, 2, 3], 2, async (item) => {
+      begun.push(item);
+      if (item === 0) throw new Error("first");
+      await new Promise(setImmediate);
+    });
+    await expect(mapped).rejects.toThrow("first");
+    await new Promise(setImmediate);
+    expect(begun).toEqual([0, 1]);
+  });
+});
+
+describe("persist", () => {
+  test("writes again what failed for a moment, and says whether it was written", async () => {
+    const failures: unknown[] = [];
+    let attempts = 0;
+    const write = async () => {
+      attempts += 1;
+      if (attempts < 3) throw new Error(`attempt ${attempts}`);
+    };
+    expect(await persist(write, (error) => failures.push(error))).toBe(true);
+    expect(failures.map(String)).toEqual(["Error: attempt 1", "Error: attempt 2"]);
+  });
+
+  test("gives up on what fails for good", async () => {
+    const failures: unknown[] = [];
+    expect(
+      await persist(
+        () => Promise.reject(new Error("no")),
+        (error) => failures.push(error),
+      ),
+    ).toBe(false);
+    expect(failures).toHaveLength(3);
+  });
+
+  test("tries as often as it is given pauses", async () => {
+    const failures: unknown[] = [];
+    const fail = () => Promise.reject(new Error("no"));
+    expect(await persist(fail, (error) => failures.push(error), [0, 0, 0, 0, 0])).toBe(false);
+    expect(failures).toHaveLength(5);
+  });
+});

@@ -1,0 +1,289 @@
+import { describe, expect, test } from "vitest";
+import { CONFIG_VARIABLES, ConfigError, readConfig } from "../../src/config/config.ts";
+import { variables } from "../../src/config/variables.ts";
+
+/** In the forms that the platforms give them out in. */
+const SECRET = "5ec".repeat(11).slice(0, 32);
+const TOKEN = `${Buffer.from("123456789012345678").toString("base64url")}.abc.def`;
+const GATEWAY = { GATEWAY_BASE_URL: "https://gateway.example", GATEWAY_API_KEY: "key-1", CHAT_MODEL: "large" };
+
+/** The problems that `env` has, or an empty list. */
+function problemsOf(env: Record<string, string | undefined>): readonly string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+describe("readConfig", () => {
+  test("needs nothing: without variables the sandbox answers on the local page", () => {
+    const config = readConfig({});
+    expect(config).toMatchObject({
+      gateway: { baseUrl: undefined, apiKey: undefined, chatModel: "sandbox-chat", imageModel: "sandbox-image" },
+      slack: undefined,
+      discord: undefined,
+      localChat: { enabled: true, password: undefined, allowedHosts: ["127.0.0.1"] },
+      redisUrl: undefined,
+      dataDir: "./data",
+      host: "127.0.0.1",
+      port: 3000,
+      publicUrl: undefined,
+      relaySecrets: [],
+      botName: "Palaver",
+      role: "all",
+      logLevel: "info",
+    });
+    expect(config.limits).toEqual({
+      historyTtlMs: 30 * 86_400_000,
+      historyMaxMessages: 60,
+      historyMaxTokens: 16_000,
+      maxConcurrentTurns: 16,
+      shutdownGraceMs: 25_000,
+      maxReferences: 8,
+    });
+    expect(config.gateway.systemPrompt).not.toBe("");
+  });
+
+  test("counts an empty or blank variable as unset", () => {
+    const empty = Object.fromEntries(CONFIG_VARIABLES.map((name) => [name, " "]));
+    expect(readConfig(empty)).toEqual(readConfig({}));
+  });
+
+  test("reads every variable", () => {
+    const config = readConfig({
+      ...GATEWAY,
+      GATEWAY_BASE_URL: "https://gateway.example/llm/",
+      GATEWAY_IMAGE_KEY_HEADER: "X-Vendor-API-Key",
+      IMAGE_MODEL: "painter",
+      SYSTEM_PROMPT: "Be brief.",
+      SLACK_BOT_TOKEN: "xoxb-1",
+      SLACK_APP_TOKEN: "xapp-1",
+      SLACK_API_URL: "http://127.0.0.1:9000/api/",
+      SLACK_ALLOWED_BOTS: "B0BUILD, U0DEPLOY,",
+      DISCORD_TOKEN: "abc.def.ghi",
+      DISCORD_API_URL: "http://127.0.0.1:9001/api/",
+      DISCORD_THREADS: "off",
+      DISCORD_GUILD_ID: "123456789012345678",
+      SHARDS: "0,2",
+      SHARD_COUNT: "4",
+      REDIS_URL: "redis://:secret-word@127.0.0.1:6379/1",
+      DATA_DIR: "/var/lib/palaver",
+      HOST: "0.0.0.0",
+      PORT: "0",
+      PUBLIC_URL: "https://Bot.example/",
+      METRICS_TOKEN: "m".repeat(16),
+      RELAY_SECRETS: `${"n".repeat(32)},${"o".repeat(40)}`,
+      IMAGINE_MAX_REFERENCES: "4",
+      LOCAL_CHAT: "on",
+      LOCAL_PASSWORD: "open sesame",
+      BOT_NAME: "Ada",
+      ROLE: "all",
+      LOG_LEVEL: "debug",
+      HISTORY_TTL_DAYS: "1",
+      HISTORY_MAX_MESSAGES: "5",
+      HISTORY_MAX_TOKENS: "1000",
+      MAX_CONCURRENT_TURNS: "2",
+      SHUTDOWN_GRACE_SECONDS: "0",
+    });
+    expect(config).toEqual({
+      gateway: {
+        baseUrl: "https://gateway.example/llm",
+        apiKey: "key-1",
+        imageKeyHeader: "x-vendor-api-key",
+        chatModel: "large",
+        imageModel: "painter",
+        systemPrompt: "Be brief.",
+      },
+      slack: {
+        mode: "socket",
+        botToken: "xoxb-1",
+        oauth: undefined,
+        appToken: "xapp-1",
+        apiUrl: "http://127.0.0.1:9000/api/",
+        allowedBots: ["B0BUILD", "U0DEPLOY"],
+      },
+      discord: {
+        token: "abc.def.ghi",
+        apiUrl: "http://127.0.0.1:9001/api",
+        threads: "off",
+        guildId: "123456789012345678",
+        shards: { ids: [0, 2], count: 4 },
+      },
+      localChat: { enabled: true, password: "open sesame", allowedHosts: ["bot.example"] },
+      redisUrl: "redis://:secret-word@127.0.0.1:6379/1",
+      dataDir: "/var/lib/palaver",
+      host: "0.0.0.0",
+      port: 0,
+      publicUrl: "https://Bot.example",
+      metricsToken: "m".repeat(16),
+      relaySecrets: ["n".repeat(32), "o".repeat(40)],
+      botName: "Ada",
+      role: "all",
+      logLevel: "debug",
+      limits: {
+        historyTtlMs: 86_400_000,
+        historyMaxMessages: 5,
+        historyMaxTokens: 1000,
+        maxConcurrentTurns: 2,
+        shutdownGraceMs: 0,
+        maxReferences: 4,
+      },
+    });
+  });
+
+  test("uses HTTP for Slack when a signing secret is the only other thing given", () => {
+    expect(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: SECRET }).slack).toEqual({
+      mode: "http",
+      botToken: "xoxb-1",
+      oauth: undefined,
+      signingSecret: SECRET,
+      apiUrl: undefined,
+      allowedBots: [],
+    });
+    const both = readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: SECRET, SLACK_APP_TOKEN: "xapp-1" });
+    expect(both.slack?.mode).toBe("socket");
+  });
+
+  test("lets workspaces install the Slack app themselves, over either transport", () => {
+    const oauth = {
+      SLACK_CLIENT_ID: "123.456",
+      SLACK_CLIENT_SECRET: "client-secret",
+      SLACK_STATE_SECRET: "a-long-state-secret",
+      ENCRYPTION_KEY: "0f".repeat(32),
+      PUBLIC_URL: "https://bot.example",
+    };
+    expect(readConfig({ ...oauth, SLACK_SIGNING_SECRET: SECRET }).slack).toEqual({
+      mode: "http",
+      botToken: undefined,
+      oauth: {
+        clientId: "123.456",
+        clientSecret: "client-secret",
+        stateSecret: "a-long-state-secret",
+        encryptionKey: new Uint8Array(32).fill(15),
+      },
+      signingSecret: SECRET,
+      apiUrl: undefined,
+      allowedBots: [],
+    });
+    expect(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }).slack).toMatchObject({ mode: "socket" });
+    expect(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }).localChat.enabled).toBe(false);
+  });
+
+  test("takes the same encryption key in hex, in base64 and in base64 for addresses", () => {
+    const key = Buffer.alloc(32, 0xfb);
+    const given = (["hex", "base64", "base64url"] as const).map((encoding) => key.toString(encoding));
+    const keys = given.map((text) => variables.ENCRYPTION_KEY.parse(text));
+    expect(keys).toEqual([new Uint8Array(key), new Uint8Array(key), new Uint8Array(key)]);
+  });
+
+  test("switches the page on by itself only while no platform is configured", () => {
+    expect(readConfig({ DISCORD_TOKEN: TOKEN }).localChat.enabled).toBe(false);
+    expect(readConfig({ DISCORD_TOKEN: TOKEN, LOCAL_CHAT: "on" }).localChat.enabled).toBe(true);
+    expect(readConfig({ LOCAL_CHAT: "off" }).localChat.enabled).toBe(false);
+  });
+
+  test("leaves pictures off when a real gateway has no image model", () => {
+    expect(readConfig(GATEWAY).gateway.imageModel).toBeUndefined();
+  });
+
+  test("reports all problems at once, by variable", () => {
+    const problems = problemsOf({
+      DISCORD_TOKE: "x",
+      PORT: "http",
+      LOG_LEVEL: "loud",
+      SLACK_APP_TOKEN: "xapp-1",
+      ROLE: "worker",
+      PUBLIC_URL: "http://bot.example",
+    });
+    expect(problems).toHaveLength(6);
+    expect(problems[0]).toBe("DISCORD_TOKE is not known; did you mean DISCORD_TOKEN?");
+    const variables = new Set(problems.map((problem) => problem.split(" ")[0]));
+    expect(variables).toEqual(new Set(["DISCORD_TOKE", "LOG_LEVEL", "PORT", "PUBLIC_URL", "ROLE", "SLACK_BOT_TOKEN"]));
+  });
+
+  test("says each variable's first problem only", () => {
+    expect(problemsOf({ SLACK_API_URL: "ftp://slack.example" })).toEqual([
+      expect.stringMatching(/^SLACK_API_URL must be an address that begins with https/),
+    ]);
+  });
+
+  test("takes no secret in a form that its platform never gives out, one sentence for each", () => {
+    const slack = { SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec" };
+    expect(problemsOf({ ...slack, DISCORD_TOKEN: "a.b.c" })).toEqual([
+      expect.stringMatching(/^SLACK_SIGNING_SECRET must be the signing secret, 32 digits.*Basic Information/),
+      expect.stringMatching(/^DISCORD_TOKEN must be the bot's token, three parts.*Developer Portal under Bot\.$/),
+    ]);
+    expect(problemsOf({ ...slack, SLACK_SIGNING_SECRET: "xoxb-1", DISCORD_TOKEN: "Bot a.b.c" })).toHaveLength(2);
+    expect(problemsOf({ ...slack, SLACK_SIGNING_SECRET: SECRET, DISCORD_TOKEN: TOKEN })).toEqual([]);
+    const elsewhere = { SLACK_API_URL: "http://127.0.0.1/api/", DISCORD_API_URL: "http://127.0.0.1/api" };
+    expect(problemsOf({ ...slack, ...elsewhere, DISCORD_TOKEN: "a.b.c" })).toEqual([]);
+  });
+
+  test("shows everything in the error's message", () => {
+    const error = new ConfigError(["A is wrong.", "B is missing."]);
+    expect(error.message).toBe(
+      "The configuration has 2 problems:\n  - A is wrong.\n  - B is missing.\n.env.example explains every variable.",
+    );
+    expect(new ConfigError(["A is wrong."]).message).toContain("one problem");
+  });
+
+  test("never prints a value, whatever variable it stands in", () => {
+    for (const prefix of ["", "!ÿ ", "xoxq-", "xoxb-", "xapp-", "Bot ", "redis://", "https://x:"]) {
+      const env = Object.fromEntries(
+        [...CONFIG_VARIABLES, "SLACK_TOKEN"].map((name) => [name, `${prefix}canary-5e1f`]),
+      );
+      const problems = problemsOf(env);
+      expect(problems.length).toBeGreaterThan(5);
+      expect(problems.join("\n")).not.toMatch(/canary|5e1f/);
+    }
+  });
+});
+
+describe("misspelt variables", () => {
+  test.each([
+    ["DISCORD_TOKE", "DISCORD_TOKEN"],
+    ["DISCORD_BOT_TOKEN", "DISCORD_TOKEN"],
+    ["GATEWAY_URL", "GATEWAY_BASE_URL"],
+    ["GATEWAY_KEY", "GATEWAY_API_KEY"],
+    ["LOG_LEVLE", "LOG_LEVEL"],
+    ["REDIS_URI", "REDIS_URL"],
+    ["public_url", "PUBLIC_URL"],
+  ])("%s is told to be %s", (name, meant) => {
+    expect(problemsOf({ [name]: "x" })).toEqual([`${name} is not known; did you mean ${meant}?`]);
+  });
+
+  test("name every variable that is equally near", () => {
+    expect(problemsOf({ SLACK_TOKEN: "x" })).toEqual([
+      "SLACK_TOKEN is not known; did you mean SLACK_BOT_TOKEN or SLACK_APP_TOKEN?",
+    ]);
+  });
+
+  test("are somebody else's when the variable they resemble is set", () => {
+    expect(problemsOf({ REDIS_URL: "redis://127.0.0.1:6379", REDIS_URI: "x" })).toEqual([]);
+  });
+
+  test("are not looked for among the variables of others", () => {
+    const foreign = {
+      PATH: "/bin",
+      HOME: "/root",
+      HOSTNAME: "box",
+      HOST_NAME: "box",
+      SHELL: "/bin/sh",
+      npm_config_user_agent: "npm",
+      NODE_ENV: "production",
+      REDIS_SERVICE_HOST: "10.0.0.1",
+      REDIS_PORT: "tcp://10.0.0.1:6379",
+      GATEWAY_SERVICE_HOST: "10.0.0.2",
+      GATEWAY_SERVICE_PORT_HTTP: "80",
+      GATEWAY_PORT: "tcp://10.0.0.2:8080",
+      GATEWAY_PORT_8080_TCP: "tcp://10.0.0.2:8080",
+      GATEWAY_PORT_8080_TCP_ADDR: "10.0.0.2",
+      XDG_DATA_DIRS: "/usr/share",
+    };
+    for (const [name, value] of Object.entries(foreign)) expect(problemsOf({ [name]: value })).toEqual([]);
+    expect(problemsOf(foreign)).toEqual([]);
+  });
+});

@@ -1,0 +1,262 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { fitWindow, repairToolCalls, toMessages } from "../../src/conversation/conversation.ts";
+import { countTokens } from "../../src/conversation/token-cost.ts";
+import type { ChatMessage, ContentPart } from "../../src/gateway/chunks.ts";
+import type { HistoryEntry } from "../../src/history/history.ts";
+import { answered, said, textOf } from "../support/history-contract.ts";
+
+/** One token for each character: what fits can be counted by hand. */
+const perCharacter = (text: string) => text.length;
+const ada = { platform: "test", id: "ada", name: "Ada" };
+const ben = { platform: "test", id: "ben", name: "Ben" };
+const noFiles = () => [];
+const text = (id: string, content: string): HistoryEntry => ({
+  id,
+  at: 0,
+  messages: [{ role: "assistant", content }],
+});
+const idsOf = (entries: HistoryEntry[]) => entries.map(({ id }) => id);
+
+const entryArbitrary: fc.Arbitrary<HistoryEntry> = fc
+  .record({
+    id: fc.uuid(),
+    isQuestion: fc.boolean(),
+    text: fc.string({ unit: "grapheme", maxLength: 400 }),
+    files: fc.nat(2),
+  })
+  .map(({ id, isQuestion, text, files }) => ({
+    ...(isQuestion ? said(id, text) : answered(id, text)),
+    attachments: Array.from({ length: files }, (_, index) => ({
+      platform: "test",
+      id: `f${index}`,
+      name: "f",
+      sizeBytes: 1,
+    })),
+  }));
+const limitsArbitrary = fc.record({
+  maxEntries: fc.integer({ min: 1, max: 8 }),
+  maxTokens: fc.integer({ min: 1, max: 3_000 }),
+});
+
+describe("fitWindow", () => {
+  test("keeps the newest entries, oldest dropped first", () => {
+    const entries = ["1", "2", "3", "4"].map((id) => said(id, "x"));
+    expect(fitWindow(entries, { maxEntries: 3, maxTokens: 1_000 })).toEqual({ kept: entries.slice(1), dropped: 1 });
+    expect(fitWindow(entries, { maxEntries: 10, maxTokens: 1_000 })).toEqual({ kept: entries, dropped: 0 });
+    expect(fitWindow([], { maxEntries: 10, maxTokens: 1_000 })).toEqual({ kept: [], dropped: 0 });
+  });
+
+  test("keeps within the budget, where an older entry that would fit does not jump over one that does not", () => {
+    const entries = [said("small", "x"), said("big", "x".repeat(500)), said("new", "x")];
+    const cost = countTokens(entries[2] ?? said("", ""), perCharacter);
+    expect(idsOf(fitWindow(entries, { maxEntries: 9, maxTokens: cost * 3 }, perCharacter).kept)).toEqual(["new"]);
+  });
+
+  test("keeps an answer whole, with its calls and results, or not at all", () => {
+    const entries = [answered("a", "x"), said("q", "x")];
+    const all = entries.reduce((sum, entry) => sum + countTokens(entry, perCharacter), 0);
+    expect(fitWindow(entries, { maxEntries: 9, maxTokens: all }, perCharacter).kept).toEqual(entries);
+    expect(idsOf(fitWindow(entries, { maxEntries: 9, maxTokens: all - 1 }, perCharacter).kept)).toEqual(["q"]);
+  });
+
+  test("keeps the newest question also when an answer after it takes the whole budget", () => {
+    const entries = [said("old", "x"), said("q", "x"), answered("a", "x".repeat(5_000))];
+    expect(fitWindow(entries, { maxEntries: 9, maxTokens: 100 }, perCharacter)).toEqual({
+      kept: [entries[1]],
+      dropped: 2,
+    });
+    expect(idsOf(fitWindow(entries, { maxEntries: 1, maxTokens: 10_000 }, perCharacter).kept)).toEqual(["q"]);
+  });
+
+  test("cuts a question that alone exceeds the budget in the middle, and says so in it", () => {
+    const text = `What is wrong here?${"log line 🦊 ".repeat(2_000)}Answer in one word.`;
+    const { kept, dropped } = fitWindow(
+      [said("old", "x"), said("q", text)],
+      { maxEntries: 9, maxTokens: 300 },
+      perCharacter,
+    );
+    const content = kept.map(textOf).join();
+    expect([idsOf(kept), dropped]).toEqual([["q"], 1]);
+    expect(content).toMatch(/^What is wrong here\?.*\n\[… \d+ characters left out …\]\n.*Answer in one word\.$/s);
+    expect(content.isWellFormed()).toBe(true);
+    expect(content.length).toBeGreaterThan(200);
+  });
+
+  test("never exceeds its limits, drops only the oldest, and changes nothing but a question that is too long", () => {
+    fc.assert(
+      fc.property(fc.array(entryArbitrary, { maxLength: 12 }), limitsArbitrary, (entries, limits) => {
+        const { kept, dropped } = fitWindow(entries, limits, perCharacter);
+        expect(kept.length + dropped).toBe(entries.length);
+        expect(kept.length).toBeLessThanOrEqual(limits.maxEntries);
+        const question = entries.findLast(({ author }) => author !== undefined);
+        if (question !== undefined) expect(idsOf(kept)).toContain(question.id);
+        const others = kept.filter(({ id }) => id !== question?.id);
+        // What is kept besides the question is the end of the conversation, unchanged.
+        const rest = entries.filter(({ id }) => id !== question?.id);
+        expect(others).toEqual(rest.slice(rest.length - others.length));
+        const total = kept.reduce((sum, entry) => sum + countTokens(entry, perCharacter), 0);
+        // A question whose files alone exceed the budget stays, alone.
+        expect(total <= limits.maxTokens || others.length === 0).toBe(true);
+        for (const entry of kept) expect(textOf(entry).isWellFormed()).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("toMessages", () => {
+  test("puts the system prompt first, names the speakers, and keeps answers as they are", () => {
+    const answer = answered("t", "noon");
+    const entries = [said("1", "What time is it?", ada), answer, said("2", "Thanks", ben)];
+    expect(toMessages("Be brief.", entries, noFiles)).toEqual([
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "What time is it?", name: "Ada" },
+      ...answer.messages,
+      { role: "user", content: "Thanks", name: "Ben" },
+    ]);
+    expect(toMessages("", [said("1", "Hi", ada)], noFiles)).toEqual([{ role: "user", content: "Hi", name: "Ada" }]);
+  });
+
+  test("adds what attachments have become to the message they belong to", () => {
+    const image: ContentPart = { type: "image_url", image_url: { url: "data:," } };
+    const parts = (entry: HistoryEntry) => (entry.id === "2" ? [image] : []);
+    expect(toMessages("", [said("1", "a", ada), said("2", "b", ben), said("3", "c", ada)], parts)).toEqual([
+      { role: "user", content: "a", name: "Ada" },
+      { role: "user", content: [{ type: "text", text: "b" }, image], name: "Ben" },
+      { role: "user", content: "c", name: "Ada" },
+    ]);
+    expect(toMessages("", [said("2", "", ben)], parts)).toEqual([{ role: "user", content: [image], name: "Ben" }]);
+  });
+
+  test("begins with a person, leaves no message empty, and lets nobody speak twice in a row", () => {
+    const entries = [
+      text("0", "greeting"),
+      said("1", "", ada),
+      said("2", "b", ada),
+      text("3", ""),
+      text("4", "so f"),
+      text("5", "so far"),
+      said("6", "", ben),
+    ];
+    expect(toMessages("S", entries, noFiles)).toEqual([
+      { role: "system", content: "S" },
+      { role: "user", content: "(no text)\n\nb", name: "Ada" },
+      { role: "assistant", content: "so f\n\nso far" },
+      { role: "user", content: "(no text)", name: "Ben" },
+    ]);
+    expect(toMessages("S", [text("0", "greeting")], noFiles)).toEqual([{ role: "system", content: "S" }]);
+  });
+
+  test("joins texts and pictures of one speaker in their order", () => {
+    const image: ContentPart = { type: "image_url", image_url: { url: "data:," } };
+    const parts = (entry: HistoryEntry) => (entry.id === "1" ? [image] : []);
+    expect(toMessages("", [said("1", "a", ada), said("2", "b", ada)], parts)).toEqual([
+      { role: "user", content: [{ type: "text", text: "a" }, image, { type: "text", text: "b" }], name: "Ada" },
+    ]);
+  });
+
+  test("gives a conversation that a strict gateway takes, whatever the history holds", () => {
+    const entries = fc.array(
+      entryArbitrary.chain((entry) => fc.subarray(entry.messages).map((messages) => ({ ...entry, messages }))),
+    );
+    fc.assert(
+      fc.property(entries, (entries) => {
+        const messages = toMessages("S", entries, noFiles);
+        expect(messages[1]?.role ?? "user").toBe("user");
+        expect(problemsOf(messages)).toEqual([]);
+        for (const [index, message] of messages.entries()) {
+          expect(message.content !== "" || message.role === "tool" || "tool_calls" in message).toBe(true);
+          const before = messages[index - 1];
+          if (message.role === "user") expect(before?.role === "user" && before.name === message.name).toBe(false);
+          if (message.role === "assistant") expect(before?.role).not.toBe("assistant");
+        }
+      }),
+    );
+  });
+});
+
+const call = (id: string) => ({ id, type: "function" as const, function: { name: "f", arguments: "{}" } });
+const calls = (content: string, ...ids: string[]): ChatMessage => ({
+  role: "assistant",
+  content,
+  tool_calls: ids.map(call),
+});
+const result = (id: string, content = "r"): ChatMessage => ({ role: "tool", tool_call_id: id, content });
+const user: ChatMessage = { role: "user", content: "u" };
+
+describe("repairToolCalls", () => {
+  test("leaves what is whole as it is, results in any order", () => {
+    const messages = [
+      user,
+      calls("", "a", "b"),
+      result("b"),
+      result("a"),
+      { role: "assistant" as const, content: "done" },
+    ];
+    expect(repairToolCalls(messages)).toEqual(messages);
+  });
+
+  test("removes calls without a result, and keeps what was said with them", () => {
+    expect(repairToolCalls([calls("Let me look.", "a"), user])).toEqual([
+      { role: "assistant", content: "Let me look." },
+      user,
+    ]);
+    expect(repairToolCalls([calls("", "a")])).toEqual([]);
+    expect(repairToolCalls([calls("", "a", "b"), result("b")])).toEqual([calls("", "b"), result("b")]);
+  });
+
+  test("removes results without a call, second ones, and those that come too early or too late", () => {
+    expect(repairToolCalls([result("a"), calls("", "a"), user, result("a")])).toEqual([user]);
+    expect(repairToolCalls([calls("", "a"), result("a", "1"), result("a", "2"), result("x")])).toEqual([
+      calls("", "a"),
+      result("a", "1"),
+    ]);
+    expect(repairToolCalls([calls("", "a", "a"), result("a")])).toEqual([calls("", "a"), result("a")]);
+  });
+
+  test("tells calls of two rounds apart although they have the same id", () => {
+    const messages = [calls("", "0"), result("0", "1"), calls("", "0"), result("0", "2")];
+    expect(repairToolCalls(messages)).toEqual(messages);
+  });
+
+  test("leaves every call answered once, right after it, and is done after one pass", () => {
+    const id = fc.constantFrom("a", "b", "c", "");
+    const message: fc.Arbitrary<ChatMessage> = fc.oneof(
+      fc.constant(user),
+      id.map((id) => result(id)),
+      fc.tuple(fc.constantFrom("", "text"), fc.array(id, { maxLength: 3 })).map(([text, ids]) => calls(text, ...ids)),
+      fc.constant({ role: "assistant" as const, content: "text" }),
+    );
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 14 }), (messages) => {
+        const repaired = repairToolCalls(messages);
+        expect(problemsOf(repaired)).toEqual([]);
+        expect(repairToolCalls(repaired)).toEqual(repaired);
+        expect(countTexts(repaired)).toBe(countTexts(messages));
+      }),
+    );
+  });
+});
+
+function countTexts(messages: ChatMessage[]): number {
+  return messages.filter(({ role, content }) => role !== "tool" && content !== "").length;
+}
+
+/** What a strict gateway would refuse. */
+function problemsOf(messages: ChatMessage[]): string[] {
+  const problems: string[] = [];
+  let open = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "tool") {
+      if (!open.delete(message.tool_call_id)) problems.push(`result ${message.tool_call_id} answers nothing`);
+      continue;
+    }
+    for (const id of open) problems.push(`call ${id} is not answered`);
+    const ids = message.role === "assistant" ? (message.tool_calls ?? []).map(({ id }) => id) : [];
+    if (message.role === "assistant" && message.tool_calls?.length === 0) problems.push("an empty list of calls");
+    open = new Set(ids);
+    if (open.size < ids.length) problems.push("a call is there twice");
+  }
+  for (const id of open) problems.push(`call ${id} is not answered`);
+  return problems;
+}

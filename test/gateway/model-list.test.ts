@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import { createModelLists, findModel, nearModels } from "../../src/gateway/model-list.ts";
+import { silent } from "../support/log.ts";
+
+const open = new AbortController().signal;
+const MINUTE_MS = 60_000;
+
+/** A list over a gateway that answers one after the other, the last one again and again, and a clock to be set. */
+function listOver(...answers: Array<Promise<string[]> | string[] | Error>) {
+  const clock = { nowMs: 0 };
+  const calls: number[] = [];
+  const listModels = async () => {
+    const answer = answers[Math.min(calls.push(clock.nowMs), answers.length) - 1];
+    if (answer instanceof Error) throw answer;
+    return answer ?? [];
+  };
+  const models = { chatModel: "usual", imageModel: "painter" };
+  const lists = createModelLists({ gateway: { listModels }, ...models, log: silent, now: () => clock.nowMs });
+  return { list: lists.chat, images: lists.images, clock, calls };
+}
+
+describe("the list of models", () => {
+  test("is asked for once in some minutes", async () => {
+    const { list, clock, calls } = listOver(["one"], ["two"]);
+    expect(await list(open)).toEqual(["usual", "one"]);
+    clock.nowMs = 4 * MINUTE_MS;
+    expect(await list(open)).toEqual(["usual", "one"]);
+    clock.nowMs = 6 * MINUTE_MS;
+    expect(await list(open)).toEqual(["usual", "two"]);
+    expect(calls).toEqual([0, 6 * MINUTE_MS]);
+  });
+
+  test("is asked for once by many at a time, and one who gives up leaves the others their answer", async () => {
+    const asked = Promise.withResolvers<string[]>();
+    const { list, calls } = listOver(asked.promise);
+    const impatient = new AbortController();
+    const [gone, patient] = [list(impatient.signal), list(open)];
+    impatient.abort(new Error("gone"));
+    await expect(gone).rejects.toThrow("gone");
+    asked.resolve(["one"]);
+    expect(await patient).toEqual(["usual", "one"]);
+    expect(calls).toHaveLength(1);
+  });
+
+  test("that cannot be renewed is used on, and one that never came is asked for again", async () => {
+    const { list, clock } = listOver(new Error("down"), ["one"], new Error("down"));
+    await expect(list(open)).rejects.toThrow("down");
+    expect(await list(open)).toEqual(["usual", "one"]);
+    clock.nowMs = 6 * MINUTE_MS;
+    expect(await list(open)).toEqual(["usual", "one"]);
+  });
+
+  test("holds each model once, and none whose name says that it does not talk", async () => {
+    const other = ["gpt-image-1", "text-embedding-3", "dall-e-3", "whisper-1", "x/tts", "bge-reranker", "flash-image"];
+    const chat = ["imaginary", "usual", "embedded-ai", "qwen-vl"];
+    const { list } = listOver([...other, ...chat, "x".repeat(200)]);
+    expect(await list(open)).toEqual(["usual", "imaginary", "embedded-ai", "qwen-vl"]);
+  });
+});
+
+describe("the list of models that draw", () => {
+  test("begins with the configured one, and is asked for together with the other", async () => {
+    const { list, images, calls } = listOver(["one", "flash-image", "imaginary", "dall-e-3", "video-image"]);
+    expect(await images(open)).toEqual(["painter", "flash-image", "dall-e-3"]);
+    expect(await list(open)).toEqual(["usual", "one", "imaginary"]);
+    expect(calls).toHaveLength(1);
+  });
+
+  test("is empty without a configured one", async () => {
+    const listModels = async () => ["flash-image"];
+    const models = { chatModel: "usual", imageModel: undefined };
+    const { images } = createModelLists({ gateway: { listModels }, ...models, log: silent, now: () => 0 });
+    expect(await images(open)).toEqual([]);
+  });
+});
+
+describe("a name of a model", () => {
+  test("is found in capitals or not, where only one is meant", () => {
+    expect(findModel("GPT-5", ["gpt-5", "gpt-5-mini"])).toBe("gpt-5");
+    expect(findModel("a", ["A", "a"])).toBe("a");
+    expect(findModel("aB", ["AB", "ab"])).toBeUndefined();
+    expect(findModel("gpt", ["gpt-5"])).toBeUndefined();
+  });
+
+  test.each([
+    ["gtp-5", ["gpt-5"]],
+    ["mini", ["gpt-5-mini"]],
+    ["gpt-5-mini-2026", ["gpt-5-mini", "gpt-5"]],
+    ["llama", []],
+    ["", []],
+    ["x".repeat(101), []],
+  ])("that is none leads to those that were probably meant: %j", (name, meant) => {
+    expect(nearModels(name, ["gpt-5", "gpt-4", "gpt-5-mini"]).toSorted()).toEqual(meant.toSorted());
+  });
+});

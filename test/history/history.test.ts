@@ -1,0 +1,182 @@
+import type { DatabaseSync } from "node:sqlite";
+import { createClient } from "@keyv/redis";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { createHistory } from "../../src/history/history.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { createStores, type Stores } from "../../src/store/keyv.ts";
+import { answered, historyContract, said } from "../support/history-contract.ts";
+import { silent } from "../support/log.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+
+let database: DatabaseSync;
+beforeAll(() => {
+  database = openDatabase(":memory:");
+});
+afterAll(() => database.close());
+
+describe("createHistory on SQLite", () => {
+  let stores: Stores;
+  beforeAll(() => {
+    stores = createStores({ redisUrl: undefined, database, log: silent });
+  });
+  afterAll(() => stores.close());
+
+  historyContract((namespace) => stores.open(namespace));
+
+  test("appends and reads with the same statements and rows at any length", async () => {
+    const counted = openDatabase(":memory:");
+    const statements = countStatements(counted);
+    const rows = () => Number(counted.prepare("SELECT total_changes() AS n").get()?.["n"]);
+    const stores = createStores({ redisUrl: undefined, database: counted, log: silent });
+    const costs = await costsAtLengths(stores.open, async (work) => {
+      const [statementsBefore, rowsBefore] = [statements(), rows()];
+      await work();
+      return { rows: rows() - rowsBefore, statements: statements() - statementsBefore };
+    });
+    // Rows: the entry, its id, its alias, its author and the head.
+    expect(costs[0]).toMatchObject({ rows: 5 });
+    expect(costs[1]).toEqual(costs[0]);
+    expect(costs[2]).toEqual(costs[0]);
+    await stores.close();
+    counted.close();
+  }, 60_000);
+
+  test("keeps everything for its time and no longer", async () => {
+    const history = createHistory({ open: stores.open, ttlMs: 40, log: silent, now: Date.now });
+    await history.append("sqlite:ttl", said("ttl1", "x"), ["ttl2"]);
+    await history.setFollowed("sqlite:ttl", true);
+    const ttls = database
+      .prepare("SELECT expires_at FROM keyv WHERE key LIKE '%sqlite%3Attl%' OR key LIKE '%ttl1' OR key LIKE '%ttl2'")
+      .all();
+    expect(ttls.length).toBe(5);
+    expect(ttls.every(({ expires_at }) => typeof expires_at === "number")).toBe(true);
+    await vi.waitFor(async () => expect(await history.isFollowed("sqlite:ttl")).toBe(false));
+    expect(await history.read("sqlite:ttl", { maxEntries: 5 })).toEqual({ entries: [], hasOlder: false });
+    expect(await history.find("ttl2")).toBeUndefined();
+  });
+});
+
+describe.skipIf(isRedisMissing)("createHistory on Redis (needs redis-server)", () => {
+  let redis: RedisServer;
+  let stores: Stores;
+  beforeAll(async () => {
+    redis = await startRedis();
+    stores = createStores({ redisUrl: redis.url, database, log: silent });
+  });
+  afterAll(async () => {
+    await stores?.close();
+    await redis?.stop();
+  });
+
+  historyContract((namespace) => stores.open(namespace));
+
+  test("appends and reads with the same commands and bytes at any length", async () => {
+    const client = createClient({ url: redis.url });
+    await client.connect();
+    const costs = await costsAtLengths(stores.open, async (work) => {
+      const [first, second] = [await readTraffic(client), await readTraffic(client)];
+      await work();
+      const third = await readTraffic(client);
+      // Asking for the traffic is traffic too.
+      const bytes = third.bytes - second.bytes - (second.bytes - first.bytes);
+      return { bytes, commands: third.commands.map((calls, index) => calls - (second.commands[index] ?? 0)) };
+    });
+    await client.close();
+    const [short, ...longer] = costs;
+    if (short === undefined) throw new Error("nothing was measured");
+    expect(short.bytes).toBeGreaterThan(5 * 800);
+    // One read and one transaction to append, two reads to read.
+    expect(Object.fromEntries(COMMANDS.map((name, index) => [name, short.commands[index]]))).toEqual({
+      get: 0,
+      mget: 3,
+      multi: 1,
+      set: 5,
+      exec: 1,
+    });
+    for (const { commands, bytes } of longer) {
+      expect(commands).toEqual(short.commands);
+      expect(Math.abs(bytes / short.bytes - 1)).toBeLessThan(0.05);
+    }
+  }, 60_000);
+
+  test("rejects during an outage, and never reads an empty conversation", async () => {
+    const history = createHistory({ open: stores.open, ttlMs: 600_000, log: silent, now: Date.now });
+    await history.append("redis:outage", said("o1", "x"));
+    await redis.kill();
+    const results = await Promise.allSettled([
+      history.read("redis:outage", { maxEntries: 5 }),
+      history.append("redis:outage", said("o2", "y")),
+      history.find("o1"),
+      history.isFollowed("redis:outage"),
+      history.setFollowed("redis:outage", true),
+      history.edit("o1", "z", []),
+      history.remove("o1"),
+      history.exportAuthor("test", "ada"),
+      history.forgetAuthor("test", "ada"),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(results.map(() => "rejected"));
+    await redis.restart();
+    await vi.waitFor(() => history.append("redis:outage", said("o3", "back")), 10_000);
+    expect((await history.read("redis:outage", { maxEntries: 5 })).entries).toEqual([said("o3", "back")]);
+  });
+});
+
+/** What an append and a read of five cost once the conversation has 10, 1,000 and 10,000 entries, as `count` counts. */
+async function costsAtLengths<T>(open: Stores["open"], count: (work: () => Promise<void>) => Promise<T>): Promise<T[]> {
+  const history = createHistory({ open, ttlMs: 600_000, log: silent, now: Date.now });
+  const costs: T[] = [];
+  let length = 0;
+  const id = (kind: string) => `${kind}${String(length).padStart(5, "0")}`;
+  for (const target of [10, 1_000, 10_000]) {
+    for (; length < target - 1; length++) await history.append("cost", said(id("filled"), "x".repeat(800)));
+    const work = async () => {
+      await history.append("cost", answered(id("answer"), "x".repeat(800)), [id("posted")]);
+      await history.read("cost", { maxEntries: 5 });
+    };
+    costs.push(await count(work));
+    length++;
+  }
+  return costs;
+}
+
+/** Counts every statement that is run. */
+function countStatements(database: DatabaseSync): () => number {
+  const prepare = database.prepare.bind(database);
+  let calls = 0;
+  database.prepare = (sql) => {
+    const statement = prepare(sql);
+    for (const method of ["get", "run", "all"] as const) {
+      const original = statement[method].bind(statement) as (...values: unknown[]) => never;
+      statement[method] = (...values: unknown[]) => {
+        calls++;
+        return original(...values);
+      };
+    }
+    return statement;
+  };
+  return () => calls;
+}
+
+interface TrafficSource {
+  info(section: string): Promise<string>;
+}
+
+const COMMANDS = ["get", "mget", "multi", "set", "exec"];
+
+interface Traffic {
+  /** Calls of each of `COMMANDS`. */
+  commands: number[];
+  bytes: number;
+}
+
+async function readTraffic(client: TrafficSource): Promise<Traffic> {
+  const [stats, calls] = [await client.info("stats"), await client.info("commandstats")];
+  return {
+    commands: COMMANDS.map((name) => numberAfter(calls, `cmdstat_${name}:calls=`)),
+    bytes: numberAfter(stats, "total_net_input_bytes:") + numberAfter(stats, "total_net_output_bytes:"),
+  };
+}
+
+function numberAfter(text: string, name: string): number {
+  return Number(new RegExp(`${name}(\\d+)`).exec(text)?.[1] ?? 0);
+}

@@ -1,0 +1,190 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import type { Gateway } from "../../src/gateway/client.ts";
+import { createGenerateImage } from "../../src/imagine/generate-image.ts";
+import { callTool } from "../../src/tools/tool.ts";
+import { toTurnId } from "../../src/turn/record.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, command, message } from "../support/events.ts";
+import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { type Meet, startImageGateway } from "../support/image-gateway.ts";
+
+const draw = (args: object, index = 0): Step => ({
+  tool_calls: [
+    { index, id: `c${index}`, type: "function", function: { name: "generate_image", arguments: JSON.stringify(args) } },
+  ],
+});
+
+/** A chat model that plays a script, beside a model that really draws. */
+async function start(
+  scripts: Step[][],
+  { meet, database = new DatabaseSync(":memory:") }: { meet?: Meet; database?: DatabaseSync } = {},
+) {
+  const platform = fakePlatform();
+  const images = await startImageGateway(platform.findFile, { ...(meet && { meet }) });
+  const { references, calls, origin } = images;
+  const run = (...scripts: Step[][]) => {
+    const { gateway: chat, requests } = fakeGateway(...scripts);
+    const gateway: Gateway = { ...chat, generateImage: images.gateway.generateImage };
+    return { ...startEngine({ gateway, references, platform, database, imageModel: "sandbox-image" }), requests };
+  };
+  return { ...run(...scripts), calls, origin, run };
+}
+
+describe("generate_image", () => {
+  test("shows the picture while the turn runs, and tells the model", async () => {
+    const hold = Promise.withResolvers<void>();
+    const { accept, idle, channel, requests, until, progress } = await start([
+      [draw({ prompt: "a fox", ratio: "16:9" })],
+      [hold.promise, "There it is."],
+    ]);
+    await accept(message("Draw a fox"));
+    await until(() => channel.length === 1);
+    expect(channel[0]?.files[0]?.name).toBe("a-fox.png");
+    expect(channel[0]?.draft.buttons.map((button) => button.action)).toContain("vary");
+    hold.resolve();
+    await idle();
+    expect(channel.map(({ draft }) => draft.markdown)).toEqual([
+      expect.stringContaining("`a fox` · 16:9 · `sandbox-image`"),
+      "There it is.",
+    ]);
+    expect(requests[0]?.tools?.map((tool) => tool.function.name)).toContain("generate_image");
+    expect(requests[1]?.messages.at(-1)?.content).toBe("One picture was drawn and shown: a fox");
+    expect(progress).toContain("drawing a fox");
+  });
+
+  test("leaves the picture in the history: the model sees it, and draws the next one from it", async () => {
+    const { accept, idle, channel, requests, calls, origin } = await start([
+      [draw({ prompt: "a fox" })],
+      ["Here."],
+      [draw({ prompt: "the fox at night", use_references: ["last"] })],
+      ["At night."],
+    ]);
+    await accept(message("Draw a fox"));
+    await idle();
+    await accept(message("Now at night"));
+    await idle();
+    const shown = requests[2]?.messages.find(({ content }) => Array.isArray(content));
+    expect(shown).toMatchObject({
+      role: "user",
+      content: [
+        { type: "text", text: '(A picture was drawn and shown here for "Ada", from the words: "a fox")' },
+        { type: "text", text: 'Attached picture "a-fox.png":' },
+        { type: "image_url", image_url: { url: expect.stringMatching(/^data:image\/png;base64,/) } },
+      ],
+    });
+    const fileUri = `${origin}/${encodeURIComponent(`${channel[0]?.id}/0`)}`;
+    expect(calls[1]?.body.contents[0]?.parts).toEqual([
+      { text: "the fox at night" },
+      { fileData: { mimeType: "image/png", fileUri } },
+    ]);
+  });
+
+  test("draws from what somebody drew with the command in the same conversation, by name or by number", async () => {
+    const { accept, idle, calls } = await start([
+      [draw({ prompt: "both", use_references: ["2", "a-tree.png"] })],
+      ["Here."],
+    ]);
+    for (const prompt of ["a boat", "a tree"]) {
+      await accept(command("imagine", prompt));
+      await idle();
+    }
+    await accept(message("Put them together"));
+    await idle();
+    const links = calls[2]?.body.contents[0]?.parts.slice(1).map(({ fileData }) => fileData?.fileUri);
+    expect(links?.map((link) => decodeURIComponent(link ?? ""))).toEqual([
+      expect.stringMatching(/reply2\/0$/),
+      expect.stringMatching(/reply4\/0$/),
+    ]);
+  });
+
+  test("leaves the picture on the branch of the conversation in which it was drawn", async () => {
+    const { accept, idle, channel, requests } = await start([
+      [draw({ prompt: "a fox" })],
+      ["A fox."],
+      ["About boats."],
+      [draw({ prompt: "the fox at night", use_references: ["1"] })],
+      ["At night."],
+    ]);
+    await accept(message("Draw a fox"));
+    await idle();
+    const answer = channel.at(-1)?.id ?? "";
+    await accept(message("Something about boats"));
+    await idle();
+    await accept(message("Now at night", { inReplyTo: answer }));
+    await idle();
+    const asked = JSON.stringify(requests[3]?.messages.map(({ content }) => content));
+    expect(asked).toContain("a-fox.png");
+    expect(asked).not.toContain("boats");
+    expect(channel.at(-2)?.files[0]?.name).toBe("the-fox-at-night.png");
+  });
+
+  test("tells the model why a picture failed, and which pictures there are", async () => {
+    const { accept, idle, requests, texts } = await start([
+      [draw({ prompt: "a fox sandbox fault: no-image" }), draw({ prompt: "x", use_references: ["last"] }, 1)],
+      ["Sorry."],
+    ]);
+    await accept(message("Draw"));
+    await idle();
+    const results = requests[1]?.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
+    expect(results).toEqual([
+      expect.stringMatching(/^Picture 1 is missing\. The model drew no picture\./),
+      "Not drawn: there are no pictures in this conversation.",
+    ]);
+    expect(texts()).toEqual(["Sorry."]);
+  });
+
+  test("draws no further picture after some, in one answer", async () => {
+    const { accept, idle, channel, requests } = await start([
+      Array.from({ length: 5 }, (_, index) => draw({ prompt: `fox ${index}` }, index)),
+      ["Enough."],
+    ]);
+    await accept(message("Draw on"));
+    await idle();
+    expect(channel.filter(({ files }) => files.length > 0)).toHaveLength(3);
+    expect(requests[1]?.messages.at(-1)?.content).toContain("one answer may draw 3 times");
+  });
+
+  test("does not draw twice in a turn that a crash cut, and draws anew on Retry", async () => {
+    const database = new DatabaseSync(":memory:");
+    const hold = Promise.withResolvers<void>();
+    const { accept, channel, until, queue, calls, run, requests } = await start(
+      [[draw({ prompt: "a fox" })], [hold.promise]],
+      { database },
+    );
+    const question = message("Draw a fox");
+    await accept(question);
+    await until(() => channel.length === 1);
+    while (requests.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    await queue.close(0);
+
+    const second = run([draw({ prompt: "one fox" })], ["There.", { finish: "error" }]);
+    await second.idle();
+    expect(calls).toHaveLength(1);
+    expect(channel.filter(({ files }) => files.length > 0)).toHaveLength(1);
+    expect(second.requests[1]?.messages.at(-1)?.content).toBe("One picture was drawn and shown: a fox");
+
+    const third = run([draw({ prompt: "another fox" })], ["Again."]);
+    await third.accept(action("retry", toTurnId(question.key)));
+    await third.idle();
+    expect(calls).toHaveLength(2);
+    expect(channel.filter(({ files }) => files.length > 0)).toHaveLength(2);
+  });
+
+  test("is not offered without a model for pictures", async () => {
+    const { accept, idle, requests } = startEngine();
+    await accept(message("Draw a fox"));
+    await idle();
+    expect(requests[0]?.tools).toBeUndefined();
+  });
+
+  test("outside of a turn is refused", async () => {
+    const unused = () => Promise.reject(new Error("not part of this test"));
+    const tool = createGenerateImage({ imagine: { draw: unused }, history: { read: unused }, maxReferences: 8 });
+    const call = { id: "1", type: "function", function: { name: tool.name, arguments: '{"prompt":"x"}' } } as const;
+    const { signal } = new AbortController();
+    const { content } = await callTool(call, [tool], { conversationId: "c" }, signal);
+    expect(content).toBe("Pictures can only be drawn in a conversation.");
+  });
+});

@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { describeProblems, readWish, toNextSize } from "../../src/imagine/request.ts";
+
+const read = (text: string, options = {}) => readWish(text, options);
+const wishOf = (text: string, options = {}) => read(text, options).wish;
+
+describe("what is asked for", () => {
+  test("is the text alone, where nothing else is said", () => {
+    expect(read("  a red house\non a hill ")).toEqual({
+      wish: { prompt: "a red house\non a hill", count: 1, isSpoiler: false },
+      problems: [],
+    });
+  });
+
+  test.each([
+    ["a fox --ar 16:9", { ratio: "16:9" }],
+    ["--ar=16x9 a fox", { ratio: "16:9" }],
+    ["a --ratio 3/4 fox", { ratio: "3:4" }],
+    ["a fox —ar 21:9", { ratio: "21:9" }],
+    ["a fox --size 2k", { size: "2K" }],
+    ["a fox --count 3", { count: 3 }],
+    ["a fox --n 4", { count: 4 }],
+    ["a fox --model Painter-2", { model: "Painter-2" }],
+    ["a --spoiler fox", { isSpoiler: true }],
+    ["a fox --spoiler --AR 1:1", { isSpoiler: true, ratio: "1:1" }],
+  ])("is taken out of %j", (text, expected) => {
+    const { wish, problems } = read(text);
+    expect(wish).toEqual({ prompt: "a fox", count: 1, isSpoiler: false, ...expected });
+    expect(problems).toEqual([]);
+  });
+
+  test("keeps dashes that are no options", () => {
+    const text = "a fox —sleeping— on a well-made bed - or -- not";
+    expect(read(text)).toMatchObject({ wish: { prompt: text }, problems: [] });
+  });
+
+  test("comes from the fields of a form too, and the text counts more", () => {
+    const options = { ratio: "9:16", size: "4K", count: "2", model: "", spoiler: "true", basis: "a.1" };
+    expect(wishOf("a fox --ar 1:1", options)).toEqual({
+      prompt: "a fox",
+      ratio: "1:1",
+      size: "4K",
+      count: 2,
+      isSpoiler: true,
+      basis: "a.1",
+    });
+  });
+});
+
+describe("what cannot be drawn", () => {
+  test.each([
+    ["", "say what to draw"],
+    ["--ar 16:9", "say what to draw"],
+    ["a fox --ar 16:10", "the ratio `16:10` is not one of 1:1, 16:9"],
+    ["a fox --size 8K", "the size `8K` is not one of 1K, 2K, 4K"],
+    ["a fox --n 0", "the count `0` is not a number from 1 to 4"],
+    ["a fox --n many", "the count `many` is not a number from 1 to 4"],
+    ["a fox --n", "`--n` has no value after it"],
+    ["a fox --stylize 50", "there is no option `--stylize`"],
+    ["x".repeat(4_001), "the description is longer than 4000 characters"],
+  ])("is said of %j", (text, problem) => {
+    expect(read(text).problems).toEqual([expect.stringContaining(problem)]);
+  });
+
+  test("is one sentence, each problem once, and nothing in it can be more than a name", () => {
+    expect(describeProblems(["a is `b`", "a is `b`", "c"])).toBe("I cannot draw that: a is `b`; c.");
+    expect(read("a fox --ar `@everyone`").problems[0]).toContain("the ratio `'@everyone'` is not one");
+  });
+});
+
+test("sizes grow until there is no larger one", () => {
+  expect([undefined, "1K", "2K", "4K", "odd"].map(toNextSize)).toEqual(["2K", "2K", "4K", undefined, "1K"]);
+});

@@ -1,0 +1,113 @@
+import { describe, expect, test } from "vitest";
+import { createLogger } from "../../src/log/log.ts";
+import { LoggableError } from "../../src/port/errors.ts";
+
+const CANARY = 'canary"\\5e1f0a';
+const TOKENS = ["xoxb-canary-5e1f", "xapp-canary-5e1f", "sk-canary-5e1f", `${"M".repeat(24)}.5e1f0a.${"c".repeat(30)}`];
+
+function createRecorder(level = "trace") {
+  const lines: string[] = [];
+  const log = createLogger({ level, secrets: [CANARY], destination: { write: (line) => void lines.push(line) } });
+  return { log, lines, last: (): unknown => JSON.parse(lines.at(-1) ?? "null") };
+}
+
+describe("createLogger", () => {
+  test("writes lines of JSON with level, time, fields and message", () => {
+    const { log, last } = createRecorder();
+    log.child({ platform: "slack" }).warn({ waitMs: 5 }, "waiting for %s", "Slack");
+    expect(last()).toEqual({
+      level: "warn",
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      platform: "slack",
+      waitMs: 5,
+      msg: "waiting for Slack",
+    });
+  });
+
+  test("keeps quiet below its level", () => {
+    const { log, lines } = createRecorder("info");
+    log.debug("no");
+    expect(lines).toEqual([]);
+  });
+
+  test("reduces an error to known fields under whatever name it is logged", () => {
+    const { log, last } = createRecorder();
+    const error = Object.assign(new Error("failed"), { request: { body: "private" } });
+    for (const fields of [error, { err: error }, { problem: error }, { nested: { list: [error] } }]) {
+      log.error(fields, "it");
+      expect(JSON.stringify(last())).toContain('"name":"Error"');
+      expect(JSON.stringify(last())).not.toContain("private");
+    }
+  });
+
+  describe("of what an error says", () => {
+    const said = Object.assign(new Error("they said: marmalade\n    at marmalade (sky)"), {
+      code: "of marmalade skies",
+    });
+    const own = new LoggableError("It was refused.", { quote: " It said: marmalade", cause: said });
+
+    test.each<[string, (log: ReturnType<typeof createLogger>) => void]>([
+      ["an error alone", (log) => log.error(said)],
+      ["a field", (log) => log.warn({ err: said })],
+      ["a field of any name, with a message", (log) => log.info({ problem: own }, "it")],
+      ["something deep", (log) => log.fatal({ nested: [{ cause: new AggregateError([own, "marmalade"]) }] }, "it")],
+      ["a cause that is no error", (log) => log.warn({ err: new Error("it", { cause: "marmalade" }) }, "it")],
+      ["a child's field", (log) => log.child({ err: said }).warn("it")],
+    ])("nothing stands above debug, logged as %s", (_, write) => {
+      const { log, lines } = createRecorder("info");
+      write(log);
+      expect(lines).toHaveLength(1);
+      expect(lines.join()).not.toContain("marmalade");
+    });
+
+    test("its own words stand at every level, and all of it in a line at debug that follows", () => {
+      const { log, lines } = createRecorder("debug");
+      log.warn({ err: own, turnId: "t" }, "it failed");
+      const [told, whole] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(told).toMatchObject({ level: "warn", err: { message: "It was refused." }, msg: "it failed" });
+      expect(JSON.stringify(told)).not.toContain("marmalade");
+      expect(whole).toMatchObject({
+        level: "debug",
+        turnId: "t",
+        err: { message: "It was refused. It said: marmalade", cause: { message: said.message } },
+      });
+    });
+
+    test("the frames of its stack stand at every level, and a line of its message that looks like one does not", () => {
+      const { log, last } = createRecorder("info");
+      log.warn({ err: said });
+      expect((last() as { err: { stack: string } }).err.stack).toMatch(/^at .*log\.test\.ts/);
+    });
+  });
+
+  describe.each([CANARY, ...TOKENS])("with the secret %s", (secret) => {
+    const error = Object.assign(
+      new Error(`bad key ${secret}`, {
+        cause: Object.assign(new Error("inner"), { config: { headers: { authorization: `Bearer ${secret}` } } }),
+      }),
+      { code: secret },
+    );
+
+    test.each<[string, (log: ReturnType<typeof createLogger>) => void]>([
+      ["message", (log) => log.info(`key ${secret}`)],
+      ["message after a line break", (log) => log.info(`key\n${secret}\n`)],
+      ["message's parts", (log) => log.info("key %s and %j", secret, { secret })],
+      ["field", (log) => log.info({ secret }, "x")],
+      ["deep field", (log) => log.info({ a: { b: { c: [{ secret }] } } }, "x")],
+      ["name of a field", (log) => log.info({ [`a ${secret}`]: 1 }, "x")],
+      ["JSON inside a field", (log) => log.info({ body: JSON.stringify({ secret }) }, "x")],
+      ["address inside a field", (log) => log.info({ url: `https://a.example/?x=${encodeURIComponent(secret)}` }, "x")],
+      ["error, its stack, its code and its cause", (log) => log.debug(error)],
+      ["error in a field", (log) => log.debug({ failure: error }, "x")],
+      ["child's field", (log) => log.child({ secret }).info("x")],
+      ["error of a child", (log) => log.child({ err: error, other: error, secret }).info("x")],
+    ])("no line shows it as a %s", (_, write) => {
+      const { log, lines } = createRecorder();
+      write(log);
+      expect(lines).toHaveLength(1);
+      expect(lines.join()).not.toContain("5e1f");
+      expect(lines.join()).toContain("[redacted]");
+      expect(() => JSON.parse(lines[0] ?? "")).not.toThrow();
+    });
+  });
+});

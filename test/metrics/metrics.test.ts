@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+
+describe("createMetrics", () => {
+  test("counts what it is told", async () => {
+    const metrics = createMetrics();
+    metrics.turnEnded("complete");
+    metrics.turnEnded("complete");
+    metrics.turnEnded("failed");
+    metrics.firstToken(0.3);
+    metrics.firstVisible(0.9);
+    metrics.tokens("prompt", 120, false);
+    metrics.tokens("completion", 30, true);
+    metrics.platformCall("slack", "post");
+    metrics.platformCall("slack", "edit");
+    metrics.rateLimited("platform");
+    metrics.streamOpened();
+    metrics.streamOpened();
+    metrics.streamClosed();
+    metrics.observeQueue(() => ({ waiting: 4, active: 2 }));
+    const { body, contentType } = await metrics.render();
+    expect(contentType).toMatch(/^text\/plain/);
+    expect(body.split("\n")).toEqual(
+      expect.arrayContaining([
+        'palaver_turns_total{outcome="complete"} 2',
+        'palaver_turns_total{outcome="failed"} 1',
+        'palaver_first_token_seconds_bucket{le="0.25"} 0',
+        'palaver_first_token_seconds_bucket{le="0.5"} 1',
+        "palaver_first_visible_seconds_count 1",
+        'palaver_tokens_total{direction="prompt",estimated="false"} 120',
+        'palaver_tokens_total{direction="completion",estimated="true"} 30',
+        'palaver_platform_calls_total{platform="slack",call="post"} 1',
+        'palaver_platform_calls_total{platform="slack",call="edit"} 1',
+        'palaver_rate_limits_total{side="platform"} 1',
+        'palaver_rate_limits_total{side="gateway"} 0',
+        "palaver_upstream_streams_open 1",
+        "palaver_queue_waiting 4",
+        "palaver_queue_active 2",
+      ]),
+    );
+  });
+
+  test("shows the event loop's lag", async () => {
+    expect((await createMetrics().render()).body).toMatch(/^palaver_nodejs_eventloop_lag_seconds \d/m);
+  });
+
+  test("asks for the queue's depth at every reading", async () => {
+    const metrics = createMetrics();
+    expect((await metrics.render()).body).toContain("palaver_queue_waiting 0");
+    let waiting = 1;
+    metrics.observeQueue(() => ({ waiting, active: 0 }));
+    expect((await metrics.render()).body).toContain("palaver_queue_waiting 1");
+    waiting = 7;
+    expect((await metrics.render()).body).toContain("palaver_queue_waiting 7");
+  });
+
+  test("keeps the counts of two apart", async () => {
+    const [one, other] = [createMetrics(), createMetrics()];
+    one.turnEnded("complete");
+    expect((await other.render()).body).not.toContain('outcome="complete"');
+  });
+
+  test("never throws on a number that cannot be counted", () => {
+    const metrics = createMetrics();
+    for (const odd of [NaN, -1, Infinity]) {
+      metrics.tokens("prompt", odd, false);
+      metrics.firstToken(odd);
+      metrics.firstVisible(odd);
+    }
+  });
+});

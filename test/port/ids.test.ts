@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { readPictureId, toPictureId } from "../../src/port/ids.ts";
+import { toTurnId } from "../../src/turn/record.ts";
+
+test("an id of a picture is read back, and fits beside others into what platforms allow", () => {
+  const id = toPictureId(toTurnId("test:event:1"), 4);
+  expect(readPictureId(id)).toEqual({ jobId: toTurnId("test:event:1"), part: 4 });
+  expect(id.length).toBeLessThan(24);
+  expect(id).not.toContain(":");
+});
+
+test.each([toTurnId("test:event:1"), "", "a.b", "a.12", "a:1.2", "../a.1"])("%j is no picture's id", (id) => {
+  expect(readPictureId(id)).toBeUndefined();
+});

@@ -1,0 +1,581 @@
+import { setImmediate as soon } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { createEvenPacer } from "../../src/pacing/even.ts";
+import { createScheduler } from "../../src/pacing/scheduler.ts";
+import type { Button, Draft, Step } from "../../src/port/adapter.ts";
+import { SinkError } from "../../src/port/errors.ts";
+import type { Closing } from "../../src/reply/drafts.ts";
+import { createProgress, type ReplyOptions, type Run, writeReply } from "../../src/reply/reply.ts";
+import { createSteps } from "../../src/reply/steps.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+type Scripted = string | Promise<unknown> | Error;
+
+/** Events of a turn: text, a promise to wait for, an error that cuts it. */
+function events(...steps: Scripted[]): Run {
+  return async (onText) => {
+    for (const step of steps) {
+      if (step instanceof Error) throw step;
+      if (typeof step === "string") onText(step);
+      else await step;
+    }
+    return "stop";
+  };
+}
+
+interface SetUp {
+  maxLength?: number;
+  maxMessages?: number;
+  posted?: string[];
+  /** Null: the reply is left to somebody else. */
+  closing?: Closing | null;
+}
+
+function setUp({ maxLength = 2_000, maxMessages, posted = [], closing = { note: "", buttons: [] } }: SetUp = {}) {
+  const platform = fakePlatform({ maxLength, ...(maxMessages !== undefined && { maxMessages }) });
+  const scheduler = createScheduler({
+    pacerFor: () => createEvenPacer({ gap: 0 }),
+    now: () => performance.now() / 1_000,
+  });
+  const saved: string[][] = [];
+  const refusals: Array<SinkError["kind"]> = [];
+  const options: ReplyOptions = {
+    sink: platform.sink,
+    scheduler,
+    record: { id: "turn", posted, removed: 0, isPosting: false, seen: 0 },
+    isResumed: false,
+    refusal: { note: "_Not taken._", buttons: [] },
+    onRecord: async () => void saved.push([...posted]),
+    onSeen: async () => {},
+    onCall: () => {},
+    onRefused: (kind) => void refusals.push(kind),
+    onVisible: () => {},
+    describeWait: () => "waiting for the model",
+    onWait: () => {},
+    toClosing: () => closing ?? undefined,
+  };
+  return { ...platform, options, saved, refusals };
+}
+
+describe("a wait that lasts", () => {
+  const held = () => Promise.withResolvers<void>();
+
+  test("is told with Stop in the message that becomes the answer", async () => {
+    const { options, channel, until, calls } = setUp();
+    const [told, hold] = [held(), held()];
+    const visible: string[] = [];
+    const writing = writeReply(events(hold.promise, "Hello"), {
+      ...options,
+      sink: { ...options.sink, tellsWaits: true },
+      waitMs: 1,
+      onWait: () => told.resolve(),
+      onVisible: () => void visible.push(channel[0]?.draft.markdown ?? ""),
+    });
+    await told.promise;
+    await until(() => channel.length === 1);
+    expect(channel[0]?.draft).toMatchObject({
+      markdown: "_Still waiting for the model …_",
+      buttons: [{ action: "stop", turnId: "turn" }],
+    });
+    hold.resolve();
+    await writing;
+    expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Hello"]);
+    expect(calls.filter((name) => name === "post")).toHaveLength(1);
+    expect(visible).toEqual(["Hello"]);
+  });
+
+  test("ends in the note of a failure, in the same message", async () => {
+    const { options, texts, until } = setUp({ closing: { note: "_It failed._", buttons: [] } });
+    const hold = held();
+    const writing = writeReply(events(hold.promise, new Error("down")), {
+      ...options,
+      sink: { ...options.sink, tellsWaits: true },
+      waitMs: 1,
+    });
+    await until(() => texts().length === 1);
+    hold.resolve();
+    await writing;
+    expect(texts()).toEqual(["_It failed._"]);
+  });
+
+  test("is only said to progress where that shows words and Stop, and where an answer stands already", async () => {
+    for (const [tellsWaits, posted] of [
+      [false, []],
+      [true, ["test:before"]],
+    ] as const) {
+      const { options, calls } = setUp({ posted: [...posted], closing: null });
+      const [told, hold] = [Promise.withResolvers<string>(), held()];
+      const sink = { ...options.sink, tellsWaits };
+      const writing = writeReply(events(hold.promise), { ...options, sink, waitMs: 1, onWait: told.resolve });
+      expect(await told.promise).toBe("waiting for the model");
+      hold.resolve();
+      await writing;
+      expect(calls).toEqual([]);
+    }
+  });
+
+  test("is not told once there is text", async () => {
+    const { options, texts } = setUp();
+    const waits: string[] = [];
+    const run: Run = async (onText) => {
+      onText("Hello");
+      await soon();
+      return "stop";
+    };
+    await writeReply(run, { ...options, waitMs: 0, onWait: (words) => void waits.push(words) });
+    expect([waits, texts()]).toEqual([[], ["Hello"]]);
+  });
+});
+
+describe("writeReply", () => {
+  test("skips drafts while the platform is slow, never the last one", async () => {
+    const { options, texts, calls, setTrouble, violations } = setUp();
+    const slow = Promise.withResolvers<void>();
+    setTrouble(() => slow.promise);
+    const many: Run = async (onText) => {
+      for (let count = 0; count < 500; count++) onText("x");
+      slow.resolve();
+      return "stop";
+    };
+    await writeReply(many, options);
+    expect(texts()).toEqual(["x".repeat(500)]);
+    expect(calls.length).toBeLessThanOrEqual(3);
+    expect(violations).toEqual([]);
+  });
+
+  test("takes what the model says while a call of the platform hangs", async () => {
+    const { options, setTrouble, until, calls, texts } = setUp();
+    const [hanging, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    setTrouble(() => hanging.promise);
+    const stream: Run = async (onText) => {
+      onText("one");
+      for (let count = 0; count < 100; count++) onText(".");
+      read.resolve();
+      return "stop";
+    };
+    const writing = writeReply(stream, options);
+    await read.promise;
+    expect(calls).toEqual(["post"]);
+    hanging.resolve();
+    await until(() => texts()[0] !== undefined);
+    await writing;
+    expect(texts()).toEqual([`one${".".repeat(100)}`]);
+  });
+
+  test("writes again what the platform may or may not have taken, and makes no second message of it", async () => {
+    const { options, texts, setTrouble } = setUp();
+    let failures = 2;
+    setTrouble((call) => (call === "post" && failures-- > 0 ? { kind: "unavailable", written: true } : undefined));
+    await writeReply(events("Hello"), options);
+    expect(texts()).toEqual(["Hello"]);
+  });
+
+  test("shows the end also in a message that a post made although it seemed to fail", async () => {
+    const { options, channel, setTrouble, until, calls } = setUp();
+    const rest = Promise.withResolvers<void>();
+    let failures = 1;
+    setTrouble((call) => (call === "post" && failures-- > 0 ? { kind: "unavailable", written: true } : undefined));
+    const writing = writeReply(events("Old", rest.promise, " and new"), options);
+    await until(() => calls.length === 1);
+    rest.resolve();
+    await writing;
+    expect(channel.map(({ draft }) => draft)).toEqual([{ markdown: "Old and new", streaming: false, buttons: [] }]);
+  });
+
+  test("does not wait for a platform that never answers", async () => {
+    const { options, channel, setTrouble } = setUp();
+    let hangs = true;
+    setTrouble(() => {
+      if (!hangs) return undefined;
+      hangs = false;
+      return new Promise(() => {});
+    });
+    const free = { ...options.sink, post: options.sink.post };
+    await writeReply(events("Hello"), { ...options, sink: free, callTimeoutMs: 20 });
+    expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Hello"]);
+  });
+
+  test("writes again what the platform has shown in part only", async () => {
+    const { options, texts, calls } = setUp();
+    let parts = 2;
+    const edit: typeof options.sink.edit = async (...call) => {
+      if (parts-- <= 0) return options.sink.edit(...call);
+      return { isPartial: true };
+    };
+    await writeReply(events("Hel", soon(), "lo"), { ...options, sink: { ...options.sink, edit } });
+    expect(texts()).toEqual(["Hello"]);
+    expect(calls.filter((call) => call === "edit")).toHaveLength(1);
+  });
+
+  test("takes the spare way for a message that is whole before it is posted", async () => {
+    const { options, texts } = setUp();
+    const spare = { isTaken: false, take: () => void (spare.isTaken = true) };
+    const taken: boolean[] = [];
+    const post: typeof options.sink.post = (...call) => {
+      taken.push(spare.isTaken);
+      return options.sink.post(...call);
+    };
+    const scheduler = createScheduler({
+      pacerFor: () => createEvenPacer({ gap: 0.05 }),
+      now: () => performance.now() / 1_000,
+    });
+    // Something else has just used the budget: the text is whole when its turn comes.
+    await writeReply(events("First"), { ...options, scheduler });
+    const record = { ...options.record, id: "another", posted: [] };
+    await writeReply(events("Hello"), { ...options, scheduler, record, sink: { ...options.sink, post, spare } });
+    expect(texts()).toEqual(["First", "Hello"]);
+    expect(taken).toEqual([true]);
+  });
+
+  test("shows the newest text after a refusal for the rate, not the one that was refused", async () => {
+    const { options, setTrouble, texts, until, calls } = setUp();
+    const rest = Promise.withResolvers<void>();
+    let refuse = true;
+    setTrouble((call) => {
+      if (call !== "post" || !refuse) return undefined;
+      refuse = false;
+      return { kind: "rate-limited", retryAfterMs: 20 };
+    });
+    const writing = writeReply(events("old", rest.promise, " and new"), options);
+    await until(() => calls.length === 1);
+    rest.resolve();
+    await writing;
+    expect(texts()).toEqual(["old and new"]);
+  });
+
+  test("ends the turn when its message is gone, and posts none again", async () => {
+    const { options, refusals, channel, until, calls } = setUp();
+    const deleted = Promise.withResolvers<void>();
+    const writing = writeReply(events("Hello", deleted.promise, " world"), options);
+    await until(() => channel.length === 1);
+    channel.splice(0);
+    deleted.resolve();
+    await writing;
+    expect(refusals).toEqual(["gone"]);
+    expect(calls.filter((call) => call === "post")).toHaveLength(1);
+  });
+
+  test("edits the messages an earlier run left, and takes back those that are no longer needed", async () => {
+    const posted: string[] = [];
+    const { options, sink, texts, saved } = setUp({ posted });
+    const draft = { markdown: "left over", buttons: [], streaming: true };
+    for (const nonce of ["turn:0", "turn:1"])
+      posted.push((await sink.post(draft, nonce, AbortSignal.timeout(1_000))).id);
+    await writeReply(events("Short."), options);
+    expect(texts()).toEqual(["Short."]);
+    expect(saved.at(-1)).toEqual(posted);
+    expect(posted).toHaveLength(1);
+  });
+
+  test("posts anew what was taken back before, and finds no message that is gone", async () => {
+    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
+    const { options, texts } = setUp({ maxLength: 200 });
+    const long = "word ".repeat(60).trim();
+    for (const text of [long, "Short.", long]) await writeReply(events(text), { ...options, record });
+    expect(texts().join(" ")).toBe(long);
+  });
+
+  test("leaves no message that a post made unseen and that is not needed in the end", async () => {
+    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
+    const { options, setTrouble, channel } = setUp({ maxLength: 200, closing: null });
+    setTrouble((call) =>
+      call === "post" && channel.length === 1 ? { kind: "unavailable", written: true } : undefined,
+    );
+    const cut = Promise.withResolvers<void>();
+    const onCall: ReplyOptions["onCall"] = (_, error) => error !== undefined && cut.resolve();
+    await writeReply(events("word ".repeat(60), cut.promise, new Error("superseded")), { ...options, record, onCall });
+    expect(channel).toHaveLength(2);
+    setTrouble(() => undefined);
+    const toClosing = () => ({ note: "", buttons: [] });
+    await writeReply(events("Short."), { ...options, record, toClosing });
+    expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Short."]);
+  });
+
+  test("goes on when a message of an earlier run is gone that is not the first", async () => {
+    const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
+    const { options, texts, channel, refusals } = setUp({ maxLength: 200 });
+    const long = "word ".repeat(60).trim();
+    await writeReply(events(long), { ...options, record });
+    channel.splice(1, 1);
+    await writeReply(events(long), { ...options, record });
+    expect(texts().join(" ")).toBe(long);
+    expect(refusals).toEqual([]);
+  });
+
+  test("says where the platform does not take a text, and leaves nothing as if it went on", async () => {
+    const { options, sink, channel, refusals } = setUp();
+    const picky = {
+      ...sink,
+      edit: (id: string, draft: Draft, signal: AbortSignal) =>
+        draft.markdown.includes("odd")
+          ? Promise.reject(new SinkError("rejected", "invalid_blocks"))
+          : sink.edit(id, draft, signal),
+    };
+    const posted = Promise.withResolvers<void>();
+    const writing = writeReply(events("Even", posted.promise, " and odd"), {
+      ...options,
+      sink: picky,
+      onVisible: posted.resolve,
+    });
+    await writing;
+    expect(refusals).toEqual(["rejected"]);
+    expect(channel.map(({ draft }) => draft)).toEqual([{ markdown: "_Not taken._", buttons: [], streaming: false }]);
+  });
+
+  test("puts the closing after code that broke off, not into it", async () => {
+    const { options, texts } = setUp({ closing: { note: "_Interrupted._", buttons: [] } });
+    await writeReply(events("Look:\n\n```js\nconst a = 1;\n", new Error("cut")), options);
+    expect(texts()).toEqual(["Look:\n\n```js\nconst a = 1;\n```\n\n_Interrupted._"]);
+  });
+
+  test("says where its messages stand before it writes anything else", async () => {
+    const { options, saved, calls } = setUp({ maxLength: 200 });
+    const between: number[] = [];
+    const onRecord = async () => {
+      const before = calls.length;
+      await new Promise((resolve) => setImmediate(resolve));
+      between.push(calls.length - before);
+      await options.onRecord();
+    };
+    await writeReply(events("word ".repeat(200)), { ...options, onRecord });
+    expect(between.length).toBeGreaterThan(3);
+    expect(between.every((count) => count === 0)).toBe(true);
+    const counts = [...new Set(saved.map((ids) => ids.length))];
+    expect(counts).toEqual(counts.map((_, index) => index + 1));
+    expect(saved.at(-1)).toHaveLength(counts.length);
+  });
+
+  test("puts the closing under the text, with its buttons on the last message only", async () => {
+    const buttons = [{ action: "retry" as const, turnId: "turn", label: "Retry" }];
+    const { options, channel } = setUp({ maxLength: 300, closing: { note: "_Interrupted._", buttons } });
+    await writeReply(events("word ".repeat(100), new Error("cut")), options);
+    expect(channel.at(-1)?.draft.markdown).toMatch(/\n\n_Interrupted\._$/);
+    expect(channel.map(({ draft }) => draft.buttons.length > 0)).toEqual(
+      channel.map((_, index) => index === channel.length - 1),
+    );
+    expect(channel.every(({ draft }) => !draft.streaming)).toBe(true);
+  });
+
+  test("leaves its messages to whoever goes on with them, without a call in flight", async () => {
+    const { options, setTrouble, until, channel, calls } = setUp({ closing: null });
+    const [slow, more] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    setTrouble((call) => (call === "edit" ? slow.promise : undefined));
+    let ended = false;
+    const writing = writeReply(events("One", more.promise, " two", new Error("superseded")), options).then(
+      () => (ended = true),
+    );
+    await until(() => channel.length === 1);
+    more.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    if (calls.includes("edit")) expect(ended).toBe(false);
+    slow.resolve();
+    await writing;
+    expect(channel[0]?.draft.streaming).toBe(true);
+  });
+
+  test("never shows half a character", async () => {
+    const { options, channel, until } = setUp();
+    const rest = Promise.withResolvers<void>();
+    const writing = writeReply(events("ok \ud83d", rest.promise, "\ude00"), options);
+    await until(() => channel.length === 1);
+    expect(channel[0]?.draft.markdown.isWellFormed()).toBe(true);
+    rest.resolve();
+    await writing;
+    expect(channel[0]?.draft.markdown).toBe("ok \ud83d\ude00");
+  });
+
+  test("taken up again after a crash, shows no less than people have read, and everything in the end", async () => {
+    const { options, sink, channel, until } = setUp();
+    const { posted } = options.record;
+    const draft = { markdown: "one two three", buttons: [], streaming: true };
+    posted.push((await sink.post(draft, "turn:0", AbortSignal.timeout(1_000))).id);
+    const [more, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const states: Array<string | undefined> = [];
+    const watched = {
+      ...sink,
+      edit: async (...call: Parameters<typeof sink.edit>) => {
+        states.push(call[1].markdown);
+        return sink.edit(...call);
+      },
+    };
+    const record = { ...options.record, posted, seen: "one two three".length };
+    const writing = writeReply(events("one ", more.promise, "two three four", rest.promise, " five"), {
+      ...options,
+      record,
+      sink: watched,
+      isResumed: true,
+    });
+    await soon();
+    expect(channel[0]?.draft.markdown).toBe("one two three");
+    more.resolve();
+    await until(() => channel[0]?.draft.markdown === "one two three four");
+    rest.resolve();
+    await writing;
+    expect(states[0]).toBe("one two three four");
+    expect(channel[0]?.draft.markdown).toBe("one two three four five");
+  });
+
+  test("shows the head of an endless answer and hands over the whole as a file, once", async () => {
+    const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
+    const { options, channel, violations } = setUp({ maxLength: 300, maxMessages: 3 });
+    await writeReply(events(words), options);
+    expect(channel).toHaveLength(5);
+    expect(channel[3]?.draft.markdown).toBe("_The whole answer is in the attached file._");
+    const [file, ...others] = channel.flatMap(({ files }) => files);
+    expect(others).toEqual([]);
+    expect(file?.name).toBe("answer.md");
+    expect(new TextDecoder().decode(file?.bytes)).toBe(`${words}\n`);
+    const head = channel
+      .slice(0, 3)
+      .map(({ draft }) => draft.markdown)
+      .join(" ");
+    expect(words.startsWith(head)).toBe(true);
+    expect(violations).toEqual([]);
+  });
+
+  test("says that the whole answer is in a file only once it is there", async () => {
+    const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
+    const { options, channel, setTrouble } = setUp({ maxLength: 300, maxMessages: 3 });
+    const said: string[] = [];
+    setTrouble((call) => {
+      if (call === "upload") said.push(...channel.map(({ draft }) => draft.markdown));
+      return undefined;
+    });
+    await writeReply(events(words), options);
+    expect(said.at(-1)).toBe("_This is longer than fits here; the whole answer will come as a file._");
+    expect(said.join()).not.toContain("is in the attached file");
+  });
+
+  test("comes in as many messages as it needs where no file is taken", async () => {
+    const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
+    for (const kind of ["forbidden", "rejected"] as const) {
+      const { options, channel, texts, setTrouble, refusals, violations } = setUp({ maxLength: 300, maxMessages: 3 });
+      setTrouble((call) => (call === "upload" ? { kind } : undefined));
+      await writeReply(events(words), options);
+      expect(texts().join(" ")).toBe(words);
+      expect(channel.flatMap(({ files }) => files)).toEqual([]);
+      expect([refusals, violations]).toEqual([[], []]);
+    }
+  });
+
+  test("takes back the file of an earlier run when the answer is shorter", async () => {
+    const { options, channel, texts } = setUp({ maxLength: 300, maxMessages: 2 });
+    await writeReply(events("word ".repeat(300)), options);
+    expect(channel.flatMap(({ files }) => files)).toHaveLength(1);
+    await writeReply(events("Short."), { ...options, isResumed: true });
+    expect(texts()).toEqual(["Short."]);
+  });
+});
+
+describe("the steps of a reply that is being written", () => {
+  const running: Step = { id: "1.0", title: "looking", state: "running" };
+
+  function setUpSteps(showsSteps: boolean) {
+    const { options, ...rest } = setUp();
+    const steps = createSteps();
+    const shown: string[] = [];
+    const note = ({ markdown, steps = [] }: Draft) =>
+      shown.push([markdown, ...steps.map(({ state }) => state)].join(" "));
+    const { sink, scheduler } = options;
+    let writes = 0;
+    const counting: ReplyOptions["scheduler"] = {
+      ...scheduler,
+      join: (key, paced) => scheduler.join(key, { ...paced, write: () => ((writes += 1), paced.write()) }),
+    };
+    const noting: ReplyOptions["sink"] = {
+      ...sink,
+      showsSteps,
+      post: (draft, nonce, signal) => (note(draft), sink.post(draft, nonce, signal)),
+      edit: (id, draft, signal) => (note(draft), sink.edit(id, draft, signal)),
+    };
+    return {
+      ...rest,
+      steps,
+      shown,
+      writes: () => writes,
+      options: { ...options, sink: noting, steps, scheduler: counting },
+    };
+  }
+
+  test("are shown with the text, also when that does not grow, and end with it", async () => {
+    const { options, steps, shown, until } = setUpSteps(true);
+    const [ended, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const writing = writeReply(events("Text", ended.promise, " grows", over.promise, new Error("cut")), options);
+    await until(() => shown.includes("Text"));
+    steps.note(running);
+    await until(() => shown.includes("Text running"));
+    steps.note({ ...running, state: "done" });
+    steps.note({ ...running, id: "1.1" });
+    ended.resolve();
+    await until(() => shown.includes("Text grows done running"));
+    over.resolve();
+    await writing;
+    expect(shown.at(-1)).toBe("Text grows done failed");
+  });
+
+  test("begin no message, which would be one without words", async () => {
+    const { options, steps, writes, texts } = setUpSteps(true);
+    const gate = Promise.withResolvers<void>();
+    const writing = writeReply(events(gate.promise, "Text"), options);
+    steps.note(running);
+    for (let turn = 0; turn < 5; turn++) await soon();
+    expect(writes()).toBe(0);
+    gate.resolve();
+    await writing;
+    expect(texts()).toEqual(["Text"]);
+  });
+
+  test("cost no call where they are not shown", async () => {
+    const { options, steps, shown, writes, until } = setUpSteps(false);
+    const gate = Promise.withResolvers<void>();
+    const writing = writeReply(events("Text", gate.promise), options);
+    await until(() => shown.includes("Text"));
+    steps.note(running);
+    for (let turn = 0; turn < 5; turn++) await soon();
+    expect(writes()).toBe(1);
+    gate.resolve();
+    await writing;
+    expect(shown).toEqual(["Text", "Text"]);
+  });
+});
+
+describe("createProgress", () => {
+  test("hands over the button that ends what it shows", async () => {
+    const stops: unknown[] = [];
+    const { sink } = fakePlatform();
+    const seeing = { ...sink, progress: async (_: string, __: AbortSignal, stop?: Button) => void stops.push(stop) };
+    const stop: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
+    const shown = createProgress(seeing, stop);
+    shown.show("thinking");
+    await shown.clear();
+    expect(stops).toContainEqual(stop);
+  });
+
+  test("leaves nothing behind, however slow the platform was to show it", async () => {
+    const { sink, progress } = fakePlatform();
+    const slow = Promise.withResolvers<void>();
+    const held = { ...sink, progress: async (text: string) => void (await slow.promise, progress.push(text)) };
+    const shown = createProgress(held);
+    shown.show("thinking");
+    shown.show("looking up the time");
+    const cleared = shown.clear();
+    slow.resolve();
+    await cleared;
+    expect(progress.at(-1)).toBe("");
+    expect(progress).not.toContain("looking up the time");
+  });
+
+  test("does not hold up anybody while the platform hangs", async () => {
+    const { sink } = fakePlatform();
+    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) }, undefined, 5);
+    shown.show("thinking");
+    await expect(shown.clear()).resolves.toBeUndefined();
+  });
+
+  test("is best effort: a platform that refuses it does not matter", async () => {
+    const { sink } = fakePlatform();
+    const shown = createProgress({ ...sink, progress: () => Promise.reject(new Error("no")) });
+    shown.show("thinking");
+    await expect(shown.clear()).resolves.toBeUndefined();
+  });
+});
