@@ -1,4 +1,4 @@
-import type { ThreadMode } from "../adapters/discord/listen/threads.ts";
+import type { ThreadMode } from "../adapters/discord/options.ts";
 import { createPacers } from "../src/app/pacers.ts";
 import type { CounterSettings, LimitSettings } from "../test/simulators/discord/limits.ts";
 import { type Figures, toFigures, toMean } from "../test/support/pacing/measure.ts";

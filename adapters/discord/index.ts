@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "discord.js";
-import type { Accept, Adapter } from "../../src/port/adapter.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
+import type { Accept } from "../../src/port/events.ts";
 import { createApi } from "./api/client.ts";
 import { createFiles } from "./api/files.ts";
 import { PLATFORM } from "./ids.ts";

@@ -1,9 +1,5 @@
 import type { Logger } from "pino";
-import type { ImagineMenu } from "../../src/port/catalogue.ts";
-import type { CommandHelp } from "./interactions/commands.ts";
-import type { ListModels } from "./interactions/proposals.ts";
-import type { DirectsStore } from "./listen/directs.ts";
-import type { ThreadMode } from "./listen/threads.ts";
+import type { CommandHelp, ImagineMenu, ListModels } from "../../src/port/catalogue.ts";
 
 export interface DiscordAdapterOptions {
   token: string;
@@ -28,3 +24,12 @@ export interface DiscordAdapterOptions {
   /** Keeps the direct conversations over a restart, since Discord does not list them. */
   directs?: DirectsStore;
 }
+
+/** Where the ids of direct conversations are kept over a restart. */
+export interface DirectsStore {
+  read(): Promise<readonly string[]>;
+  write(channelIds: readonly string[]): Promise<void>;
+}
+
+/** `off` keeps to chains of replies, `on` opens a thread for each question, `auto` only beside an answer that is being written. */
+export type ThreadMode = "auto" | "on" | "off";

@@ -1,5 +1,5 @@
 import type { Adapter } from "../../src/port/adapter.ts";
-import { PLATFORM } from "./listen/inbound.ts";
+import { PLATFORM } from "./ids.ts";
 import type { MessageRow } from "./page/wire.ts";
 import type { Outbox } from "./store/outbox.ts";
 import type { SinkDeps } from "./write/sink.ts";

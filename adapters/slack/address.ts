@@ -1,4 +1,4 @@
-import type { ReplyAddress } from "../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../src/port/events.ts";
 
 /** `extra` of a Slack address. */
 export interface SlackExtra {

@@ -1,5 +1,4 @@
 import { createHash, createHmac } from "node:crypto";
-import type { Workspace } from "./api/workspaces.ts";
 
 export const PLATFORM = "slack";
 
@@ -31,7 +30,7 @@ export function readMessageId(id: string): MessagePlace | undefined {
  * channel have the same id.
  */
 export function toPersonId(
-  { teamId, enterpriseId }: Pick<Workspace, "teamId" | "enterpriseId">,
+  { teamId, enterpriseId }: { teamId: string; enterpriseId?: string | undefined },
   userId: string,
   userTeam = teamId,
 ): string {

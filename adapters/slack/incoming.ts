@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Hono } from "hono";
-import type { Accept, Adapter } from "../../src/port/adapter.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
+import type { Accept } from "../../src/port/events.ts";
 import { toAttachments } from "./api/attachments.ts";
 import type { SlackApi } from "./api/client.ts";
 import type { Workspaces } from "./api/workspaces.ts";

@@ -1,16 +1,6 @@
 import type { Logger } from "pino";
-import type { ImagineMenu } from "../../src/port/catalogue.ts";
+import type { CommandHelp, ImagineMenu, ListModels, ReadAbout } from "../../src/port/catalogue.ts";
 import type { Workspaces } from "./api/workspaces.ts";
-import type { ReadAbout } from "./interactions/home.ts";
-
-/** A word that people give the bot, as its help shows it. */
-export interface CommandHelp {
-  name: string;
-  /** One sentence. */
-  description: string;
-}
-
-export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
 
 /** How Slack reaches the bot: over sockets that the bot opens, or by signed requests to its own server. */
 export type SlackTransport = { mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string };

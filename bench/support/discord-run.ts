@@ -1,4 +1,4 @@
-import type { ThreadMode } from "../../adapters/discord/listen/threads.ts";
+import type { ThreadMode } from "../../adapters/discord/options.ts";
 import type { LimitSettings } from "../../test/simulators/discord/limits.ts";
 import { createDiscord, type Discord } from "../../test/simulators/discord/simulator.ts";
 import { type Message, shown } from "../../test/simulators/discord/world.ts";

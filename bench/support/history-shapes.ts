@@ -1,5 +1,6 @@
 import type { Keyv } from "keyv";
-import { createHistory, type HistoryEntry } from "../../src/history/history.ts";
+import { createHistory } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { log, type MeasuredStore } from "./history-stores.ts";
 
 /** One conversation of a certain length, in one way of storing it. */

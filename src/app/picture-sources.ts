@@ -9,7 +9,8 @@ import { createOpenCopy } from "../media/picture-copies.ts";
 import { createReferences, type References } from "../media/reference.ts";
 import { createReadPicture } from "../media/reference-picture.ts";
 import { createRelay } from "../media/relay.ts";
-import type { Adapter, AttachmentRef } from "../port/adapter.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
 import type { Stores } from "../store/keyv.ts";
 
 /** Whoever fetches a picture does not wait long for what its platform says. */

@@ -3,7 +3,7 @@ import type { Command } from "../commands/command.ts";
 import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
 import type { Rate } from "../people/feedback.ts";
-import type { Accept, ActionEvent, CommandEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/adapter.ts";
+import type { Accept, ActionEvent, CommandEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/events.ts";
 import { readPictureId } from "../port/ids.ts";
 import { isDrawing } from "../queue/picture-lanes.ts";
 import type { Worker } from "../queue/queue.ts";

@@ -1,7 +1,8 @@
 import type { Logger } from "pino";
 import { postNotice } from "../commands/command.ts";
 import { runWithin } from "../concurrency/deadlines.ts";
-import type { ActionEvent, CommandEvent, ReplySink } from "../port/adapter.ts";
+import type { ActionEvent, CommandEvent } from "../port/events.ts";
+import type { ReplySink } from "../port/sink.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 

@@ -1,7 +1,6 @@
-import type { Author, CommandEvent, InboundEvent, ReplySink } from "../port/adapter.ts";
+import type { Author, CommandEvent, InboundEvent } from "../port/events.ts";
+import type { ReplySink } from "../port/sink.ts";
 import { neutralize } from "../text/neutralize.ts";
-
-const MAX_QUOTED_CHARS = 100;
 
 /** Answers to those who may not, and to those whose change could not be kept. */
 export const NOT_ALLOWED = "Only people who manage this channel may change that.";
@@ -32,15 +31,4 @@ export async function postNotice(
   signal: AbortSignal,
 ): Promise<void> {
   await sink.post({ markdown: neutralize(markdown), buttons: [], streaming: false }, `${event.key}:notice`, signal);
-}
-
-/** `missing` is a permission by the platform's name for it. */
-export function describeLack(missing: string): string {
-  return `The bot lacks the permission ${quoteName(missing)}: an administrator has to grant it.`;
-}
-
-/** Shows a name as it is, on one line and cut where it is too long. */
-export function quoteName(name: string): string {
-  const line = neutralize(name).replaceAll("`", "'").replace(/\s+/g, " ").trim();
-  return `\`${line.length > MAX_QUOTED_CHARS ? `${line.slice(0, MAX_QUOTED_CHARS)}…` : line}\``;
 }

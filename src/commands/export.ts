@@ -1,7 +1,8 @@
-import type { Author } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
+import type { Author } from "../port/events.ts";
 import { isRefusal } from "../reply/platform-call.ts";
-import { type Command, describeLack, postNotice } from "./command.ts";
+import { describeLack } from "../text/quote-name.ts";
+import { type Command, postNotice } from "./command.ts";
 
 /** `/export`: everything that is kept about the person who asks, which `collect` resolves to, as a JSON file that only they see. */
 export function createExportCommand(collect: (platform: string, author: Author) => Promise<object>): Command {

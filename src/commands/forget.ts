@@ -1,4 +1,4 @@
-import type { CommandEvent } from "../port/adapter.ts";
+import type { CommandEvent } from "../port/events.ts";
 import { type Command, postNotice } from "./command.ts";
 
 const HERE = new Set(["conversation", "this conversation", "here"]);

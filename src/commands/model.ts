@@ -1,7 +1,9 @@
-import { findModel, type ListModels, nearModels } from "../gateway/model-list.ts";
-import type { CommandEvent } from "../port/adapter.ts";
+import { findModel, nearModels } from "../gateway/model-list.ts";
+import type { ListModels } from "../port/catalogue.ts";
+import type { CommandEvent } from "../port/events.ts";
 import type { Settings } from "../settings/settings.ts";
-import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice, quoteName } from "./command.ts";
+import { quoteName } from "../text/quote-name.ts";
+import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
 
 const RESET = /^(default|reset)$/i;
 /** Of all names in one message, which platforms limit. */

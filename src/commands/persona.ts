@@ -1,4 +1,5 @@
-import type { CommandEvent, SinkLimits } from "../port/adapter.ts";
+import type { CommandEvent } from "../port/events.ts";
+import type { SinkLimits } from "../port/sink.ts";
 import type { Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { createRuler } from "../text/ruler.ts";

@@ -1,4 +1,4 @@
-import type { CommandEvent, MessageEvent } from "../port/adapter.ts";
+import type { CommandEvent, MessageEvent } from "../port/events.ts";
 
 /** `!name`, as the first word. */
 const SPOKEN = /^!([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i;

@@ -1,4 +1,4 @@
-import type { CommandEvent } from "../port/adapter.ts";
+import type { CommandEvent } from "../port/events.ts";
 import { describeAmounts, type Usage } from "../usage/usage.ts";
 import { type Command, mayConfigure, NOT_KNOWN, postNotice } from "./command.ts";
 

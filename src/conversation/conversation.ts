@@ -1,6 +1,6 @@
 import { estimateTokenCount } from "tokenx";
 import type { ChatMessage, ContentPart, ToolMessage, UserMessage } from "../gateway/chunks.ts";
-import type { HistoryEntry } from "../history/history.ts";
+import type { HistoryEntry } from "../history/record.ts";
 import { toEarlierMessages } from "./earlier-message.ts";
 import { createSpeakerNames } from "./speaker-names.ts";
 import { countTokens, cutToFit, type Estimate } from "./token-cost.ts";

@@ -1,5 +1,5 @@
 import type { ChatMessage, ContentPart } from "../gateway/chunks.ts";
-import type { HistoryEntry } from "../history/history.ts";
+import type { HistoryEntry } from "../history/record.ts";
 
 /** What an image counts, whatever its size: about what 1024 × 1024 pixels cost the common models. A file counts the same. */
 const IMAGE_TOKENS = 800;

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { untilAborted } from "../concurrency/deadlines.ts";
+import type { ListModels } from "../port/catalogue.ts";
 import { editDistance } from "../text/misspelling.ts";
 import type { Gateway } from "./client.ts";
 
@@ -16,9 +17,6 @@ const DRAWS =
   /(^|[^a-z])(images?|imagen|imagine|dall-e|flux|banana|seedream|sdxl|stable-diffusion|midjourney|ideogram|recraft)([^a-z]|$)/i;
 const NO_CHAT =
   /(^|[^a-z])(videos?|embed|embeddings?|rerank|reranker|whisper|transcribe|tts|speech|moderation)([^a-z]|$)/i;
-
-/** Names of models that the gateway offers for one purpose, in its order. Rejects when they cannot be told. */
-export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface ModelLists {
   /** For conversations. */

@@ -1,5 +1,5 @@
-import type { HistoryEntry } from "./history.ts";
 import type { HistoryKeys } from "./keys.ts";
+import type { HistoryEntry } from "./record.ts";
 import { type Head, type Position, toHeadKey, toIndexKey } from "./record.ts";
 
 /** More than can be appended in a millisecond. */

@@ -1,6 +1,6 @@
 import type { KeyedTurns } from "../concurrency/keyed-queue.ts";
-import type { HistoryEntry } from "./history.ts";
 import type { Erasure, HistoryKeys } from "./keys.ts";
+import type { HistoryEntry } from "./record.ts";
 import { type AuthorPosition, toAuthorKeys, toAuthorNamespace } from "./record.ts";
 
 const PAGE_ENTRIES = 100;

@@ -1,6 +1,5 @@
-import type { HistoryEntry } from "./history.ts";
 import type { HistoryKeys } from "./keys.ts";
-import type { ErasedEntry, Head, StoredEntry } from "./record.ts";
+import type { ErasedEntry, Head, HistoryEntry, StoredEntry } from "./record.ts";
 
 /** Numbers that are looked at beyond what was asked for, to get past what was erased and what other branches hold. */
 const MAX_OTHER_ENTRIES = 1_000;

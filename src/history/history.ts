@@ -1,35 +1,15 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { createKeyedTurns, type KeyedTurns } from "../concurrency/keyed-queue.ts";
-import type { ChatMessage } from "../gateway/chunks.ts";
-import type { AttachmentRef } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
+import { readKeyPart } from "../store/key-part.ts";
 import { append, begin, emptyHead, readHead } from "./appends.ts";
 import { type AuthorCount, type AuthorExport, createAuthorRecords } from "./authors.ts";
 import { readChain } from "./chain.ts";
 import { eraseConversation, toErasure } from "./erasures.ts";
 import { createHistoryKeys, type HistoryKeys } from "./keys.ts";
-import { type Position, readKeyPart, toEntryKey, toHeadKey, toIndexKey } from "./record.ts";
-
-/** What was said at one time: a person's message, or an answer with everything that belongs to it. */
-export interface HistoryEntry {
-  /** The platform's id of a person's message, or the turn's id of an answer. Unique over all conversations. */
-  id: string;
-  /** Unix milliseconds. */
-  at: number;
-  /** Of a person's message. The name is untrusted text. */
-  author?: { platform: string; id: string; name: string };
-  /** Of an answer: whose turn it was. */
-  askedBy?: { platform: string; id: string };
-  /** A person's message: one user message. An answer: calls, their results and the text, never parted from each other. */
-  messages: ChatMessage[];
-  attachments?: AttachmentRef[];
-  /** The text broke off; what was shown is stored. */
-  partial?: boolean;
-  /** The gateway would not answer: with the question in front of it, it would refuse everything that follows too. */
-  isRefused?: boolean;
-  /** A person's message that stood there before the bot was asked: it was said to others. */
-  isEarlier?: boolean;
-}
+import type { HistoryEntry } from "./record.ts";
+import { type Position, toEntryKey, toHeadKey, toIndexKey } from "./record.ts";
 
 /**
  * Conversations. One conversation has one writer at a time: the queue gives each conversation to one worker, and no

@@ -1,11 +1,9 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { HistoryEntry } from "./history.ts";
+import type { ChatMessage } from "../gateway/chunks.ts";
+import type { AttachmentRef } from "../port/events.ts";
+import { toKeyPart } from "../store/key-part.ts";
 
 /** The shapes that the history stores, the keys it stores them under, and how both are read back. */
-
-/** Longer ids are hashed, so that a key has a bound whatever a platform calls its things. */
-const MAX_KEY_PART_CHARS = 200;
 
 /** One per conversation, of a size that does not depend on its length. */
 export interface Head {
@@ -158,19 +156,23 @@ export function toAuthorKey(person: { platform: string; id: string }, entryKey: 
   return `${toAuthorNamespace(person)}:${entryKey.slice("e:".length)}`;
 }
 
-/**
- * Part of a key: never contains ":", and different ids never have the same one. Short ids stay readable; what is
- * long, or not valid Unicode, is hashed, and "#" occurs in no readable one.
- */
-export function toKeyPart(id: string): string {
-  if (id.length <= MAX_KEY_PART_CHARS && id.isWellFormed()) {
-    const part = encodeURIComponent(id);
-    if (part.length <= MAX_KEY_PART_CHARS) return part;
-  }
-  return `#${createHash("sha256").update(id, "utf16le").digest("hex")}`;
-}
-
-/** The id that a part of a key was made of; undefined for one that was hashed. */
-export function readKeyPart(part: string): string | undefined {
-  return part.startsWith("#") ? undefined : decodeURIComponent(part);
+/** What was said at one time: a person's message, or an answer with everything that belongs to it. */
+export interface HistoryEntry {
+  /** The platform's id of a person's message, or the turn's id of an answer. Unique over all conversations. */
+  id: string;
+  /** Unix milliseconds. */
+  at: number;
+  /** Of a person's message. The name is untrusted text. */
+  author?: { platform: string; id: string; name: string };
+  /** Of an answer: whose turn it was. */
+  askedBy?: { platform: string; id: string };
+  /** A person's message: one user message. An answer: calls, their results and the text, never parted from each other. */
+  messages: ChatMessage[];
+  attachments?: AttachmentRef[];
+  /** The text broke off; what was shown is stored. */
+  partial?: boolean;
+  /** The gateway would not answer: with the question in front of it, it would refuse everything that follows too. */
+  isRefused?: boolean;
+  /** A person's message that stood there before the bot was asked: it was said to others. */
+  isEarlier?: boolean;
 }

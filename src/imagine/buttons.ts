@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { References } from "../media/reference.ts";
-import type { ActionEvent, InboundEvent } from "../port/adapter.ts";
+import type { ActionEvent, InboundEvent } from "../port/events.ts";
 import { readPictureId } from "../port/ids.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";

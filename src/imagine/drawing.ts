@@ -1,4 +1,3 @@
-import { describeLack } from "../commands/command.ts";
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { Gateway, RetryNotice } from "../gateway/client.ts";
 import type { GeneratedImage } from "../gateway/image-answer.ts";
@@ -7,9 +6,10 @@ import { fitPicture } from "../media/picture.ts";
 import type { References } from "../media/reference.ts";
 import { describeReferenceFailure } from "../media/reference-failure.ts";
 import type { ImageMimeType } from "../media/sniff.ts";
-import type { OutboundFile, Posted, ReplySink } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
+import type { OutboundFile, Posted, ReplySink } from "../port/sink.ts";
 import { callPlatform } from "../reply/platform-call.ts";
+import { describeLack } from "../text/quote-name.ts";
 import { describePictureFailure, PictureError, STOPPED } from "./failure.ts";
 import type { PictureJob, PicturePart } from "./picture-job.ts";
 import { insist } from "./status.ts";

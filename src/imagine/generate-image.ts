@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
 import type { History } from "../history/history.ts";
-import type { AttachmentRef } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
 import { defineTool, type Tool, type ToolContext, ToolError } from "../tools/tool.ts";
 import type { Imagine } from "./imagine.ts";
 import type { PictureJob } from "./picture-job.ts";

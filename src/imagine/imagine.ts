@@ -1,10 +1,9 @@
 import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
-import type { ListModels } from "../gateway/model-list.ts";
 import type { History } from "../history/history.ts";
 import type { References } from "../media/reference.ts";
-import type { ActionEvent, AttachmentRef, Author, CommandEvent, InboundEvent, ReplyAddress } from "../port/adapter.ts";
-import { readPictureId } from "../port/ids.ts";
-import { toTurnId } from "../turn/record.ts";
+import type { ListModels } from "../port/catalogue.ts";
+import type { ActionEvent, AttachmentRef, Author, CommandEvent, InboundEvent, ReplyAddress } from "../port/events.ts";
+import { readPictureId, toTurnId } from "../port/ids.ts";
 import { createPresses } from "./buttons.ts";
 import { createJobRuns, type JobRunDeps } from "./job-run.ts";
 import type { JobStore } from "./job-store.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import type { ReplySink } from "../port/adapter.ts";
+import type { ReplySink } from "../port/sink.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 import type { Usage } from "../usage/usage.ts";

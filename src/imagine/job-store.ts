@@ -3,10 +3,10 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import { persist } from "../concurrency/deadlines.ts";
 import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
-import { toKeyPart } from "../history/record.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
 import type { Actor } from "../port/catalogue.ts";
+import { toKeyPart } from "../store/key-part.ts";
 import { filesOf, type PictureJob, picturesOf, readPictureJob } from "./picture-job.ts";
 
 const NAMESPACE = "pictures";

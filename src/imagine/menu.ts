@@ -1,6 +1,5 @@
 import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
-import type { ListModels } from "../gateway/model-list.ts";
-import type { ImagineMenu, ImagineOptions } from "../port/catalogue.ts";
+import type { ImagineMenu, ImagineOptions, ListModels } from "../port/catalogue.ts";
 import { readPictureId } from "../port/ids.ts";
 import { maySee } from "../turn/rights.ts";
 import type { PictureJob } from "./picture-job.ts";

@@ -1,13 +1,12 @@
 import type { Logger } from "pino";
 import type { Gateway } from "../gateway/client.ts";
-import type { ListModels } from "../gateway/model-list.ts";
 import type { History } from "../history/history.ts";
 import { createPictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
 import { createReadPicture } from "../media/reference-picture.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { ImagineMenu } from "../port/catalogue.ts";
+import type { ImagineMenu, ListModels } from "../port/catalogue.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import type { Stores } from "../store/keyv.ts";
 import type { Tool } from "../tools/tool.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AttachmentRef, Author, ReplyAddress } from "../port/adapter.ts";
+import type { AttachmentRef, Author, ReplyAddress } from "../port/events.ts";
 
 /** One picture of a job. Its number is its place in the job, from 1 on. */
 export type PicturePart =

@@ -1,7 +1,7 @@
-import { quoteName } from "../commands/command.ts";
 import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
-import type { AttachmentRef } from "../port/adapter.ts";
 import type { ImagineOptions } from "../port/catalogue.ts";
+import type { AttachmentRef } from "../port/events.ts";
+import { quoteName } from "../text/quote-name.ts";
 
 /** Pictures of one job at most. */
 export const MAX_COUNT = 4;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Draft, ReplySink } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
+import type { Draft, ReplySink } from "../port/sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 
 /** Pauses before a call that must succeed is made again; a rate limit says itself how long. */

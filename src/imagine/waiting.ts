@@ -1,7 +1,8 @@
 import type { Logger } from "pino";
-import type { Draft, InboundEvent } from "../port/adapter.ts";
+import type { InboundEvent } from "../port/events.ts";
+import { toTurnId } from "../port/ids.ts";
+import type { Draft } from "../port/sink.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
-import { toTurnId } from "../turn/record.ts";
 import { toStop } from "./wording.ts";
 
 const NEVER = new AbortController().signal;

@@ -1,8 +1,8 @@
-import { quoteName } from "../commands/command.ts";
-import type { Button, Draft, SinkLimits } from "../port/adapter.ts";
 import { toPictureId } from "../port/ids.ts";
+import type { Button, Draft, SinkLimits } from "../port/sink.ts";
 import { healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
+import { quoteName } from "../text/quote-name.ts";
 import type { PictureJob, PicturePart } from "./picture-job.ts";
 import { toNextSize } from "./request.ts";
 

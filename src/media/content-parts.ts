@@ -1,6 +1,6 @@
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { ContentPart } from "../gateway/chunks.ts";
-import type { AttachmentRef } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
 import { toShownSize } from "./byte-size.ts";
 import { toShownFileName } from "./file-name.ts";
 import { findFileProblem } from "./file-problem.ts";

@@ -4,8 +4,8 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import { mapBounded } from "../concurrency/deadlines.ts";
 import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
-import { toKeyPart } from "../history/record.ts";
-import type { AttachmentRef } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
+import { toKeyPart } from "../store/key-part.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 
 const NAMESPACE = "copies";

@@ -1,6 +1,6 @@
 import { GatewayError } from "../gateway/errors.ts";
 import { NO_PICTURE } from "../gateway/image-answer.ts";
-import type { AttachmentRef } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
 import { describeUnusable } from "./reference.ts";
 
 /** The names that the interface has for a reference and its fields, in either spelling. */

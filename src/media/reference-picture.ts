@@ -1,6 +1,7 @@
 import { fileTypeFromBuffer } from "file-type";
 import { runWithin } from "../concurrency/deadlines.ts";
-import type { Adapter, AttachmentRef } from "../port/adapter.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
 import { toShownSize } from "./byte-size.ts";
 import { findFileProblem } from "./file-problem.ts";
 import { describePictureProblem, fitPicture, type PictureLimits } from "./picture.ts";

@@ -1,6 +1,7 @@
 import { mapBounded } from "../concurrency/deadlines.ts";
 import type { ImageReference } from "../gateway/image-request.ts";
-import type { Adapter, AttachmentRef } from "../port/adapter.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
 import { toShownFileName } from "./file-name.ts";
 import type { CopyOwner } from "./picture-copies.ts";
 import { createReadPicture, type ReadPicture, type ReferencePicture } from "./reference-picture.ts";

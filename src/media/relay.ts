@@ -1,7 +1,7 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { untilAborted } from "../concurrency/deadlines.ts";
-import type { AttachmentRef } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
 import { createByteCache } from "./byte-cache.ts";
 import { type CopyOwner, toFileKey, toOwnerKey } from "./picture-copies.ts";
 import type { ReadPicture } from "./reference-picture.ts";

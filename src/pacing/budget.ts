@@ -1,4 +1,4 @@
-import type { Answer, CallKind } from "./pacer.ts";
+import type { Answer, CallKind } from "./call.ts";
 
 /** One call as its budget sees it. Posts may be limited per room, whatever reply they belong to. */
 export interface Call {

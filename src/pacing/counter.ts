@@ -1,5 +1,5 @@
+import type { CallKind } from "./call.ts";
 import type { OwnCalls } from "./own-calls.ts";
-import type { CallKind } from "./pacer.ts";
 
 /** What a meter knows about its counter, whatever kind that is. */
 export interface Rule {

@@ -1,9 +1,9 @@
 import type { Budget, Call } from "./budget.ts";
+import type { Answer, BudgetHeaders, CallKind } from "./call.ts";
 import type { CallLog } from "./call-log.ts";
 import { createCallLog } from "./call-log.ts";
 import type { Learnt, Meter } from "./meter.ts";
 import { createMeter, UNLEARNT } from "./meter.ts";
-import type { Answer, BudgetHeaders, CallKind } from "./pacer.ts";
 
 /** What all channels of a bot share. */
 export interface DiscordShared {

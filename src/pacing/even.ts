@@ -1,5 +1,6 @@
 import { toBackoff } from "./backoff.ts";
-import type { CallKind, Pacer, Step, Written } from "./pacer.ts";
+import type { CallKind, Written } from "./call.ts";
+import type { Pacer, Step } from "./pacer.ts";
 
 interface EvenReply {
   /** Text or an ending that no call has carried yet. */

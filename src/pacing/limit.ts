@@ -1,4 +1,4 @@
-import type { Answer } from "./pacer.ts";
+import type { Answer } from "./call.ts";
 
 /** One limit of a platform, kept by counting the own calls. */
 export interface Limit {

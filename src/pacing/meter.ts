@@ -1,9 +1,9 @@
+import type { Answer, CallKind } from "./call.ts";
 import type { Rule } from "./counter.ts";
 import { toSpacing } from "./counter.ts";
 import { type CounterMode, createCounterModel, USUAL_WINDOW } from "./counter-model.ts";
 import type { OwnCall } from "./own-calls.ts";
 import { createOwnCalls } from "./own-calls.ts";
-import type { Answer, CallKind } from "./pacer.ts";
 
 /** What a meter has learnt and another one may start with; a start that is wrong is corrected by the answers. */
 export interface Learnt {

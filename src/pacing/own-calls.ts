@@ -1,4 +1,4 @@
-import type { CallKind } from "./pacer.ts";
+import type { CallKind } from "./call.ts";
 
 /** One call of ours against a counter. */
 export interface OwnCall {

@@ -1,5 +1,5 @@
 import { toBackoff } from "./backoff.ts";
-import type { CallKind, Written } from "./pacer.ts";
+import type { CallKind, Written } from "./call.ts";
 
 /** A pause counts as at most this much time in the estimate of a reply's rate, seconds. */
 const MAX_PAUSE = 0.5;

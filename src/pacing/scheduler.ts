@@ -1,5 +1,6 @@
-import type { SpareWay } from "../port/adapter.ts";
-import type { CallKind, Pacer, Written } from "./pacer.ts";
+import type { SpareWay } from "../port/sink.ts";
+import type { CallKind, Written } from "./call.ts";
+import type { Pacer } from "./pacer.ts";
 
 /** What a reply looks like to the scheduler. */
 export interface Paced {

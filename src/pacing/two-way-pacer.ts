@@ -1,5 +1,6 @@
 import type { Budget } from "./budget.ts";
-import { type CallKind, createPacer, type OpenPacer, type Pacer, type Step } from "./pacer.ts";
+import type { CallKind } from "./call.ts";
+import { createPacer, type OpenPacer, type Pacer, type Step } from "./pacer.ts";
 import { isWaiting } from "./reply-state.ts";
 
 interface Route {

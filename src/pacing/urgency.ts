@@ -1,5 +1,5 @@
 import type { Budget, Call } from "./budget.ts";
-import type { CallKind } from "./pacer.ts";
+import type { CallKind } from "./call.ts";
 import type { ReplyState } from "./reply-state.ts";
 import { toArea, toBacklog } from "./reply-state.ts";
 

@@ -1,5 +1,5 @@
 import type { Metrics } from "../metrics/metrics.ts";
-import type { ActionEvent } from "../port/adapter.ts";
+import type { ActionEvent } from "../port/events.ts";
 import type { Feedback, TurnRecords } from "../turn/record.ts";
 import { maySee } from "../turn/rights.ts";
 

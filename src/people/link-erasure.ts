@@ -1,6 +1,6 @@
 import type { History } from "../history/history.ts";
 import type { References } from "../media/reference.ts";
-import type { AttachmentRef } from "../port/adapter.ts";
+import type { AttachmentRef } from "../port/events.ts";
 
 /** A history that ends the links to the files of a message, before it, when that is deleted or edited without them. */
 export function withLinkErasure(history: History, links: Pick<References, "erase">): History {

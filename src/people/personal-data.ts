@@ -4,12 +4,13 @@ import type { Erasers } from "../commands/forget.ts";
 import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
 import type { JobStore } from "../imagine/job-store.ts";
-import type { Adapter, Author, CommandEvent } from "../port/adapter.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { Author, CommandEvent } from "../port/events.ts";
+import { idsOf, isWhole } from "../port/identity.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TurnRecords } from "../turn/record.ts";
 import type { Usage } from "../usage/usage.ts";
-import { idsOf, isWhole } from "./identity.ts";
 
 const PAGE_IDS = 100;
 

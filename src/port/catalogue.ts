@@ -1,5 +1,6 @@
+import type { ActionEvent, Author } from "./events.ts";
+
 /** What people choose for a picture, on every platform. Part of the port: types only. */
-import type { ActionEvent } from "./adapter.ts";
 
 /** What the fields of a picture's form are called in `CommandEvent.options`; all are text, as people write it. */
 export interface ImagineOptions {
@@ -34,4 +35,35 @@ export interface ImagineMenu {
 export interface Described {
   prompt: string;
   options: ImagineOptions;
+}
+
+/** What the bot is set to where a person talks to it alone, and how much it keeps of that person. */
+export interface About {
+  /** The model that answers there. */
+  model: string;
+  persona?: string;
+  kept: {
+    /** Their messages and the answers to them, wherever they were said. */
+    entries: number;
+    conversations: number;
+  };
+  /** What they used this month, in words that end a sentence. */
+  used: string;
+}
+
+/** Rejects when the store does not answer. `channelId` is the person's direct conversation with the bot. */
+export type ReadAbout = (who: {
+  platform: string;
+  author: Pick<Author, "id" | "former">;
+  channelId: string;
+}) => Promise<About>;
+
+/** Names of models that the gateway offers for one purpose, in its order. Rejects when they cannot be told. */
+export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
+
+/** A word that people give the bot, as its help shows it. */
+export interface CommandHelp {
+  name: string;
+  /** One sentence. */
+  description: string;
 }

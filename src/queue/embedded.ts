@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { InboundEvent } from "../port/adapter.ts";
+import type { InboundEvent } from "../port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "./admission.ts";
 import { openEventTable } from "./event-table.ts";
 import { createLaneWork, uncount } from "./lane-work.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { InboundEvent } from "../port/adapter.ts";
+import type { InboundEvent } from "../port/events.ts";
 import { type Clock, createClock } from "../store/clock.ts";
 
 /** A claim outlives its event, so that a delivery repeated a day later is still recognised. */

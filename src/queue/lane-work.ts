@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { InboundEvent } from "../port/adapter.ts";
+import type { InboundEvent } from "../port/events.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { EventTable } from "./event-table.ts";
 import type { Lane, Lanes } from "./lanes.ts";

@@ -1,4 +1,4 @@
-import type { InboundEvent } from "../port/adapter.ts";
+import type { InboundEvent } from "../port/events.ts";
 import { toLaneId } from "./picture-lanes.ts";
 
 /** What is worked on one after another: what waits in one conversation, or what a picture needs. */

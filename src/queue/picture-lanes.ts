@@ -1,6 +1,5 @@
-import type { InboundEvent } from "../port/adapter.ts";
-import { readPictureId } from "../port/ids.ts";
-import { toTurnId } from "../turn/record.ts";
+import type { InboundEvent } from "../port/events.ts";
+import { readPictureId, toTurnId } from "../port/ids.ts";
 import type { Work } from "./admission.ts";
 
 const DRAWING = "drawing:";

@@ -1,4 +1,4 @@
-import type { InboundEvent } from "../port/adapter.ts";
+import type { InboundEvent } from "../port/events.ts";
 
 /** Consumer of a queue: what may be worked on together, and the work itself. */
 export interface Worker {

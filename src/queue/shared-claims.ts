@@ -3,14 +3,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { runWithin } from "../concurrency/deadlines.ts";
+import type { Marks } from "../store/marks.ts";
 import type { Queue } from "./queue.ts";
-
-/** What processes with queues of their own share: marks that only one of them can set. */
-export interface Marks {
-  /** Sets the mark for this long where there is none. Resolves to the one that stands there. */
-  claim(key: string, mark: string, ttlMs: number): Promise<string>;
-  set(key: string, mark: string, ttlMs: number): Promise<void>;
-}
 
 /** Longer than an event is taken over for; then another process may have it. */
 const PENDING_MS = 10_000;

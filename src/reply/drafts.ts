@@ -1,4 +1,4 @@
-import type { Button, Draft, OutboundFile, SinkLimits, Step } from "../port/adapter.ts";
+import type { Button, Draft, OutboundFile, SinkLimits, Step } from "../port/sink.ts";
 import { HEAL_ROOM, healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Part } from "../text/split.ts";

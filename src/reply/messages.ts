@@ -1,12 +1,29 @@
-import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
-import { type TurnRecord, toNonce } from "../turn/record.ts";
+import { toNonce } from "../port/ids.ts";
+import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../port/sink.ts";
 import { callPlatform } from "./platform-call.ts";
+import type { Sealed } from "./sealed.ts";
+
+/** What a reply leaves for whoever takes it up again after a crash. No text. */
+export interface ReplyRecord {
+  /** Of the turn. */
+  id: string;
+  /** Messages of the reply, in order. */
+  posted: string[];
+  /** How many more were posted and taken back: what they were posted with is used up. */
+  removed: number;
+  /** One more message may have been posted: whether it was is not known. Posted again, with the same nonce, it is found. */
+  isPosting: boolean;
+  /** As much of the model's text as people have seen at most, in UTF-16 units: what is taken up again shows no less. */
+  seen: number;
+  /** Messages of the reply that take no changes any more; absent: none. */
+  sealed?: Sealed;
+}
 
 export interface ReplyMessagesOptions {
   sink: ReplySink;
   /** Changes with what is on the platform. */
-  record: Pick<TurnRecord, "id" | "posted" | "removed" | "isPosting" | "seen" | "sealed">;
+  record: ReplyRecord;
   /** An earlier run may have posted more than the record says. */
   isResumed: boolean;
   /** Called when the record has changed, before anything else is written. */

@@ -1,9 +1,11 @@
 import { untilAborted } from "../concurrency/deadlines.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import type { CallKind, Written } from "../pacing/pacer.ts";
+import type { CallKind, Written } from "../pacing/call.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
-import type { Adapter, Draft, Receipt, ReplyAddress, ReplySink, SpareWay } from "../port/adapter.ts";
+import type { Adapter } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
+import type { ReplyAddress } from "../port/events.ts";
+import type { Draft, Receipt, ReplySink, SpareWay } from "../port/sink.ts";
 import { callPlatform } from "./platform-call.ts";
 
 /** Longest that a call waits for its turn, refusals for the rate included. */

@@ -1,6 +1,5 @@
 import type { Scheduler } from "../pacing/scheduler.ts";
-import type { Button, ReplySink } from "../port/adapter.ts";
-import type { OnText } from "../turn/turn.ts";
+import type { Button, ReplySink } from "../port/sink.ts";
 import type { Closing } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 import { takesSteps } from "./steps.ts";
@@ -130,3 +129,6 @@ export function createProgress(sink: ReplySink, stop?: Button, timeoutMs = PROGR
     },
   };
 }
+
+/** Takes the next piece of an answer. */
+export type OnText = (text: string) => void;

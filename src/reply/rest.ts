@@ -1,4 +1,4 @@
-import type { Draft } from "../port/adapter.ts";
+import type { Draft } from "../port/sink.ts";
 import { createSplitter, type Part, type SplitLimits } from "../text/split.ts";
 import { findEndOf, findPlaceAt, findPlaceBehind, type Sealed, toTextMark } from "./sealed.ts";
 

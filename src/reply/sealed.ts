@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Draft } from "../port/adapter.ts";
+import type { Draft } from "../port/sink.ts";
 import { healMarkdown } from "../text/heal.ts";
 import type { Part } from "../text/split.ts";
 

@@ -1,4 +1,4 @@
-import type { ReplySink, Step } from "../port/adapter.ts";
+import type { ReplySink, Step } from "../port/sink.ts";
 
 /** What one reply does besides writing, as far as it has come. */
 export interface Steps {

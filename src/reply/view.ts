@@ -1,6 +1,6 @@
-import type { Answer, CallKind, Written } from "../pacing/pacer.ts";
-import type { Draft, Receipt } from "../port/adapter.ts";
+import type { Answer, CallKind, Written } from "../pacing/call.ts";
 import { SinkError, type SinkErrorKind } from "../port/errors.ts";
+import type { Draft, Receipt } from "../port/sink.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
 import { type Steps, takesSteps } from "./steps.ts";

@@ -1,8 +1,8 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { toKeyPart } from "../history/record.ts";
-import type { ReplyAddress } from "../port/adapter.ts";
+import type { ReplyAddress } from "../port/events.ts";
+import { toKeyPart } from "../store/key-part.ts";
 
 /** The shapes that the settings store, and the keys they are stored under. */
 

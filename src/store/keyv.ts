@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Keyv } from "keyv";
 import type { Logger } from "pino";
-import type { Marks } from "../queue/shared-claims.ts";
 import { type Clock, createClock } from "./clock.ts";
+import type { Marks } from "./marks.ts";
 import { createNamespaceView } from "./namespace.ts";
 import { createRedisStore, type OpenStore } from "./redis.ts";
 import { createSqliteStore } from "./sqlite.ts";

@@ -1,7 +1,7 @@
 import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
-import type { Marks } from "../queue/shared-claims.ts";
 import type { Clock } from "./clock.ts";
+import type { Marks } from "./marks.ts";
 import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
 

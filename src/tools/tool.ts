@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
-import type { Author, ReplyAddress, Step } from "../port/adapter.ts";
+import type { Author, ReplyAddress } from "../port/events.ts";
+import type { Step } from "../port/sink.ts";
 
 /** Longest result that is handed to the model, in UTF-16 units. */
 export const MAX_RESULT_CHARS = 20_000;

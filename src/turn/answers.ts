@@ -1,15 +1,19 @@
 import type { Logger } from "pino";
 import type { History } from "../history/history.ts";
-import type { ActionEvent, Adapter, Draft, InboundEvent, MessageEvent, ReplySink } from "../port/adapter.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { ActionEvent, InboundEvent, MessageEvent } from "../port/events.ts";
+import { toNonce } from "../port/ids.ts";
+import type { Draft, ReplySink } from "../port/sink.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { callPlatform, isRefusal } from "../reply/platform-call.ts";
-import type { Attempt, AttemptResult } from "./attempt.ts";
+import type { Attempt } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
 import { showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier } from "./earlier.ts";
 import { isQuestionGone, storeQuestions, toQuestion } from "./questions.ts";
-import { newRecord, type Progress, type TurnRecord, type TurnRecords, toNonce } from "./record.ts";
+import { newRecord, type Progress, type TurnRecord, type TurnRecords } from "./record.ts";
 import { mayPress } from "./rights.ts";
+import type { AttemptResult } from "./running.ts";
 import { createRunningTurn, type RunningTurn } from "./running.ts";
 
 export interface Answers {

@@ -3,7 +3,8 @@ import { PATIENT_PAUSES_MS, persist } from "../concurrency/deadlines.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history/history.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
-import type { Adapter, Button, ReplySink, Step } from "../port/adapter.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
 import { type Cause, createProgress, writeReply } from "../reply/reply.ts";
 import { createSteps, describeRunning, type Steps, takesSteps } from "../reply/steps.ts";
@@ -13,18 +14,12 @@ import type { Usage } from "../usage/usage.ts";
 import { describeEnding, type Ending } from "./endings.ts";
 import { type Asked, type ObservedTurn, runObserved, secondsSince, type TurnEventDeps } from "./observed.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
-import type { Beginning } from "./running.ts";
+import type { AttemptResult, Beginning } from "./running.ts";
 
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
 
 /** Longest that showing more text waits until it is noted. */
 const SEEN_WAIT_MS = 50;
-
-/**
- * `superseded`: the messages changed while they were answered, and the answer has to begin again. `forgotten`: the
- * person who asked is being erased, so nothing was kept and what was posted is to go.
- */
-export type AttemptResult = "ended" | "superseded" | "forgotten";
 
 /**
  * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. `controller`

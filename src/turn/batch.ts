@@ -1,5 +1,5 @@
-import type { InboundEvent, MessageEvent } from "../port/adapter.ts";
-import { toTurnId } from "./record.ts";
+import type { InboundEvent, MessageEvent } from "../port/events.ts";
+import { toTurnId } from "../port/ids.ts";
 
 /** Messages answered by one turn at most: a flood is answered in several turns rather than in one endless prompt. */
 const MAX_TOGETHER = 20;

@@ -1,9 +1,11 @@
 import type { Logger } from "pino";
 import { fitWindow, toMessages, withoutRefused } from "../conversation/conversation.ts";
 import type { ChatMessage, ContentPart } from "../gateway/chunks.ts";
-import type { History, HistoryEntry } from "../history/history.ts";
+import type { History } from "../history/history.ts";
+import type { HistoryEntry } from "../history/record.ts";
 import { loadContentParts } from "../media/content-parts.ts";
-import type { Adapter, MessageEvent } from "../port/adapter.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { MessageEvent } from "../port/events.ts";
 import type { TurnRecord } from "./record.ts";
 
 /** Pictures and files of this many of the newest messages are shown to the model again; of older ones only the text. */

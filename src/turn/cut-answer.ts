@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { runWithin } from "../concurrency/deadlines.ts";
 import type { History } from "../history/history.ts";
-import type { Button } from "../port/adapter.ts";
+import type { Button } from "../port/sink.ts";
 import { type Closing, createReplyDrafts } from "../reply/drafts.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { describeEnding } from "./endings.ts";

@@ -1,8 +1,10 @@
 import type { Logger } from "pino";
 import { runWithin } from "../concurrency/deadlines.ts";
 import { fitWindow } from "../conversation/conversation.ts";
-import type { History, HistoryEntry } from "../history/history.ts";
-import type { Adapter, EarlierMessage, MessageEvent } from "../port/adapter.ts";
+import type { History } from "../history/history.ts";
+import type { HistoryEntry } from "../history/record.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { EarlierMessage, MessageEvent } from "../port/events.ts";
 
 /** Longest that an answer waits for what was said before it was asked for. */
 const EARLIER_TIMEOUT_MS = 5_000;

@@ -2,12 +2,15 @@ import type { Logger } from "pino";
 import type { Usage } from "../gateway/chunks.ts";
 import type { Gateway, RetryNotice } from "../gateway/client.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import type { MessageEvent, Step } from "../port/adapter.ts";
+import type { MessageEvent } from "../port/events.ts";
+import { toTurnId } from "../port/ids.ts";
+import type { Step } from "../port/sink.ts";
+import type { OnText } from "../reply/reply.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Amounts } from "../usage/usage.ts";
 import type { Context, ReadContext } from "./context.ts";
-import { type TurnRecord, toTurnId } from "./record.ts";
-import { type OnText, runTurn, type TurnDeps } from "./turn.ts";
+import type { TurnRecord } from "./record.ts";
+import { runTurn, type TurnDeps } from "./turn.ts";
 
 const MAX_ROUNDS = 8;
 

@@ -1,5 +1,5 @@
-import type { InboundEvent } from "../port/adapter.ts";
-import { toTurnId } from "./record.ts";
+import type { InboundEvent } from "../port/events.ts";
+import { toTurnId } from "../port/ids.ts";
 
 /** Occurs in no id that a platform makes. */
 const MARK = "~";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { History } from "../history/history.ts";
-import type { ActionEvent, MessageEvent } from "../port/adapter.ts";
+import type { ActionEvent, MessageEvent } from "../port/events.ts";
 import { toEntry } from "./context.ts";
 import type { TurnRecord } from "./record.ts";
 

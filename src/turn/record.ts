@@ -1,38 +1,27 @@
-import { createHash } from "node:crypto";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { persist } from "../concurrency/deadlines.ts";
 import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
-import { toKeyPart } from "../history/record.ts";
-import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/adapter.ts";
-import type { Sealed } from "../reply/sealed.ts";
+import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/events.ts";
+import { toTurnId } from "../port/ids.ts";
+import type { ReplyRecord } from "../reply/messages.ts";
+import { toKeyPart } from "../store/key-part.ts";
 
 /**
  * What must survive a crash in the middle of a turn, and what its buttons need afterwards: where the
  * reply stands and whose it is. No text.
  */
-export interface TurnRecord {
+export interface TurnRecord extends ReplyRecord {
   v: 1;
-  id: string;
   conversationId: string;
   reply: ReplyAddress;
   /** Who asked; may press the reply's buttons. */
   author: Author;
   /** The messages that are answered together. */
   messageIds: string[];
-  /** Messages of the reply, in order. */
-  posted: string[];
-  /** How many more were posted and taken back: what they were posted with is used up. */
-  removed: number;
-  /** One more message may have been posted: whether it was is not known. Posted again, with the same nonce, it is found. */
-  isPosting: boolean;
   phase: "received" | "posted" | "final";
   /** How often the turn was begun without reaching its end. */
   attempts: number;
-  /** As much of the model's text as people have seen at most, in UTF-16 units: what is taken up again shows no less. */
-  seen: number;
-  /** Messages of the reply that take no changes any more; absent: none. */
-  sealed?: Sealed;
   /** Whether its end, once it is there, offers to ask again. */
   canRetry: boolean;
   /** Whether its end offers to go on where it was cut off. */
@@ -170,16 +159,6 @@ function toOwner(platform: string, authorId: string): string {
 
 function toRater(platform: string, authorId: string): string {
   return `rated:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
-}
-
-/** The turn that a batch of events begins: the same for the same first event, so that a turn taken up again finds its record. */
-export function toTurnId(eventKey: string): string {
-  return createHash("sha256").update(eventKey).digest("base64url").slice(0, 16);
-}
-
-/** The nonce of the next post of a reply. It stays the same until that post is known to be carried out. */
-export function toNonce({ id, posted, removed }: Pick<TurnRecord, "id" | "posted" | "removed">): string {
-  return `${id}:${posted.length + removed}`;
 }
 
 /** The record of a turn that nothing was done for yet. The events begin with a message, which may be deleted. */

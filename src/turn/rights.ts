@@ -1,6 +1,6 @@
-import { isSamePerson, type Owned } from "../people/identity.ts";
-import type { ReplyAddress } from "../port/adapter.ts";
 import type { Actor } from "../port/catalogue.ts";
+import type { ReplyAddress } from "../port/events.ts";
+import { isSamePerson, type Owned } from "../port/identity.ts";
 
 /**
  * Who may do what with an answer or a picture. A button, a menu and a form bring back an id, which anybody could have

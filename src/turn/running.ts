@@ -1,5 +1,4 @@
-import type { ActionEvent, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/adapter.ts";
-import type { AttemptResult } from "./attempt.ts";
+import type { ActionEvent, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/events.ts";
 import { foldBatch } from "./batch.ts";
 import type { TurnRecord } from "./record.ts";
 import { mayPress } from "./rights.ts";
@@ -101,3 +100,9 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
 function bodyOf({ text, attachments }: MessageEvent | EditedEvent): string {
   return JSON.stringify([text, attachments.map(({ id }) => id)]);
 }
+
+/**
+ * `superseded`: the messages changed while they were answered, and the answer has to begin again. `forgotten`: the
+ * person who asked is being erased, so nothing was kept and what was posted is to go.
+ */
+export type AttemptResult = "ended" | "superseded" | "forgotten";

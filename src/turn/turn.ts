@@ -10,11 +10,9 @@ import {
   type Usage,
 } from "../gateway/chunks.ts";
 import type { CallOptions, Gateway } from "../gateway/client.ts";
-import type { Step } from "../port/adapter.ts";
+import type { Step } from "../port/sink.ts";
+import type { OnText } from "../reply/reply.ts";
 import { callTools, type Tool, type ToolContext, toDefinition } from "../tools/tool.ts";
-
-/** Takes the next piece of an answer. */
-export type OnText = (text: string) => void;
 
 /** Reasons that say that something of the answer is missing. */
 const CUT_OFF = /^(length|max_tokens|content_filter|safety)$/i;

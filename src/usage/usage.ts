@@ -3,9 +3,9 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import { persist } from "../concurrency/deadlines.ts";
 import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
-import { toKeyPart } from "../history/record.ts";
-import { idsOf, isWhole } from "../people/identity.ts";
-import type { Author, ReplyAddress } from "../port/adapter.ts";
+import type { Author, ReplyAddress } from "../port/events.ts";
+import { idsOf, isWhole } from "../port/identity.ts";
+import { toKeyPart } from "../store/key-part.ts";
 
 const NAMESPACE = "usage";
 const DAYS_OF_MONTH = Array.from({ length: 31 }, (_, index) => String(index + 1).padStart(2, "0"));

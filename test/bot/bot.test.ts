@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import type { InboundEvent } from "../../src/port/adapter.ts";
 import { SinkError } from "../../src/port/errors.ts";
+import type { InboundEvent } from "../../src/port/events.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import { openEventTable } from "../../src/queue/event-table.ts";
-import { toTurnId } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { toTurnId } from "../../src/turn/record.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";

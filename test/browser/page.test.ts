@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Button } from "../../src/port/adapter.ts";
+import type { Button } from "../../src/port/sink.ts";
 import { describeWithBrowser } from "../support/browser.ts";
 import { COMPOSER, sitDown } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";

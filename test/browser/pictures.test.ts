@@ -1,6 +1,6 @@
 import sharp from "sharp";
 import { expect, test } from "vitest";
-import type { Button, OutboundFile, ReplySink } from "../../src/port/adapter.ts";
+import type { Button, OutboundFile, ReplySink } from "../../src/port/sink.ts";
 import { describeWithBrowser } from "../support/browser.ts";
 import { COMPOSER, sitDown } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { toTurnId } from "../../src/turn/record.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, command, message } from "../support/events.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";

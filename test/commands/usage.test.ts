@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createUsageCommand } from "../../src/commands/usage.ts";
-import type { Author, CommandEvent } from "../../src/port/adapter.ts";
+import type { Author, CommandEvent } from "../../src/port/events.ts";
 import type { Amounts, UsageSubject } from "../../src/usage/usage.ts";
 import { startEngine } from "../support/engine.ts";
 import { ada, command, message } from "../support/events.ts";

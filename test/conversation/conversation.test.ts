@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { fitWindow, repairToolCalls, toMessages } from "../../src/conversation/conversation.ts";
 import { countTokens } from "../../src/conversation/token-cost.ts";
 import type { ChatMessage, ContentPart } from "../../src/gateway/chunks.ts";
-import type { HistoryEntry } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { answered, said, textOf } from "../support/history-contract.ts";
 
 /** One token for each character: what fits can be counted by hand. */

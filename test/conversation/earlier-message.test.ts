@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toMessages } from "../../src/conversation/conversation.ts";
-import type { HistoryEntry } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { answered, said } from "../support/history-contract.ts";
 
 const ada = { platform: "test", id: "ada", name: "Ada" };

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { countTokens, cutToFit } from "../../src/conversation/token-cost.ts";
-import type { HistoryEntry } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { answered, said, textOf } from "../support/history-contract.ts";
 
 const perCharacter = (text: string) => text.length;

@@ -2,14 +2,13 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   createReaders,
-  readKeyPart,
   toAuthorKeys,
   toAuthorNamespace,
   toEntryKey,
   toHeadKey,
   toIndexKey,
-  toKeyPart,
 } from "../../src/history/record.ts";
+import { readKeyPart, toKeyPart } from "../../src/store/key-part.ts";
 import { answered, said } from "../support/history-contract.ts";
 
 const anyId = fc.oneof(

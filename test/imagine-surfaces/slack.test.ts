@@ -1,5 +1,6 @@
 import { onTestFinished } from "vitest";
-import type { Action, Adapter } from "../../src/port/adapter.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
+import type { Action } from "../../src/port/events.ts";
 import { startAdapter } from "../adapters/slack/stage.ts";
 import type { TransportName } from "../simulators/slack/bolt-app.ts";
 import type { Person } from "../simulators/slack/people.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createPresses } from "../../src/imagine/buttons.ts";
 import type { PictureJob, PicturePart } from "../../src/imagine/picture-job.ts";
-import type { ActionEvent, InboundEvent } from "../../src/port/adapter.ts";
+import type { ActionEvent, InboundEvent } from "../../src/port/events.ts";
 import { action, ada, ben, command } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { silent } from "../support/log.ts";

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { fileTypeFromBuffer } from "file-type";
 import { describe, expect, test } from "vitest";
 import { createJobStore } from "../../src/imagine/job-store.ts";
-import type { ActionEvent, AttachmentRef, CommandEvent } from "../../src/port/adapter.ts";
+import type { ActionEvent, AttachmentRef, CommandEvent } from "../../src/port/events.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ben, command } from "../support/events.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type OrderDeps, readCommand, toNextJob } from "../../src/imagine/orders.ts";
 import type { PictureJob } from "../../src/imagine/picture-job.ts";
-import type { ActionEvent, CommandEvent } from "../../src/port/adapter.ts";
-import { toTurnId } from "../../src/turn/record.ts";
+import type { ActionEvent, CommandEvent } from "../../src/port/events.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import { action, ben, command } from "../support/events.ts";
 import { pictureJob } from "../support/picture-job.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PictureJob } from "../../src/imagine/picture-job.ts";
 import { createRunningJobs } from "../../src/imagine/running-jobs.ts";
-import type { Author } from "../../src/port/adapter.ts";
+import type { Author } from "../../src/port/events.ts";
 import { ada, ben } from "../support/events.ts";
 import { pictureJob } from "../support/picture-job.ts";
 

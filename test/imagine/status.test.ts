@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createStatus, insist } from "../../src/imagine/status.ts";
-import type { Draft } from "../../src/port/adapter.ts";
 import { SinkError } from "../../src/port/errors.ts";
+import type { Draft } from "../../src/port/sink.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createWaitingRoom, toStatusNonce } from "../../src/imagine/waiting.ts";
-import { toTurnId } from "../../src/turn/record.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import { ben, command } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { silent } from "../support/log.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadContentParts, type OpenAttachment } from "../../src/media/content-parts.ts";
-import type { AttachmentRef } from "../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
 
 const never = new AbortController().signal;
 const ref = (name: string, sizeBytes = 1): AttachmentRef => ({ platform: "local", id: name, name, sizeBytes });

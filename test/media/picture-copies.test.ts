@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createOpenCopy, createPictureCopies, type PictureCopiesOptions } from "../../src/media/picture-copies.ts";
-import type { AttachmentRef } from "../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { recordingLog, silent } from "../support/log.ts";
 

@@ -8,7 +8,7 @@ import { createGuardedFetch, type GuardedFetchOptions } from "../../src/media/fe
 import { createReferences } from "../../src/media/reference.ts";
 import { createReadPicture } from "../../src/media/reference-picture.ts";
 import { createRelay } from "../../src/media/relay.ts";
-import type { AttachmentRef } from "../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { type Answer, drip, type FileServer, sendEndlessly, serveAnswers } from "../support/file-server.ts";
 import { silent } from "../support/log.ts";

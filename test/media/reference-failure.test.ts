@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { NO_PICTURE } from "../../src/gateway/image-answer.ts";
 import { describeReferenceFailure } from "../../src/media/reference-failure.ts";
-import type { AttachmentRef } from "../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { serveAnswers } from "../support/file-server.ts";
 import { connect } from "../support/gateway-client.ts";

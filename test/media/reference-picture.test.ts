@@ -2,7 +2,7 @@ import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { FileProblem } from "../../src/media/file-problem.ts";
 import { createReadPicture, type ReferenceLimits } from "../../src/media/reference-picture.ts";
-import type { AttachmentRef } from "../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
 
 const never = new AbortController().signal;
 const ref: AttachmentRef = { platform: "slack", id: "F1", name: "a.png", sizeBytes: 1 };

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createReferences, type ReferencesDeps } from "../../src/media/reference.ts";
 import type { ReferencePicture } from "../../src/media/reference-picture.ts";
-import type { Adapter, AttachmentRef } from "../../src/port/adapter.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
 import { noLinks, owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;

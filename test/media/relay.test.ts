@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createLogger } from "../../src/log/log.ts";
 import type { ReadPicture, ReferencePicture } from "../../src/media/reference-picture.ts";
 import { createRelay, type RelayDeps } from "../../src/media/relay.ts";
-import type { AttachmentRef } from "../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "../support/log.ts";
 import { owner } from "../support/picture-job.ts";

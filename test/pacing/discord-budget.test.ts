@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Call } from "../../src/pacing/budget.ts";
+import type { Answer } from "../../src/pacing/call.ts";
 import { createDiscordBudget, createDiscordShared } from "../../src/pacing/discord-budget.ts";
-import type { Answer } from "../../src/pacing/pacer.ts";
 import type { PlatformCounter } from "../support/pacing/platform.ts";
 import { fixedCounter, leakyCounter, slidingCounter } from "../support/pacing/platform.ts";
 import { anything } from "../support/pacing/scenarios.ts";

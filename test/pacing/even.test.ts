@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { Written } from "../../src/pacing/call.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
-import type { Written } from "../../src/pacing/pacer.ts";
 
 const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 

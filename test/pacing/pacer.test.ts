@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Budget } from "../../src/pacing/budget.ts";
-import { createPacer, type Pacer, type Written } from "../../src/pacing/pacer.ts";
+import type { Written } from "../../src/pacing/call.ts";
+import { createPacer, type Pacer } from "../../src/pacing/pacer.ts";
 import { toFigures, toMean } from "../support/pacing/measure.ts";
 import { fixedCounter, leakyCounter } from "../support/pacing/platform.ts";
 import type { Scenario } from "../support/pacing/scenarios.ts";

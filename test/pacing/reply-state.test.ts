@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Written } from "../../src/pacing/pacer.ts";
+import type { Written } from "../../src/pacing/call.ts";
 import {
   applyEnd,
   applySend,

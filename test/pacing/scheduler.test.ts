@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Written } from "../../src/pacing/call.ts";
 import { createDiscordBudget, createDiscordShared } from "../../src/pacing/discord-budget.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
-import { createPacer, type Pacer, type Written } from "../../src/pacing/pacer.ts";
+import { createPacer, type Pacer } from "../../src/pacing/pacer.ts";
 import type { Pace, Paced, Scheduler } from "../../src/pacing/scheduler.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
 import { fixedCounter } from "../support/pacing/platform.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Budget } from "../../src/pacing/budget.ts";
-import type { CallKind } from "../../src/pacing/pacer.ts";
+import type { CallKind } from "../../src/pacing/call.ts";
 import { applyEnd, applySend, applyText, applyWritten, createReplyState } from "../../src/pacing/reply-state.ts";
 import { type Moment, toUrgency } from "../../src/pacing/urgency.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createHistory } from "../../src/history/history.ts";
 import { createJobStore } from "../../src/imagine/job-store.ts";
 import { createEraseConversations } from "../../src/people/conversation-erasure.ts";
-import type { ReplyAddress } from "../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../src/port/events.ts";
 import { createSettings } from "../../src/settings/settings.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { createTurnRecords } from "../../src/turn/record.ts";

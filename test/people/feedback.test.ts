@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createRate } from "../../src/people/feedback.ts";
-import type { ActionEvent } from "../../src/port/adapter.ts";
+import type { ActionEvent } from "../../src/port/events.ts";
 import { newRecord, type TurnRecord } from "../../src/turn/record.ts";
 import { ben, message } from "../support/events.ts";
 

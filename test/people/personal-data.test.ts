@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import type { AttachmentRef } from "../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ben, command, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";

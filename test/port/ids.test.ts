@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { readPictureId, toPictureId } from "../../src/port/ids.ts";
-import { toTurnId } from "../../src/turn/record.ts";
+import { readPictureId, toPictureId, toTurnId } from "../../src/port/ids.ts";
 
 test("an id of a picture is read back, and fits beside others into what platforms allow", () => {
   const id = toPictureId(toTurnId("test:event:1"), 4);

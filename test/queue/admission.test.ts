@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { InboundEvent } from "../../src/port/adapter.ts";
+import type { InboundEvent } from "../../src/port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "../../src/queue/admission.ts";
 import { toWork } from "../../src/queue/picture-lanes.ts";
 import { action, ada, ben, command, message } from "../support/events.ts";

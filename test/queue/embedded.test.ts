@@ -1,9 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { InboundEvent } from "../../src/port/adapter.ts";
+import type { InboundEvent } from "../../src/port/events.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import { createEmbeddedQueue } from "../../src/queue/embedded.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
-import { toTurnId } from "../../src/turn/record.ts";
 import { ada, ben, message } from "../support/events.ts";
 import { recordingLog, silent } from "../support/log.ts";
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createLogger } from "../../src/log/log.ts";
 import { createEmbeddedQueue } from "../../src/queue/embedded.ts";
-import { type Marks, withSharedClaims } from "../../src/queue/shared-claims.ts";
+import { withSharedClaims } from "../../src/queue/shared-claims.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
+import type { Marks } from "../../src/store/marks.ts";
 import { message } from "../support/events.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 

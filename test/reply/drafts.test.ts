@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Step } from "../../src/port/adapter.ts";
+import type { Step } from "../../src/port/sink.ts";
 import { createReplyDrafts } from "../../src/reply/drafts.ts";
 
 const limits = { maxLength: 200, lengthOf: (text: string) => text.length, maxFiles: 1, maxFileBytes: 1 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Draft } from "../../src/port/adapter.ts";
+import type { Draft } from "../../src/port/sink.ts";
 import { createReplyView } from "../../src/reply/view.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 

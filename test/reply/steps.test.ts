@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Step } from "../../src/port/adapter.ts";
+import type { Step } from "../../src/port/sink.ts";
 import { createPlacedSteps, createSteps, describeRunning, takesSteps } from "../../src/reply/steps.ts";
 
 const step = (id: string, state: Step["state"] = "running"): Step => ({ id, title: `doing ${id}`, state });

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Accept, Adapter, Draft, InboundEvent, MessageEvent } from "../../src/port/adapter.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
 import { SinkError } from "../../src/port/errors.ts";
+import type { Accept, InboundEvent, MessageEvent } from "../../src/port/events.ts";
+import type { Draft } from "../../src/port/sink.ts";
 
 /** A message of the bot as people see it. */
 export interface SeenMessage {

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
-import type { InboundEvent, MessageEvent, ReplySink } from "../../src/port/adapter.ts";
+import type { InboundEvent, MessageEvent } from "../../src/port/events.ts";
+import type { ReplySink } from "../../src/port/sink.ts";
 import { type Browser, openBrowser } from "./browser.ts";
 import { eventually } from "./eventually.ts";
 import { type LocalPage, type LocalPageOptions, startLocalPage } from "./local-page.ts";

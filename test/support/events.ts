@@ -6,7 +6,7 @@ import type {
   EditedEvent,
   MessageEvent,
   ReplyAddress,
-} from "../../src/port/adapter.ts";
+} from "../../src/port/events.ts";
 
 /** Builders of events as an adapter would send them; everything not given is sensible. */
 

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
-import type { Adapter, Draft, OutboundFile, Posted, ReplySink } from "../../src/port/adapter.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
 import { SinkError, type SinkErrorKind } from "../../src/port/errors.ts";
+import type { Draft, OutboundFile, Posted, ReplySink } from "../../src/port/sink.ts";
 
 export interface Shown {
   id: string;

@@ -1,6 +1,7 @@
 import type { Keyv } from "keyv";
 import { beforeEach, describe, expect, test } from "vitest";
-import { createHistory, type History, type HistoryEntry } from "../../src/history/history.ts";
+import { createHistory, type History } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { recordingLog } from "./log.ts";
 
 const TTL_MS = 600_000;

@@ -1,4 +1,5 @@
-import { createHistory, type HistoryEntry } from "../../src/history/history.ts";
+import { createHistory } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "./log.ts";

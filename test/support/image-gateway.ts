@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { onTestFinished } from "vitest";
 import { createGateway, type Gateway, type GatewayOptions } from "../../src/gateway/client.ts";
 import type { References } from "../../src/media/reference.ts";
-import type { OutboundFile } from "../../src/port/adapter.ts";
+import type { OutboundFile } from "../../src/port/sink.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { listenUntilTestEnds } from "./listen.ts";
 import { silent } from "./log.ts";

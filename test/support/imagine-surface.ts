@@ -1,5 +1,5 @@
-import type { Action, PressedAction } from "../../src/port/adapter.ts";
 import type { ImagineOptions } from "../../src/port/catalogue.ts";
+import type { Action, PressedAction } from "../../src/port/events.ts";
 import type { PictureWorld } from "./picture-world.ts";
 
 export interface GivenFile {

@@ -5,8 +5,8 @@ import { createLocalAdapter, type LocalAdapter, type LocalAdapterOptions } from 
 import type { FileRow, PictureWish, Row, SendBody } from "../../adapters/local/page/wire.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
-import type { Accept, InboundEvent } from "../../src/port/adapter.ts";
 import type { ImagineMenu } from "../../src/port/catalogue.ts";
+import type { Accept, InboundEvent } from "../../src/port/events.ts";
 import { silent } from "./log.ts";
 
 export interface LocalPage {

@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import type { EarlierMessage } from "../../src/port/adapter.ts";
-import { toTurnId } from "../../src/turn/record.ts";
+import type { EarlierMessage } from "../../src/port/events.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";

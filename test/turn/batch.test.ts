@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { toTurnId } from "../../src/port/ids.ts";
 import { foldBatch, splitBatch, takeBatch } from "../../src/turn/batch.ts";
-import { toTurnId } from "../../src/turn/record.ts";
 import { action, ben, command, deleted, edited, message } from "../support/events.ts";
 
 describe("takeBatch", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toTurnId } from "../../src/turn/record.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";

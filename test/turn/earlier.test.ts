@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { HistoryEntry } from "../../src/history/history.ts";
-import type { EarlierMessage } from "../../src/port/adapter.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
+import type { EarlierMessage } from "../../src/port/events.ts";
 import { createBringEarlier } from "../../src/turn/earlier.ts";
 import { ben, message } from "../support/events.ts";
 import { recordingLog } from "../support/log.ts";

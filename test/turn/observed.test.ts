@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createMetrics } from "../../src/metrics/metrics.ts";
-import type { Step as ReplyStep } from "../../src/port/adapter.ts";
+import type { Step as ReplyStep } from "../../src/port/sink.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { type ObservedTurn, runObserved } from "../../src/turn/observed.ts";
 import { newRecord } from "../../src/turn/record.ts";

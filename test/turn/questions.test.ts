@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HistoryEntry } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { isQuestionGone, storeQuestions, toQuestion } from "../../src/turn/questions.ts";
 import { newRecord } from "../../src/turn/record.ts";
 import { action, message } from "../support/events.ts";

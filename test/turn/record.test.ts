@@ -1,7 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { toTurnId } from "../../src/port/ids.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { createTurnRecords, newRecord, type TurnRecord, toTurnId } from "../../src/turn/record.ts";
+import { createTurnRecords, newRecord, type TurnRecord } from "../../src/turn/record.ts";
 import { ada, ben, message } from "../support/events.ts";
 import { recordingLog, silent } from "../support/log.ts";
 

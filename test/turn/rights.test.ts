@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import type { Author, ReplyAddress } from "../../src/port/adapter.ts";
-import { toTurnId } from "../../src/turn/record.ts";
+import type { Author, ReplyAddress } from "../../src/port/events.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import { mayPress, maySee } from "../../src/turn/rights.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, ben, message } from "../support/events.ts";

@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { ChatMessage, Usage } from "../../src/gateway/chunks.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
+import type { OnText } from "../../src/reply/reply.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { type OnText, runTurn, type TurnDeps } from "../../src/turn/turn.ts";
+import { runTurn, type TurnDeps } from "../../src/turn/turn.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";
 
 const double = defineTool({

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import type { ReplyAddress } from "../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../src/port/events.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { createUsage, describeAmounts } from "../../src/usage/usage.ts";
 import { startEngine } from "../support/engine.ts";

@@ -1,5 +1,5 @@
 import type { ResponseLike } from "discord.js";
-import type { Receipt } from "../../../src/port/adapter.ts";
+import type { Receipt } from "../../../src/port/sink.ts";
 import { ApiError } from "./error.ts";
 
 const MAX_WORDS = 200;

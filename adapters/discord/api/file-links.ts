@@ -1,5 +1,5 @@
 import { type APIAttachment, type APIMessage, Routes } from "discord.js";
-import type { AttachmentRef } from "../../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../../src/port/events.ts";
 import type { Api } from "./client.ts";
 
 /** Discord's own. Links elsewhere are not followed, whoever wrote them. */

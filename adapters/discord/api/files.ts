@@ -1,7 +1,7 @@
 import { type APIAttachment, type APIMessage, MessageFlags, Routes } from "discord.js";
 import { createGuardedFetch } from "../../../src/media/fetch.ts";
 import { FileProblem } from "../../../src/media/file-problem.ts";
-import type { AttachmentRef } from "../../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../../src/port/events.ts";
 import { type MessagePlace, PLATFORM } from "../ids.ts";
 import type { Api } from "./client.ts";
 import { attachmentsOf, createFileLinks, type FileLinksDeps, HOSTS } from "./file-links.ts";

@@ -8,14 +8,9 @@ import {
   Routes,
 } from "discord.js";
 import type { Logger } from "pino";
-import type { ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { CommandHelp, ImagineMenu } from "../../../src/port/catalogue.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
-
-export interface CommandHelp {
-  name: string;
-  description: string;
-}
 
 export const ASK = "ask";
 export const IMAGINE = "imagine";

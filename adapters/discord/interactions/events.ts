@@ -10,6 +10,7 @@ import {
   MessageFlags,
   PermissionFlagsBits,
 } from "discord.js";
+import type { Actor, ImagineOptions } from "../../../src/port/catalogue.ts";
 import type {
   ActionEvent,
   Author,
@@ -17,8 +18,7 @@ import type {
   MessageEvent,
   PressedAction,
   ReplyAddress,
-} from "../../../src/port/adapter.ts";
-import type { Actor, ImagineOptions } from "../../../src/port/catalogue.ts";
+} from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts";

@@ -10,8 +10,8 @@ import {
   MessageFlags,
 } from "discord.js";
 import type { Logger } from "pino";
-import type { Action, InboundEvent } from "../../../src/port/adapter.ts";
-import type { ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { ImagineMenu, ListModels } from "../../../src/port/catalogue.ts";
+import type { Action, InboundEvent } from "../../../src/port/events.ts";
 import type { Api } from "../api/client.ts";
 import type { Files } from "../api/files.ts";
 import type { Delivery } from "../listen/delivery.ts";
@@ -35,7 +35,7 @@ import {
   toWish,
 } from "./events.ts";
 import { createPictureForms } from "./pictures.ts";
-import { type ListModels, proposeModels } from "./proposals.ts";
+import { proposeModels } from "./proposals.ts";
 
 const MAX_FRESH = 1_000;
 

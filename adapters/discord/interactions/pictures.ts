@@ -5,8 +5,8 @@ import {
   type APIModalSubmitInteraction,
   InteractionResponseType,
 } from "discord.js";
-import type { AttachmentRef, CommandEvent } from "../../../src/port/adapter.ts";
 import type { ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { type Files, picturesOf } from "../api/files.ts";
 import type { MessagePlace } from "../ids.ts";
 import type { Acknowledge } from "./acknowledge.ts";

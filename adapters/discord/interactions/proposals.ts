@@ -1,7 +1,6 @@
 import type { APIApplicationCommandAutocompleteInteraction } from "discord.js";
+import type { ListModels } from "../../../src/port/catalogue.ts";
 import { askWithin } from "./deadline.ts";
-
-export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
 
 /** Within Discord's three seconds, with time left for the way. */
 const LIST_MS = 1_500;

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Api } from "../api/client.ts";
 import { timeOf } from "../ids.ts";
 import type { Rooms } from "../rooms.ts";
-import type { Message } from "./inbound.ts";
+import type { Message } from "./wording.ts";
 
 /** What is older than this has been asked elsewhere meanwhile. */
 const MAX_AGE_MS = 15 * 60_000;

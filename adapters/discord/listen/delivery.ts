@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { Accept, InboundEvent } from "../../../src/port/adapter.ts";
+import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
 /** Discord delivers once and waits for nothing, so what cannot be stored is offered again for a while. */
 const RETRY_PAUSES_MS = [200, 500, 1_000, 2_000, 4_000, 8_000];

@@ -1,8 +1,4 @@
-/** Where the ids of direct conversations are kept over a restart. */
-export interface DirectsStore {
-  read(): Promise<readonly string[]>;
-  write(channelIds: readonly string[]): Promise<void>;
-}
+import type { DirectsStore } from "../options.ts";
 
 const MAX_KEPT = 100;
 

@@ -1,5 +1,5 @@
 import { type APIMessage, MessageType, Routes } from "discord.js";
-import type { EarlierMessage, MessageEvent } from "../../../src/port/adapter.ts";
+import type { EarlierMessage, MessageEvent } from "../../../src/port/events.ts";
 import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";

@@ -1,19 +1,10 @@
-import {
-  type APIMessage,
-  type APIUser,
-  type GatewayMessageCreateDispatchData,
-  MessageFlags,
-  MessageType,
-} from "discord.js";
-import type { Author, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/adapter.ts";
+import { type APIUser, MessageFlags, MessageType } from "discord.js";
+import type { Author, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import type { RoomKind, Rooms } from "../rooms.ts";
+import type { Message } from "./wording.ts";
 import { asksForPicture, firstMention, readText } from "./wording.ts";
-
-/** A message as the gateway sends it; what was asked for by a call lacks the member. */
-export type Message = APIMessage &
-  Partial<Pick<GatewayMessageCreateDispatchData, "guild_id" | "member" | "channel_type">>;
 
 export interface InboundDeps {
   botId: string;

@@ -1,4 +1,4 @@
-import type { EditedEvent, MessageEvent } from "../../../src/port/adapter.ts";
+import type { EditedEvent, MessageEvent } from "../../../src/port/events.ts";
 
 const MAX_KNOWN = 5_000;
 

@@ -1,21 +1,14 @@
 import type { GatewayMessageDeleteDispatchData } from "discord.js";
-import type { Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/adapter.ts";
+import type { Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
 import { PLATFORM, timeOf, toFingerprint, toMessageId } from "../ids.ts";
 import type { RoomKind } from "../rooms.ts";
 import type { Activity } from "./activity.ts";
 import type { Delivery } from "./delivery.ts";
-import {
-  type InboundDeps,
-  isByPerson,
-  type Message,
-  toBody,
-  toConversationId,
-  toMessageEvent,
-  toWhole,
-} from "./inbound.ts";
+import { type InboundDeps, isByPerson, toBody, toConversationId, toMessageEvent, toWhole } from "./inbound.ts";
 import { createKnownMessages, type KnownMessages, toBodyKey } from "./known-messages.ts";
 import type { TellNotAllowed } from "./permission-notice.ts";
 import type { PlaceQuestion } from "./threads.ts";
+import type { Message } from "./wording.ts";
 
 /** A message that comes to concern the bot by an edit is answered when it is no older than this. */
 const FRESH_MS = 15 * 60_000;

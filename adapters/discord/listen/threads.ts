@@ -1,14 +1,12 @@
 import { Routes } from "discord.js";
 import type { Logger } from "pino";
-import type { MessageEvent } from "../../../src/port/adapter.ts";
+import type { MessageEvent } from "../../../src/port/events.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, codeOf } from "../api/error.ts";
 import { PLATFORM } from "../ids.ts";
+import type { ThreadMode } from "../options.ts";
 import type { Rooms } from "../rooms.ts";
 import type { Activity } from "./activity.ts";
-
-/** `off` keeps to chains of replies, `on` opens a thread for each question, `auto` only beside an answer that is being written. */
-export type ThreadMode = "auto" | "on" | "off";
 
 const NAME_CHARS = 90;
 const ARCHIVE_MINUTES = 1_440;

@@ -1,6 +1,6 @@
+import type { APIMessage, GatewayMessageCreateDispatchData } from "discord.js";
 import { picturesOf } from "../api/files.ts";
 import type { Rooms } from "../rooms.ts";
-import type { Message } from "./inbound.ts";
 
 /** Kept of a message that is only quoted, in characters. */
 const QUOTE_CHARS = 2_000;
@@ -93,3 +93,7 @@ function toWords(
 function prefix(sign: string, name: string | undefined): string | undefined {
   return name === undefined ? undefined : sign + name;
 }
+
+/** A message as the gateway sends it; what was asked for by a call lacks the member. */
+export type Message = APIMessage &
+  Partial<Pick<GatewayMessageCreateDispatchData, "guild_id" | "member" | "channel_type">>;

@@ -1,5 +1,5 @@
 import { type APIMessage, Routes } from "discord.js";
-import type { Posted, Receipt } from "../../../src/port/adapter.ts";
+import type { Posted, Receipt } from "../../../src/port/sink.ts";
 import type { Answer } from "../api/answer.ts";
 import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";

@@ -1,5 +1,6 @@
 import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
-import type { Action, Button, Draft } from "../../../src/port/adapter.ts";
+import type { Action } from "../../../src/port/events.ts";
+import type { Button, Draft } from "../../../src/port/sink.ts";
 import { toDiscordMarkdown } from "./markdown.ts";
 
 /** Longest message, in UTF-16 units. */

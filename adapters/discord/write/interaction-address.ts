@@ -1,4 +1,4 @@
-import type { ReplyAddress } from "../../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../../src/port/events.ts";
 import { timeOf } from "../ids.ts";
 
 /** How long an interaction's token lives. https://docs.discord.com/developers/interactions/receiving-and-responding */

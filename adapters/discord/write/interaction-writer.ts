@@ -1,6 +1,6 @@
 import { type APIMessage, MessageFlags, Routes } from "discord.js";
-import type { Posted, Receipt } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { Posted, Receipt } from "../../../src/port/sink.ts";
 import type { Api } from "../api/client.ts";
 import { isUncertain } from "../api/error.ts";
 import type { Files } from "../api/files.ts";

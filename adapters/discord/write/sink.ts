@@ -1,5 +1,6 @@
-import type { Draft, OutboundFile, Posted, ReplyAddress, ReplySink, SinkLimits } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { ReplyAddress } from "../../../src/port/events.ts";
+import type { Draft, OutboundFile, Posted, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
 import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";

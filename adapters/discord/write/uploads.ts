@@ -1,6 +1,6 @@
 import type { RawFile } from "discord.js";
-import type { OutboundFile } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { OutboundFile } from "../../../src/port/sink.ts";
 
 export const MAX_FILES = 10;
 /** Of one file, in a server without boosts. */

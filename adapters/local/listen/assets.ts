@@ -4,7 +4,7 @@ import { findPackageJSON, stripTypeScriptTypes } from "node:module";
 import type { Context } from "hono";
 import { Hono } from "hono";
 
-const PAGE = new URL("page/", import.meta.url);
+const PAGE = new URL("../page/", import.meta.url);
 /** The only files of other packages that are served: package, then file. The import map of the page names them. */
 const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   [

@@ -1,10 +1,10 @@
-import type { CommandEvent } from "../../../src/port/adapter.ts";
+import type { CommandEvent } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
+import { PLATFORM } from "../ids.ts";
 import type { ChannelRow, CommandHelp, DeleteBody } from "../page/wire.ts";
 import { type Directory, findAuthor } from "../store/directory.ts";
 import type { Messages } from "../store/messages.ts";
 import { type DeliveryDeps, offer } from "./delivery.ts";
-import { PLATFORM } from "./inbound.ts";
 
 export interface ChatsDeps extends DeliveryDeps {
   directory: Directory;

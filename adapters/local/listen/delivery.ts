@@ -1,4 +1,4 @@
-import type { Accept, InboundEvent } from "../../../src/port/adapter.ts";
+import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 import { AwayError, RequestError } from "../errors.ts";
 import type { Change, Outbox } from "../store/outbox.ts";
 import type { Tables } from "../store/tables.ts";

@@ -1,17 +1,15 @@
 import type {
   ActionEvent,
-  AttachmentRef,
   Author,
   CommandEvent,
   InboundEvent,
   MessageEvent,
   PressedAction,
   ReplyAddress,
-} from "../../../src/port/adapter.ts";
+} from "../../../src/port/events.ts";
+import { PLATFORM, toAttachments, toMessageId } from "../ids.ts";
 import { findMentions } from "../page/mentions.ts";
 import type { ChannelKind, ImagineOptions, MessageRow } from "../page/wire.ts";
-
-export const PLATFORM = "local";
 
 /** Somebody does something to a message, at a place. */
 export interface Deed {
@@ -147,12 +145,4 @@ function withoutBot(text: string, botName: string): string {
     result = isAtEdge ? before + after.replace(/^\s*[,:、，：]\s*/, "") : before + botName + after;
   }
   return result.trim();
-}
-
-export function toAttachments(files: MessageRow["files"]): AttachmentRef[] {
-  return files.map(({ id, name, sizeBytes }) => ({ platform: PLATFORM, id, name, sizeBytes }));
-}
-
-export function toMessageId(id: number): string {
-  return `local:${id}`;
 }

@@ -1,4 +1,4 @@
-import type { Author } from "../../../src/port/adapter.ts";
+import type { Author } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
 import type {
   ActionBody,

@@ -1,9 +1,9 @@
 import { Hono } from "hono";
 import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
 import { RequestError } from "../errors.ts";
+import { PLATFORM } from "../ids.ts";
 import type { PictureMenu, PictureWish } from "../page/wire.ts";
 import { type Directory, findAuthor } from "../store/directory.ts";
-import { PLATFORM } from "./inbound.ts";
 
 /** Longest that the form waits for what it offers. */
 const ASK_MS = 8_000;

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Author } from "../../../src/port/adapter.ts";
+import type { Author } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
 import type { ChannelKind, ChannelRow, PersonRow } from "../page/wire.ts";
 import type { Tables } from "./tables.ts";

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { decode } from "../../../src/media/decoder.ts";
 import { FileProblem } from "../../../src/media/file-problem.ts";
 import { sniffType } from "../../../src/media/sniff.ts";
-import type { AttachmentRef, OutboundFile } from "../../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../../src/port/events.ts";
+import type { OutboundFile } from "../../../src/port/sink.ts";
 import type { FileRow } from "../page/wire.ts";
 import type { Tables } from "./tables.ts";
 

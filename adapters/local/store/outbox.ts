@@ -1,5 +1,5 @@
-import type { Accept, InboundEvent } from "../../../src/port/adapter.ts";
 import { LoggableError } from "../../../src/port/errors.ts";
+import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 import type { Judgement } from "../page/wire.ts";
 import type { Directory } from "./directory.ts";
 import type { Messages } from "./messages.ts";

@@ -1,6 +1,7 @@
-import type { Draft, OutboundFile, ReplyAddress, ReplySink, SinkLimits } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
-import { PLATFORM, toAttachments, toMessageId } from "../listen/inbound.ts";
+import type { ReplyAddress } from "../../../src/port/events.ts";
+import type { Draft, OutboundFile, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
+import { PLATFORM, toAttachments, toMessageId } from "../ids.ts";
 import type { MessageRow } from "../page/wire.ts";
 import { isWorking } from "../page/working.ts";
 import type { Directory } from "../store/directory.ts";

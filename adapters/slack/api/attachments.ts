@@ -1,6 +1,6 @@
-import type { AttachmentRef } from "../../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../../src/port/events.ts";
 import { PLATFORM } from "../ids.ts";
-import type { Body } from "../listen/surfaces.ts";
+import type { Body } from "./wire.ts";
 import { readText } from "./wire.ts";
 import type { Workspace } from "./workspaces.ts";
 

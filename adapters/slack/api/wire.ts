@@ -1,5 +1,3 @@
-import type { Body } from "../listen/surfaces.ts";
-
 /** What Slack sends as an object; an empty one for anything else. */
 export function toBody(value: unknown): Body {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Body) : {};
@@ -13,3 +11,6 @@ export function toBodies(value: unknown): readonly Body[] {
 export function readText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
+
+/** What Slack sent, parsed and otherwise untrusted. */
+export type Body = Readonly<Record<string, unknown>>;

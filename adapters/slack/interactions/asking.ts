@@ -1,5 +1,5 @@
-import type { Author, ReplyAddress } from "../../../src/port/adapter.ts";
 import type { Actor } from "../../../src/port/catalogue.ts";
+import type { Author, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";

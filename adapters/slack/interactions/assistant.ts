@@ -1,9 +1,10 @@
 import { z } from "zod";
-import type { ActionEvent } from "../../../src/port/adapter.ts";
+import type { ActionEvent } from "../../../src/port/events.ts";
 import { codeOf } from "../api/error.ts";
+import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
-import type { Body, Reaction } from "../listen/surfaces.ts";
+import type { Reaction } from "../listen/surfaces.ts";
 import { type Asking, toEventBase } from "./asking.ts";
 import type { SurfaceDeps } from "./deps.ts";
 

@@ -1,4 +1,4 @@
-import type { ActionEvent } from "../../../src/port/adapter.ts";
+import type { ActionEvent } from "../../../src/port/events.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { Reaction } from "../listen/surfaces.ts";
 import { readButtonValue } from "../write/button-values.ts";

@@ -1,4 +1,4 @@
-import type { CommandEvent, MessageEvent } from "../../../src/port/adapter.ts";
+import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
 import type { Reaction } from "../listen/surfaces.ts";

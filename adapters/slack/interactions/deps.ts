@@ -1,10 +1,9 @@
 import type { Logger } from "pino";
-import type { AttachmentRef } from "../../../src/port/adapter.ts";
-import type { ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { CommandHelp, ImagineMenu, ListModels } from "../../../src/port/catalogue.ts";
+import type { AttachmentRef } from "../../../src/port/events.ts";
 import type { SlackApi } from "../api/client.ts";
+import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import type { Body } from "../listen/surfaces.ts";
-import type { CommandHelp, ListModels } from "../options.ts";
 import type { People } from "../people/people.ts";
 import type { Running } from "../write/running.ts";
 import type { Respond } from "./response-urls.ts";

@@ -1,4 +1,5 @@
-import type { ReplyAddress, ReplySink } from "../../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../../src/port/events.ts";
+import type { ReplySink } from "../../../src/port/sink.ts";
 import { readExtra } from "../address.ts";
 import type { Surfaces } from "../listen/surfaces.ts";
 

@@ -1,5 +1,5 @@
-import type { Body } from "../listen/surfaces.ts";
-import type { CommandHelp } from "../options.ts";
+import type { About, CommandHelp } from "../../../src/port/catalogue.ts";
+import type { Body } from "../api/wire.ts";
 import { ASK } from "./commands.ts";
 import { escapeMarkup, header, plain, remark, section, select } from "./views.ts";
 
@@ -13,21 +13,6 @@ export const HOME_ACTIONS = {
 } as const;
 
 const MAX_PERSONA_CHARS = 300;
-
-/** What the bot knows of a person, and what it is set to in their direct conversation. */
-export interface About {
-  /** The model that answers there. */
-  model: string;
-  persona?: string;
-  kept: {
-    /** Their messages and the answers to them. */
-    entries: number;
-    /** Conversations those are in. */
-    conversations: number;
-  };
-  /** What they used this month, in words that end a sentence. */
-  used?: string;
-}
 
 export interface HomeFacts {
   commands: readonly CommandHelp[];

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import type { Author, CommandEvent } from "../../../src/port/adapter.ts";
+import type { ReadAbout } from "../../../src/port/catalogue.ts";
+import type { CommandEvent } from "../../../src/port/events.ts";
 import { SlackApiError } from "../api/error.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
@@ -8,7 +9,7 @@ import type { Reaction } from "../listen/surfaces.ts";
 import { toIdentity } from "../people/people.ts";
 import { type Asking, toEventBase } from "./asking.ts";
 import type { SurfaceDeps } from "./deps.ts";
-import { type About, HOME, HOME_ACTIONS, toHomeView } from "./home-view.ts";
+import { HOME, HOME_ACTIONS, toHomeView } from "./home-view.ts";
 import type { ImagineForms } from "./imagine.ts";
 import type { PressPayload } from "./payloads.ts";
 
@@ -17,13 +18,6 @@ const READ_MS = 3_000;
 /** Longest that a page is waited with: whoever opened it looks at an empty one. */
 const MAX_WAIT_MS = 30_000;
 const NOTHING: Reaction = { events: [] };
-
-/** Reads what the home says of a person, for their direct conversation with the bot. */
-export type ReadAbout = (who: {
-  platform: string;
-  author: Pick<Author, "id" | "former">;
-  channelId: string;
-}) => Promise<About>;
 
 export interface HomeDeps extends SurfaceDeps {
   forms: ImagineForms | undefined;

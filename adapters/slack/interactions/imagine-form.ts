@@ -1,7 +1,7 @@
-import type { AttachmentRef } from "../../../src/port/adapter.ts";
 import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
+import type { AttachmentRef } from "../../../src/port/events.ts";
+import type { Body } from "../api/wire.ts";
 import { PLATFORM } from "../ids.ts";
-import type { Body } from "../listen/surfaces.ts";
 import { escapeMarkup, field, MAX_PROMPT_CHARS, plain, remark, select } from "./views.ts";
 
 /** What a form for pictures is called when it is sent. */

@@ -1,5 +1,5 @@
-import type { AttachmentRef, CommandEvent } from "../../../src/port/adapter.ts";
 import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { readAttachmentId } from "../api/attachments.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { Reaction } from "../listen/surfaces.ts";

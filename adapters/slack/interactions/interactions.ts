@@ -1,12 +1,14 @@
 import type { z } from "zod";
+import type { ReadAbout } from "../../../src/port/catalogue.ts";
 import { codeOf } from "../api/error.ts";
+import type { Body } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
-import type { Body, Reaction, Surfaces } from "../listen/surfaces.ts";
+import type { Reaction, Surfaces } from "../listen/surfaces.ts";
 import { createAssistant } from "./assistant.ts";
 import { createButtons } from "./buttons.ts";
 import { createCommands } from "./commands.ts";
 import type { SurfaceDeps } from "./deps.ts";
-import { createHome, type ReadAbout } from "./home.ts";
+import { createHome } from "./home.ts";
 import { createImagineForms } from "./imagine.ts";
 import { IMAGINE_FORM } from "./imagine-form.ts";
 import {

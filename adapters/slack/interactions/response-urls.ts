@@ -1,6 +1,6 @@
 import { request } from "undici";
 import { createSlackHosts } from "../api/hosts.ts";
-import type { Body } from "../listen/surfaces.ts";
+import type { Body } from "../api/wire.ts";
 
 const RESPONSE_MS = 5_000;
 

@@ -1,6 +1,7 @@
-import type { MessageEvent } from "../../../src/port/adapter.ts";
+import type { MessageEvent } from "../../../src/port/events.ts";
+import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import type { Body, Reaction } from "../listen/surfaces.ts";
+import type { Reaction } from "../listen/surfaces.ts";
 import { readWords } from "../people/wording.ts";
 import { type Asking, authorOf } from "./asking.ts";
 import { toQuestion } from "./commands.ts";

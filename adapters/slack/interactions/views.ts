@@ -1,4 +1,4 @@
-import type { Body } from "../listen/surfaces.ts";
+import type { Body } from "../api/wire.ts";
 
 /** What Slack allows in the parts of a view, in characters. */
 export const MAX_PROMPT_CHARS = 3_000;

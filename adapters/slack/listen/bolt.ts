@@ -2,10 +2,11 @@ import { App, type Receiver } from "@slack/bolt";
 import type { Logger } from "pino";
 import { LoggableError } from "../../../src/port/errors.ts";
 import { refusalOf } from "../api/auth-errors.ts";
+import type { Body } from "../api/wire.ts";
 import { readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toBoltLogger } from "./bolt-log.ts";
-import type { Body, Reaction } from "./surfaces.ts";
+import type { Reaction } from "./surfaces.ts";
 
 /** Slack waits three seconds for an acknowledgement; what takes longer shall come again. */
 const TAKE_MS = 2_500;

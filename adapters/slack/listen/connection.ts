@@ -1,12 +1,12 @@
 import type { Hono } from "hono";
 import type { Logger } from "pino";
+import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { SlackTransport } from "../options.ts";
 import { createBolt, type Hearing } from "./bolt.ts";
 import { toBoltLogger } from "./bolt-log.ts";
 import { createRequests } from "./requests.ts";
 import { createSockets } from "./sockets.ts";
-import type { Body } from "./surfaces.ts";
 
 /** One may be refreshed while the other delivers. */
 const CONNECTIONS = 2;

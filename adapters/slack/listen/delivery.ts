@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Accept, InboundEvent } from "../../../src/port/adapter.ts";
+import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
 /** Longest that what is being stored holds up the end. */
 const STOP_MS = 5_000;

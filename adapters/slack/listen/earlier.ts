@@ -1,4 +1,4 @@
-import type { EarlierMessage, MessageEvent } from "../../../src/port/adapter.ts";
+import type { EarlierMessage, MessageEvent } from "../../../src/port/events.ts";
 import { readExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import { SlackApiError } from "../api/error.ts";

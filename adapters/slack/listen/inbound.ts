@@ -1,11 +1,11 @@
-import type { AttachmentRef, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/adapter.ts";
+import type { AttachmentRef, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
+import type { Body } from "../api/wire.ts";
 import { readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import type { People } from "../people/people.ts";
 import { firstMention, mentions, readForwarded, readWords } from "../people/wording.ts";
-import type { Body } from "./surfaces.ts";
 
 /** What a message that somebody wrote may be called; all others are told by Slack itself. */
 const WRITTEN = new Set([undefined, "file_share", "thread_broadcast", "me_message", "bot_message"]);

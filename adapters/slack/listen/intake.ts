@@ -1,10 +1,11 @@
 import type { Logger } from "pino";
+import type { Body } from "../api/wire.ts";
 import { readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { Hearing } from "./bolt.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Listener } from "./listener.ts";
-import type { Body, Reaction, Surfaces } from "./surfaces.ts";
+import type { Reaction, Surfaces } from "./surfaces.ts";
 
 const FIND_MS = 2_000;
 const MESSAGES = new Set(["message", "app_mention"]);

@@ -1,4 +1,5 @@
-import type { DeletedEvent, EditedEvent, InboundEvent } from "../../../src/port/adapter.ts";
+import type { DeletedEvent, EditedEvent, InboundEvent } from "../../../src/port/events.ts";
+import type { Body } from "../api/wire.ts";
 import { readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
@@ -18,7 +19,6 @@ import {
 } from "./inbound.ts";
 import { createKnownMessages, type KnownMessages } from "./known-messages.ts";
 import type { OtherBots } from "./other-bots.ts";
-import type { Body } from "./surfaces.ts";
 
 /** A message that comes to concern the bot by an edit is answered when it is no older than this. */
 const FRESH_MS = 15 * 60_000;

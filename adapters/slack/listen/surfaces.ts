@@ -1,8 +1,6 @@
-import type { InboundEvent } from "../../../src/port/adapter.ts";
+import type { InboundEvent } from "../../../src/port/events.ts";
+import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-
-/** What Slack sent, parsed and otherwise untrusted. */
-export type Body = Readonly<Record<string, unknown>>;
 
 /** What becomes of something people did besides writing. */
 export interface Reaction {

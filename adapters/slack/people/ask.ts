@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import type { SlackApi } from "../api/client.ts";
 import { SlackApiError } from "../api/error.ts";
+import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import type { Body } from "../listen/surfaces.ts";
 
 const CALL_MS = 10_000;
 /** Below what Slack allows: in a large workspace every thread brings people whom nobody here knows yet. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Author } from "../../../src/port/adapter.ts";
+import type { Author } from "../../../src/port/events.ts";
+import type { Body } from "../api/wire.ts";
 import { readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toPersonId } from "../ids.ts";
-import type { Body } from "../listen/surfaces.ts";
 import { createAnswers } from "./answers.ts";
 import { type AskDeps, createAsk } from "./ask.ts";
 

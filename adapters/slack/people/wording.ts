@@ -1,6 +1,6 @@
+import type { Body } from "../api/wire.ts";
 import { readText, toBodies } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import type { Body } from "../listen/surfaces.ts";
 import type { People } from "./people.ts";
 
 /** Names looked up for one message; those after them are shown as they are. */

@@ -1,5 +1,5 @@
-import type { Button, Draft } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { Button, Draft } from "../../../src/port/sink.ts";
 import { PLATFORM, toFingerprint } from "../ids.ts";
 import { toButtonValue } from "./button-values.ts";
 import {

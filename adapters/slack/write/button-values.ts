@@ -1,4 +1,5 @@
-import type { Action, Button } from "../../../src/port/adapter.ts";
+import type { Action } from "../../../src/port/events.ts";
+import type { Button } from "../../../src/port/sink.ts";
 
 const ACTIONS: readonly string[] = [
   "stop",

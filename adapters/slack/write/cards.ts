@@ -1,4 +1,4 @@
-import type { Step } from "../../../src/port/adapter.ts";
+import type { Step } from "../../../src/port/sink.ts";
 import { toSlackMarkdown } from "./markdown.ts";
 
 /** Cards of one message: with their titles they take no more than what a full text leaves of a streamed message. */

@@ -1,4 +1,4 @@
-import type { Draft, OutboundFile, Posted, ReplySink } from "../../../src/port/adapter.ts";
+import type { Draft, OutboundFile, Posted, ReplySink } from "../../../src/port/sink.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import { isUncertain } from "../api/error.ts";

@@ -1,5 +1,5 @@
 import { request } from "undici";
-import type { Draft, Posted, Receipt } from "../../../src/port/adapter.ts";
+import type { Draft, Posted, Receipt } from "../../../src/port/sink.ts";
 import type { SlackApi } from "../api/client.ts";
 import { SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";

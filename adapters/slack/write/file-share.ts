@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Draft, OutboundFile, Posted } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { Draft, OutboundFile, Posted } from "../../../src/port/sink.ts";
 import type { SlackAnswer } from "../api/client.ts";
 import { type ToMark, toFingerprint, toMessageId } from "../ids.ts";
 import { toMessageBody } from "./blocks.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { request } from "undici";
-import type { OutboundFile } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { OutboundFile } from "../../../src/port/sink.ts";
 import type { SlackAnswer, SlackApi } from "../api/client.ts";
 import { codeOf, SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";

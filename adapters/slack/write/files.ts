@@ -1,6 +1,6 @@
 import { createGuardedFetch } from "../../../src/media/fetch.ts";
 import { FileProblem } from "../../../src/media/file-problem.ts";
-import type { AttachmentRef } from "../../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../../src/port/events.ts";
 import { readAttachmentId } from "../api/attachments.ts";
 import type { SlackAnswer, SlackApi } from "../api/client.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";

@@ -1,4 +1,4 @@
-import type { SinkLimits } from "../../../src/port/adapter.ts";
+import type { SinkLimits } from "../../../src/port/sink.ts";
 import { lengthOfMarkdown, MAX_LENGTH, NEARLY_FULL } from "./markdown.ts";
 import { MAX_FILE_BYTES, MAX_FILES } from "./upload.ts";
 

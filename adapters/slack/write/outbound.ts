@@ -1,4 +1,6 @@
-import type { Adapter, ReplyAddress, ReplySink } from "../../../src/port/adapter.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../../src/port/events.ts";
+import type { ReplySink } from "../../../src/port/sink.ts";
 import type { SlackApi } from "../api/client.ts";
 import type { Workspaces } from "../api/workspaces.ts";
 import { createToMark } from "../ids.ts";

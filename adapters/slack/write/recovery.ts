@@ -1,5 +1,5 @@
-import type { Posted } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { Posted } from "../../../src/port/sink.ts";
 import { toAttachments } from "../api/attachments.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
 import { timeOf, toFingerprint, toMessageId } from "../ids.ts";

@@ -1,4 +1,4 @@
-import type { Posted } from "../../../src/port/adapter.ts";
+import type { Posted } from "../../../src/port/sink.ts";
 import { codeOf, SlackApiError } from "../api/error.ts";
 import type { MessagePlace } from "../ids.ts";
 import type { Brought } from "./blocks.ts";

@@ -1,5 +1,6 @@
-import type { Draft, Posted, Receipt, ReplyAddress, ReplySink, SpareWay } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { ReplyAddress } from "../../../src/port/events.ts";
+import type { Draft, Posted, Receipt, ReplySink, SpareWay } from "../../../src/port/sink.ts";
 import { readExtra, type SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, type SlackApiError } from "../api/error.ts";

@@ -1,4 +1,4 @@
-import type { Draft, Receipt, SpareWay } from "../../../src/port/adapter.ts";
+import type { Draft, Receipt, SpareWay } from "../../../src/port/sink.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, isUncertain, SlackApiError } from "../api/error.ts";
 import { type ToMark, toMessageId } from "../ids.ts";

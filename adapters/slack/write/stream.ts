@@ -1,5 +1,5 @@
-import type { Draft, Posted, Receipt, SpareWay } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { Draft, Posted, Receipt, SpareWay } from "../../../src/port/sink.ts";
 import { readTs } from "../api/answer.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, isUncertain, SlackApiError } from "../api/error.ts";

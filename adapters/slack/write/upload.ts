@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AttachmentRef, Draft, OutboundFile, Posted } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { AttachmentRef } from "../../../src/port/events.ts";
+import type { Draft, OutboundFile, Posted } from "../../../src/port/sink.ts";
 import { toAttachments } from "../api/attachments.ts";
 import type { ToMark } from "../ids.ts";
 import type { Block } from "./blocks.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Accept } from "../../../src/port/adapter.ts";
+import type { Accept } from "../../../src/port/events.ts";
 import { startDiscord } from "../../simulators/discord/index.ts";
 import type { Channel, Message } from "../../simulators/discord/world.ts";
 import { shown } from "../../simulators/discord/world.ts";

@@ -6,7 +6,7 @@ import { createPacers } from "../../../src/app/pacers.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import { createStores } from "../../../src/store/keyv.ts";
-import { type Tool } from "../../../src/tools/tool.ts";
+import type { Tool } from "../../../src/tools/tool.ts";
 import type { TransportName } from "../../simulators/slack/bolt-app.ts";
 import type { Dialect } from "../../simulators/slack/dialect.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { defineTool, type Tool } from "../../../src/tools/tool.ts";
 import { startSlack } from "../../simulators/slack/slack.ts";
 import type { Message } from "../../simulators/slack/world.ts";
-import { type Step } from "../../support/fake-gateway.ts";
+import type { Step } from "../../support/fake-gateway.ts";
 import { startBot, WORDS } from "./bot-stage.ts";
 import { TRANSPORTS } from "./stage.ts";
 import { personOf } from "./workspace.ts";

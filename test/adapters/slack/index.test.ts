@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Accept } from "../../../src/port/adapter.ts";
+import type { Accept } from "../../../src/port/events.ts";
 import type { TransportName } from "../../simulators/slack/bolt-app.ts";
 import { shownText } from "../../simulators/slack/shown-text.ts";
 import type { Message } from "../../simulators/slack/world.ts";

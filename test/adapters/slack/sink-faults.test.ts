@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Draft, ReplySink } from "../../../src/port/adapter.ts";
 import { SinkError } from "../../../src/port/errors.ts";
+import type { Draft, ReplySink } from "../../../src/port/sink.ts";
 import { type Desk, growing, RETRY, startDesk, whole } from "./writing.ts";
 
 const signal = new AbortController().signal;

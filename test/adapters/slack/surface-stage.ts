@@ -1,13 +1,13 @@
 import { toAttachments } from "../../../adapters/slack/api/attachments.ts";
 import { createSlackApi } from "../../../adapters/slack/api/client.ts";
+import type { Body } from "../../../adapters/slack/api/wire.ts";
 import type { Workspace } from "../../../adapters/slack/api/workspaces.ts";
 import { createInteractions, type InteractionsDeps } from "../../../adapters/slack/interactions/interactions.ts";
 import { createRespond } from "../../../adapters/slack/interactions/response-urls.ts";
-import type { Body } from "../../../adapters/slack/listen/surfaces.ts";
 import { createPeople } from "../../../adapters/slack/people/people.ts";
 import { createRunning } from "../../../adapters/slack/write/running.ts";
-import type { InboundEvent } from "../../../src/port/adapter.ts";
 import type { ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { InboundEvent } from "../../../src/port/events.ts";
 import { startBolt, type TransportName } from "../../simulators/slack/bolt-app.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
 import { silent } from "../../support/log.ts";

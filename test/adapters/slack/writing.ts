@@ -2,7 +2,8 @@ import { createSlackApi, type SlackApi } from "../../../adapters/slack/api/clien
 import { createSingleWorkspace, type SingleWorkspace } from "../../../adapters/slack/install/single-workspace.ts";
 import { createOutbound, type Outbound } from "../../../adapters/slack/write/outbound.ts";
 import { createRunning, type Running } from "../../../adapters/slack/write/running.ts";
-import type { Button, Draft, ReplyAddress, ReplySink, Step } from "../../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../../src/port/events.ts";
+import type { Button, Draft, ReplySink, Step } from "../../../src/port/sink.ts";
 import type { Person } from "../../simulators/slack/people.ts";
 import type { SimulatorOptions } from "../../simulators/slack/simulator.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";

@@ -1,5 +1,5 @@
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
-import type { ThreadMode } from "../../../adapters/discord/listen/threads.ts";
+import type { ThreadMode } from "../../../adapters/discord/options.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
 import { hasPermission } from "../../simulators/discord/permissions.ts";

@@ -1,4 +1,4 @@
-import type { ThreadMode } from "../../../adapters/discord/listen/threads.ts";
+import type { ThreadMode } from "../../../adapters/discord/options.ts";
 import { createRandom, type Random } from "../pacing/random.ts";
 import { toName } from "./answers.ts";
 import type { Script } from "./upstream.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { InboundEvent } from "../../../src/port/adapter.ts";
-import { toTurnId } from "../../../src/turn/record.ts";
+import type { InboundEvent } from "../../../src/port/events.ts";
+import { toTurnId } from "../../../src/port/ids.ts";
 import { createRandom, type Random } from "../pacing/random.ts";
 import { toName } from "./answers.ts";
 import type { PlannedQuestion, Round } from "./plan.ts";

@@ -4,7 +4,7 @@ import { createPacers } from "../../../src/app/pacers.ts";
 import { createGateway } from "../../../src/gateway/client.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
-import type { Accept, InboundEvent } from "../../../src/port/adapter.ts";
+import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 import { openDatabase } from "../../../src/store/database.ts";
 import { createStores } from "../../../src/store/keyv.ts";
 import { createCurrentTime } from "../../../src/tools/current-time.ts";

@@ -1,4 +1,4 @@
-import type { BudgetHeaders, CallKind } from "../../../src/pacing/pacer.ts";
+import type { BudgetHeaders, CallKind } from "../../../src/pacing/call.ts";
 
 /** How a fake platform judges a call that arrives. */
 export type Verdict = { ok: true; headers: BudgetHeaders } | { ok: false; retryAfter: number };

@@ -1,4 +1,5 @@
-import type { Answer, BudgetHeaders, CallKind, Pacer } from "../../../src/pacing/pacer.ts";
+import type { Answer, BudgetHeaders, CallKind } from "../../../src/pacing/call.ts";
+import type { Pacer } from "../../../src/pacing/pacer.ts";
 import { createEventQueue } from "./events.ts";
 import type { Outcome } from "./measure.ts";
 import type { Platform } from "./platform.ts";

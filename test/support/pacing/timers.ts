@@ -1,4 +1,4 @@
-import type { CallKind } from "../../../src/pacing/pacer.ts";
+import type { CallKind } from "../../../src/pacing/call.ts";
 import { createEventQueue } from "./events.ts";
 import type { Outcome } from "./measure.ts";
 import type { Platform, PlatformCounter } from "./platform.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Button, ReplyAddress } from "../../../../src/port/adapter.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
+import type { ReplyAddress } from "../../../../src/port/events.ts";
+import type { Button } from "../../../../src/port/sink.ts";
 import { type Message, shown } from "../../../simulators/discord/world.ts";
 import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Button, CommandEvent } from "../../../../src/port/adapter.ts";
 import type { ImagineMenu } from "../../../../src/port/catalogue.ts";
+import type { CommandEvent } from "../../../../src/port/events.ts";
+import type { Button } from "../../../../src/port/sink.ts";
 import type { Interaction } from "../../../simulators/discord/interaction.ts";
 import { type Message, type Payload, shown } from "../../../simulators/discord/world.ts";
 import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { idAt } from "../../../../adapters/discord/ids.ts";
 import { catchUp } from "../../../../adapters/discord/listen/catch-up.ts";
-import type { Button } from "../../../../src/port/adapter.ts";
+import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
 import { draft, NO_ROOMS, signal, startAdapter, startStage } from "../stage.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EarlierMessage, MessageEvent } from "../../../../src/port/adapter.ts";
+import type { EarlierMessage, MessageEvent } from "../../../../src/port/events.ts";
 import type { SayOptions } from "../../../simulators/discord/people.ts";
 import type { Channel } from "../../../simulators/discord/world.ts";
 import { type Stage, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";

@@ -4,10 +4,10 @@ import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { createFiles } from "../../../../adapters/discord/api/files.ts";
 import { createActivity } from "../../../../adapters/discord/listen/activity.ts";
 import { createDelivery } from "../../../../adapters/discord/listen/delivery.ts";
-import type { Message } from "../../../../adapters/discord/listen/inbound.ts";
 import { createListener } from "../../../../adapters/discord/listen/listener.ts";
+import type { Message } from "../../../../adapters/discord/listen/wording.ts";
 import type { Rooms } from "../../../../adapters/discord/rooms.ts";
-import type { InboundEvent, MessageEvent } from "../../../../src/port/adapter.ts";
+import type { InboundEvent, MessageEvent } from "../../../../src/port/events.ts";
 import { silent } from "../../../support/log.ts";
 import { NO_ROOMS } from "../stage.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ThreadMode } from "../../../../adapters/discord/listen/threads.ts";
-import type { Button } from "../../../../src/port/adapter.ts";
+import type { ThreadMode } from "../../../../adapters/discord/options.ts";
+import type { Button } from "../../../../src/port/sink.ts";
 import { botMessages, draft, type StageOptions, signal, startStage } from "../stage.ts";
 
 const OPEN = "POST /channels/:channel/messages/:message/threads";

@@ -3,7 +3,7 @@ import type { Api, ApiCall } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
 import { type MessageBody, toMessageBody } from "../../../../adapters/discord/write/drafts.ts";
 import { createLastWords } from "../../../../adapters/discord/write/last-words.ts";
-import type { Button } from "../../../../src/port/adapter.ts";
+import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { shown } from "../../../simulators/discord/world.ts";
 import { botMessages, draft, signal, startStage } from "../stage.ts";

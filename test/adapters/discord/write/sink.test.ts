@@ -5,8 +5,9 @@ import { createLastWords } from "../../../../adapters/discord/write/last-words.t
 import { createSightings } from "../../../../adapters/discord/write/seen-messages.ts";
 import { createSink } from "../../../../adapters/discord/write/sink.ts";
 import { createTypings } from "../../../../adapters/discord/write/typing.ts";
-import type { Button, ReplyAddress } from "../../../../src/port/adapter.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
+import type { ReplyAddress } from "../../../../src/port/events.ts";
+import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { type Channel, shown } from "../../../simulators/discord/world.ts";
 import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";

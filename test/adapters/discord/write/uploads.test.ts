@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { attach, checkFiles } from "../../../../adapters/discord/write/uploads.ts";
-import type { OutboundFile } from "../../../../src/port/adapter.ts";
+import type { OutboundFile } from "../../../../src/port/sink.ts";
 import { shown } from "../../../simulators/discord/world.ts";
 import { botMessages, draft, signal, startStage } from "../stage.ts";
 

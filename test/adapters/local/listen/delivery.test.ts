@@ -5,7 +5,7 @@ import { createDirectory } from "../../../../adapters/local/store/directory.ts";
 import { createMessages } from "../../../../adapters/local/store/messages.ts";
 import { createOutbox } from "../../../../adapters/local/store/outbox.ts";
 import { openTables } from "../../../../adapters/local/store/tables.ts";
-import type { Accept, InboundEvent } from "../../../../src/port/adapter.ts";
+import type { Accept, InboundEvent } from "../../../../src/port/events.ts";
 
 const EVENT: InboundEvent = {
   kind: "action",

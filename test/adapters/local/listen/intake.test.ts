@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MessageRow } from "../../../../adapters/local/page/wire.ts";
-import type { Button } from "../../../../src/port/adapter.ts";
+import type { Button } from "../../../../src/port/sink.ts";
 import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../../support/local-page.ts";
 
 const signal = new AbortController().signal;

@@ -4,7 +4,7 @@ import { createDirectory } from "../../../../adapters/local/store/directory.ts";
 import { createMessages, type Messages } from "../../../../adapters/local/store/messages.ts";
 import { createOutbox, type Outbox } from "../../../../adapters/local/store/outbox.ts";
 import { openTables, type Tables } from "../../../../adapters/local/store/tables.ts";
-import type { InboundEvent } from "../../../../src/port/adapter.ts";
+import type { InboundEvent } from "../../../../src/port/events.ts";
 import { toMessageInput } from "../message-input.ts";
 
 describe("the outbox", () => {

@@ -6,7 +6,7 @@ import { createDirectory } from "../../../../adapters/local/store/directory.ts";
 import { createMessages } from "../../../../adapters/local/store/messages.ts";
 import { openTables } from "../../../../adapters/local/store/tables.ts";
 import { createFeed } from "../../../../adapters/local/write/feed.ts";
-import type { Draft, ReplySink } from "../../../../src/port/adapter.ts";
+import type { Draft, ReplySink } from "../../../../src/port/sink.ts";
 import { type LocalPage, openEvents, startLocalPage } from "../../../support/local-page.ts";
 import { toMessageInput } from "../message-input.ts";
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Draft, OutboundFile, ReplyAddress } from "../../../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../../../src/port/events.ts";
+import type { Draft, OutboundFile } from "../../../../src/port/sink.ts";
 import { type LocalPage, startLocalPage } from "../../../support/local-page.ts";
 
 const signal = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toButtonValue } from "../../../../adapters/slack/write/button-values.ts";
-import type { PressedAction } from "../../../../src/port/adapter.ts";
+import type { PressedAction } from "../../../../src/port/events.ts";
 import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
 import { startSurfaces } from "../surface-stage.ts";
 import { personOf } from "../workspace.ts";

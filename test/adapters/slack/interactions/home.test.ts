@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { About } from "../../../../adapters/slack/interactions/home-view.ts";
 import { HOME_ACTIONS } from "../../../../adapters/slack/interactions/home-view.ts";
+import type { About } from "../../../../src/port/catalogue.ts";
 import { type SurfaceStageOptions, startSurfaces } from "../surface-stage.ts";
 import { personOf } from "../workspace.ts";
 
@@ -8,6 +8,7 @@ const ABOUT: About = {
   model: "sandbox-text",
   persona: "You are <a pirate>.",
   kept: { entries: 12, conversations: 1 },
+  used: "12 tokens",
 };
 
 async function openHome(options: SurfaceStageOptions = {}) {

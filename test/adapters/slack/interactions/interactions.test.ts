@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Body } from "../../../../adapters/slack/listen/surfaces.ts";
+import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import { recordingLog } from "../../../support/log.ts";
 import { startSurfaces } from "../surface-stage.ts";
 

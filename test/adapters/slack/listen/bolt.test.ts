@@ -1,7 +1,7 @@
 import type { App, Receiver } from "@slack/bolt";
 import { describe, expect, test } from "vitest";
+import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import { createBolt, type Hearing } from "../../../../adapters/slack/listen/bolt.ts";
-import type { Body } from "../../../../adapters/slack/listen/surfaces.ts";
 import { recordingLog } from "../../../support/log.ts";
 import { ACME } from "../workspace.ts";
 

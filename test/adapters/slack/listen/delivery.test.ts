@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createDelivery } from "../../../../adapters/slack/listen/delivery.ts";
-import type { InboundEvent } from "../../../../src/port/adapter.ts";
+import type { InboundEvent } from "../../../../src/port/events.ts";
 
 const event = (key: string) => ({ key }) as InboundEvent;
 

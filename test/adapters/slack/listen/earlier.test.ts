@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { MessageEvent } from "../../../../src/port/adapter.ts";
+import type { MessageEvent } from "../../../../src/port/events.ts";
 import { createWebClient, postMessage } from "../../../simulators/slack/web-api.ts";
 import { type Stage, signal, startStage } from "../stage.ts";
 import { personOf } from "../workspace.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toAttachments } from "../../../../adapters/slack/api/attachments.ts";
+import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import {
   readSaid,
   toAddressed,
@@ -7,7 +8,6 @@ import {
   toConversationId,
   toMessageEvent,
 } from "../../../../adapters/slack/listen/inbound.ts";
-import type { Body } from "../../../../adapters/slack/listen/surfaces.ts";
 import { ACME, fakeNames } from "../workspace.ts";
 
 const deps = { people: fakeNames({ U1: "Ada", UBOT: "Palaver" }), toAttachments };

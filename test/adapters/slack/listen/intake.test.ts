@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import { createDelivery } from "../../../../adapters/slack/listen/delivery.ts";
 import { createIntake } from "../../../../adapters/slack/listen/intake.ts";
-import type { Body, Reaction } from "../../../../adapters/slack/listen/surfaces.ts";
-import type { InboundEvent } from "../../../../src/port/adapter.ts";
+import type { Reaction } from "../../../../adapters/slack/listen/surfaces.ts";
+import type { InboundEvent } from "../../../../src/port/events.ts";
 import { recordingLog } from "../../../support/log.ts";
 import { ACME } from "../workspace.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { toAttachments } from "../../../../adapters/slack/api/attachments.ts";
+import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import { createListener } from "../../../../adapters/slack/listen/listener.ts";
 import { createOtherBots } from "../../../../adapters/slack/listen/other-bots.ts";
-import type { Body } from "../../../../adapters/slack/listen/surfaces.ts";
-import type { InboundEvent } from "../../../../src/port/adapter.ts";
+import type { InboundEvent } from "../../../../src/port/events.ts";
 import { ACME, fakeNames } from "../workspace.ts";
 
 /** Slack's time of the messages below, and a minute more. */

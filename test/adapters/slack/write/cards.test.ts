@@ -9,7 +9,7 @@ import {
   toTaskChunks,
 } from "../../../../adapters/slack/write/cards.ts";
 import { MAX_LENGTH } from "../../../../adapters/slack/write/markdown.ts";
-import type { Step } from "../../../../src/port/adapter.ts";
+import type { Step } from "../../../../src/port/sink.ts";
 
 const NONE: Cards = new Map();
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ReplyAddress } from "../../../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../../../src/port/events.ts";
 import { type Desk, growing, RETRY, startDesk, whole } from "../writing.ts";
 
 const signal = new AbortController().signal;

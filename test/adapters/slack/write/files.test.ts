@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toAttachments } from "../../../../adapters/slack/api/attachments.ts";
-import type { AttachmentRef } from "../../../../src/port/adapter.ts";
+import type { AttachmentRef } from "../../../../src/port/events.ts";
 import { type Desk, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;

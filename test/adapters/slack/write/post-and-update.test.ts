@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Draft } from "../../../../src/port/adapter.ts";
+import type { Draft } from "../../../../src/port/sink.ts";
 import { BAD, GOOD, growing, startDesk, whole } from "../writing.ts";
 
 const signal = new AbortController().signal;

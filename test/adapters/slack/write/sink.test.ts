@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Draft } from "../../../../src/port/adapter.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
+import type { Draft } from "../../../../src/port/sink.ts";
 import { growing, RETRY, STOP, startDesk, whole } from "../writing.ts";
 
 const signal = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ReplySink, Step } from "../../../../src/port/adapter.ts";
+import type { ReplySink, Step } from "../../../../src/port/sink.ts";
 import { doing, growing, LOOKED, LOOKING, settle, startWriting, whole } from "../writing.ts";
 
 const signal = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { OutboundFile } from "../../../../src/port/adapter.ts";
+import type { OutboundFile } from "../../../../src/port/sink.ts";
 import { isOfApp } from "../../../simulators/slack/world.ts";
 import { RETRY, startDesk, whole } from "../writing.ts";
 

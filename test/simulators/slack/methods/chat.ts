@@ -1,4 +1,4 @@
-import { type Arguments } from "../arguments.ts";
+import type { Arguments } from "../arguments.ts";
 import { checkPictures, readContent } from "../content-rules.ts";
 import { messageToWire } from "../message-wire.ts";
 import {

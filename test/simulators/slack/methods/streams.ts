@@ -1,4 +1,4 @@
-import { type Arguments } from "../arguments.ts";
+import type { Arguments } from "../arguments.ts";
 import { type Addition, applyTasks, isEmpty, openTitles, readAddition, weighTasks } from "../chunks.ts";
 import { checkBlocks, readMetadata } from "../content-rules.ts";
 import { messageToWire } from "../message-wire.ts";

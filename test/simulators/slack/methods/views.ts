@@ -1,5 +1,5 @@
 import type { Arguments } from "../arguments.ts";
-import { type Call, type MethodDeps, type Methods } from "../method.ts";
+import type { Call, MethodDeps, Methods } from "../method.ts";
 import { SlackRefusal } from "../refusal.ts";
 import type { View, Views } from "../views.ts";
 import type { Json } from "../world.ts";

@@ -1,4 +1,4 @@
-import type { Author } from "../port/adapter.ts";
+import type { Author } from "./events.ts";
 
 /** An id under which things of a person are kept: the present one, or the one from before ids were unique. */
 export interface KnownAs {

@@ -1,0 +1,125 @@
+export interface Author {
+  /** Unique within the platform: where its own id names somebody in one workspace alone, with that workspace. */
+  id: string;
+  former?: { id: string; within?: string }; // What was kept of them has this id, see `KnownAs` in identity.ts.
+  /** As shown to people. Untrusted text. */
+  name: string;
+  /** May press buttons and give commands on behalf of others. */
+  isModerator?: boolean;
+  /** May change the settings of the channel; absent: everybody may. */
+  mayConfigure?: boolean;
+}
+
+/** Where a reply goes. Plain JSON: any process of ours can write there, also after a restart. */
+export interface ReplyAddress {
+  platform: string;
+  channelId: string;
+  threadId?: string;
+  /** The workspace, or server, that the channel is in; absent where there is none. */
+  workspaceId?: string;
+  /** The message the reply answers, where the platform shows that. */
+  replyToId?: string;
+  /** Only this person, an author's id, sees the reply, where the platform can do that. */
+  visibleTo?: string;
+  /** What only the platform's own adapter reads. */
+  extra?: Readonly<Record<string, string>>;
+}
+
+/** A file somebody attached. It is opened again each time it is needed, so its bytes are not kept in the history. */
+export interface AttachmentRef {
+  platform: string;
+  /** What `openAttachment` needs to find it again. */
+  id: string;
+  /** Untrusted text. */
+  name: string;
+  sizeBytes: number;
+  /** The platform keeps it for a while only, and for no time that anybody may rely on. */
+  isFleeting?: true;
+}
+
+interface EventBase {
+  /** Unique per platform event. The queue claims it: a second delivery of the same key is dropped. */
+  key: string;
+  /** `{platform}:…`, without "~": see "Conversations" in the design of each adapter. Of its place, also when it is private. */
+  conversationId: string;
+  author: Author;
+  reply: ReplyAddress;
+  /** When the platform says it happened, Unix milliseconds. */
+  at: number;
+}
+
+export interface MessageEvent extends EventBase {
+  kind: "message";
+  /** Unique over all platforms: `{platform}:…`. */
+  messageId: string;
+  /** Without the mention of the bot that addressed it. */
+  text: string;
+  attachments: AttachmentRef[];
+  /**
+   * The message this one is a reply to, whose conversation it belongs to, whatever `conversationId` says. What was said
+   * there after that message is another branch, and is not shown to the model.
+   */
+  inReplyTo?: string;
+  /**
+   * `bot`: a mention or a direct message, always answered. `open`: nobody in particular, answered while the bot follows
+   * the conversation. `other`: somebody else, never answered, and the bot stops following until it is addressed again.
+   */
+  addressed: "bot" | "open" | "other";
+}
+
+/** A person changed a message. The text and the attachments are whole, not a difference. */
+export interface EditedEvent extends EventBase {
+  kind: "edited";
+  messageId: string;
+  text: string;
+  attachments: AttachmentRef[];
+  /** The edit made it a message to the bot: it is answered if it was not before. */
+  addressed?: "bot";
+}
+
+export interface DeletedEvent extends EventBase {
+  kind: "deleted";
+  messageId: string;
+}
+
+export interface CommandEvent extends EventBase {
+  kind: "command";
+  /** Without the slash. */
+  name: string;
+  /** Everything after the name. */
+  text: string;
+  attachments?: AttachmentRef[];
+  /** What the platform asked for in fields of its own, by the names of `ImagineOptions` in `imagine-menu.ts`. */
+  options?: Readonly<Record<string, string>>;
+}
+
+/** `good` and `bad` judge an answer; those after them belong to a picture. */
+export type Action = "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "edit" | "upscale" | "delete";
+
+export type PressedAction = Exclude<Action, "edit">;
+
+/** A button was pressed. For `edit` the platform opens its form, and what is sent with that is a command. */
+export interface ActionEvent extends EventBase {
+  kind: "action";
+  action: PressedAction;
+  /** The turn, or the picture, that the button belongs to. */
+  turnId: string;
+}
+
+export type InboundEvent = MessageEvent | EditedEvent | DeletedEvent | CommandEvent | ActionEvent;
+
+/**
+ * Takes over an event. Resolves when it is durable, also when it had been accepted before; only then may the platform's
+ * delivery be acknowledged. Rejects when it could not be stored.
+ */
+export type Accept = (event: InboundEvent) => Promise<void>;
+
+/** A message that stood in a place before the bot was asked there. */
+export interface EarlierMessage {
+  messageId: string;
+  author: Author;
+  text: string;
+  attachments: AttachmentRef[];
+  /** Unix milliseconds. */
+  at: number;
+}

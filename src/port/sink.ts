@@ -1,0 +1,94 @@
+import type { Action, AttachmentRef } from "./events.ts";
+export interface Button {
+  action: Action;
+  turnId: string;
+  label: string;
+}
+
+/** One message as it should look. Markdown, already neutralised and within `limits`. */
+export interface Draft {
+  markdown: string;
+  /** While it streams: the text as it came, with what is open left open, so that the next draft most often adds to it. */
+  source?: string;
+  /** What is done besides writing, in the order it began; none where the platform shows none. */
+  steps?: readonly Step[];
+  buttons: Button[];
+  /** More text is coming: the platform may show that in its own way. */
+  streaming: boolean;
+}
+
+/** One thing that is done on the way to an answer, such as a call of a tool. Its id is unique within the reply. */
+export interface Step {
+  id: string;
+  /** In a few plain words, such as "looking up the time in Tokyo". Untrusted text. */
+  title: string;
+  state: "running" | "done" | "failed";
+}
+
+export interface OutboundFile {
+  name: string;
+  contentType: string;
+  bytes: Uint8Array;
+  /** What it shows, for those who cannot see it. */
+  altText?: string;
+  /** Covered until somebody wants to see it, where the platform can do that. */
+  isSpoiler?: boolean;
+}
+
+export interface SinkLimits {
+  /** Longest message, in the unit that `lengthOf` counts. */
+  maxLength: number;
+  lengthOf(text: string): number;
+  keptLength?: number; // As `SplitLimits` has it.
+  maxFiles: number;
+  maxFileBytes: number;
+  /** A reply that needs more messages than this shows so many of them and comes whole as a file; absent: no limit. */
+  maxMessages?: number;
+}
+
+/** What the platform said with a call it accepted. */
+export interface Receipt {
+  /** The message does not show the whole draft yet: it is to be written again. */
+  isPartial?: boolean;
+  /** Its counter behind `ReplySink.budget`, where it tells: calls a window allows, calls left, until it is full again. */
+  budget?: { limit: number; remaining: number; resetAfterMs: number };
+}
+
+export interface Posted extends Receipt {
+  /** `{platform}:…` */
+  id: string;
+  /** Of an upload: its files in order, as `openAttachment` opens them. */
+  attachments?: AttachmentRef[];
+}
+
+/** A second way of writing with limits of its own, for when the first has no room or is not offered. Never left again. */
+export interface SpareWay {
+  readonly isTaken: boolean;
+  take(): void;
+}
+
+/** Writes one reply. One call in flight per message. A rate limit is a `SinkError`, never a sleep inside. */
+export interface ReplySink {
+  readonly limits: SinkLimits;
+  /** Names the rate-limit bucket that this reply's edits share with others. */
+  readonly budget: string;
+  /** Names the place whose limit on posts this reply shares with others, where the platform has one; absent: it is alone. */
+  readonly room?: string;
+  /** Absent where there is one way of writing. Taken by the core before a post, and by the sink in any call. */
+  readonly spare?: SpareWay;
+  /** The steps of a draft are shown beside its text, except where it is written the spare way. */
+  readonly showsSteps?: boolean;
+  readonly takesFeedback?: boolean; // Buttons for `good` and `bad` are shown under a complete answer.
+  /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
+  post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
+  /** The same for a nonce that no earlier run can have posted with; absent where that makes no difference. */
+  postAnew?(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
+  edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
+  /** Posts files as one message, under a caption where one is given. The same nonce never makes a second message. */
+  upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
+  /** Takes a message of ours back. Resolves also when it is gone already. */
+  remove(id: string, signal: AbortSignal): Promise<void>;
+  readonly tellsWaits?: boolean; // A wait that lasts is told in the reply, with Stop: `progress` cannot show both.
+  /** Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort. */
+  progress(text: string, signal: AbortSignal, stop?: Button): Promise<void>;
+}

@@ -1,0 +1,21 @@
+import { createHash } from "node:crypto";
+
+/** Longer ids are hashed, so that a key has a bound whatever a platform calls its things. */
+const MAX_KEY_PART_CHARS = 200;
+
+/**
+ * Part of a key: never contains ":", and different ids never have the same one. Short ids stay readable; what is
+ * long, or not valid Unicode, is hashed, and "#" occurs in no readable one.
+ */
+export function toKeyPart(id: string): string {
+  if (id.length <= MAX_KEY_PART_CHARS && id.isWellFormed()) {
+    const part = encodeURIComponent(id);
+    if (part.length <= MAX_KEY_PART_CHARS) return part;
+  }
+  return `#${createHash("sha256").update(id, "utf16le").digest("hex")}`;
+}
+
+/** The id that a part of a key was made of; undefined for one that was hashed. */
+export function readKeyPart(part: string): string | undefined {
+  return part.startsWith("#") ? undefined : decodeURIComponent(part);
+}

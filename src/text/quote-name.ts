@@ -1,0 +1,14 @@
+import { neutralize } from "./neutralize.ts";
+
+const MAX_QUOTED_CHARS = 100;
+
+/** Shows a name as it is, on one line and cut where it is too long. */
+export function quoteName(name: string): string {
+  const line = neutralize(name).replaceAll("`", "'").replace(/\s+/g, " ").trim();
+  return `\`${line.length > MAX_QUOTED_CHARS ? `${line.slice(0, MAX_QUOTED_CHARS)}…` : line}\``;
+}
+
+/** `missing` is a permission by the platform's name for it. */
+export function describeLack(missing: string): string {
+  return `The bot lacks the permission ${quoteName(missing)}: an administrator has to grant it.`;
+}
