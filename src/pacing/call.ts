@@ -23,6 +23,6 @@ export interface Written {
   kind?: CallKind;
   /** What the reply's next call will be; without it an edit once a post was accepted. */
   next?: CallKind;
-  /** The reply is written the spare way from here on, where there are two. */
-  isSpare?: boolean;
+  /** The reply is written by the fallback from here on, where there are two. */
+  isFallback?: boolean;
 }

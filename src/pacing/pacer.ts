@@ -6,7 +6,7 @@ import type { Moment, Urgency } from "./urgency.ts";
 import { toUrgency } from "./urgency.ts";
 
 export type Step =
-  | { type: "send"; reply: number; kind: CallKind; isSpare?: boolean }
+  | { type: "send"; reply: number; kind: CallKind; isFallback?: boolean }
   | { type: "wait"; until: number }
   /** Nothing will be due before the next event. */
   | { type: "idle" };
@@ -20,9 +20,9 @@ export type Step =
 export interface Pacer {
   /**
    * Takes up a reply and gives it a number. Replies of one `room` share the limit on posts; without it a reply is
-   * alone. `isSpare` begins it on the spare way, where there are two. `first` is its first call, a post when absent.
+   * alone. `isFallback` begins it on the fallback, where there are two. `first` is its first call, a post when absent.
    */
-  join(now: number, room?: string, isSpare?: boolean, first?: CallKind): number;
+  join(now: number, room?: string, isFallback?: boolean, first?: CallKind): number;
   /** `units` of new text arrived (characters). */
   text(reply: number, units: number, now: number): void;
   /** No more text comes. One more call is made whatever was shown before, and repeated until it is accepted and not behind. */

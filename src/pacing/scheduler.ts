@@ -1,4 +1,4 @@
-import type { SpareWay } from "../port/sink.ts";
+import type { Fallback } from "../port/sink.ts";
 import type { CallKind, Written } from "./call.ts";
 import type { Pacer } from "./pacer.ts";
 
@@ -12,7 +12,7 @@ export interface Paced {
   /** Replies of one room share the platform's limit on posts; without it a reply is alone. */
   readonly room?: string | undefined;
   /** The second way of writing, where the platform has two: taken when the budget says so, or the reply. */
-  readonly spare?: SpareWay | undefined;
+  readonly fallback?: Fallback | undefined;
   /** Its first call; a post when absent. */
   readonly first?: CallKind;
 }
@@ -83,7 +83,7 @@ export function createScheduler({ pacerFor, now }: SchedulerOptions): Scheduler 
     lane.timer = undefined;
     let step = lane.pacer.step(now());
     while (step.type === "send") {
-      if (step.isSpare === true) lane.members.get(step.reply)?.paced.spare?.take();
+      if (step.isFallback === true) lane.members.get(step.reply)?.paced.fallback?.activate();
       void write(lane, step.reply);
       step = lane.pacer.step(now());
     }
@@ -108,8 +108,8 @@ export function createScheduler({ pacerFor, now }: SchedulerOptions): Scheduler 
     if (member === undefined) return;
     const isFinal = member.ending !== undefined;
     const written = await attempt(member.paced);
-    const { spare } = member.paced;
-    lane.pacer.done(number, spare === undefined ? written : { ...written, isSpare: spare.isTaken }, now());
+    const { fallback } = member.paced;
+    lane.pacer.done(number, fallback === undefined ? written : { ...written, isFallback: fallback.isActive }, now());
     if (isFinal && written.answer.ok && !written.behind && lane.members.has(number)) {
       member.ending?.resolve();
       leave(lane, number);
@@ -130,7 +130,7 @@ export function createScheduler({ pacerFor, now }: SchedulerOptions): Scheduler 
     join(budgetKey, paced) {
       const lane = laneOf(budgetKey);
       const member: Member = { paced, ending: undefined };
-      const number = lane.pacer.join(now(), paced.room, paced.spare?.isTaken, paced.first);
+      const number = lane.pacer.join(now(), paced.room, paced.fallback?.isActive, paced.first);
       lane.members.set(number, member);
       return {
         text(units) {

@@ -62,9 +62,9 @@ export interface Posted extends Receipt {
 }
 
 /** A second way of writing with limits of its own, for when the first has no room or is not offered. Never left again. */
-export interface SpareWay {
-  readonly isTaken: boolean;
-  take(): void;
+export interface Fallback {
+  readonly isActive: boolean;
+  activate(): void;
 }
 
 /** Writes one reply. One call in flight per message. A rate limit is a `SinkError`, never a sleep inside. */
@@ -75,8 +75,8 @@ export interface ReplySink {
   /** Names the place whose limit on posts this reply shares with others, where the platform has one; absent: it is alone. */
   readonly room?: string;
   /** Absent where there is one way of writing. Taken by the core before a post, and by the sink in any call. */
-  readonly spare?: SpareWay;
-  /** The steps of a draft are shown beside its text, except where it is written the spare way. */
+  readonly fallback?: Fallback;
+  /** The steps of a draft are shown beside its text, except where it is written by the fallback. */
   readonly showsSteps?: boolean;
   readonly takesFeedback?: boolean; // Buttons for `good` and `bad` are shown under a complete answer.
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */

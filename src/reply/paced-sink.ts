@@ -5,7 +5,7 @@ import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
 import type { ReplyAddress } from "../port/events.ts";
-import type { Draft, Receipt, ReplySink, SpareWay } from "../port/sink.ts";
+import type { Draft, Fallback, Receipt, ReplySink } from "../port/sink.ts";
 import { callPlatform } from "./platform-call.ts";
 
 /** Longest that a call waits for its turn, refusals for the rate included. */
@@ -13,7 +13,7 @@ const TURN_TIMEOUT_MS = 120_000;
 /** Longest that the platform may take for files. */
 const UPLOAD_TIMEOUT_MS = 60_000;
 /** What is whole from the beginning has nothing to gain from the way that lets it grow. */
-const WHOLE: SpareWay = { isTaken: true, take: () => {} };
+const WHOLE: Fallback = { isActive: true, activate: () => {} };
 
 /**
  * A sink for what is no growing reply, such as pictures and notices. Its calls share the budget of the replies beside
@@ -80,8 +80,8 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
         }
       }
 
-      const spare = sink.spare === undefined ? undefined : WHOLE;
-      const pace = scheduler.join(sink.budget, { write, room: sink.room, spare, first: call.kind });
+      const fallback = sink.fallback === undefined ? undefined : WHOLE;
+      const pace = scheduler.join(sink.budget, { write, room: sink.room, fallback, first: call.kind });
       // An edit on the way may wait, as those of a reply that grows do; everything else is a last word.
       if (call.kind === "edit") pace.text(1);
       else pace.end(bound).catch((error: unknown) => isAtWork || ended.reject(error));

@@ -50,8 +50,8 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
   };
   const view = createReplyView({ ...options, onCall });
   const { sink, steps } = options;
-  const { budget, room, spare } = sink;
-  const pace = options.scheduler.join(budget, { write: view.write, room, spare });
+  const { budget, room, fallback } = sink;
+  const pace = options.scheduler.join(budget, { write: view.write, room, fallback });
   // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
   // end one that grows after some minutes. Beside text, the next write brings it.
   steps?.follow(() => takesSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));

@@ -38,8 +38,8 @@ export function createSteps(): Steps {
 }
 
 /** Whether the reply itself shows them, as it is written at the moment. */
-export function takesSteps({ showsSteps, spare }: Pick<ReplySink, "showsSteps" | "spare">): boolean {
-  return showsSteps === true && spare?.isTaken !== true;
+export function takesSteps({ showsSteps, fallback }: Pick<ReplySink, "showsSteps" | "fallback">): boolean {
+  return showsSteps === true && fallback?.isActive !== true;
 }
 
 /** What is being done at the moment, in words; "" when that is nothing. */

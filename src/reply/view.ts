@@ -77,8 +77,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   }
 
   /** A message that is whole from the beginning has nothing to gain from the way that lets it grow. */
-  function needsSpareWay(change: Change): boolean {
-    return sink.spare?.isTaken === false && change.type === "post" && !change.draft.streaming;
+  function needsFallback(change: Change): boolean {
+    return sink.fallback?.isActive === false && change.type === "post" && !change.draft.streaming;
   }
 
   async function write(): Promise<Written> {
@@ -88,8 +88,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     const isHeld = !reply.isOver && length < heldUntil;
     const change = refused || isHeld ? undefined : messages.nextChange(drafts, reply.file(), reply.isOver);
     if (change === undefined) return { answer: { ok: true }, behind: false };
-    if (needsSpareWay(change)) {
-      sink.spare?.take();
+    if (needsFallback(change)) {
+      sink.fallback?.activate();
       return { answer: { ok: true }, behind: true, next: "post" };
     }
     const kind = toKind(change);

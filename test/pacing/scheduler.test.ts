@@ -245,25 +245,25 @@ describe("scheduler", () => {
     expect(replies.every(({ writes }) => writes > 1)).toBe(true);
   });
 
-  test("takes the spare way before the write for which the first has no room", async () => {
+  test("takes the fallback before the write for which the first has no room", async () => {
     const told: Array<boolean | undefined> = [];
     const pacer = createEvenPacer({ gap: 0 });
     const step: Pacer["step"] = (now) => {
       const next = pacer.step(now);
-      return next.type === "send" ? { ...next, isSpare: true } : next;
+      return next.type === "send" ? { ...next, isFallback: true } : next;
     };
     const done: Pacer["done"] = (reply, written, now) => {
-      told.push(written.isSpare);
+      told.push(written.isFallback);
       pacer.done(reply, written, now);
     };
     const { paced, answer } = heldReply();
     const seen: boolean[] = [];
-    const spare = { isTaken: false, take: () => void (spare.isTaken = true) };
+    const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
     const write = () => {
-      seen.push(spare.isTaken);
+      seen.push(fallback.isActive);
       return paced.write();
     };
-    const pace = quick(() => ({ ...pacer, step, done })).join("workspace", { write, spare });
+    const pace = quick(() => ({ ...pacer, step, done })).join("workspace", { write, fallback });
     pace.text(5);
     const ended = pace.end(never);
     await answer(0);

@@ -19,16 +19,16 @@ function begin(pacer: Pacer, now: number): Step & { type: "send" } {
   pacer.text(reply, 50, now);
   const [step] = sendAll(pacer, now + 0.11);
   if (step === undefined) throw new Error("The reply was not begun.");
-  pacer.done(step.reply, { ...OK, isSpare: step.isSpare === true }, now + 0.11);
+  pacer.done(step.reply, { ...OK, isFallback: step.isFallback === true }, now + 0.11);
   return step;
 }
 
 describe("two-way pacer", () => {
-  test("lets replies begin the first way while it has room, and the others the spare way without a wait", () => {
+  test("lets replies begin the first way while it has room, and the others on the fallback without a wait", () => {
     const pacer = createSlackPacer();
     const begun = Array.from({ length: 25 }, (_, index) => begin(pacer, index));
-    expect(begun.map(({ isSpare }) => isSpare === true).indexOf(true)).toBe(19);
-    expect(begun.slice(19).every(({ isSpare }) => isSpare === true)).toBe(true);
+    expect(begun.map(({ isFallback }) => isFallback === true).indexOf(true)).toBe(19);
+    expect(begun.slice(19).every(({ isFallback }) => isFallback === true)).toBe(true);
   });
 
   test("leaves a reply on the way it was begun", () => {
@@ -39,28 +39,28 @@ describe("two-way pacer", () => {
     expect(sendAll(pacer, 30)).toContainEqual({ type: "send", reply, kind: "final" });
   });
 
-  test("writes a reply that is over before its first post the spare way", () => {
+  test("writes a reply that is over before its first post by the fallback", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join(0, "general");
     pacer.text(reply, 10, 0);
     pacer.end(reply, 0.05);
-    expect(sendAll(pacer, 0.05)).toEqual([{ type: "send", reply, kind: "post", isSpare: true }]);
+    expect(sendAll(pacer, 0.05)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
-  test("follows a reply that took the spare way by itself, with its text and without its failures", () => {
+  test("follows a reply that took the fallback by itself, with its text and without its failures", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join(0, "general");
     pacer.text(reply, 10, 0);
     expect(sendAll(pacer, 0.11)).toEqual([{ type: "send", reply, kind: "post" }]);
-    pacer.done(reply, { answer: { ok: false }, behind: true, kind: "post", isSpare: true }, 0.3);
-    expect(sendAll(pacer, 0.3)).toEqual([{ type: "send", reply, kind: "post", isSpare: true }]);
+    pacer.done(reply, { answer: { ok: false }, behind: true, kind: "post", isFallback: true }, 0.3);
+    expect(sendAll(pacer, 0.3)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
-  test("begins a reply the spare way that has no other", () => {
+  test("begins a reply on the fallback that has no other", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join(0, "general", true);
     pacer.text(reply, 10, 0);
-    expect(sendAll(pacer, 0.11)).toEqual([{ type: "send", reply, kind: "post", isSpare: true }]);
+    expect(sendAll(pacer, 0.11)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
   test("settles a call whose reply has left meanwhile", () => {
@@ -69,7 +69,7 @@ describe("two-way pacer", () => {
     pacer.text(first, 10, 0);
     expect(sendAll(pacer, 0.11)).toHaveLength(1);
     pacer.leave(first, 0.2);
-    pacer.done(first, { ...OK, isSpare: true }, 0.3);
+    pacer.done(first, { ...OK, isFallback: true }, 0.3);
     pacer.text(second, 10, 0.3);
     // The room is taken for a second after the answer, and not for good.
     expect(sendAll(pacer, 0.5)).toEqual([]);

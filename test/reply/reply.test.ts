@@ -207,12 +207,12 @@ describe("writeReply", () => {
     expect(calls.filter((call) => call === "edit")).toHaveLength(1);
   });
 
-  test("takes the spare way for a message that is whole before it is posted", async () => {
+  test("takes the fallback for a message that is whole before it is posted", async () => {
     const { options, texts } = setUp();
-    const spare = { isTaken: false, take: () => void (spare.isTaken = true) };
+    const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
     const taken: boolean[] = [];
     const post: typeof options.sink.post = (...call) => {
-      taken.push(spare.isTaken);
+      taken.push(fallback.isActive);
       return options.sink.post(...call);
     };
     const scheduler = createScheduler({
@@ -222,7 +222,7 @@ describe("writeReply", () => {
     // Something else has just used the budget: the text is whole when its turn comes.
     await writeReply(events("First"), { ...options, scheduler });
     const record = { ...options.record, id: "another", posted: [] };
-    await writeReply(events("Hello"), { ...options, scheduler, record, sink: { ...options.sink, post, spare } });
+    await writeReply(events("Hello"), { ...options, scheduler, record, sink: { ...options.sink, post, fallback } });
     expect(texts()).toEqual(["First", "Hello"]);
     expect(taken).toEqual([true]);
   });

@@ -31,10 +31,10 @@ describe("the steps of a reply", () => {
     expect(describeRunning([step("a", "failed")])).toBe("");
   });
 
-  test("are shown by a reply that says so and is not written the spare way", () => {
-    const spare = (isTaken: boolean) => ({ isTaken, take: () => {} });
+  test("are shown by a reply that says so and is not written by the fallback", () => {
+    const fallback = (isActive: boolean) => ({ isActive, activate: () => {} });
     expect([{}, { showsSteps: true }].map((sink) => takesSteps(sink))).toEqual([false, true]);
-    expect([true, false].map((isTaken) => takesSteps({ showsSteps: true, spare: spare(isTaken) }))).toEqual([
+    expect([true, false].map((isActive) => takesSteps({ showsSteps: true, fallback: fallback(isActive) }))).toEqual([
       false,
       true,
     ]);

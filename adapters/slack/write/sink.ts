@@ -1,6 +1,6 @@
 import { SinkError } from "../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
-import type { Draft, Posted, Receipt, ReplySink, SpareWay } from "../../../src/port/sink.ts";
+import type { Draft, Fallback, Posted, Receipt, ReplySink } from "../../../src/port/sink.ts";
 import { readExtra, type SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, type SlackApiError } from "../api/error.ts";
@@ -48,8 +48,8 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
 function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): ReplySink {
   const { api, whole, uploader, lookup, memory, running } = deps;
   const { teamId, channelId, threadTs } = place;
-  const spare = createSpareWay(!mayStream());
-  const streams = createStreamWriter({ ...deps, spare });
+  const fallback = createFallback(!mayStream());
+  const streams = createStreamWriter({ ...deps, fallback });
   const recovery = createRecovery({ ...deps, place, streams });
   const status = createStatus({ api, teamId, channelId, threadTs });
   const removal = createRemoval(deps);
@@ -63,8 +63,8 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
 
   async function begin(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted> {
     // Without its source a draft is no part of a text that grows, but one that changes.
-    const mayGrow = draft.streaming && draft.source !== undefined && !spare.isTaken && mayStream();
-    if (!mayGrow) spare.take();
+    const mayGrow = draft.streaming && draft.source !== undefined && !fallback.isActive && mayStream();
+    if (!mayGrow) fallback.activate();
     const posted = mayGrow
       ? await streams.start(place, recipient, draft, nonce, signal)
       : await whole.post(place, draft, nonce, signal);
@@ -81,7 +81,7 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     const look = () => lookup.findPost(place, nonce, signal);
     const found = await recovery.find({ nonce, isNew, look }, signal);
     if (found === undefined) return recovery.post(nonce, () => begin(draft, nonce, signal), signal);
-    if (memory.streams.get(found.id) === undefined) spare.take();
+    if (memory.streams.get(found.id) === undefined) fallback.activate();
     return found;
   }
 
@@ -90,7 +90,7 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     // What an earlier run began as a stream has no mark. As its turn knows it, nobody is to take it for the next message.
     const isOfEarlierRun = memory.files.get(id) === undefined;
     const nonce = memory.nonces.get(id) ?? (isOfEarlierRun ? id : undefined);
-    spare.take();
+    fallback.activate();
     try {
       return await whole.update(messagePlace, draft, nonce, signal);
     } catch (error) {
@@ -115,7 +115,7 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     limits: LIMITS,
     budget: `${PLATFORM}:${teamId}`,
     room: channelId,
-    spare,
+    fallback,
     showsSteps: memory.takes("cards", teamId),
     takesFeedback: true,
     tellsWaits: true,
@@ -147,13 +147,13 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
   };
 }
 
-function createSpareWay(isTaken: boolean): SpareWay {
-  let taken = isTaken;
+function createFallback(isActive: boolean): Fallback {
+  let taken = isActive;
   return {
-    get isTaken() {
+    get isActive() {
       return taken;
     },
-    take: () => void (taken = true),
+    activate: () => void (taken = true),
   };
 }
 

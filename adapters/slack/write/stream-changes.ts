@@ -1,4 +1,4 @@
-import type { Draft, Receipt, SpareWay } from "../../../src/port/sink.ts";
+import type { Draft, Fallback, Receipt } from "../../../src/port/sink.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, isUncertain, SlackApiError } from "../api/error.ts";
 import { type ToMark, toMessageId } from "../ids.ts";
@@ -32,15 +32,15 @@ export interface StreamChanges {
 export interface StreamChangesDeps {
   api: SlackApi;
   memory: Memory;
-  spare: SpareWay;
+  fallback: Fallback;
   toMark: ToMark;
 }
 
-export function createStreamChanges({ api, memory, spare, toMark }: StreamChangesDeps): StreamChanges {
+export function createStreamChanges({ api, memory, fallback, toMark }: StreamChangesDeps): StreamChanges {
   function goWhole({ place, nonce }: Stream): Receipt {
     memory.streams.delete(toMessageId(place));
     memory.nonces.set(toMessageId(place), nonce);
-    spare.take();
+    fallback.activate();
     return { isPartial: true };
   }
 
@@ -66,7 +66,7 @@ export function createStreamChanges({ api, memory, spare, toMark }: StreamChange
     } catch (error) {
       if (codeOf(error) === "stopped_by_user") {
         stream.isStopped = true;
-        spare.take();
+        fallback.activate();
         return {};
       }
       if (OVER_CODES.has(codeOf(error))) return goWhole(stream);

@@ -1,5 +1,5 @@
 import { SinkError } from "../../../src/port/errors.ts";
-import type { Draft, Posted, Receipt, SpareWay } from "../../../src/port/sink.ts";
+import type { Draft, Fallback, Posted, Receipt } from "../../../src/port/sink.ts";
 import { readTs } from "../api/answer.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, isUncertain, SlackApiError } from "../api/error.ts";
@@ -23,7 +23,7 @@ export interface Recipient {
 
 /**
  * Lets one message grow as a native stream, as far as that goes. Whatever ends a stream before its text is whole leaves
- * the reply on the spare way, where the message is written whole, and so shows in the end what it should.
+ * the reply on the fallback, where the message is written whole, and so shows in the end what it should.
  */
 export interface StreamWriter {
   start(place: ReplyPlace, recipient: Recipient, draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
@@ -36,13 +36,13 @@ export interface StreamWriter {
 export interface StreamDeps {
   api: SlackApi;
   memory: Memory;
-  spare: SpareWay;
+  fallback: Fallback;
   toMark: ToMark;
   now(): number;
 }
 
-export function createStreamWriter({ api, memory, spare, toMark, now }: StreamDeps): StreamWriter {
-  const { append, stop, goWhole, toWanted, isCardRefusal } = createStreamChanges({ api, memory, spare, toMark });
+export function createStreamWriter({ api, memory, fallback, toMark, now }: StreamDeps): StreamWriter {
+  const { append, stop, goWhole, toWanted, isCardRefusal } = createStreamChanges({ api, memory, fallback, toMark });
 
   return {
     async start({ teamId, channelId, threadTs }, recipient, draft, nonce, signal) {
@@ -65,7 +65,7 @@ export function createStreamWriter({ api, memory, spare, toMark, now }: StreamDe
         if (isCardRefusal(teamId, cards.size > 0, error)) throw toDetour(error, "The stream is begun without cards.");
         memory.noteRefusal(teamId, channelId, error);
         if (error instanceof SlackApiError && !isUncertain(error) && !NOWHERE.test(error.code)) {
-          spare.take();
+          fallback.activate();
           if (error.retryAfterMs === undefined) throw toDetour(error, "The reply is posted and updated instead.");
         }
         throw error;

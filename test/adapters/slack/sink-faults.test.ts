@@ -230,17 +230,17 @@ describe("a place on Slack without streams", () => {
     const desk = await startDesk();
     desk.slack.failNext("chat.startStream", { error: "channel_type_not_supported" });
     await expect(desk.outbound.sink(desk.address).post(growing("One"), "n", signal)).rejects.toThrow(SinkError);
-    expect(desk.outbound.sink(desk.address).spare?.isTaken).toBe(true);
+    expect(desk.outbound.sink(desk.address).fallback?.isActive).toBe(true);
     const elsewhere = { ...desk.address, channelId: desk.ada.direct().id };
-    expect(desk.outbound.sink(elsewhere).spare?.isTaken).toBe(false);
+    expect(desk.outbound.sink(elsewhere).fallback?.isActive).toBe(false);
   });
 
   test("is a reply outside threads, and one in a channel to nobody in particular", async () => {
     const { address, outbound } = await startDesk();
     const { threadId: _, ...outside } = address;
     const { user: _user, ...rest } = address.extra ?? {};
-    expect(outbound.sink(outside).spare?.isTaken).toBe(true);
-    expect(outbound.sink({ ...address, extra: rest }).spare?.isTaken).toBe(true);
+    expect(outbound.sink(outside).fallback?.isActive).toBe(true);
+    expect(outbound.sink({ ...address, extra: rest }).fallback?.isActive).toBe(true);
   });
 });
 

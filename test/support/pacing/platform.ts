@@ -60,7 +60,7 @@ export function slidingCounter(n: number, w: number, wholeSeconds = false): Plat
 }
 
 /** Which counter a call meets: by its kind, by the reply's room, and by the way it is written. */
-export type Platform = (kind: CallKind, room: string, isSpare: boolean) => PlatformCounter;
+export type Platform = (kind: CallKind, room: string, isFallback: boolean) => PlatformCounter;
 
 /** A Discord channel: one counter, or one for posts and one for edits. */
 export function discordPlatform(create: () => PlatformCounter, counters: 1 | 2): Platform {
@@ -78,7 +78,7 @@ export function slackPlatform(method: "update" | "append" | "native"): Platform 
   }
   if (method === "native") {
     const [streams, messages] = [slackPlatform("append"), slackPlatform("update")];
-    return (kind, room, isSpare) => (isSpare ? messages : streams)(kind, room, isSpare);
+    return (kind, room, isFallback) => (isFallback ? messages : streams)(kind, room, isFallback);
   }
   const edits = minute(50);
   const rooms = new Map<string, PlatformCounter>();

@@ -48,7 +48,7 @@ interface Run extends Outcome {
 interface CallMade {
   run: Run;
   kind: CallKind;
-  isSpare: boolean;
+  isFallback: boolean;
   tokens: number;
   afterEnd: boolean;
   answeredAt: number;
@@ -92,7 +92,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     for (;;) {
       const step = pacer.step(now);
       if (step.type === "send") {
-        start(step.reply, step.kind, step.isSpare === true);
+        start(step.reply, step.kind, step.isFallback === true);
         continue;
       }
       if (step.type === "wait" && step.until < wakeAt) {
@@ -103,23 +103,23 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     }
   }
 
-  function start(number: number, kind: CallKind, isSpare: boolean): void {
+  function start(number: number, kind: CallKind, isFallback: boolean): void {
     const run = byNumber.get(number);
     if (run === undefined) throw new Error("The pacer sent a reply that had left.");
     if (run.busy) faults.overlaps += 1;
-    if (now < (blocked.get(platform(kind, run.room, isSpare)) ?? -Infinity)) faults.impatience += 1;
+    if (now < (blocked.get(platform(kind, run.room, isFallback)) ?? -Infinity)) faults.impatience += 1;
     run.busy = true;
     run.calls += 1;
     const trip = roundTrip();
-    const call: CallMade = { run, kind, isSpare, tokens: run.arrived, afterEnd: run.ended, answeredAt: now + trip };
+    const call: CallMade = { run, kind, isFallback, tokens: run.arrived, afterEnd: run.ended, answeredAt: now + trip };
     events.add(now + trip / 2, { type: "arrive", call });
   }
 
   function arrive(call: CallMade): void {
-    const { run, kind, isSpare } = call;
+    const { run, kind, isFallback } = call;
     calls += 1;
     const isBroken = random.next() < (options.errorShare ?? 0);
-    const counter = platform(kind, run.room, isSpare);
+    const counter = platform(kind, run.room, isFallback);
     // Half of the broken calls never reach the counter; none of them is shown.
     const verdict = isBroken && random.next() < 0.5 ? undefined : counter.take(now);
     let answer: Answer = { ok: false };
@@ -137,14 +137,14 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
   }
 
   function finish(call: CallMade, answer: Answer): void {
-    const { run, kind, isSpare } = call;
+    const { run, kind, isFallback } = call;
     run.busy = false;
     if (!answer.ok && answer.retryAfter !== undefined) {
-      blocked.set(platform(kind, run.room, isSpare), now + answer.retryAfter);
+      blocked.set(platform(kind, run.room, isFallback), now + answer.retryAfter);
     }
-    const isStopped = options.needsStop !== true || isSpare || kind === "final";
+    const isStopped = options.needsStop !== true || isFallback || kind === "final";
     const isDone = answer.ok && call.afterEnd && isStopped;
-    pacer.done(run.number, { answer, behind: call.afterEnd && !isDone, isSpare }, now);
+    pacer.done(run.number, { answer, behind: call.afterEnd && !isDone, isFallback }, now);
     if (!isDone) return;
     pacer.leave(run.number, now);
     run.finished = true;

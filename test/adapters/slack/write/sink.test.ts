@@ -25,7 +25,7 @@ describe("a reply on Slack that grows as a stream", () => {
     expect(["chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update"].map(calls)).toEqual([
       1, 2, 1, 0,
     ]);
-    expect(sink.spare?.isTaken).toBe(false);
+    expect(sink.fallback?.isActive).toBe(false);
   });
 
   test("is remembered as a turn's, since it shows no button that could say so", async () => {
@@ -59,7 +59,7 @@ describe("a reply on Slack that grows as a stream", () => {
     const { id } = await sink.post(growing("One two"), "n", signal);
     const draft = whole("Something else.", [RETRY]);
     expect(await sink.edit(id, draft, signal)).toEqual({ isPartial: true });
-    expect(sink.spare?.isTaken).toBe(true);
+    expect(sink.fallback?.isActive).toBe(true);
     await sink.edit(id, draft, signal);
     expect(slack.texts(general, question)).toEqual(["Something else."]);
   });
@@ -84,7 +84,7 @@ describe("a reply on Slack that is written whole", () => {
   test("says how much it shows when it takes no more changes, also to another run", async () => {
     const { slack, general, question, address, outbound, restart } = await startDesk({ streaming: "unknown_method" });
     const sink = outbound.sink(address);
-    sink.spare?.take();
+    sink.fallback?.activate();
     const { id } = await sink.post(growing("One, two"), "n", signal);
     // Nobody knows whether it was carried out.
     slack.failNext("chat.update", { isDone: true, status: 504 });
@@ -113,13 +113,13 @@ describe("a reply on Slack that is written whole", () => {
     slack.setStreaming("unknown_method");
     const sink = outbound.sink(address);
     await expect(sink.post(growing("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
-    expect(sink.spare?.isTaken).toBe(true);
+    expect(sink.fallback?.isActive).toBe(true);
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.edit(id, growing("One <!here>"), signal);
     await sink.edit(id, whole("One <!here> & two", [RETRY]), signal);
     expect(slack.texts(general, question)).toEqual(["One <\u200B!here> & two"]);
     const posted = slack.requests.find(({ method }) => method === "chat.postMessage");
     expect(posted?.args).toMatchObject({ text: "One", unfurl_links: "false", unfurl_media: "false" });
-    expect(outbound.sink(address).spare?.isTaken).toBe(true);
+    expect(outbound.sink(address).fallback?.isActive).toBe(true);
   });
 });

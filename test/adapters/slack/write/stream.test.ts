@@ -58,7 +58,7 @@ describe("steps beside a stream on Slack", () => {
     const { id } = await sink.post(doing(growing("One"), LOOKING), "n", signal);
     slack.advance(250_000);
     await settle(sink, id, doing(growing("One, two"), LOOKING));
-    expect([sink.spare?.isTaken, cards()]).toEqual([true, []]);
+    expect([sink.fallback?.isActive, cards()]).toEqual([true, []]);
     await settle(sink, id, doing(whole("One, two."), LOOKED));
     expect(texts()).toEqual(["One, two."]);
   });
@@ -84,6 +84,6 @@ describe("steps beside a stream on Slack", () => {
     const { id } = await sink.post(doing(growing("word"), ...steps), "n", signal);
     await sink.edit(id, doing(whole(text), ...steps), signal);
     expect(texts()).toEqual([text]);
-    expect([sink.spare?.isTaken, cards().length]).toEqual([false, 9]);
+    expect([sink.fallback?.isActive, cards().length]).toEqual([false, 9]);
   });
 });
