@@ -6,15 +6,18 @@ import { describe, expect, test } from "vitest";
 import { CONFIG_VARIABLES, readConfig } from "../src/config/config.ts";
 import {
   countLines,
+  findCycles,
   findEffects,
   findForeignImports,
   findLocalTraces,
   findLooseVersions,
   findMisplacedImports,
+  findPlatformNames,
   findUnlocked,
   hasDefaultExport,
   type LockEntry,
   MAX_LINES,
+  moduleOf,
   readsEnvironment,
   type Source,
   variablesOf,
@@ -43,6 +46,13 @@ describe("the sources", () => {
   // A decoder takes hundreds of megabytes: two of them at once are too many.
   test("decode pictures in one place and one process", () =>
     expect(offenders(sources, findMisplacedImports)).toEqual([]));
+
+  test("have floors: no folder imports one that imports it, types included", () =>
+    expect(findCycles(sources, moduleOf)).toEqual([]));
+
+  test("have no circles of files, types included", () => expect(findCycles(sources, (path) => path)).toEqual([]));
+
+  test("name no platform in the core", () => expect(offenders(sources, findPlatformNames)).toEqual([]));
 
   test("have no effects where they must be pure", () =>
     expect(offenders(sources, (source) => findEffects(source, scripts))).toEqual([]));

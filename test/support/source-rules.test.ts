@@ -1,14 +1,17 @@
 import { describe, expect, test } from "vitest";
 import {
   countLines,
+  findCycles,
   findEffects,
   findForeignImports,
   findLocalTraces,
   findLooseVersions,
   findMisplacedImports,
+  findPlatformNames,
   findUnlocked,
   hasDefaultExport,
   importsOf,
+  moduleOf,
   readsEnvironment,
   type Source,
   variablesOf,
@@ -65,7 +68,7 @@ describe("findForeignImports", () => {
     ["src/bot/bot.ts", "@slack/bolt"],
     ["src/main.ts", "discord.js"],
     ["src/text/split.ts", "@discordjs/rest"],
-    ["src/bot/bot.ts", "../adapters/local/index.ts"],
+    ["src/bot/bot.ts", "../../adapters/local/index.ts"],
     ["adapters/local/index.ts", "../slack/index.ts"],
     ["adapters/local/index.ts", "@slack/bolt"],
     ["adapters/slack/index.ts", "discord.js"],
@@ -78,7 +81,7 @@ describe("findForeignImports", () => {
 
   test.each<[string, string]>([
     ["src/platforms.ts", "../adapters/slack/index.ts"],
-    ["src/bot/bot.ts", "./adapter.ts"],
+    ["src/bot/bot.ts", "../port/adapter.ts"],
     ["src/bot/bot.ts", "keyv"],
     ["adapters/slack/index.ts", "@slack/bolt"],
     ["adapters/slack/index.ts", "./sink.ts"],
@@ -153,6 +156,48 @@ describe("findEffects", () => {
     const a = toSource("src/text/a.ts", 'import { b } from "./b.ts";');
     const b = toSource("src/text/b.ts", 'import { a } from "./a.ts";');
     expect(findEffects(a, new Map([a, b].map((source) => [source.path, source])))).toEqual([]);
+  });
+});
+
+describe("findPlatformNames", () => {
+  test("finds a platform in the core, in a string as in a name", () => {
+    expect(findPlatformNames(toSource("src/bot/bot.ts", 'if (platform === "slack") return;'))).toEqual(["slack"]);
+    expect(findPlatformNames(toSource("src/app/engine.ts", "const createDiscordBudget = 1;"))).toEqual(["Discord"]);
+  });
+
+  test.each(["src/platforms.ts", "src/config/variables.ts", "adapters/slack/index.ts", "test/bot.test.ts"])(
+    "lets %s name it",
+    (path) => expect(findPlatformNames(toSource(path, 'const name = "slack";'))).toEqual([]),
+  );
+
+  test("lets comments name it", () => {
+    expect(findPlatformNames(toSource("src/bot/bot.ts", "// As Slack has it.", "const a = 1;"))).toEqual([]);
+  });
+});
+
+describe("findCycles", () => {
+  const one = toSource("src/a/one.ts", 'import type { T } from "../b/two.ts";');
+  const two = toSource("src/b/two.ts", 'import { x } from "./three.ts";');
+  const three = toSource("src/b/three.ts", 'import { y } from "../a/four.ts";');
+  const four = toSource("src/a/four.ts", 'import { z } from "keyv";');
+
+  test("finds folders that import each other, types included, though no files do", () => {
+    expect(findCycles([one, two, three, four], moduleOf)).toEqual([["src/a", "src/b"]]);
+    expect(findCycles([one, two, three, four], (path) => path)).toEqual([]);
+  });
+
+  test("finds files that import each other over others", () => {
+    const back = toSource("src/a/four.ts", 'import type { o } from "./one.ts";');
+    expect(findCycles([one, two, three, back], (path) => path)).toEqual([
+      ["src/a/four.ts", "src/a/one.ts", "src/b/three.ts", "src/b/two.ts"],
+    ]);
+  });
+
+  test("takes a file beside the folders for a module of its own", () => {
+    expect(moduleOf("src/main.ts")).toBe("src/main.ts");
+    expect(moduleOf("src/turn/turn.ts")).toBe("src/turn");
+    expect(moduleOf("adapters/slack/index.ts")).toBe("adapters/slack/index.ts");
+    expect(moduleOf("adapters/slack/write/sink.ts")).toBe("adapters/slack/write");
   });
 });
 

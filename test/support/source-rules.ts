@@ -6,7 +6,8 @@ export interface Source {
   code: string;
 }
 
-export const MAX_LINES = 250;
+/** A deep module may need so many; most files have 80 to 250. */
+export const MAX_LINES = 600;
 
 const PLATFORM_SDKS: Readonly<Record<string, RegExp>> = {
   slack: /^@slack\//,
@@ -14,7 +15,7 @@ const PLATFORM_SDKS: Readonly<Record<string, RegExp>> = {
 };
 
 /** Files whose functions depend on nothing but their arguments. */
-const PURE = /^src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\.ts|conversation\/.+|gateway\/chunks\.ts)$/;
+const PURE = /^src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\/.+|gateway\/chunks\.ts)$/;
 /** Packages that only calculate. */
 const PURE_PACKAGES = new Set(["remend", "marked", "tokenx"]);
 const EFFECTS =
@@ -27,8 +28,11 @@ const ONE_PLACE: Readonly<Record<string, string>> = { sharp: "src/media/decoding
 const ONE_PROCESS: Readonly<Record<string, string>> = { "src/media/decoding.ts": "src/media/decoder-process.ts" };
 /** Files of the core that know the adapters. */
 const MAY_NAME_ADAPTERS = new Set(["src/platforms.ts", "src/doctor/platforms.ts"]);
+/** Files of the core that may name a platform. */
+const MAY_NAME_PLATFORMS = /^src\/(platforms\.ts|config\/.+|doctor\/platforms\.ts|log\/redact\.ts)$/;
+const PLATFORM_NAME = /slack|discord/i;
 /** What an adapter may know of the core. */
-const PORT = /^src\/(adapter\.ts|imagine-menu\.ts|finding\.ts|errors\.ts|text\/.+|media\/.+|http\/.+)$/;
+const PORT = /^src\/(port|text|media|http|concurrency|pacing)\/.+/;
 
 interface Import {
   /** A package, a `node:` module, or a file of the repository from its root. */
@@ -67,6 +71,53 @@ export function findMisplacedImports(source: Source): string[] {
     const place = places.get(name);
     return isTypeOnly || place === undefined || place === source.path ? [] : [name];
   });
+}
+
+/**
+ * The name of a platform in a source that must know none: the redaction of logs knows the shapes of every token, and
+ * comments may name whoever sets a limit.
+ */
+export function findPlatformNames({ path, code }: Source): string[] {
+  if (!path.startsWith("src/") || MAY_NAME_PLATFORMS.test(path)) return [];
+  const name = PLATFORM_NAME.exec(withoutComments(code));
+  return name === null ? [] : [name[0]];
+}
+
+/** The module a file belongs to: its folder, or itself where it lies beside the folders of `src/` or of an adapter. */
+export function moduleOf(path: string): string {
+  const [first, second, third, ...rest] = path.split("/");
+  if (first === "src") return third === undefined ? path : `src/${second}`;
+  return rest.length === 0 ? path : `${first}/${second}/${third}`;
+}
+
+/**
+ * Groups of nodes that reach each other through imports, of types too, each group sorted. `toNode` says which node a
+ * file is part of. Empty when there is a floor for every node.
+ */
+export function findCycles(sources: Iterable<Source>, toNode: (path: string) => string): string[][] {
+  const known = new Map([...sources].map((source) => [source.path, source]));
+  const edges = new Map<string, Set<string>>();
+  for (const source of known.values()) {
+    const from = toNode(source.path);
+    const to = importsOf(source).flatMap(({ name }) => (known.has(name) ? [toNode(name)] : []));
+    edges.set(from, new Set([...(edges.get(from) ?? []), ...to.filter((node) => node !== from)]));
+  }
+  const reachable = new Map([...edges.keys()].map((node) => [node, reach(node, edges)]));
+  const cycles = [...edges.keys()].map((node) =>
+    [...edges.keys()].filter((other) => reachable.get(node)?.has(other) && reachable.get(other)?.has(node)).toSorted(),
+  );
+  return [...new Map(cycles.filter((cycle) => cycle.length > 0).map((cycle) => [cycle.join(), cycle])).values()];
+}
+
+function reach(start: string, edges: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
+  const found = new Set<string>();
+  const waiting = [...(edges.get(start) ?? [])];
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    if (found.has(node)) continue;
+    found.add(node);
+    waiting.push(...(edges.get(node) ?? []));
+  }
+  return found;
 }
 
 /** Effects in a source that must have none, its own and those of the files it runs; empty for every other source. */
