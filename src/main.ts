@@ -44,10 +44,14 @@ interface Service {
   close(graceMs: number): Promise<void>;
 }
 
-/** A platform takes this bot no more. `isLast`: there is no other one. */
-type OnFatal = (reason: string, isLast: boolean) => void;
+interface Endings {
+  /** A platform takes this bot no more. `isLast`: there is no other one. */
+  onFatal(reason: string, isLast: boolean): void;
+  /** The person at the terminal has nothing more to say. */
+  onEnd(): void;
+}
 
-async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Service> {
+async function start(config: Config, log: Logger, { onFatal, onEnd }: Endings): Promise<Service> {
   const { limits, botName } = config;
   let isClosing = false;
   const databasePath = join(config.dataDir, "palaver.sqlite");
@@ -110,7 +114,7 @@ async function start(config: Config, log: Logger, onFatal: OnFatal): Promise<Ser
     browserKey: await readOrCreateSecret(stores.open("identity"), "browser-key"),
     markKey: await readOrCreateSecret(stores.open("identity"), "mark-key"),
   };
-  const platforms = await createPlatforms({ config, engine, database, stores, ...keys, log, onFatal: onLost });
+  const platforms = await createPlatforms({ config, engine, database, stores, ...keys, log, onFatal: onLost, onEnd });
   const { adapters } = platforms;
   gatewayHealth?.begin();
 
@@ -204,9 +208,15 @@ async function main(): Promise<void> {
   process.umask(0o077);
   const config = readConfigOrExit();
   // A person at a terminal reads lines; everything else that reads a log reads JSON.
-  const destination = process.stdout.isTTY
-    ? pretty({ ignore: "pid,hostname", translateTime: "HH:MM:ss", sync: true })
-    : undefined;
+  const destination =
+    process.stdout.isTTY || config.consoleChat
+      ? pretty({
+          ignore: "pid,hostname",
+          translateTime: "HH:MM:ss",
+          sync: true,
+          destination: config.consoleChat ? 2 : 1,
+        })
+      : undefined;
   const log = createLogger({ level: config.logLevel, secrets: secretsOf(config), ...(destination && { destination }) });
   process.on("uncaughtException", (err) => {
     log.fatal({ err }, "the process ends after an error nobody caught; open work is taken up again at the next start");
@@ -214,9 +224,12 @@ async function main(): Promise<void> {
   });
   for (const line of describeConfig(config)) log.info(line);
 
-  const starting = start(config, log, (reason, isLast) => {
-    log.fatal(reason);
-    ending.begin("A platform takes this bot no more", { exitCode: 1, ...(isLast && { graceMs: 0 }) });
+  const starting = start(config, log, {
+    onFatal(reason, isLast) {
+      log.fatal(reason);
+      ending.begin("A platform takes this bot no more", { exitCode: 1, ...(isLast && { graceMs: 0 }) });
+    },
+    onEnd: () => ending.begin("The terminal has ended"),
   });
   const ending = createEnding(starting, config.limits.shutdownGraceMs, log);
   process.on("SIGTERM", (signal) => ending.begin(signal));

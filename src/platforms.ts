@@ -1,7 +1,9 @@
+import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
+import { createConsoleAdapter } from "../adapters/console/index.ts";
 import { createLocalAdapter, EXAMPLES } from "../adapters/local/index.ts";
 import type { SeveralWorkspaces } from "../adapters/slack/install/several-workspaces.ts";
 import type { Engine } from "./app/engine.ts";
@@ -25,6 +27,8 @@ export interface PlatformsOptions {
   log: Logger;
   /** A platform takes this bot no more. */
   onFatal(reason: string): void;
+  /** The person at the terminal has nothing more to say. */
+  onEnd(): void;
 }
 
 /** The adapters that are switched on. */
@@ -44,14 +48,23 @@ export async function createPlatforms(options: PlatformsOptions): Promise<Platfo
   const { localChat } = options.config;
   const local = createLocal(options);
   const slack = await createSlack(options);
-  const adapters = [localChat.enabled ? local : undefined, await createDiscord(options), slack?.adapter].filter(
-    (adapter) => adapter !== undefined,
-  );
+  const adapters = [
+    createConsole(options),
+    localChat.enabled ? local : undefined,
+    await createDiscord(options),
+    slack?.adapter,
+  ].filter((adapter) => adapter !== undefined);
   return {
     adapters: new Map(adapters.map((adapter) => [adapter.platform, adapter])),
     showGateway: local.showGateway,
     mounts: [...(slack?.mounts ?? []), ...(localChat.enabled ? [local.app] : [])],
   };
+}
+
+function createConsole({ config: { consoleChat, dataDir }, onEnd }: PlatformsOptions): Adapter | undefined {
+  if (!consoleChat) return undefined;
+  const { stdin: input, stdout: output } = process;
+  return createConsoleAdapter({ input, output, filesDir: join(dataDir, "files"), now: Date.now, onEnd });
 }
 
 function createLocal({ config, engine, database, browserKey, log }: PlatformsOptions) {

@@ -72,6 +72,8 @@ export interface Config {
   slack: SlackConfig | undefined;
   discord: DiscordConfig | undefined;
   localChat: LocalChatConfig;
+  /** One person chats at the terminal, and no platform is connected. */
+  consoleChat: boolean;
   redisUrl: string | undefined;
   dataDir: string;
   host: string;
@@ -106,6 +108,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const schema = z.object(variables);
 type Values = z.infer<typeof schema>;
 
+/** A terminal chat runs beside a service of the same folder: on data and a port of its own, and it shows no log. */
+const CONSOLE_DEFAULTS = [
+  ["DATA_DIR", "./data/console"],
+  ["PORT", "0"],
+  ["LOG_LEVEL", "error"],
+] as const;
+
 const WILDCARD_HOSTS = ["0.0.0.0", "::", "[::]"];
 
 /** Reads the configuration. A variable that is empty counts as unset. Throws one `ConfigError` that lists every problem. */
@@ -115,6 +124,7 @@ export function readConfig(env: Environment): Config {
     const trimmed = value?.trim();
     if (trimmed) given[name] = trimmed;
   }
+  if (given["CONSOLE_CHAT"] === "on") for (const [name, value] of CONSOLE_DEFAULTS) given[name] ??= value;
   const parsed = schema.safeParse(given);
   const issues = (parsed.error?.issues ?? []).map(({ path, message }): [string, string] => [String(path[0]), message]);
   // One sentence for each variable: the first.
@@ -139,10 +149,12 @@ function findMisspelt(given: GivenVariables): string[] {
 }
 
 function toConfig(values: Values, pageOn: boolean): Config {
+  const consoleChat = values.CONSOLE_CHAT === "on";
   return {
     gateway: toGateway(values),
-    slack: toSlack(values),
-    discord: toDiscord(values),
+    slack: consoleChat ? undefined : toSlack(values),
+    discord: consoleChat ? undefined : toDiscord(values),
+    consoleChat,
     localChat: { enabled: pageOn, password: values.LOCAL_PASSWORD, allowedHosts: toAllowedHosts(values) },
     redisUrl: values.REDIS_URL,
     dataDir: values.DATA_DIR,

@@ -37,7 +37,9 @@ export function findOddForms(given: GivenVariables): Array<[name: string, messag
 export function isPageOn(given: GivenVariables): boolean {
   const choice = given["LOCAL_CHAT"] ?? "auto";
   const platforms = ["SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "DISCORD_TOKEN"];
-  return choice === "on" || (choice === "auto" && platforms.every((name) => !given[name]));
+  return (
+    choice === "on" || (choice === "auto" && given["CONSOLE_CHAT"] !== "on" && platforms.every((name) => !given[name]))
+  );
 }
 
 function gatewayConflicts(given: GivenVariables): string[] {

@@ -97,6 +97,7 @@ export const variables = {
   RELAY_SECRETS: list(/^[\x21-\x7e]{32,}$/, "must be keys of at least 32 characters each, with commas between"),
   IMAGINE_MAX_REFERENCES: wholeNumber(1, 16).default(8),
   LOCAL_CHAT: choice("auto", "on", "off").default("auto"),
+  CONSOLE_CHAT: choice("off", "on").default("off"),
   LOCAL_PASSWORD: z.string().min(8, needsChars(8)).optional(),
   BOT_NAME: z.string().max(80, "must have at most 80 characters").default("Palaver"),
   ROLE: choice("all", "ingress", "worker").default("all"),

@@ -1,0 +1,135 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { createInterface, type Interface } from "node:readline";
+import type { Readable } from "node:stream";
+import type { Adapter } from "../../src/port/adapter.ts";
+import { SinkError } from "../../src/port/errors.ts";
+import type { InboundEvent } from "../../src/port/events.ts";
+import type { Button, Draft, ReplySink, SinkLimits } from "../../src/port/sink.ts";
+
+const PLATFORM = "console";
+const LIMITS: SinkLimits = {
+  maxLength: 100_000,
+  lengthOf: (text) => text.length,
+  maxFiles: 10,
+  maxFileBytes: 100 * 1024 * 1024,
+};
+
+export interface ConsoleAdapterOptions {
+  input: Readable;
+  output: { write(text: string): unknown };
+  /** Pictures and other files of the bot are saved here. */
+  filesDir: string;
+  /** Unix milliseconds. */
+  now(): number;
+  /** Called when the input has ended. */
+  onEnd(): void;
+}
+
+/**
+ * One person at a terminal. A line is a message to the bot. `/name …` is a command, or presses the button of that name
+ * under the newest answer; `/new` begins another conversation. What is printed cannot be changed, so an answer grows by
+ * what each edit adds to it.
+ */
+export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: ConsoleAdapterOptions): Adapter {
+  /** What is printed of each message, by its id; undefined once the message was removed. */
+  const printed = new Map<string, string | undefined>();
+  let lines: Interface | undefined;
+  let buttons: readonly Button[] = [];
+  let conversationId = `${PLATFORM}:${randomUUID()}`;
+  let isListening = false;
+
+  function toEvent(line: string): InboundEvent {
+    const key = `${PLATFORM}:${randomUUID()}`;
+    const reply = { platform: PLATFORM, channelId: conversationId };
+    const base = { key, conversationId, author: { id: "you", name: "You" }, reply, at: now() };
+    const [, name, text = ""] = /^\/(\w+)\s*(.*)$/.exec(line) ?? [];
+    const button = buttons.find(({ action }) => action === name);
+    // `edit` opens a form on other platforms; a terminal has none.
+    if (button !== undefined && button.action !== "edit")
+      return { ...base, kind: "action", action: button.action, turnId: button.turnId };
+    if (name !== undefined) return { ...base, kind: "command", name, text };
+    return { ...base, kind: "message", messageId: key, text: line, attachments: [], addressed: "bot" };
+  }
+
+  /** Prints what a message has beyond what is printed of it; all of it once more where that was another text. */
+  function print(id: string, { markdown, source, streaming, ...draft }: Draft): void {
+    if (markdown.length > LIMITS.maxLength) throw new SinkError("rejected", "The message is too long.");
+    const before = printed.get(id);
+    const text = streaming ? (source ?? markdown) : markdown;
+    const hints = draft.buttons.map(({ action, label }) => `  [/${action}: ${label}]\n`).join("");
+    if (before === undefined) output.write(`${streaming ? hints : ""}Palaver: ${text}`);
+    else output.write(text.startsWith(before) ? text.slice(before.length) : `\nPalaver, once more: ${text}`);
+    if (!streaming) output.write(`\n${hints}`);
+    buttons = draft.buttons;
+    // With the line's end it is the beginning of no other text.
+    printed.set(id, streaming ? text : `${text}\n`);
+  }
+
+  /** The same nonce never makes a second message. */
+  async function once(nonce: string, signal: AbortSignal, write: (id: string) => unknown): Promise<{ id: string }> {
+    signal.throwIfAborted();
+    const id = `${PLATFORM}:${nonce}`;
+    if (!printed.has(id)) await write(id);
+    return { id };
+  }
+
+  const sink: ReplySink = {
+    limits: LIMITS,
+    budget: PLATFORM,
+    post: (draft, nonce, signal) => once(nonce, signal, (id) => print(id, draft)),
+    async edit(id, draft, signal) {
+      signal.throwIfAborted();
+      if (printed.get(id) === undefined) throw new SinkError("gone", "The message was removed.");
+      print(id, draft);
+      return {};
+    },
+    upload: (files, caption, nonce, signal) =>
+      once(nonce, signal, async (id) => {
+        print(id, caption ?? { markdown: "", buttons: [], streaming: false });
+        for (const { name, bytes } of files) {
+          const path = join(filesDir, `${randomUUID().slice(0, 8)}-${basename(name)}`);
+          await mkdir(filesDir, { recursive: true });
+          await writeFile(path, bytes);
+          output.write(`  (file: ${path})\n`);
+        }
+      }),
+    async remove(id, signal) {
+      signal.throwIfAborted();
+      if (printed.get(id) !== undefined) output.write("  (removed)\n");
+      printed.set(id, undefined);
+    },
+    // The cursor already stands where the answer will come.
+    progress: async () => {},
+  };
+
+  return {
+    platform: PLATFORM,
+    async listen(accept) {
+      isListening = true;
+      lines = createInterface({ input });
+      // One line after the other: a whole script may be piped in.
+      let tail = Promise.resolve();
+      async function onLine(line: string): Promise<void> {
+        if (line === "/new") conversationId = `${PLATFORM}:${randomUUID()}`;
+        else if (line !== "" && isListening) await accept(toEvent(line));
+      }
+      lines.on("line", (line) => {
+        tail = tail
+          .then(() => onLine(line.trim()))
+          .catch(() => output.write("  (not taken: write it again)\n") as void);
+      });
+      lines.on("close", () => void tail.then(onEnd));
+    },
+    sink: () => sink,
+    openAttachment: () => Promise.reject(new Error("Nobody can attach a file at a terminal.")),
+    isConnected: () => isListening,
+    async pause() {
+      isListening = false;
+    },
+    async close() {
+      lines?.removeAllListeners("close").close();
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { afterEach, describe, expect, test } from "vitest";
+import { createConsoleAdapter } from "../../../adapters/console/index.ts";
+import type { Accept, InboundEvent } from "../../../src/port/events.ts";
+import { type AdapterUnderTest, adapterContract, type SeenMessage } from "../../support/adapter-contract.ts";
+
+adapterContract("console", startUnderTest, {
+  noRedelivery: "a terminal hands over each line once",
+  noEdits: "what was entered at a terminal stays",
+  noAttachments: "nobody can attach a file at a terminal",
+});
+
+interface Terminal {
+  adapter: ReturnType<typeof createConsoleAdapter>;
+  /** Everything that is printed. */
+  text(): string;
+  /** Enters a line. Resolves when it was taken over, rejects when the terminal says that it was not. */
+  enter(line: string): Promise<void>;
+  ended: Promise<void>;
+  end(): void;
+}
+
+async function startTerminal(accept: Accept, filesDir = tmpdir()): Promise<Terminal> {
+  const input = new PassThrough();
+  const ended = Promise.withResolvers<void>();
+  let text = "";
+  let taken = Promise.withResolvers<void>();
+  const write = (more: string) => {
+    text += more;
+    if (more.includes("not taken")) taken.reject(new Error(more));
+  };
+  const adapter = createConsoleAdapter({ input, output: { write }, filesDir, now: Date.now, onEnd: ended.resolve });
+  await adapter.listen(async (event) => {
+    await accept(event);
+    taken.resolve();
+  });
+  return {
+    adapter,
+    text: () => text,
+    enter(line) {
+      taken = Promise.withResolvers();
+      input.write(`${line}\n`);
+      return adapter.isConnected() ? taken.promise : Promise.resolve();
+    },
+    ended: ended.promise,
+    end: () => input.end(),
+  };
+}
+
+async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
+  const terminal = await startTerminal(accept);
+  return {
+    adapter: terminal.adapter,
+    begin: (text) => terminal.enter(`/new\n${text}`),
+    goOn: terminal.enter,
+    redeliver: () => Promise.reject(new Error("Not at a terminal.")),
+    editNewest: () => Promise.reject(new Error("Not at a terminal.")),
+    deleteNewest: () => Promise.reject(new Error("Not at a terminal.")),
+    press: (_, label) => terminal.enter(`/${new RegExp(`\\[/(\\w+): ${label}\\]`).exec(terminal.text())?.[1]}`),
+    seen: async () => read(terminal.text()),
+    close: () => terminal.adapter.close(),
+  };
+}
+
+/** The messages on the paper, as somebody reads them. */
+function read(paper: string): SeenMessage[] {
+  const messages: SeenMessage[] = [];
+  let buttons: string[] = [];
+  for (const line of paper.split("\n")) {
+    const [, text] = /^Palaver: (.*)$/.exec(line) ?? [];
+    const [, changed] = /^Palaver, once more: (.*)$/.exec(line) ?? [];
+    const [, file] = /^ {2}\(file: .*\/[\da-f]{8}-(.+)\)$/.exec(line) ?? [];
+    const [, label] = /^ {2}\[\/\w+: (.+)\]$/.exec(line) ?? [];
+    if (label !== undefined) buttons.push(label);
+    if (file !== undefined) messages.at(-1)?.fileNames.push(file);
+    if (line === "  (removed)") messages.pop();
+    if (changed !== undefined) messages.push({ fileNames: [], buttons: [], ...messages.pop(), text: changed });
+    if (text !== undefined) messages.push({ text, fileNames: [], buttons: buttons.splice(0) });
+  }
+  return messages;
+}
+
+describe("the terminal", () => {
+  const signal = new AbortController().signal;
+  const cleanups: Array<() => Promise<void>> = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0)) await cleanup();
+  });
+
+  async function start(filesDir?: string): Promise<Terminal & { events: InboundEvent[] }> {
+    const events: InboundEvent[] = [];
+    const terminal = await startTerminal(async (event) => void events.push(event), filesDir);
+    cleanups.push(() => terminal.adapter.close());
+    return { ...terminal, events };
+  }
+
+  async function startReply(filesDir?: string) {
+    const terminal = await start(filesDir);
+    await terminal.enter("hello");
+    const [event] = terminal.events;
+    if (event === undefined) throw new Error("Nothing was accepted.");
+    return { ...terminal, sink: terminal.adapter.sink(event.reply) };
+  }
+
+  test("prints of a growing answer what is new, and the text once more where it became another", async () => {
+    const { sink, text } = await startReply();
+    const draft = { buttons: [], streaming: true };
+    const { id } = await sink.post({ ...draft, markdown: "Once **upon**", source: "Once **upon" }, "n", signal);
+    await sink.edit(id, { ...draft, markdown: "Once **upon a** time" }, signal);
+    await sink.edit(id, { ...draft, markdown: "Another text", streaming: false }, signal);
+    expect(text()).toBe("Palaver: Once **upon a** time\nPalaver, once more: Another text\n");
+  });
+
+  test("takes a word after a slash for a button that is shown, and for a command otherwise", async () => {
+    const { sink, enter, events } = await startReply();
+    const buttons = [{ action: "retry" as const, turnId: "t", label: "Retry" }];
+    await sink.post({ markdown: "It failed.", buttons, streaming: false }, "n", signal);
+    await enter("/retry");
+    await enter("/model default");
+    expect(events.slice(1)).toMatchObject([
+      { kind: "action", action: "retry", turnId: "t" },
+      { kind: "command", name: "model", text: "default" },
+    ]);
+  });
+
+  test("saves a file and says where", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "palaver-console-"));
+    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    const { sink, text } = await startReply(folder);
+    const bytes = new TextEncoder().encode("a,b\n");
+    await sink.upload([{ name: "../table.csv", contentType: "text/csv", bytes }], undefined, "n", signal);
+    const [, path = ""] = /\(file: (.+)\)/.exec(text()) ?? [];
+    expect(path.startsWith(folder)).toBe(true);
+    expect(await readFile(path, "utf8")).toBe("a,b\n");
+  });
+
+  test("tells when the input has ended, after what was entered before", async () => {
+    const { enter, end, ended, events } = await start();
+    void enter("one");
+    void enter("two");
+    end();
+    await ended;
+    expect(events).toMatchObject([{ text: "one" }, { text: "two" }]);
+  });
+});
