@@ -24,7 +24,7 @@ describe("the files of the page", () => {
     for (const name of names.filter((each) => each.endsWith(".ts") && !each.endsWith(".d.ts"))) {
       const code = await (await get(`/assets/${name}`)).text();
       for (const [, wanted = ""] of code.matchAll(/^(?:import|export)\b[^;]*?from "([^"]+)"/gm)) {
-        const url = wanted.startsWith("../") ? `/assets/${wanted.slice(2)}` : resolve(wanted, map.imports);
+        const url = wanted.startsWith("./") ? `/assets/${wanted.slice(2)}` : resolve(wanted, map.imports);
         expect([wanted, (await get(url)).status]).toEqual([wanted, 200]);
       }
     }
