@@ -134,24 +134,27 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
       return true;
     },
     async giveUp(job, signal) {
-      const given = { state: "failed", reason: GIVEN_UP, canRetry: true } as const;
-      job.parts = job.parts.map((part) => (part.state === "pending" ? given : part));
+      failPending(job);
       await end(job, await openStatus(job, sinkOf(job.reply), signal), signal);
       onSettled(job.id);
     },
     async runWithin(job, onNotice, signal) {
-      const sink = sinkOf(job.reply);
       await jobs.save(job);
       const [stop, cut] = splitSignal(signal);
       await keepFiles(job, signal);
       await drawParts(
         toDrawingDeps(() => {}),
-        { job, sink, onNotice, mustAsk: false, stop },
+        { job, sink: sinkOf(job.reply), onNotice, mustAsk: false, stop },
         cut,
       );
       await end(job, undefined, cut);
     },
   };
+}
+
+function failPending(job: PictureJob): void {
+  const given = { state: "failed", reason: GIVEN_UP, canRetry: true } as const;
+  job.parts = job.parts.map((part) => (part.state === "pending" ? given : part));
 }
 
 /** Aborts the first one for the reason `stopped`, the second one for any other. */
