@@ -74,7 +74,7 @@ export function createConnection(options: ConnectionOptions): Connection {
         if (canGoWithout(code)) continue;
         if (code !== undefined) throw new Error(describeClose(code) ?? describe(error), { cause: error });
         if (performance.now() + pauseMs > deadline) {
-          throw new LoggableError(`Discord cannot be reached: ${describe(error)}`, { cause: error });
+          throw new LoggableError("Discord cannot be reached", { quote: `: ${describe(error)}`, cause: error });
         }
         log.warn({ err: error }, "Discord could not be reached; trying again.");
         await sleep(pauseMs, undefined, { signal: closing.signal });
