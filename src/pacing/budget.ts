@@ -6,12 +6,16 @@ export interface Call {
   room: string;
 }
 
-/** How far a reply has grown and how fast. */
+/** How far a reply has grown, since when, how fast, and with how many calls. */
 export interface Growth {
   /** Units that arrived so far. */
   total: number;
   /** Units per second. */
   rate: number;
+  /** When its first text arrived. */
+  firstText: number;
+  /** Its calls so far, the post not included. */
+  edits: number;
 }
 
 /** What is asked of a budget at a moment. */
@@ -21,6 +25,8 @@ export interface Demand {
   live: readonly Growth[];
   /** Their number, at least 1. */
   active: number;
+  /** Replies with text whose last call has not begun, growing or not: each of them needs one more. */
+  unfinished: number;
   /** When replies began, oldest first, the last 300 s. */
   starts: readonly number[];
 }

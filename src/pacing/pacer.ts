@@ -1,7 +1,16 @@
 import type { Budget, Demand } from "./budget.ts";
 import type { CallKind, Written } from "./call.ts";
 import type { ReplyState } from "./reply-state.ts";
-import { applyEnd, applySend, applyText, applyWritten, createReplyState, isWaiting, toArea } from "./reply-state.ts";
+import {
+  applyEnd,
+  applySend,
+  applyText,
+  applyWritten,
+  createReplyState,
+  isUnfinished,
+  isWaiting,
+  toArea,
+} from "./reply-state.ts";
 import type { Moment, Urgency } from "./urgency.ts";
 import { toUrgency } from "./urgency.ts";
 
@@ -38,6 +47,8 @@ export interface Pacer {
 
 /** A pacer whose replies can go over to another one. */
 export interface OpenPacer extends Pacer {
+  /** How many of its replies grow at that moment. */
+  growing(now: number): number;
   find(reply: number): Readonly<ReplyState> | undefined;
   /** Lets a reply go that has no call in flight. */
   release(reply: number): ReplyState | undefined;
@@ -64,10 +75,15 @@ export function createPacer(budget: Budget): OpenPacer {
   let joined = 0;
   let lastCall = -Infinity;
 
+  function toLive(now: number): ReplyState[] {
+    return [...replies.values()].filter((reply) => !reply.ended && now - reply.lastText < LIVE);
+  }
+
   function toMoment(now: number): Moment {
     starts = starts.filter((at) => at > now - STARTS_KEPT);
-    const live = [...replies.values()].filter((reply) => !reply.ended && now - reply.lastText < LIVE);
-    const demand: Demand = { now, live, active: Math.max(1, live.length), starts };
+    const live = toLive(now);
+    const unfinished = [...replies.values()].filter(isUnfinished).length;
+    const demand: Demand = { now, live, active: Math.max(1, live.length), unfinished, starts };
     const { active } = demand;
     return {
       now,
@@ -119,6 +135,7 @@ export function createPacer(budget: Budget): OpenPacer {
       if (reply !== undefined) applyEnd(reply);
     },
     leave: (number) => void replies.delete(number),
+    growing: (now) => toLive(now).length,
     find: (number) => replies.get(number),
     release(number) {
       const reply = replies.get(number);

@@ -84,6 +84,11 @@ export function isWaiting(reply: ReplyState): boolean {
   return reply.flight === undefined && (reply.owes || toBacklog(reply) > 0);
 }
 
+/** Whether the reply has begun and its last call has not: also one that has ended needs a call kept for it until then. */
+export function isUnfinished({ total, flight }: ReplyState): boolean {
+  return total > 0 && flight?.isFinal !== true;
+}
+
 export function toArea(reply: ReplyState, now: number): number {
   return reply.area + toBacklog(reply) * (now - reply.areaAt);
 }

@@ -2,7 +2,7 @@ import type { Budget, Call, Demand } from "./budget.ts";
 import { createCallLog } from "./call-log.ts";
 import type { Limit } from "./limit.ts";
 import { createRoomTurns } from "./room-turns.ts";
-import { planGap } from "./slack-plan.ts";
+import { countComingFinals, planGap } from "./slack-plan.ts";
 
 /** `update`: posts and `chat.update`. `append`: native streams, where a post starts one and a final stops it. */
 export type SlackMethod = "update" | "append";
@@ -37,6 +37,8 @@ interface Plan {
   at: number;
   key: string;
   gap: number;
+  /** Calls that edits leave for finals. */
+  reserve: number;
 }
 
 /** The limits of one Slack workspace: a bank of calls per method, each of which comes back a minute after it was spent. */
@@ -84,26 +86,37 @@ export function createSlackBudget({ method, replicas = 1 }: SlackBudgetOptions):
     return Math.max(at, finals.creditAt(needs + openAt(from), from));
   }
 
-  function reserve({ now, active, starts }: Demand): number {
+  /** Calls that the replies there are need for their finals, whether they grow or have ended. */
+  function toOwed({ now, unfinished, starts }: Demand): number {
+    if (isAppend) return APPEND_RESERVE;
+    const recent = starts.filter((at) => at > now - 60).length;
+    return toReserve(unfinished + 0.1 * recent);
+  }
+
+  function toReserve(finals: number): number {
+    // With less than half, twenty replies that end together would wait for each other's finals for most of a minute.
+    return Math.min(Math.max(Math.ceil(finals), 2), Math.floor(calls / 2));
+  }
+
+  function planFor(demand: Demand): Plan {
+    const { now, active, live, starts } = demand;
+    const owed = toOwed(demand);
+    const key = `${version} ${live.length} ${active} ${starts.length} ${owed}`;
+    if (plan !== undefined && plan.key === key && now - plan.at < PLAN_HOLDS) return plan;
+    const minGap = isAppend ? 0.35 : 0.45;
+    const bank = { calls, window: WINDOW, counted: WINDOW + MARGIN, countAt: edits.count, reserve: owed, minGap };
+    plan = { at: now, key, gap: planGap(demand, bank), reserve: toReserve(owed + countComingFinals(demand, bank)) };
+    return plan;
+  }
+
+  function reserve(demand: Demand): number {
     if (isAppend) return 0;
     // More could never be kept in a bucket that may hold no more than two.
-    if (edits.isTight(now)) return 1;
-    const recent = starts.filter((at) => at > now - 60).length;
-    // With less than half, twenty replies that end together would wait for each other's finals for most of a minute.
-    return Math.min(Math.max(Math.ceil(active + 0.1 * recent), 2), Math.floor(calls / 2));
+    return edits.isTight(demand.now) ? 1 : planFor(demand).reserve;
   }
 
   function gap(demand: Demand): number {
-    const { now, active, live, starts } = demand;
-    if (edits.isTight(now)) return (TIGHT_STRETCH * WINDOW) / calls;
-    const R = isAppend ? APPEND_RESERVE : reserve(demand);
-    const key = `${version} ${live.length} ${active} ${starts.length} ${R}`;
-    if (plan === undefined || plan.key !== key || now - plan.at >= PLAN_HOLDS) {
-      const minGap = isAppend ? 0.35 : 0.45;
-      const planned = planGap(demand, { calls, window: WINDOW, countAt: edits.count, reserve: R, minGap });
-      plan = { at: now, key, gap: planned };
-    }
-    return plan.gap;
+    return edits.isTight(demand.now) ? (TIGHT_STRETCH * WINDOW) / calls : planFor(demand).gap;
   }
 
   function forgetRooms(now: number): void {

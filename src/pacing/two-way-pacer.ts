@@ -1,7 +1,10 @@
-import type { Budget } from "./budget.ts";
+import type { Budget, Call } from "./budget.ts";
 import type { CallKind } from "./call.ts";
 import { createPacer, type OpenPacer, type Pacer, type Step } from "./pacer.ts";
 import { isWaiting } from "./reply-state.ts";
+
+/** Replies that grow at once the first way before another one may be better off the fallback. */
+const AT_EASE = 3;
 
 interface Route {
   isFallback: boolean;
@@ -12,7 +15,8 @@ interface Route {
 /**
  * Paces replies that can be written in two ways with limits of their own. A reply goes the first way while that has
  * room for one more when its first post is due; otherwise, and when it is over before that, it uses the fallback. So no
- * reply waits for room to begin, and none goes back.
+ * reply waits for room to begin, and none goes back. The limits of the fallback are worth something too: when many
+ * replies grow at once, those go there that get more calls there.
  */
 export function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   const pacers = { first: createPacer(first), fallback: createPacer(fallback) };
@@ -28,11 +32,19 @@ export function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
     if (reply !== undefined) Object.assign(route, { isFallback: true, number: pacers.fallback.adopt(reply) });
   }
 
-  /** A post that the first way has no room for, or that comes too late to grow. */
+  /** A post that the first way has no room for, or less than the fallback, or that comes too late to grow. */
   function isCrowdedOut(route: Route, now: number): boolean {
     const reply = route.isFallback ? undefined : pacers.first.find(route.number);
     if (reply === undefined || reply.next !== "post" || !isWaiting(reply)) return false;
-    return reply.ended || first.credit({ kind: "post", room: reply.room }, now) < 1;
+    return reply.ended || first.credit({ kind: "post", room: reply.room }, now) < 1 || hasMoreToSpare(reply.room, now);
+  }
+
+  /** Whether many replies grow the first way, and each reply of the fallback would still have more calls than they. */
+  function hasMoreToSpare(room: string, now: number): boolean {
+    const growing = pacers.first.growing(now);
+    if (growing <= AT_EASE || fallback.credit({ kind: "post", room }, now) < 1) return false;
+    const edit: Call = { kind: "edit", room };
+    return fallback.credit(edit, now) / (pacers.fallback.growing(now) + 1) >= first.credit(edit, now) / growing;
   }
 
   function toOuter(step: Step & { type: "send" }, isFallback: boolean): Step {

@@ -9,7 +9,7 @@ import { NO_WRONGS, toWrongs, tryDiscord } from "../support/pacing/trials.ts";
 
 const EDIT: Call = { kind: "edit", room: "channel" };
 const POST: Call = { kind: "post", room: "channel" };
-const DEMAND = { live: [], active: 1, starts: [] };
+const DEMAND = { live: [], active: 1, unfinished: 1, starts: [] };
 
 function left(remaining: number, resetAfter = 4.8): Answer {
   return { ok: true, budget: { limit: 5, remaining, resetAfter } };

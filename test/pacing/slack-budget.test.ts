@@ -1,16 +1,19 @@
 import { describe, expect, test } from "vitest";
-import type { Call, Demand } from "../../src/pacing/budget.ts";
+import type { Call, Demand, Growth } from "../../src/pacing/budget.ts";
 import { createSlackBudget } from "../../src/pacing/slack-budget.ts";
+import { toFigures } from "../support/pacing/measure.ts";
 import { slackPlatform, slidingCounter } from "../support/pacing/platform.ts";
-import { anything, mix, several, workday } from "../support/pacing/scenarios.ts";
+import { afterQuestion, anything, mix, several, workday } from "../support/pacing/scenarios.ts";
 import { NO_WRONGS, SLACK_TRIP, toWrongs, trySlack } from "../support/pacing/trials.ts";
 
 const EDIT: Call = { kind: "edit", room: "general" };
 const POST: Call = { kind: "post", room: "general" };
 const FINAL: Call = { kind: "final", room: "general" };
 
+const YOUNG: Growth = { total: 100, rate: 240, firstText: -0.4, edits: 0 };
+
 function demand(now: number, starts: number[] = []): Demand {
-  return { now, live: [{ total: 100, rate: 240 }], active: 1, starts };
+  return { now, live: [YOUNG], active: 1, unfinished: 1, starts };
 }
 
 describe("slack budget", () => {
@@ -24,7 +27,7 @@ describe("slack budget", () => {
     expect(budget.credit(POST, 1)).toBe(0);
     expect(budget.credit({ kind: "post", room: "random" }, 1)).toBe(1);
     budget.done(POST, "post", 0, { ok: true }, 1);
-    expect(budget.creditAt(POST, 1, 1)).toBe(2);
+    expect(budget.creditAt(POST, 1, 1)).toBe(1.5);
   });
 
   test("has a budget per method for native streams", () => {
@@ -55,14 +58,19 @@ describe("slack budget", () => {
   test("takes its part when several processes share a workspace", () => {
     const budget = createSlackBudget({ method: "update", replicas: 3 });
     expect(budget.credit(EDIT, 0)).toBe(16);
-    expect(budget.reserve({ ...demand(0), active: 9 })).toBe(8);
+    expect(budget.reserve({ ...demand(0), active: 9, unfinished: 9 })).toBe(8);
   });
 
   test("keeps more calls for finals the more replies there are", () => {
     const budget = createSlackBudget({ method: "update" });
     expect(budget.reserve(demand(0))).toBe(2);
-    expect(budget.reserve({ ...demand(60), active: 3, starts: [20, 30] })).toBe(4);
-    expect(budget.reserve({ ...demand(60), active: 40 })).toBe(24);
+    expect(budget.reserve({ ...demand(60), active: 3, unfinished: 3, starts: [20, 30] })).toBe(4);
+    expect(budget.reserve({ ...demand(60), active: 40, unfinished: 40 })).toBe(24);
+  });
+
+  test("keeps a call for each reply that has ended and waits for its final", () => {
+    const budget = createSlackBudget({ method: "update" });
+    expect(budget.reserve({ ...demand(0), unfinished: 6 })).toBe(6);
   });
 
   test("counts a call as what it turned out to be", () => {
@@ -74,14 +82,14 @@ describe("slack budget", () => {
     budget.sent(POST, 2);
     budget.done(POST, "edit", 2, { ok: false, retryAfter: 5 }, 3);
     expect(budget.credit(EDIT, 7)).toBe(0);
-    expect(budget.creditAt(POST, 1, 3)).toBe(4);
+    expect(budget.creditAt(POST, 1, 3)).toBe(3.5);
   });
 
   test("makes a plan hold until something happens", () => {
     const budget = createSlackBudget({ method: "update" });
     const first = budget.gap(demand(0));
-    expect(budget.gap({ ...demand(0.05), live: [{ total: 90_000, rate: 240 }] })).toBe(first);
-    expect(budget.gap({ ...demand(0.2), live: [{ total: 90_000, rate: 240 }] })).toBeGreaterThan(first);
+    expect(budget.gap({ ...demand(0.05), live: [{ ...YOUNG, total: 90_000 }] })).toBe(first);
+    expect(budget.gap({ ...demand(0.2), live: [{ ...YOUNG, total: 90_000 }] })).toBeGreaterThan(first);
     for (let call = 0; call < 40; call++) budget.sent(EDIT, 0.2);
     expect(budget.gap(demand(0.21))).toBeGreaterThan(first);
     expect(budget.keepUntil()).toBe(300.2);
@@ -116,6 +124,16 @@ describe("slack budget against the documented limits", () => {
       });
     }
   }
+
+  test("lets no final of several long replies wait that were asked for after another question", {
+    timeout: 60_000,
+  }, () => {
+    const scenario = afterQuestion(2, several(5, 1500, 30, 0));
+    for (let seed = 1; seed <= 6; seed++) {
+      const { outcomes } = trySlack({ scenario, seed, trip: SLACK_TRIP }, "update");
+      expect(toFigures(outcomes).worstFinal).toBeLessThan(2);
+    }
+  });
 
   test("is never refused in one room, with errors of the server", () => {
     for (let seed = 1; seed <= 4; seed++) {

@@ -31,6 +31,21 @@ describe("two-way pacer", () => {
     expect(begun.slice(19).every(({ isFallback }) => isFallback === true)).toBe(true);
   });
 
+  test("begins a reply on the fallback that gets more calls there than many replies the first way", () => {
+    const pacer = createSlackPacer();
+    const replies = Array.from({ length: 6 }, (_, index) => pacer.join(0, `room ${index}`));
+    for (const reply of replies) pacer.text(reply, 10, 0);
+    const begun = sendAll(pacer, 0.11);
+    expect(begun).toHaveLength(6);
+    expect(begun.filter(({ isFallback }) => isFallback === true)).toHaveLength(2);
+  });
+
+  test("leaves three replies at once the first way", () => {
+    const pacer = createSlackPacer();
+    for (let count = 0; count < 3; count++) pacer.text(pacer.join(0), 10, 0);
+    expect(sendAll(pacer, 0.11).every(({ isFallback }) => isFallback !== true)).toBe(true);
+  });
+
   test("leaves a reply on the way it was begun", () => {
     const pacer = createSlackPacer();
     const { reply } = begin(pacer, 0);

@@ -19,6 +19,8 @@ export interface Figures {
   mean: number;
   p95: number;
   final: number;
+  /** The final lag of the reply that had the longest: of several runs, in any of them. */
+  worstFinal: number;
   freeze: number;
   calls: number;
   refused: number;
@@ -29,21 +31,22 @@ export interface Figures {
 /** Lag of every token, weighted alike over all replies of a run. */
 export function toFigures(outcomes: readonly Outcome[]): Figures {
   const lags: number[] = [];
-  let final = 0;
+  const finals: number[] = [];
   let freeze = 0;
   let lost = 0;
   for (const outcome of outcomes) {
     const seen = toSeen(outcome);
     lost += seen.filter((at) => at === Infinity).length;
     for (const [index, at] of outcome.arrivals.entries()) lags.push((seen[index] ?? Infinity) - at);
-    final += (seen.at(-1) ?? Infinity) - (outcome.arrivals.at(-1) ?? 0);
+    finals.push((seen.at(-1) ?? Infinity) - (outcome.arrivals.at(-1) ?? 0));
     freeze = Math.max(freeze, toFreeze(outcome));
   }
   lags.sort((a, b) => a - b);
   return {
     mean: lags.reduce((sum, lag) => sum + lag, 0) / lags.length,
     p95: lags[Math.floor(0.95 * lags.length)] ?? Number.NaN,
-    final: final / outcomes.length,
+    final: finals.reduce((sum, lag) => sum + lag, 0) / outcomes.length,
+    worstFinal: Math.max(...finals),
     freeze,
     calls: outcomes.reduce((sum, { calls }) => sum + calls, 0) / outcomes.length,
     refused: outcomes.reduce((sum, { refused }) => sum + refused, 0) / outcomes.length,
@@ -58,6 +61,7 @@ export function toMean(runs: readonly Figures[]): Figures {
     mean: mean("mean"),
     p95: mean("p95"),
     final: mean("final"),
+    worstFinal: Math.max(...runs.map(({ worstFinal }) => worstFinal)),
     freeze: mean("freeze"),
     calls: mean("calls"),
     refused: mean("refused"),

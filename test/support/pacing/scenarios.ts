@@ -19,6 +19,16 @@ export function several(count: number, tokens: number, rate: number, apart: numb
   return () => Array.from({ length: count }, (_, index) => steady(tokens, rate, index * apart));
 }
 
+/** The scenario in a workspace where somebody asked for a short answer, the first of these replies, `ago` seconds before. */
+export function afterQuestion(ago: number, scenario: Scenario): Scenario {
+  return (random) => [steady(40, 60), ...scenario(random).map((arrivals) => shifted(arrivals, ago))];
+}
+
+/** 400 tokens at 60 a second with four seconds of a tool's work after the first hundred. */
+export function withPause(): Arrivals[] {
+  return [[...steady(100, 60), ...steady(300, 60, 100 / 60 + 4)]];
+}
+
 /** 600 tokens in quick bursts of 23 to 67, with pauses of 1.3 s on average between them. */
 export function bursty(random: Random): Arrivals {
   const arrivals: Arrivals = [];
