@@ -29,6 +29,7 @@ const BENCHES = new Map<string, Bench>([
     {
       url: import.meta.resolve("./pacing.ts"),
       measures: "how far a growing reply is behind the model, beside plain timers, in virtual time",
+      limitMs: 300_000,
     },
   ],
   [
@@ -43,6 +44,7 @@ const BENCHES = new Map<string, Bench>([
     {
       url: import.meta.resolve("./slack.ts"),
       measures: "how far replies on a simulated Slack are behind the model in real time, as streams and as edits",
+      limitMs: 180_000,
     },
   ],
   [

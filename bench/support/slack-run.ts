@@ -25,12 +25,14 @@ export interface SlackRunOptions {
   replies: readonly Arrivals[];
   isNative: boolean;
   seed: number;
+  /** Seconds since one question for a short answer; without it nobody asked anything within the minute. */
+  ago?: number | undefined;
 }
 
 const BUTTON = { action: "retry", turnId: "turn", label: "Retry" } as const;
 
 /** Writes replies into channels of one simulated workspace in real time, through Slack's own client. */
-export async function runOnSlack({ replies, isNative, seed }: SlackRunOptions): Promise<SlackRun> {
+export async function runOnSlack({ replies, isNative, seed, ago }: SlackRunOptions): Promise<SlackRun> {
   const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
   const random = createRandom(seed);
   const proxy = await startSlowProxy(slack.apiUrl, () => toRoundTrip(random, SLACK_TRIP) * 1_000);
@@ -51,6 +53,12 @@ export async function runOnSlack({ replies, isNative, seed }: SlackRunOptions): 
   const ada = slack.user({ name: "Ada" });
   try {
     await warmUp(slack, outbound, ada);
+    if (ago !== undefined) {
+      const askedMs = performance.now();
+      const channel = slack.channel({ name: "earlier", members: [ada] });
+      await writeOne(slack, scheduler, outbound, ada.mention(channel, "question"), steady(40, 60));
+      await sleep(Math.max(0, askedMs + ago * 1_000 - performance.now()));
+    }
     const outcomes = await Promise.all(
       replies.map((arrivals, index) => {
         const channel = slack.channel({ name: `channel-${index}`, members: [ada] });
