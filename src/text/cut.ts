@@ -1,4 +1,5 @@
 import type { BlockScan, Candidate } from "./block-scan.ts";
+import { readLineKind, readQuote } from "./blocks.ts";
 import type { InlineScan } from "./inline.ts";
 import { scanInline } from "./inline.ts";
 import { nextCodePoint } from "./ruler.ts";
@@ -23,6 +24,8 @@ interface InlineView {
 const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
 /** UTF-16 units of a character that is longer than any in use. */
 const LONG_CHARACTER = 64;
+/** The longest marks of a quote that are written again where it goes on. */
+const MAX_QUOTE = 16;
 const SPACE = /\s/;
 /** What would begin a block, if the line before it ended here. */
 const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s|$)|\|)/y;
@@ -86,11 +89,14 @@ export function findDueCut(
   if (block.frame === undefined && sentenceFrom < to) {
     const view = toView(text, start, to, block);
     for (let at = Math.max(sentenceFrom - start, view.from + 1); at <= view.need; at++) {
-      if ((view.bonds[at] ?? 0) === 0 && isSentenceEnd(view, at) && isFree(view, at))
-        return toInlineCut(start + at, scan);
+      const isGood = (view.bonds[at] ?? 0) === 0 && isSentenceEnd(view, at) && isFree(view, at);
+      const line = isGood ? view.window.slice(view.window.lastIndexOf("\n", at - 1) + 1, at) : "";
+      if (isGood && !/row|heading/.test(readLineKind(line))) {
+        return { at: start + at, frame: undefined, header: "", quote: readQuote(line, MAX_QUOTE) };
+      }
     }
   }
-  return due && { at: due.at, frame: due.frame, header: due.header, quote: "" };
+  return due === undefined || due.at > end ? undefined : { ...due, quote: "" };
 }
 
 /** The last place between words in which nothing is taken apart, not before `least`; undefined where there is none. */

@@ -280,6 +280,19 @@ describe("a text that people read while it grows", () => {
     expect(sentences[0]?.text).toMatch(/sentence\.$/);
   });
 
+  test("ends a part with the sentence as it is, whatever came at once behind it", () => {
+    const limits = { ...ofChars(2_000), keptLength: 1_700 };
+    const lead = "Some words of a sentence. ".repeat(71).trim();
+    const [code] = createSplitter(limits).update(`${lead} And more of it.\n\`\`\`js\nlet a = 1;\n`);
+    expect(code?.text).toBe(`${lead} And more of it.`);
+    const [, quoted] = createSplitter(limits).update(`> ${lead} And more of it. And on.`);
+    expect(quoted?.text).toMatch(/^> \S/);
+    const [table] = createSplitter(limits).update(
+      `${"x ".repeat(850)}\n\n| a | b |\n|---|---|\n${"| One. Two. | b |\n".repeat(20)}`,
+    );
+    expect(table?.text).not.toContain("|");
+  });
+
   test("is not cut where all of it fits when no more of it comes", () => {
     const text = "Some words of a sentence. ".repeat(75);
     expect(createSplitter({ ...ofChars(2_000), keptLength: 1_700 }).update(text, true)).toHaveLength(1);
