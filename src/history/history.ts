@@ -1,6 +1,6 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
-import { createKeyedTurns, type KeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { readKeyPart } from "../store/key-part.ts";
 import { append, begin, emptyHead, readHead } from "./appends.ts";
@@ -88,23 +88,23 @@ export interface HistoryOptions {
 export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOptions): History {
   const keys = createHistoryKeys(open, ttlMs, log);
   // Within this process also an edit, an erasure and an append of one conversation wait for each other.
-  const inTurn = createKeyedTurns();
+  const queue = createKeyedQueue();
 
   return {
     append: (conversationId, entry, aliases = [], after) =>
-      inTurn(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after })),
+      queue.run(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after })),
     async isNew(conversationId) {
       const head = await readHead(keys, conversationId);
       return head === undefined || head.last < head.first;
     },
-    begin: (conversationId, entries) => inTurn(conversationId, () => begin(keys, clock, conversationId, entries)),
+    begin: (conversationId, entries) => queue.run(conversationId, () => begin(keys, clock, conversationId, entries)),
     read: (conversationId, options) => read(keys, conversationId, options),
     async find(messageId) {
       const position = await keys.readPosition(messageId);
       return position && { conversationId: position.conversationId, entryId: position.entryId };
     },
     edit: (messageId, text, attachments) =>
-      atPosition(keys, inTurn, messageId, async (position) => {
+      atPosition(keys, queue, messageId, async (position) => {
         const stored = await keys.readEntry(position);
         if (stored?.entry === undefined || stored.entry.author === undefined) return false;
         const [first, ...rest] = stored.entry.messages;
@@ -114,7 +114,7 @@ export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOpt
         return true;
       }),
     remove: (messageId) =>
-      atPosition(keys, inTurn, messageId, async (position) => {
+      atPosition(keys, queue, messageId, async (position) => {
         const stored = await keys.readEntry(position);
         const ids = [messageId, position.entryId];
         const left = { entryKey: toEntryKey(position), ids, authorKeys: [], after: stored?.after };
@@ -126,20 +126,20 @@ export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOpt
       return head?.followed === true && at >= (head.followedSince ?? 0);
     },
     setFollowed: (conversationId, followed, since) =>
-      inTurn(conversationId, async () => {
+      queue.run(conversationId, async () => {
         const head = await readHead(keys, conversationId);
         if ((head?.followed ?? false) === followed) return;
         await keys.writeHead(conversationId, { ...(head ?? emptyHead(clock)), followed, followedSince: since });
       }),
     forgetConversation: (conversationId, person) =>
-      inTurn(conversationId, () => eraseConversation(keys, conversationId, person)),
+      queue.run(conversationId, () => eraseConversation(keys, conversationId, person)),
     async *conversations(prefix) {
       for await (const [part] of keys.walk("h")) {
         const conversationId = readKeyPart(part);
         if (conversationId?.startsWith(prefix)) yield conversationId;
       }
     },
-    ...createAuthorRecords(keys, inTurn, now),
+    ...createAuthorRecords(keys, queue, now),
   };
 }
 
@@ -161,13 +161,13 @@ async function read(keys: HistoryKeys, conversationId: string, options: ReadOpti
 /** Runs a change at the place of a message, once no other change of that conversation runs. */
 async function atPosition(
   keys: HistoryKeys,
-  inTurn: KeyedTurns,
+  queue: KeyedQueue,
   messageId: string,
   change: (position: Position) => Promise<boolean>,
 ): Promise<boolean> {
   const found = await keys.readPosition(messageId);
   if (found === undefined) return false;
-  return inTurn(found.conversationId, async () => {
+  return queue.run(found.conversationId, async () => {
     // It may have been erased while this waited.
     const position = await keys.readPosition(messageId);
     return position === undefined || toEntryKey(position) !== toEntryKey(found) ? false : change(position);

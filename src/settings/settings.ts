@@ -1,7 +1,7 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { persist } from "../concurrency/deadlines.ts";
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import { type Channel, createSettingKeys, toChannelKey, toModelKey, toPersonaKey } from "./keys.ts";
 
 /** What a channel has of its own. What is absent is as the service is configured. */
@@ -47,8 +47,8 @@ const PAUSES_MS = [0, 200];
 export function createSettings({ open, ttlMs, log }: SettingsOptions): Settings {
   const keys = createSettingKeys(open, ttlMs, log);
   // What is written anew because it was used must not replace what is set meanwhile.
-  const queue = createKeyedTurns();
-  const inTurn = <T>(channel: Channel, task: () => Promise<T>) => queue(toChannelKey(channel), task);
+  const queue = createKeyedQueue();
+  const inTurn = <T>(channel: Channel, task: () => Promise<T>) => queue.run(toChannelKey(channel), task);
 
   function change(channel: Channel, act: () => Promise<void>): Promise<boolean> {
     const onFailure = (err: unknown) => log.error({ err, ...toFields(channel) }, "a setting could not be stored");

@@ -1,7 +1,7 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { persist } from "../concurrency/deadlines.ts";
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import type { ReplyRecord } from "../reply/messages.ts";
@@ -72,7 +72,7 @@ export interface TurnRecordsOptions {
 export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): TurnRecords {
   const keyv = open(NAMESPACE);
   // Two people who judge one answer at once must not replace each other's word.
-  const inTurn = createKeyedTurns();
+  const { run: inTurn } = createKeyedQueue();
 
   async function load(id: string): Promise<TurnRecord | undefined> {
     const record: unknown = await keyv.get(id);

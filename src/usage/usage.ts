@@ -2,7 +2,7 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { persist } from "../concurrency/deadlines.ts";
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 import { idsOf, isWhole } from "../port/identity.ts";
 import { toKeyPart } from "../store/key-part.ts";
@@ -62,7 +62,7 @@ export interface UsageOptions {
 
 export function createUsage({ open, ttlMs, log, now }: UsageOptions): Usage {
   const keyv = open(NAMESPACE);
-  const inTurn = createKeyedTurns();
+  const { run: inTurn } = createKeyedQueue();
 
   const toDay = () => new Date(now()).toISOString().slice(0, 10);
 
