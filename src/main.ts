@@ -12,7 +12,7 @@ import { watchLauncher } from "./app/launcher.ts";
 import { createPacers } from "./app/pacers.ts";
 import { createPictureSources } from "./app/picture-sources.ts";
 import { createEnding } from "./app/shutdown.ts";
-import { type Config, ConfigError, readConfig } from "./config/config.ts";
+import { type Config, ConfigError, publicFileOrigins, readConfig } from "./config/config.ts";
 import { describeConfig, secretsOf } from "./config/summary.ts";
 import { createGateway } from "./gateway/client.ts";
 import { watchGateway } from "./gateway/health.ts";
@@ -60,7 +60,7 @@ async function start(config: Config, log: Logger, { onFatal, onEnd }: Endings): 
     log.warn(`Others on this machine can read ${path}, and its mode cannot be changed: move DATA_DIR to another disk.`);
   }
   const stores = createStores({ redisUrl: config.redisUrl, database, log });
-  const reachable = config.discord?.apiUrl === undefined ? [] : [new URL(config.discord.apiUrl).origin];
+  const reachable = publicFileOrigins(config);
   const sandbox = config.gateway.baseUrl === undefined ? await startEmbeddedSandbox(reachable, log) : undefined;
   const { imageKeyHeader } = config.gateway;
   const gateway = createGateway({

@@ -1,3 +1,5 @@
+import { editDistance } from "../text/edit-distance.ts";
+
 /** Platforms whose variables nobody else sets, so that a name made of the right words in the wrong number is ours too. */
 const OWN_PREFIX = /^(SLACK|DISCORD|GATEWAY)_/;
 
@@ -35,29 +37,4 @@ function hasOwnWords(name: string, candidate: string): boolean {
   const candidateWords = new Set(candidate.split("_"));
   if (words.size < 2 || candidateWords.size < 2) return false;
   return words.isSubsetOf(candidateWords) || words.isSupersetOf(candidateWords);
-}
-
-/** Insertions, deletions, replacements and swaps of neighbours that turn one text into the other (optimal string alignment). */
-export function editDistance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column++) {
-      const same = a[row - 1] === b[column - 1];
-      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
-      current[column] = Math.min(
-        at(last, column) + 1,
-        at(current, column - 1) + 1,
-        at(last, column - 1) + (same ? 0 : 1),
-        swapped ? at(beforeLast, column - 2) + 1 : Infinity,
-      );
-    }
-    [beforeLast, last] = [last, current];
-  }
-  return at(last, b.length);
-}
-
-function at(row: readonly number[], column: number): number {
-  return row[column] ?? Infinity;
 }
