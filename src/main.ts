@@ -12,7 +12,13 @@ import { watchLauncher } from "./app/launcher.ts";
 import { createPacers } from "./app/pacers.ts";
 import { createPictureSources } from "./app/picture-sources.ts";
 import { createEnding } from "./app/shutdown.ts";
-import { type Config, ConfigError, publicFileOrigins, readConfig } from "./config/config.ts";
+import {
+  type Config,
+  ConfigError,
+  platformsOfSeveralWorkspaces,
+  publicFileOrigins,
+  readConfig,
+} from "./config/config.ts";
 import { describeConfig, secretsOf } from "./config/summary.ts";
 import { createGateway } from "./gateway/client.ts";
 import { watchGateway } from "./gateway/health.ts";
@@ -97,6 +103,7 @@ async function start(config: Config, log: Logger, { onFatal, onEnd }: Endings): 
     imageModel: config.gateway.imageModel,
     systemPrompt: config.gateway.systemPrompt,
     limits,
+    severalWorkspaces: platformsOfSeveralWorkspaces(config),
     database,
     stores,
     gateway: gatewayHealth?.heard ?? gateway,

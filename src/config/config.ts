@@ -143,6 +143,11 @@ export function publicFileOrigins({ discord }: Pick<Config, "discord">): string[
   return discord?.apiUrl === undefined ? [] : [new URL(discord.apiUrl).origin];
 }
 
+/** Platforms where the bot may be installed in several workspaces, which may have channels with the same id. */
+export function platformsOfSeveralWorkspaces({ slack }: Pick<Config, "slack">): ReadonlySet<string> {
+  return new Set(slack?.oauth === undefined ? [] : ["slack"]);
+}
+
 function findMisspelt(given: GivenVariables): string[] {
   const unset = CONFIG_VARIABLES.filter((name) => given[name] === undefined);
   return Object.keys(given)

@@ -32,7 +32,7 @@ export interface OwnUsage extends Amounts {
 /** Whose, or where, something was used. */
 export type UsageSubject =
   | { platform: string; authorId: string }
-  | { platform: string; channelId: string }
+  | { platform: string; channelId: string; workspaceId?: string }
   | { platform: string; workspaceId: string };
 
 /** Counts by day what people use, for each person, channel and workspace apart; kept for `ttlMs`. */
@@ -58,9 +58,11 @@ export interface UsageOptions {
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
+  /** Platforms that serve several workspaces: sums of channels from before keys named the workspace are no one's there. */
+  severalWorkspaces?: ReadonlySet<string>;
 }
 
-export function createUsage({ open, ttlMs, log, now }: UsageOptions): Usage {
+export function createUsage({ open, ttlMs, log, now, severalWorkspaces = new Set() }: UsageOptions): Usage {
   const keyv = open(NAMESPACE);
   const { run: inTurn } = createKeyedQueue();
 
@@ -85,19 +87,28 @@ export function createUsage({ open, ttlMs, log, now }: UsageOptions): Usage {
 
   async function readMonth(subject: UsageSubject): Promise<Amounts> {
     const month = toDay().slice(0, 7);
-    const keys = DAYS_OF_MONTH.map((day) => `${toPrefix(subject)}:${month}-${day}`);
+    const prefixes = [toPrefix(subject), ...toFormerPrefixes(subject)];
+    const keys = prefixes.flatMap((prefix) => DAYS_OF_MONTH.map((day) => `${prefix}:${month}-${day}`));
     const values = await keyv.getMany<unknown>(keys);
     return values.map(readAmounts).reduce<Amounts>(addAmounts, NOTHING);
+  }
+
+  /** Where the sums of a channel stood before keys named the workspace. */
+  function toFormerPrefixes(subject: UsageSubject): string[] {
+    if (!("channelId" in subject) || subject.workspaceId === undefined) return [];
+    const { platform, channelId } = subject;
+    return severalWorkspaces.has(platform) ? [] : [toPrefix({ platform, channelId })];
   }
 
   return {
     async note({ id: authorId }, { platform, channelId, workspaceId }, used) {
       if (!Object.values(used).some((count) => count > 0)) return;
       const day = toDay();
+      const workspace = workspaceId === undefined ? undefined : { workspaceId };
       const subjects: UsageSubject[] = [
         { platform, authorId },
-        { platform, channelId },
-        ...(workspaceId === undefined ? [] : [{ platform, workspaceId }]),
+        { platform, channelId, ...workspace },
+        ...(workspace === undefined ? [] : [{ platform, ...workspace }]),
       ];
       const onFailure = (err: unknown) => log.warn({ err }, "what was used could not be counted");
       await Promise.all(
@@ -168,6 +179,11 @@ function addAmounts(one: Amounts, other: Partial<Amounts>): Amounts {
 function toPrefix(subject: UsageSubject): string {
   const platform = toKeyPart(subject.platform);
   if ("authorId" in subject) return `by:${platform}:${toKeyPart(subject.authorId)}`;
-  if ("channelId" in subject) return `in:${platform}:${toKeyPart(subject.channelId)}`;
+  if ("channelId" in subject) {
+    const { workspaceId, channelId } = subject;
+    return ["in", platform, ...(workspaceId === undefined ? [] : [toKeyPart(workspaceId)]), toKeyPart(channelId)].join(
+      ":",
+    );
+  }
   return `at:${platform}:${toKeyPart(subject.workspaceId)}`;
 }
