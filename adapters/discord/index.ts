@@ -1,25 +1,28 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "discord.js";
+import { BoundedMap } from "../../src/concurrency/bounded-map.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Accept } from "../../src/port/events.ts";
 import { createApi } from "./api/client.ts";
 import { createFiles } from "./api/files.ts";
+import { applicationIdOf, inviteLink } from "./api/permissions.ts";
+import { type Rooms, UNKNOWN_NAMES } from "./api/rooms.ts";
 import { PLATFORM } from "./ids.ts";
-import { applicationIdOf, inviteLink } from "./invite.ts";
+import { listenTo, type Parts } from "./incoming.ts";
 import { createConnection } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
-import { createDirects } from "./listen/directs.ts";
+import { createDirects } from "./listen/direct-channels.ts";
 import { readEarlier } from "./listen/earlier.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
-import { listenTo, type Parts } from "./packets.ts";
-import { type Rooms, UNKNOWN_NAMES } from "./rooms.ts";
-import { createLastWords } from "./write/last-words.ts";
+import { createLastWords } from "./write/final-message.ts";
 import { createSightings } from "./write/seen-messages.ts";
 import { createSink } from "./write/sink.ts";
 import { createTypings } from "./write/typing.ts";
 
 /** Longest that calls under way hold up the end. */
 const SETTLE_MS = 1_000;
+/** Interactions that wait for their answer. */
+const MAX_FRESH = 1_000;
 
 /** Discord: mentions, threads, direct messages, commands and buttons, on discord.js. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
@@ -28,7 +31,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const api = createApi({ token, apiUrl, now, onUnauthorized: () => fatal(UNAUTHORIZED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
   const directs = createDirects(options.directs);
-  const fresh = new Set<string>();
+  const fresh = new BoundedMap<string, true>(MAX_FRESH);
   const sightings = createSightings();
   const typingIn = createTypings(api);
   let rooms: Pick<Rooms, keyof typeof UNKNOWN_NAMES> = UNKNOWN_NAMES;

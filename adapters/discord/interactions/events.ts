@@ -20,11 +20,11 @@ import type {
   ReplyAddress,
 } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
+import type { RoomKind, Rooms } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts";
-import type { RoomKind, Rooms } from "../rooms.ts";
 import type { Press } from "../write/drafts.ts";
-import { toExtra } from "../write/interaction-address.ts";
+import { toExtra } from "../write/interaction-token.ts";
 import { IMAGINE, imageNames, MAX_IMAGES } from "./commands.ts";
 
 /** The fields of `/imagine` that are options of the picture. */

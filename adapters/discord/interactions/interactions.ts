@@ -16,10 +16,9 @@ import type { Api } from "../api/client.ts";
 import type { Files } from "../api/files.ts";
 import type { Delivery } from "../listen/delivery.ts";
 import { readCustomId } from "../write/drafts.ts";
-import { expiryOf } from "../write/interaction-address.ts";
-import { ORIGINAL } from "../write/interaction-token.ts";
-import type { LastWords } from "../write/last-words.ts";
-import { type Acknowledge, createAcknowledge } from "./acknowledge.ts";
+import type { LastWords } from "../write/final-message.ts";
+import { expiryOf, ORIGINAL } from "../write/interaction-token.ts";
+import { type Acknowledge, createAcknowledge, proposeModels } from "./acknowledge.ts";
 import { ASK, IMAGINE, USE_AS_REFERENCE } from "./commands.ts";
 import {
   type Asked,
@@ -34,10 +33,7 @@ import {
   toImagineEvent,
   toWish,
 } from "./events.ts";
-import { createPictureForms } from "./pictures.ts";
-import { proposeModels } from "./proposals.ts";
-
-const MAX_FRESH = 1_000;
+import { createPictureForms } from "./picture-forms.ts";
 
 /** What these begin stands where everybody sees it, unless the picture itself does not. */
 const PUBLIC_ACTIONS: ReadonlySet<Action> = new Set(["again", "vary", "upscale"]);
@@ -49,7 +45,7 @@ export interface InteractionsDeps extends InteractionEventDeps {
   listModels: ListModels;
   imagine?: ImagineMenu;
   /** Tokens that are acknowledged and wait for their answer. */
-  fresh: Set<string>;
+  fresh: Map<string, true>;
   lastWords: Pick<LastWords, "promise" | "settle">;
   log: Logger;
 }
@@ -139,7 +135,7 @@ function createTake({ delivery, fresh, lastWords }: InteractionsDeps, acknowledg
     // Nobody can be told the answer that only one person may see. Whether that was promised after all is not known.
     if (outcome === "late" && isPrivate && as === "answer") return acknowledge.apologise(asked.interaction);
     asked.isAcknowledged = outcome === "done";
-    if (asked.isAcknowledged) remember(fresh, asked.interaction.token);
+    if (asked.isAcknowledged) fresh.set(asked.interaction.token, true);
     const promised = asked.isAcknowledged && isPrivate && as === "answer" ? toPromised(asked) : undefined;
     if (promised !== undefined) lastWords.promise(promised);
     const isTaken = await delivery.enqueue(placeOf(asked.interaction).channelId, async () => [await toEvent()]);
@@ -152,12 +148,6 @@ function createTake({ delivery, fresh, lastWords }: InteractionsDeps, acknowledg
 function toPromised({ interaction }: Asked): Parameters<LastWords["promise"]>[0] {
   const { token, application_id: applicationId, id } = interaction;
   return { token, applicationId, expiresAt: expiryOf(id) };
-}
-
-function remember(fresh: Set<string>, token: string): void {
-  fresh.add(token);
-  const [oldest] = fresh;
-  if (fresh.size > MAX_FRESH && oldest !== undefined) fresh.delete(oldest);
 }
 
 type Promised = Parameters<Acknowledge>[1];

@@ -1,8 +1,8 @@
 import { type APIMessage, Routes } from "discord.js";
 import type { Logger } from "pino";
 import type { Api } from "../api/client.ts";
+import type { Rooms } from "../api/rooms.ts";
 import { timeOf } from "../ids.ts";
-import type { Rooms } from "../rooms.ts";
 import type { Message } from "./wording.ts";
 
 /** What is older than this has been asked elsewhere meanwhile. */

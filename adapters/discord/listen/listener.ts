@@ -1,11 +1,11 @@
 import type { GatewayMessageDeleteDispatchData } from "discord.js";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
+import type { RoomKind } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toFingerprint, toMessageId } from "../ids.ts";
-import type { RoomKind } from "../rooms.ts";
 import type { Activity } from "./activity.ts";
 import type { Delivery } from "./delivery.ts";
 import { type InboundDeps, isByPerson, toBody, toConversationId, toMessageEvent, toWhole } from "./inbound.ts";
-import { createKnownMessages, type KnownMessages, toBodyKey } from "./known-messages.ts";
 import type { TellNotAllowed } from "./permission-notice.ts";
 import type { PlaceQuestion } from "./threads.ts";
 import type { Message } from "./wording.ts";
@@ -161,4 +161,38 @@ function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, hearing: He
 /** The gateway says the type of the channel; what was asked for by a call does not carry it. */
 function kindOf(message: Message, { rooms }: Hearing): RoomKind {
   return rooms.kindOf(message.channel_id, message.guild_id, message.channel_type);
+}
+
+const MAX_KNOWN = 5_000;
+
+/** What was delivered of a message, so that what happens to it later goes the same way. */
+export type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply"> & { body: string };
+
+/** The messages of late, by their ids on Discord. */
+export interface KnownMessages {
+  get(id: string): KnownMessage | undefined;
+  set(id: string, event: MessageEvent | EditedEvent): void;
+  forget(id: string): void;
+  /** A message of the bot. */
+  setOwn(id: string): void;
+  isOwn(id: string): boolean;
+}
+
+export function createKnownMessages(): KnownMessages {
+  const known = new BoundedMap<string, KnownMessage>(MAX_KNOWN);
+  const own = new BoundedMap<string, true>(MAX_KNOWN);
+  return {
+    get: (id) => known.get(id),
+    set(id, { conversationId, author, reply, ...event }) {
+      known.set(id, { conversationId, author, reply, body: toBodyKey(event) });
+    },
+    forget: (id) => void known.delete(id),
+    setOwn: (id) => void own.set(id, true),
+    isOwn: (id) => own.has(id),
+  };
+}
+
+/** The same for the same words and files. */
+export function toBodyKey({ text, attachments }: Pick<EditedEvent, "text" | "attachments">): string {
+  return JSON.stringify([text, attachments.map(({ id }) => id)]);
 }

@@ -7,9 +7,8 @@ import type { Files } from "../api/files.ts";
 import { type MessagePlace, readMessageId, toFingerprint, toMessageId } from "../ids.ts";
 import { type ChannelWriter, toPosted, toReceipt } from "./channel-writer.ts";
 import { type MessageBody, readCustomId, readCustomIds } from "./drafts.ts";
-import type { InteractionAddress } from "./interaction-address.ts";
-import { createInteractionToken, ORIGINAL } from "./interaction-token.ts";
-import type { LastWords } from "./last-words.ts";
+import type { LastWords } from "./final-message.ts";
+import { createInteractionToken, type InteractionAddress, ORIGINAL } from "./interaction-token.ts";
 import type { Sightings } from "./seen-messages.ts";
 import { attach, type Upload } from "./uploads.ts";
 
@@ -43,7 +42,7 @@ export interface InteractionWriterDeps {
   sightings: Pick<Sightings, "find">;
   lastWords: LastWords;
   /** Tokens of interactions that this process acknowledged and has not answered yet. */
-  fresh: Set<string>;
+  fresh: Pick<Map<string, true>, "delete">;
   now(): number;
 }
 

@@ -1,4 +1,5 @@
 import type { APIMessage } from "discord.js";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 
 const MAX_SEEN = 500;
 /** The gateway tells of a message about as fast as the call that made it is answered. */
@@ -21,15 +22,13 @@ export interface Sought {
 }
 
 export function createSightings(): Sightings {
-  const seen = new Map<string, APIMessage>();
+  const seen = new BoundedMap<string, APIMessage>(MAX_SEEN);
   const waiting = new Set<() => void>();
 
   return {
     see(message) {
       if (message.interaction_metadata === undefined) return;
       seen.set(message.id, message);
-      const [oldest] = seen.keys();
-      if (seen.size > MAX_SEEN && oldest !== undefined) seen.delete(oldest);
       for (const wake of waiting) wake();
     },
     async find({ interactionId, isMeant, mayBeOnItsWay }, signal) {

@@ -4,14 +4,14 @@ import type { Draft, OutboundFile, Posted, ReplySink, SinkLimits } from "../../.
 import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
+import type { Rooms } from "../api/rooms.ts";
 import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../ids.ts";
-import type { Rooms } from "../rooms.ts";
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./drafts.ts";
 import { toSinkError } from "./failures.ts";
-import { readInteractionAddress } from "./interaction-address.ts";
+import type { LastWords } from "./final-message.ts";
+import { readInteractionAddress } from "./interaction-token.ts";
 import { createInteractionWriter, type InteractionWriter, toBudgetKey } from "./interaction-writer.ts";
-import type { LastWords } from "./last-words.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
 import type { Sightings } from "./seen-messages.ts";
 import type { Typing } from "./typing.ts";
@@ -33,7 +33,7 @@ const OLD_EDITS = 30046;
 export interface SinkDeps {
   api: Api;
   files: Pick<Files, "toPostedRefs">;
-  fresh: Set<string>;
+  fresh: Pick<Map<string, true>, "delete">;
   sightings: Pick<Sightings, "find">;
   lastWords: LastWords;
   typingIn(channelId: string): Typing;

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
-import { UNKNOWN_NAMES } from "../../../../adapters/discord/rooms.ts";
-import { createLastWords } from "../../../../adapters/discord/write/last-words.ts";
+import { UNKNOWN_NAMES } from "../../../../adapters/discord/api/rooms.ts";
+import { createLastWords } from "../../../../adapters/discord/write/final-message.ts";
 import { createSightings } from "../../../../adapters/discord/write/seen-messages.ts";
 import { createSink } from "../../../../adapters/discord/write/sink.ts";
 import { createTypings } from "../../../../adapters/discord/write/typing.ts";

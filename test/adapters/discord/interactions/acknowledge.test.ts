@@ -1,6 +1,6 @@
 import type { APIApplicationCommandAutocompleteInteraction } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { proposeModels } from "../../../../adapters/discord/interactions/proposals.ts";
+import { proposeModels } from "../../../../adapters/discord/interactions/acknowledge.ts";
 
 function typing(value: string): APIApplicationCommandAutocompleteInteraction {
   return { data: { options: [{ name: "name", type: 3, value, focused: true }] } } as never;

@@ -8,20 +8,20 @@ import {
 } from "discord.js";
 import type { Api } from "./api/client.ts";
 import type { Files } from "./api/files.ts";
+import { applicationIdOf } from "./api/permissions.ts";
+import { createRooms, type Rooms } from "./api/rooms.ts";
 import { registerCommands, toDefinitions } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
-import { applicationIdOf } from "./invite.ts";
 import { createActivity } from "./listen/activity.ts";
 import { catchUp } from "./listen/catch-up.ts";
 import type { Delivery } from "./listen/delivery.ts";
-import type { Directs } from "./listen/directs.ts";
+import type { Directs } from "./listen/direct-channels.ts";
 import { createListener } from "./listen/listener.ts";
 import { createTellNotAllowed } from "./listen/permission-notice.ts";
 import { createPlaceQuestion } from "./listen/threads.ts";
 import type { Message } from "./listen/wording.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
-import { createRooms, type Rooms } from "./rooms.ts";
-import type { LastWords } from "./write/last-words.ts";
+import type { LastWords } from "./write/final-message.ts";
 import type { Sightings } from "./write/seen-messages.ts";
 
 /** What is listened to, and what comes with it. */
@@ -37,7 +37,7 @@ export interface Parts {
   api: Api;
   files: Files;
   directs: Directs;
-  fresh: Set<string>;
+  fresh: Map<string, true>;
   sightings: Pick<Sightings, "see">;
   lastWords: LastWords;
   /** What the gateway told last of places and names. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createDirects } from "../../../../adapters/discord/listen/directs.ts";
+import { createDirects } from "../../../../adapters/discord/listen/direct-channels.ts";
 
 function store(kept: readonly string[] = []) {
   const written: Array<readonly string[]> = [];

@@ -3,8 +3,7 @@ import { MessageFlags, Routes } from "discord.js";
 import type { Api } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
 import { MAX_LENGTH, type MessageBody, readCustomId, readCustomIds } from "./drafts.ts";
-import type { InteractionAddress } from "./interaction-address.ts";
-import { MARGIN_MS, ORIGINAL } from "./interaction-token.ts";
+import { type InteractionAddress, MARGIN_MS, ORIGINAL } from "./interaction-token.ts";
 
 const WORDS =
   "_Interrupted: Discord lets me write to you alone for fifteen minutes after you ask, and those are over. Please ask again; an answer that everybody sees may take longer._";

@@ -1,9 +1,9 @@
 import { PermissionFlagsBits } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { applicationIdOf, inviteLink, PERMISSIONS } from "../../../adapters/discord/invite.ts";
-import { startDiscord } from "../../simulators/discord/index.ts";
-import { recordingLog } from "../../support/log.ts";
-import { startAdapter } from "./stage.ts";
+import { applicationIdOf, inviteLink, PERMISSIONS } from "../../../../adapters/discord/api/permissions.ts";
+import { startDiscord } from "../../../simulators/discord/index.ts";
+import { recordingLog } from "../../../support/log.ts";
+import { startAdapter } from "../stage.ts";
 
 describe("the invitation", () => {
   test("names the bot and exactly the permissions it asks for", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Api, ApiCall } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
 import { type MessageBody, toMessageBody } from "../../../../adapters/discord/write/drafts.ts";
-import { createLastWords } from "../../../../adapters/discord/write/last-words.ts";
+import { createLastWords } from "../../../../adapters/discord/write/final-message.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { shown } from "../../../simulators/discord/world.ts";
