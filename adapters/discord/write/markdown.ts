@@ -1,3 +1,4 @@
+import stringWidth from "string-width";
 import { type Fence, isDelimiterRow, readFence, readFenceLine } from "../../../src/text/blocks.ts";
 import { isDeceptive, isSameAddress } from "../../../src/text/links.ts";
 
@@ -222,16 +223,16 @@ function pad(text: string, width: number, rule: string): string {
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 /** Printable ASCII, one column each. */
 const PLAIN = /^[ -~]*$/;
-const UNSEEN = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]*$/u;
-/** Scripts and signs whose letters take two columns where every column is the same. */
-const WIDE =
-  /[\u1100-\u115F\u2E80-\u303E\u3041-\u33FF\u3400-\u4DBF\u4E00-\u9FFF\uA000-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{1F000}-\u{1FAFF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}|\p{Emoji}\uFE0F/u;
+/** Discord's clients draw what a person takes for one letter as one glyph, where a terminal gives each part its columns. */
+const MAX_COLUMNS = 2;
 
 /** How many columns a text takes in a font where letters are as wide as each other, and CJK twice that. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of GRAPHEMES.segment(text)) width += widthOfGrapheme(segment);
+  // Discord shows an escape code as it is.
+  for (const { segment } of GRAPHEMES.segment(text))
+    width += Math.min(MAX_COLUMNS, stringWidth(segment, { countAnsiEscapeCodes: true }));
   return width;
 }
 
@@ -257,7 +258,7 @@ function chop(word: string, maxWidth: number): string[] {
   let piece = "";
   let width = 0;
   for (const { segment } of GRAPHEMES.segment(word)) {
-    const own = widthOfGrapheme(segment);
+    const own = widthOf(segment);
     if (piece !== "" && width + own > maxWidth) {
       pieces.push(piece);
       piece = "";
@@ -267,9 +268,4 @@ function chop(word: string, maxWidth: number): string[] {
     width += own;
   }
   return [...pieces, piece];
-}
-
-function widthOfGrapheme(grapheme: string): number {
-  if (WIDE.test(grapheme)) return 2;
-  return UNSEEN.test(grapheme) ? 0 : 1;
 }

@@ -249,6 +249,17 @@ describe("widthOf", () => {
     expect(widthOf("e\u0301")).toBe(1);
     expect(widthOf("a\u200Bb")).toBe(2);
   });
+
+  test("counts at most two columns for what a client draws as one glyph, however many parts it has", () => {
+    expect(widthOf("\u{1D158}\u{1D165}\u{1D16E}")).toBe(2);
+    expect(widthOf("क्षि")).toBe(2);
+  });
+
+  test("follows Unicode's own table of wide characters", () => {
+    expect(widthOf("\u{17000}\u{18B00}")).toBe(4);
+    expect(widthOf("☰䷀")).toBe(4);
+    expect(widthOf("\u{1F000}")).toBe(1);
+  });
 });
 
 describe("wrap", () => {
