@@ -16,7 +16,14 @@ import {
 import type { Finding } from "../../src/port/finding.ts";
 import { type Api, createApi } from "./api/client.ts";
 import { ApiError, isRefused } from "./api/error.ts";
-import { inviteLink, PERMISSION_BITS, PERMISSIONS } from "./api/permissions.ts";
+import {
+  channelPermissions,
+  guildPermissions,
+  inviteLink,
+  type Member,
+  PERMISSION_BITS,
+  PERMISSIONS,
+} from "./api/permissions.ts";
 import { ASK } from "./interactions/commands.ts";
 import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./listen/connection.ts";
 import { toSinkError } from "./write/failures.ts";
@@ -156,7 +163,6 @@ const PAGE = 200;
 const MAX_GUILDS = 20;
 const MAX_NAMED = 10;
 const PLACES = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement, ChannelType.GuildForum]);
-const ALL = ~0n;
 
 export interface GuildsCheck {
   read<T>(route: `/${string}`, query?: URLSearchParams): Promise<T>;
@@ -205,40 +211,32 @@ async function checkGuild({ id, name }: Guild, { read, botId, invite }: GuildsCh
     read<APIGuildMember>(Routes.guildMember(id, botId)),
     read<APIChannel[]>(Routes.guildChannels(id)),
   ]);
-  const roleIds = new Set([id, ...ownRoles]);
-  const given = roles
-    .filter((role) => roleIds.has(role.id))
-    .reduce((bits, role) => bits | BigInt(role.permissions), 0n);
-  const isAll = ownerId === botId || (given & PermissionFlagsBits.Administrator) !== 0n;
-  const base = isAll ? ALL : given;
+  const bot: Member = { id: botId, guildId: id, ownerId, roleIds: ownRoles };
+  const granted = guildPermissions(bot, roles);
   const places = channels.filter((channel): channel is Place => PLACES.has(channel.type));
   const own: Finding =
-    missingOf(base) === ""
+    missingOf(granted) === ""
       ? { ok: true, what: `In ${name} the bot has what it needs.` }
       : {
           ok: false,
-          what: `In ${name} the bot lacks: ${missingOf(base)}.`,
+          what: `In ${name} the bot lacks: ${missingOf(granted)}.`,
           fix: `Open the invitation again and choose the server: ${invite}`,
         };
-  return [own, ...(isAll ? [] : checkPlaces(name, places, { base, guildId: id, botId, roleIds }))];
+  const judged = places.map((place) => {
+    const bits = channelPermissions(granted, bot, place.permission_overwrites ?? []);
+    return { name: `#${place.name}`, bits };
+  });
+  return [own, ...checkPlaces(name, judged, granted)];
 }
 
-interface Standing {
-  base: bigint;
-  guildId: string;
-  botId: string;
-  roleIds: ReadonlySet<string>;
-}
-
-function checkPlaces(guild: string, places: readonly Place[], standing: Standing): Finding[] {
-  const judged = places.map((place) => ({ name: `#${place.name}`, bits: permissionsIn(place, standing) }));
+function checkPlaces(guild: string, judged: readonly { name: string; bits: bigint }[], granted: bigint): Finding[] {
   const hidden = judged.filter(({ bits }) => (bits & PermissionFlagsBits.ViewChannel) === 0n);
   const seen = judged.filter(({ bits }) => (bits & PermissionFlagsBits.ViewChannel) !== 0n);
   // What the server does not give at all is said once.
-  const lacking = seen.filter(({ bits }) => (PERMISSION_BITS & standing.base & ~bits) !== 0n);
+  const lacking = seen.filter(({ bits }) => (PERMISSION_BITS & granted & ~bits) !== 0n);
   const findings = lacking.slice(0, MAX_NAMED).map(({ name, bits }) => ({
     ok: false,
-    what: `In ${name} of ${guild} the bot lacks: ${missingOf(bits | ~standing.base)}.`,
+    what: `In ${name} of ${guild} the bot lacks: ${missingOf(bits | ~granted)}.`,
     fix: `Allow it to the bot's role in the settings of ${name}, under Permissions.`,
   }));
   const names = hidden.slice(0, MAX_NAMED).map(({ name }) => name);
@@ -248,28 +246,10 @@ function checkPlaces(guild: string, places: readonly Place[], standing: Standing
     ...(lacking.length > MAX_NAMED
       ? [{ ok: false, what: `${lacking.length - MAX_NAMED} more channels of ${guild} lack something.` }]
       : []),
-    ...(hidden.length > 0 && (standing.base & PermissionFlagsBits.ViewChannel) !== 0n
+    ...(hidden.length > 0 && (granted & PermissionFlagsBits.ViewChannel) !== 0n
       ? [{ ok: true, what: `The bot does not see ${names.join(", ")}${more} of ${guild}, and is not spoken to there.` }]
       : []),
   ];
-}
-
-/** As Discord computes it: everyone, then all roles together, then the member. */
-function permissionsIn({ permission_overwrites: overwrites = [] }: Place, standing: Standing): bigint {
-  const { base, guildId, botId, roleIds } = standing;
-  const merge = (wanted: (id: string) => boolean) =>
-    overwrites
-      .filter(({ id }) => wanted(id))
-      .reduce((sum, { allow, deny }) => ({ allow: sum.allow | BigInt(allow), deny: sum.deny | BigInt(deny) }), {
-        allow: 0n,
-        deny: 0n,
-      });
-  const steps = [
-    (id: string) => id === guildId,
-    (id: string) => id !== guildId && roleIds.has(id),
-    (id: string) => id === botId,
-  ];
-  return steps.map(merge).reduce((bits, { allow, deny }) => (bits & ~deny) | allow, base);
 }
 
 /** By the names that Discord's settings have for them. */

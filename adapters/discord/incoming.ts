@@ -8,8 +8,8 @@ import {
 } from "discord.js";
 import type { Api } from "./api/client.ts";
 import type { Files } from "./api/files.ts";
-import { applicationIdOf } from "./api/permissions.ts";
 import { createRooms, type Rooms } from "./api/rooms.ts";
+import { applicationIdOf } from "./ids.ts";
 import { registerCommands, toDefinitions } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createActivity } from "./listen/activity.ts";

@@ -27,6 +27,53 @@ export const PERMISSIONS: ReadonlyArray<Permission> = [
 /** All of them as Discord counts them. */
 export const PERMISSION_BITS: bigint = PERMISSIONS.reduce((bits, { name }) => bits | PermissionFlagsBits[name], 0n);
 
+const ALL = ~0n;
+
+/** A member of a server. */
+export interface Member {
+  id: string;
+  guildId: string;
+  ownerId: string | undefined;
+  roleIds: readonly string[];
+}
+
+/** What Discord grants with a role; everyone has the role with the server's own id. */
+export interface Role {
+  id: string;
+  permissions: bigint | string;
+}
+
+/** What a channel says otherwise, of a role or of one person. */
+export interface Overwrite {
+  id: string;
+  allow: bigint | string;
+  deny: bigint | string;
+}
+
+/** What the roles of a member grant, as Discord counts it. Its owner and administrators may do everything. */
+export function guildPermissions({ id, guildId, ownerId, roleIds }: Member, roles: Iterable<Role>): bigint {
+  const ids = new Set([guildId, ...roleIds]);
+  let granted = 0n;
+  for (const role of roles) if (ids.has(role.id)) granted |= BigInt(role.permissions);
+  return ownerId === id || (granted & PermissionFlagsBits.Administrator) !== 0n ? ALL : granted;
+}
+
+/**
+ * What a member may do in a channel: what the server grants, then what the channel says of everyone, of the roles taken
+ * together, and of the member. https://docs.discord.com/developers/topics/permissions#permission-overwrites
+ */
+export function channelPermissions(granted: bigint, member: Member, overwrites: Iterable<Overwrite>): bigint {
+  if (granted === ALL) return ALL;
+  const known = new Map([...overwrites].map((overwrite) => [overwrite.id, overwrite]));
+  let bits = granted;
+  for (const ids of [[member.guildId], member.roleIds.filter((id) => id !== member.guildId), [member.id]]) {
+    const found = ids.flatMap((id) => known.get(id) ?? []);
+    for (const { deny } of found) bits &= ~BigInt(deny);
+    for (const { allow } of found) bits |= BigInt(allow);
+  }
+  return bits;
+}
+
 /** The link by which somebody who manages a server lets the bot in. */
 export function inviteLink(applicationId: string): string {
   const query = new URLSearchParams({
@@ -35,11 +82,4 @@ export function inviteLink(applicationId: string): string {
     permissions: PERMISSION_BITS.toString(),
   });
   return `https://discord.com/oauth2/authorize?${query.toString()}`;
-}
-
-/** A token begins with the application's id; undefined for what stands in for one. */
-export function applicationIdOf(token: string): string | undefined {
-  const [first = "", ...rest] = token.trim().split(".");
-  const id = Buffer.from(first, "base64url").toString();
-  return rest.length === 2 && /^\d{17,20}$/.test(id) ? id : undefined;
 }

@@ -1,4 +1,5 @@
-import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits, PermissionsBitField } from "discord.js";
+import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
+import { channelPermissions, guildPermissions } from "./permissions.ts";
 
 /** What kind of place a message stands in: it decides what a conversation is. */
 export type RoomKind = "direct" | "thread" | "channel";
@@ -50,21 +51,16 @@ export const UNKNOWN_NAMES: Pick<
   nameOfRole: () => undefined,
 };
 
-/** What a member may do, by Discord's own order: roles, then what the channel says of everyone, of roles, of the person. */
-function permissionsOf(channel: GuildBasedChannel, userId: string, roleIds: readonly string[]): PermissionsBitField {
+/** The library computes this for members it keeps; of most people it keeps none. */
+function permissionsIn(channel: GuildBasedChannel, id: string, roleIds: readonly string[]): bigint {
   const { guild } = channel;
-  const ids = [guild.id, ...roleIds];
-  const granted = new PermissionsBitField(ids.map((id) => guild.roles.cache.get(id)?.permissions ?? []));
-  if (guild.ownerId === userId || granted.has(PermissionFlagsBits.Administrator)) {
-    return new PermissionsBitField(PermissionsBitField.All);
-  }
+  const member = { id, guildId: guild.id, ownerId: guild.ownerId, roleIds };
+  const roles = guild.roles.cache.map((role) => ({ id: role.id, permissions: role.permissions.bitfield }));
   const place = channel.isThread() ? channel.parent : channel;
-  const overwrites = place?.permissionOverwrites.cache;
-  for (const some of [[guild.id], roleIds, [userId]]) {
-    const found = some.flatMap((id) => overwrites?.get(id) ?? []);
-    granted.remove(found.map(({ deny }) => deny)).add(found.map(({ allow }) => allow));
-  }
-  return granted;
+  const overwrites = place?.permissionOverwrites.cache.map((overwrite) => {
+    return { id: overwrite.id, allow: overwrite.allow.bitfield, deny: overwrite.deny.bitfield };
+  });
+  return channelPermissions(guildPermissions(member, roles), member, overwrites ?? []);
 }
 
 export function createRooms(client: Client): Rooms {
@@ -109,7 +105,8 @@ export function createRooms(client: Client): Rooms {
     },
     mayManage(channelId, userId, roleIds) {
       const channel = guildChannel(channelId);
-      return channel !== undefined && permissionsOf(channel, userId, roleIds).has(PermissionFlagsBits.ManageChannels);
+      if (channel === undefined) return false;
+      return (permissionsIn(channel, userId, roleIds) & PermissionFlagsBits.ManageChannels) !== 0n;
     },
     recent(shard) {
       const found: RecentRoom[] = [];

@@ -1,6 +1,7 @@
 import { PermissionFlagsBits } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { applicationIdOf, inviteLink, PERMISSIONS } from "../../../../adapters/discord/api/permissions.ts";
+import { inviteLink, PERMISSIONS } from "../../../../adapters/discord/api/permissions.ts";
+import { applicationIdOf } from "../../../../adapters/discord/ids.ts";
 import { startDiscord } from "../../../simulators/discord/index.ts";
 import { recordingLog } from "../../../support/log.ts";
 import { startAdapter } from "../stage.ts";
