@@ -90,7 +90,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
     commands: engine.commands,
     listModels: engine.listModels,
     imagine: engine.imagineMenu,
-    directs: toDirects(stores.open("discord")),
+    directChannels: toDirectChannelStore(stores.open("discord")),
     log,
     now: Date.now,
     onFatal,
@@ -139,7 +139,7 @@ async function createSlackWorkspaces(
 }
 
 /** Where the Discord adapter keeps the direct conversations it knows. */
-function toDirects(keyv: Keyv) {
+function toDirectChannelStore(keyv: Keyv) {
   return {
     read: async () => (await keyv.get<string[]>("directs")) ?? [],
     write: async (ids: readonly string[]) => void (await keyv.set("directs", ids)),

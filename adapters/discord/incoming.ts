@@ -15,17 +15,17 @@ import { createInteractions } from "./interactions/interactions.ts";
 import { createActivity } from "./listen/activity.ts";
 import { catchUp } from "./listen/catch-up.ts";
 import type { Delivery } from "./listen/delivery.ts";
-import type { Directs } from "./listen/direct-channels.ts";
+import type { DirectChannels } from "./listen/direct-channels.ts";
 import { createListener } from "./listen/listener.ts";
 import { createTellNotAllowed } from "./listen/permission-notice.ts";
 import { createPlaceQuestion } from "./listen/threads.ts";
 import type { Message } from "./listen/wording.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
-import type { LastWords } from "./write/final-message.ts";
-import type { Sightings } from "./write/seen-messages.ts";
+import type { FinalMessages } from "./write/final-message.ts";
+import type { SeenInteractionMessages } from "./write/seen-messages.ts";
 
 /** What is listened to, and what comes with it. */
-interface Packets {
+interface GatewayEvents {
   [GatewayDispatchEvents.MessageCreate]: Message;
   [GatewayDispatchEvents.MessageUpdate]: Message;
   [GatewayDispatchEvents.MessageDelete]: GatewayMessageDeleteDispatchData;
@@ -33,13 +33,13 @@ interface Packets {
   [GatewayDispatchEvents.InteractionCreate]: APIInteraction;
 }
 
-export interface Parts {
+export interface IncomingParts {
   api: Api;
   files: Files;
-  directs: Directs;
+  directChannels: DirectChannels;
   fresh: Map<string, true>;
-  sightings: Pick<Sightings, "see">;
-  lastWords: LastWords;
+  seenMessages: Pick<SeenInteractionMessages, "see">;
+  finalMessages: FinalMessages;
   /** What the gateway told last of places and names. */
   setRooms(rooms: Rooms, botId: () => string | undefined): void;
   /** Undefined while nothing is taken. */
@@ -48,12 +48,12 @@ export interface Parts {
 }
 
 /**
- * Gives a client its listeners. Packets are taken as the gateway sends them: the library's own message events are left
+ * Gives a client its listeners. GatewayEvents are taken as the gateway sends them: the library's own message events are left
  * out when a call happened to fetch the message first, or when a direct message does not say that it is one.
  */
-export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOptions): void {
+export function attachListeners(client: Client, parts: IncomingParts, options: DiscordAdapterOptions): void {
   const { log, now, threads: mode } = options;
-  const { api, files, directs, delivery } = parts;
+  const { api, files, directChannels, delivery } = parts;
   const rooms = createRooms(client);
   parts.setRooms(rooms, () => client.user?.id);
   const activity = createActivity(now);
@@ -72,11 +72,11 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
   });
   const onInteraction = createInteractions({ ...options, ...parts, rooms, delivery: queue });
 
-  function on<E extends keyof Packets>(event: E, listen: (data: Packets[E]) => void): void {
+  function on<E extends keyof GatewayEvents>(event: E, listen: (data: GatewayEvents[E]) => void): void {
     client.ws.on(event, (data: unknown) => {
       if (delivery() === undefined) return;
       try {
-        listen(data as Packets[E]);
+        listen(data as GatewayEvents[E]);
       } catch (error) {
         log.error({ err: error, event }, "A packet from Discord could not be read.");
       }
@@ -85,8 +85,8 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
   function onMessage(message: Message): void {
     // What only one person sees arrives as if it were direct.
     const isOwn = message.author.id === client.user?.id;
-    if (isOwn) parts.sightings.see(message);
-    else if (message.guild_id === undefined) directs.note(message.channel_id);
+    if (isOwn) parts.seenMessages.see(message);
+    else if (message.guild_id === undefined) directChannels.note(message.channel_id);
     listener.onMessage(message);
   }
 
@@ -103,7 +103,16 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
   });
   client.on(Events.ShardReady, (shard) => {
     const { onMessage } = listener;
-    const deps = { api, rooms, shard, directs: directs.list, onMessage, botId: () => client.user?.id, log, now };
+    const deps = {
+      api,
+      rooms,
+      shard,
+      directChannels: directChannels.list,
+      onMessage,
+      botId: () => client.user?.id,
+      log,
+      now,
+    };
     void catchUp(deps, parts.closing);
     // Of several processes one is enough.
     if (shard === 0) void register(client, parts, options);
@@ -111,7 +120,11 @@ export function listenTo(client: Client, parts: Parts, options: DiscordAdapterOp
 }
 
 /** Without its commands the bot still answers, so this only tells. */
-async function register(client: Client, { api, closing }: Parts, options: DiscordAdapterOptions): Promise<void> {
+async function register(
+  client: Client,
+  { api, closing }: IncomingParts,
+  options: DiscordAdapterOptions,
+): Promise<void> {
   const { token, commands, imagine, guildId, log } = options;
   const applicationId = client.application?.id ?? applicationIdOf(token);
   if (applicationId === undefined) return;

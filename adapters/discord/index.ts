@@ -8,14 +8,14 @@ import { createFiles } from "./api/files.ts";
 import { inviteLink } from "./api/permissions.ts";
 import { type Rooms, UNKNOWN_NAMES } from "./api/rooms.ts";
 import { applicationIdOf, PLATFORM } from "./ids.ts";
-import { listenTo, type Parts } from "./incoming.ts";
+import { attachListeners, type IncomingParts } from "./incoming.ts";
 import { createConnection } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
-import { createDirects } from "./listen/direct-channels.ts";
+import { createDirectChannels } from "./listen/direct-channels.ts";
 import { readEarlier } from "./listen/earlier.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
-import { createLastWords } from "./write/final-message.ts";
-import { createSightings } from "./write/seen-messages.ts";
+import { createFinalMessages } from "./write/final-message.ts";
+import { createSeenInteractionMessages } from "./write/seen-messages.ts";
 import { createSink } from "./write/sink.ts";
 import { createTypings } from "./write/typing.ts";
 
@@ -30,23 +30,23 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const fatal = createFatal(options.onFatal);
   const api = createApi({ token, apiUrl, now, onUnauthorized: () => fatal(UNAUTHORIZED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
-  const directs = createDirects(options.directs);
+  const directChannels = createDirectChannels(options.directChannels);
   const fresh = new BoundedMap<string, true>(MAX_FRESH);
-  const sightings = createSightings();
+  const seenMessages = createSeenInteractionMessages();
   const typingIn = createTypings(api);
   let rooms: Pick<Rooms, keyof typeof UNKNOWN_NAMES> = UNKNOWN_NAMES;
   let botId = (): string | undefined => undefined;
   const mayReadHistory = (channelId: string): boolean => rooms.mayReadHistory(channelId);
   const closing = new AbortController();
-  const lastWords = createLastWords(api, now, closing.signal);
+  const finalMessages = createFinalMessages(api, now, closing.signal);
   let delivery: Delivery | undefined;
-  const parts: Parts = {
+  const parts: IncomingParts = {
     api,
     files,
-    directs,
+    directChannels,
     fresh,
-    sightings,
-    lastWords,
+    seenMessages,
+    finalMessages,
     setRooms: (known, knownBotId) => {
       rooms = known;
       botId = knownBotId;
@@ -54,7 +54,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     delivery: () => delivery,
     closing: closing.signal,
   };
-  const attach = (client: Client) => listenTo(client, parts, options);
+  const attach = (client: Client) => attachListeners(client, parts, options);
   const connection = createConnection({ ...options, attach, onFatal: fatal });
 
   return {
@@ -66,7 +66,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       if (applicationId !== undefined) log.info(`To let the bot into a server, open ${inviteLink(applicationId)}`);
     },
     sink: (address) =>
-      createSink(address, { api, files, fresh, sightings, lastWords, typingIn, rooms: { mayReadHistory }, now }),
+      createSink(address, { api, files, fresh, seenMessages, finalMessages, typingIn, rooms: { mayReadHistory }, now }),
     openAttachment: files.open,
     publicUrl: files.publicUrl,
     readEarlier(event, signal) {

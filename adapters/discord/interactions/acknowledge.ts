@@ -85,7 +85,7 @@ const MAX_CHOICES = 25;
 const MAX_CHARS = 100;
 
 /** Proposes models for what somebody has typed so far: none when the list is not there in time. Never rejects. */
-export async function proposeModels(
+export async function completeModels(
   { data }: APIApplicationCommandAutocompleteInteraction,
   listModels: ListModels,
 ): Promise<{ name: string; value: string }[]> {

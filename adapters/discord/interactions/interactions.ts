@@ -16,9 +16,9 @@ import type { Api } from "../api/client.ts";
 import type { Files } from "../api/files.ts";
 import type { Delivery } from "../listen/delivery.ts";
 import { readCustomId } from "../write/drafts.ts";
-import type { LastWords } from "../write/final-message.ts";
+import type { FinalMessages } from "../write/final-message.ts";
 import { expiryOf, ORIGINAL } from "../write/interaction-token.ts";
-import { type Acknowledge, createAcknowledge, proposeModels } from "./acknowledge.ts";
+import { type Acknowledge, completeModels, createAcknowledge } from "./acknowledge.ts";
 import { ASK, IMAGINE, USE_AS_REFERENCE } from "./commands.ts";
 import {
   type Asked,
@@ -31,7 +31,7 @@ import {
   toAskEvent,
   toCommandEvent,
   toImagineEvent,
-  toWish,
+  toImagineRequest,
 } from "./events.ts";
 import { createPictureForms } from "./picture-forms.ts";
 
@@ -46,7 +46,7 @@ export interface InteractionsDeps extends InteractionEventDeps {
   imagine?: ImagineMenu;
   /** Tokens that are acknowledged and wait for their answer. */
   fresh: Map<string, true>;
-  lastWords: Pick<LastWords, "promise" | "settle">;
+  finalMessages: Pick<FinalMessages, "promise" | "settle">;
   log: Logger;
 }
 
@@ -66,7 +66,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
     const isPrivate = name === ASK || isImagine ? readOptions(interaction)["private"] === true : true;
     const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
     return take(asked, "answer", () => {
-      if (isImagine) return toImagineEvent(asked, toWish(interaction, deps), deps);
+      if (isImagine) return toImagineEvent(asked, toImagineRequest(interaction, deps), deps);
       return name === ASK ? toAskEvent(asked, deps) : toCommandEvent(asked, deps);
     });
   }
@@ -107,7 +107,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
   return async (interaction) => {
     if (interaction.type === InteractionType.ApplicationCommandAutocomplete) {
       const list = (interaction.data.name === IMAGINE ? deps.imagine : undefined)?.listModels ?? deps.listModels;
-      const data = { choices: await proposeModels(interaction, list) };
+      const data = { choices: await completeModels(interaction, list) };
       await acknowledge(interaction, { type: InteractionResponseType.ApplicationCommandAutocompleteResult, data });
     } else if (interaction.type === InteractionType.MessageComponent) {
       await onPress(interaction);
@@ -124,7 +124,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
 }
 
 /** Acknowledges an interaction and hands over what it asks for. */
-function createTake({ delivery, fresh, lastWords }: InteractionsDeps, acknowledge: Acknowledge): Take {
+function createTake({ delivery, fresh, finalMessages }: InteractionsDeps, acknowledge: Acknowledge): Take {
   return async (asked, as, toEvent) => {
     const { isPrivate } = asked;
     const flags = isPrivate ? MessageFlags.Ephemeral : 0;
@@ -137,15 +137,15 @@ function createTake({ delivery, fresh, lastWords }: InteractionsDeps, acknowledg
     asked.isAcknowledged = outcome === "done";
     if (asked.isAcknowledged) fresh.set(asked.interaction.token, true);
     const promised = asked.isAcknowledged && isPrivate && as === "answer" ? toPromised(asked) : undefined;
-    if (promised !== undefined) lastWords.promise(promised);
+    if (promised !== undefined) finalMessages.promise(promised);
     const isTaken = await delivery.enqueue(placeOf(asked.interaction).channelId, async () => [await toEvent()]);
     if (isTaken || !asked.isAcknowledged || as !== "answer") return;
-    if (promised !== undefined) lastWords.settle(promised, ORIGINAL);
+    if (promised !== undefined) finalMessages.settle(promised, ORIGINAL);
     await acknowledge.apologise(asked.interaction);
   };
 }
 
-function toPromised({ interaction }: Asked): Parameters<LastWords["promise"]>[0] {
+function toPromised({ interaction }: Asked): Parameters<FinalMessages["promise"]>[0] {
   const { token, application_id: applicationId, id } = interaction;
   return { token, applicationId, expiresAt: expiryOf(id) };
 }

@@ -86,8 +86,8 @@ export function createPictureForms(deps: PictureFormsDeps): PictureForms {
         ];
         const more = "basis" in wanted ? { basis: wanted.basis, ...(wanted.isCovered && { spoiler: "true" }) } : {};
         const most = menu.maxReferences - ("basis" in wanted ? 1 : 0);
-        const wish = { prompt, options: { ...options, ...more }, attachments: attachments.slice(0, most) };
-        return toImagineEvent(asked, wish, deps);
+        const request = { prompt, options: { ...options, ...more }, attachments: attachments.slice(0, most) };
+        return toImagineEvent(asked, request, deps);
       };
     },
   };

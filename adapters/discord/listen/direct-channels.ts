@@ -1,16 +1,16 @@
-import type { DirectsStore } from "../options.ts";
+import type { DirectChannelStore } from "../options.ts";
 
 const MAX_KEPT = 100;
 
 /** The direct conversations that were used last, newest first. */
-export interface Directs {
+export interface DirectChannels {
   /** Somebody wrote there. Never rejects. */
   note(channelId: string): void;
   list(): Promise<readonly string[]>;
 }
 
 /** Writes only when a conversation is new: their order matters less than the disk. */
-export function createDirects(store: DirectsStore | undefined): Directs {
+export function createDirectChannels(store: DirectChannelStore | undefined): DirectChannels {
   let known: readonly string[] | undefined;
   let tail: Promise<unknown> = Promise.resolve();
 

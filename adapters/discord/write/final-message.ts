@@ -19,7 +19,7 @@ type To = Pick<InteractionAddress, "token" | "applicationId" | "expiresAt">;
  * Ends in words what only one person sees and what still grows when its token ends: nobody can write there afterwards,
  * and its Stop button would stand for ever. Best effort, by the process that wrote it last.
  */
-export interface LastWords {
+export interface FinalMessages {
   /** A message of the answer shows this. */
   note(to: To, messageId: string, body: MessageBody): void;
   /** The answer was promised and has no message yet. */
@@ -36,7 +36,7 @@ interface Growing {
   timer: NodeJS.Timeout;
 }
 
-export function createLastWords(api: Api, now: () => number, closing: AbortSignal): LastWords {
+export function createFinalMessages(api: Api, now: () => number, closing: AbortSignal): FinalMessages {
   const answers = new Map<string, Growing>();
   const underWay = new Set<{ token: string; over: Promise<void> }>();
 

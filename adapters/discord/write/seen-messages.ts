@@ -6,10 +6,10 @@ const MAX_SEEN = 500;
 const WAIT_MS = 2_000;
 
 /**
- * The messages with which the bot answered interactions, as the gateway told of them. What only one person sees
+ * The bot's answers to interactions, as the gateway told of them. What only one person sees
  * cannot be looked for by a call, so a process that listens finds it here when the answer to a post was lost.
  */
-export interface Sightings {
+export interface SeenInteractionMessages {
   see(message: APIMessage): void;
   /** One that was seen or, where it may still be on its way, is seen within two seconds. */
   find(sought: Sought, signal: AbortSignal): Promise<APIMessage | undefined>;
@@ -21,7 +21,7 @@ export interface Sought {
   mayBeOnItsWay: boolean;
 }
 
-export function createSightings(): Sightings {
+export function createSeenInteractionMessages(): SeenInteractionMessages {
   const seen = new BoundedMap<string, APIMessage>(MAX_SEEN);
   const waiting = new Set<() => void>();
 

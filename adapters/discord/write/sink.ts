@@ -9,11 +9,11 @@ import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../id
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./drafts.ts";
 import { toSinkError } from "./failures.ts";
-import type { LastWords } from "./final-message.ts";
+import type { FinalMessages } from "./final-message.ts";
 import { readInteractionAddress } from "./interaction-token.ts";
 import { createInteractionWriter, type InteractionWriter, toBudgetKey } from "./interaction-writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
-import type { Sightings } from "./seen-messages.ts";
+import type { SeenInteractionMessages } from "./seen-messages.ts";
 import type { Typing } from "./typing.ts";
 import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./uploads.ts";
 
@@ -34,8 +34,8 @@ export interface SinkDeps {
   api: Api;
   files: Pick<Files, "toPostedRefs">;
   fresh: Pick<Map<string, true>, "delete">;
-  sightings: Pick<Sightings, "find">;
-  lastWords: LastWords;
+  seenMessages: Pick<SeenInteractionMessages, "find">;
+  finalMessages: FinalMessages;
   typingIn(channelId: string): Typing;
   rooms: Pick<Rooms, "mayReadHistory">;
   now(): number;

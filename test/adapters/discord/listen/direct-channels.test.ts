@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createDirects } from "../../../../adapters/discord/listen/direct-channels.ts";
+import { createDirectChannels } from "../../../../adapters/discord/listen/direct-channels.ts";
 
 function store(kept: readonly string[] = []) {
   const written: Array<readonly string[]> = [];
@@ -9,32 +9,32 @@ function store(kept: readonly string[] = []) {
 describe("direct conversations", () => {
   test("are kept when they are new, newest first, a hundred at most", async () => {
     const kept = store(Array.from({ length: 100 }, (_, index) => String(index)));
-    const directs = createDirects(kept);
-    directs.note("5");
-    directs.note("new");
-    expect((await directs.list()).slice(0, 2)).toEqual(["new", "0"]);
+    const directChannels = createDirectChannels(kept);
+    directChannels.note("5");
+    directChannels.note("new");
+    expect((await directChannels.list()).slice(0, 2)).toEqual(["new", "0"]);
     expect(kept.written).toHaveLength(1);
     expect(kept.written[0]).toHaveLength(100);
   });
 
   test("live in memory without a store", async () => {
-    const directs = createDirects(undefined);
-    directs.note("1");
-    expect(await directs.list()).toEqual(["1"]);
+    const directChannels = createDirectChannels(undefined);
+    directChannels.note("1");
+    expect(await directChannels.list()).toEqual(["1"]);
   });
 
   test("are read again after the store failed", async () => {
     let fails = true;
-    const directs = createDirects({
+    const directChannels = createDirectChannels({
       read: async () => {
         if (fails) throw new Error("down");
         return ["1"];
       },
       write: async () => {},
     });
-    directs.note("2");
-    await expect(directs.list()).rejects.toThrow("down");
+    directChannels.note("2");
+    await expect(directChannels.list()).rejects.toThrow("down");
     fails = false;
-    expect(await directs.list()).toEqual(["1"]);
+    expect(await directChannels.list()).toEqual(["1"]);
   });
 });

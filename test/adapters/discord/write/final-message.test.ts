@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Api, ApiCall } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
 import { type MessageBody, toMessageBody } from "../../../../adapters/discord/write/drafts.ts";
-import { createLastWords } from "../../../../adapters/discord/write/final-message.ts";
+import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { shown } from "../../../simulators/discord/world.ts";
@@ -39,7 +39,7 @@ function start(...troubles: Error[]) {
     while (written.length < count) await new Promise<void>((resolve) => changed.add(resolve));
     return written.map(({ route, body }) => `${route} ${(body as MessageBody).content.split("\n")[0]}`);
   }
-  return { words: createLastWords(api, Date.now, signal), written, toToken, writes };
+  return { words: createFinalMessages(api, Date.now, signal), written, toToken, writes };
 }
 
 /** An answer that grows, a moment before its token ends. */

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { UNKNOWN_NAMES } from "../../../../adapters/discord/api/rooms.ts";
-import { createLastWords } from "../../../../adapters/discord/write/final-message.ts";
-import { createSightings } from "../../../../adapters/discord/write/seen-messages.ts";
+import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
+import { createSeenInteractionMessages } from "../../../../adapters/discord/write/seen-messages.ts";
 import { createSink } from "../../../../adapters/discord/write/sink.ts";
 import { createTypings } from "../../../../adapters/discord/write/typing.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
@@ -347,14 +347,14 @@ describe("the sign that the bot is writing", () => {
       };
       const api: Api = { call, settled: async () => {} };
       const files = { toPostedRefs: () => [] };
-      const lastWords = createLastWords(api, Date.now, signal);
+      const finalMessages = createFinalMessages(api, Date.now, signal);
       const deps = {
         api,
         files,
-        sightings: createSightings(),
+        seenMessages: createSeenInteractionMessages(),
         fresh: new Set<string>(),
         rooms: UNKNOWN_NAMES,
-        lastWords,
+        finalMessages,
         now: Date.now,
       };
       const address = { platform: "discord", channelId: "1" };
