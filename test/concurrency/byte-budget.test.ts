@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createBodyBudget } from "../../src/http/body-budget.ts";
+import { createByteBudget } from "../../src/concurrency/byte-budget.ts";
 
-describe("createBodyBudget", () => {
+describe("createByteBudget", () => {
   test("lets a body hold as much as it leaves free", () => {
-    const budget = createBodyBudget(100);
+    const budget = createByteBudget(100);
     const [first, second] = [budget.open(), budget.open()];
     expect([first.hold(50), first.hold(51)]).toEqual([true, false]);
     expect([second.hold(25), second.hold(26)]).toEqual([true, false]);
@@ -13,7 +13,7 @@ describe("createBodyBudget", () => {
   });
 
   test("has room for something short however many hold what they can", () => {
-    const budget = createBodyBudget(128 * 1024 * 1024);
+    const budget = createByteBudget(128 * 1024 * 1024);
     for (let count = 0; count < 60; count++) {
       const share = budget.open();
       for (let sizeBytes = 64 * 1024; share.hold(sizeBytes); sizeBytes += 64 * 1024);
@@ -25,7 +25,7 @@ describe("createBodyBudget", () => {
     const step = fc.record({ body: fc.nat(4), sizeBytes: fc.nat(120), isOver: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
-        const budget = createBodyBudget(100);
+        const budget = createByteBudget(100);
         const shares = Array.from({ length: 5 }, () => ({ share: budget.open(), heldBytes: 0 }));
         for (const { body, sizeBytes, isOver } of steps) {
           const entry = shares[body];
