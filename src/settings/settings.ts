@@ -1,5 +1,5 @@
-import { persist } from "../concurrency/deadlines.ts";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { persist } from "../concurrency/retry.ts";
 import { type Channel, createSettingKeys, type SettingKeysOptions, toModelKeys, toPersonaKeys } from "./keys.ts";
 
 /** What a channel has of its own. What is absent is as the service is configured. */
@@ -32,7 +32,7 @@ export interface Settings {
 }
 
 /** Somebody waits for the word that it is kept, or is not, and a store that is away takes two seconds to say so. */
-const PAUSES_MS = [0, 200];
+const PAUSES_MS = [200];
 
 export function createSettings(options: SettingKeysOptions): Settings {
   const { log } = options;
