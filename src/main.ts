@@ -9,7 +9,6 @@ import type { Logger } from "pino";
 import { PinoPretty as pretty } from "pino-pretty";
 import { createEngine } from "./app/engine.ts";
 import { watchLauncher } from "./app/launcher.ts";
-import { createPacers } from "./app/pacers.ts";
 import { createPictureSources } from "./app/picture-sources.ts";
 import { createEnding } from "./app/shutdown.ts";
 import {
@@ -80,7 +79,7 @@ async function start(config: Config, log: Logger, { onFatal, onEnd }: Endings): 
   const watched = baseUrl === undefined ? undefined : { gateway, baseUrl, chatModel, imageModel, log };
   const gatewayHealth = watched && watchGateway({ ...watched, onChange: (problem) => platforms.showGateway(problem) });
   const metrics = createMetrics();
-  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
+  const scheduler = createScheduler({ now: () => performance.now() });
   const secret = await readOrCreateSecret(stores.open("identity"), "pseudonym-key");
   let serviceUrl: string | undefined;
 

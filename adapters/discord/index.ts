@@ -15,6 +15,7 @@ import { createDirectChannels } from "./listen/direct-channels.ts";
 import { readEarlier } from "./listen/earlier.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { createFinalMessages } from "./write/final-message.ts";
+import { createDiscordPace } from "./write/pace.ts";
 import { createSeenInteractionMessages } from "./write/seen-messages.ts";
 import { createSink } from "./write/sink.ts";
 import { createTypings } from "./write/typing.ts";
@@ -33,6 +34,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const directChannels = createDirectChannels(options.directChannels);
   const fresh = new BoundedMap<string, true>(MAX_FRESH);
   const seenMessages = createSeenInteractionMessages();
+  const pace = createDiscordPace();
   const typingIn = createTypings(api);
   let rooms: Pick<Rooms, keyof typeof UNKNOWN_NAMES> = UNKNOWN_NAMES;
   let botId = (): string | undefined => undefined;
@@ -66,7 +68,17 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       if (applicationId !== undefined) log.info(`To let the bot into a server, open ${inviteLink(applicationId)}`);
     },
     sink: (address) =>
-      createSink(address, { api, files, fresh, seenMessages, finalMessages, typingIn, rooms: { mayReadHistory }, now }),
+      createSink(address, {
+        api,
+        files,
+        fresh,
+        seenMessages,
+        finalMessages,
+        pace,
+        typingIn,
+        rooms: { mayReadHistory },
+        now,
+      }),
     openAttachment: files.open,
     publicUrl: files.publicUrl,
     readEarlier(event, signal) {

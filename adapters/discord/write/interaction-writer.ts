@@ -4,7 +4,7 @@ import type { Posted, Receipt } from "../../../src/port/sink.ts";
 import type { Api } from "../api/client.ts";
 import { isUncertain } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
-import { type MessagePlace, readMessageId, toFingerprint, toMessageId } from "../ids.ts";
+import { type MessagePlace, readMessageId, toMessageId } from "../ids.ts";
 import { type ChannelWriter, toPosted, toReceipt } from "./channel-writer.ts";
 import { type MessageBody, readCustomId, readCustomIds } from "./drafts.ts";
 import type { FinalMessages } from "./final-message.ts";
@@ -167,9 +167,4 @@ function isSame(message: APIMessage, { body, files, mark }: InteractionPost): bo
 
 function toId({ id: messageId, channel_id: channelId }: APIMessage): string {
   return toMessageId({ channelId, messageId });
-}
-
-/** Names the counter of an interaction's calls, without its token. */
-export function toBudgetKey(token: string): string {
-  return `discord-webhook:${toFingerprint(token)}`;
 }

@@ -5,14 +5,15 @@ import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
-import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../ids.ts";
+import { type MessagePlace, readMessageId, toFingerprint } from "../ids.ts";
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./drafts.ts";
 import { toSinkError } from "./failures.ts";
 import type { FinalMessages } from "./final-message.ts";
 import { readInteractionAddress } from "./interaction-token.ts";
-import { createInteractionWriter, type InteractionWriter, toBudgetKey } from "./interaction-writer.ts";
+import { createInteractionWriter, type InteractionWriter } from "./interaction-writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
+import type { DiscordPace } from "./pace.ts";
 import type { SeenInteractionMessages } from "./seen-messages.ts";
 import type { Typing } from "./typing.ts";
 import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./uploads.ts";
@@ -36,6 +37,7 @@ export interface SinkDeps {
   fresh: Pick<Map<string, true>, "delete">;
   seenMessages: Pick<SeenInteractionMessages, "find">;
   finalMessages: FinalMessages;
+  pace: DiscordPace;
   typingIn(channelId: string): Typing;
   rooms: Pick<Rooms, "mayReadHistory">;
   now(): number;
@@ -96,7 +98,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
 
   return {
     limits: LIMITS,
-    budget: interaction === undefined ? `${PLATFORM}:${channelId}` : toBudgetKey(interaction.token),
+    budget: interaction === undefined ? deps.pace.channel(channelId) : deps.pace.interaction(interaction.token),
     tellsWaits: true,
     post: (draft, nonce, signal) =>
       guarded(signal, () => {

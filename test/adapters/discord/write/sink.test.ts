@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { UNKNOWN_NAMES } from "../../../../adapters/discord/api/rooms.ts";
 import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
+import { createDiscordPace } from "../../../../adapters/discord/write/pace.ts";
 import { createSeenInteractionMessages } from "../../../../adapters/discord/write/seen-messages.ts";
 import { createSink } from "../../../../adapters/discord/write/sink.ts";
 import { createTypings } from "../../../../adapters/discord/write/typing.ts";
@@ -146,7 +147,7 @@ describe("a reply on Discord", () => {
 
   test("shares its counter with the channel, by name", async () => {
     const { channel, sink } = await startSink();
-    expect(sink.budget).toBe(`discord:${channel.id}`);
+    expect(sink.budget.key).toBe(`discord:${channel.id}`);
   });
 
   test("is never kept waiting by the library: a limit is told, with the wait, and nothing is sent later", async () => {
@@ -355,6 +356,7 @@ describe("the sign that the bot is writing", () => {
         fresh: new Set<string>(),
         rooms: UNKNOWN_NAMES,
         finalMessages,
+        pace: createDiscordPace(),
         now: Date.now,
       };
       const address = { platform: "discord", channelId: "1" };

@@ -1,9 +1,31 @@
-import type { Budget, Call } from "./budget.ts";
-import type { Answer, BudgetHeaders, CallKind } from "./call.ts";
-import type { CallLog } from "./call-log.ts";
-import { createCallLog } from "./call-log.ts";
-import type { Learnt, Meter } from "./meter.ts";
-import { createMeter, UNLEARNT } from "./meter.ts";
+import type { Budget, Call } from "../../../src/pacing/budget.ts";
+import { type CallLog, createCallLog } from "../../../src/pacing/call-log.ts";
+import { createPacer } from "../../../src/pacing/pacer.ts";
+import type { BudgetHeaders, CallKind, CallResult, Pacer, ReplyBudget } from "../../../src/port/pace.ts";
+import { PLATFORM, toFingerprint } from "../ids.ts";
+import { createMeter, type Learnt, type Meter, UNLEARNT } from "./meter.ts";
+
+/** The budgets of one bot. */
+export interface DiscordPace {
+  /** Of a channel, a thread or a direct conversation. */
+  channel(channelId: string): ReplyBudget;
+  /** Of what one interaction's token writes. */
+  interaction(token: string): ReplyBudget;
+}
+
+export function createDiscordPace(): DiscordPace {
+  const budgetOf = (key: string, shared: DiscordShared): ReplyBudget => ({
+    key,
+    // discord.js keeps the calls of a channel in a queue of its own, one under way at a time.
+    createPacer: () => createOneByOne(createPacer(createDiscordBudget(shared))),
+  });
+  // What interactions allow is counted apart, and not against what the bot may do in all.
+  const [channels, interactions] = [createDiscordShared(), createDiscordShared()];
+  return {
+    channel: (channelId) => budgetOf(`${PLATFORM}:${channelId}`, channels),
+    interaction: (token) => budgetOf(`${PLATFORM}-webhook:${toFingerprint(token)}`, interactions),
+  };
+}
 
 /** What all channels of a bot share. */
 export interface DiscordShared {
@@ -22,14 +44,14 @@ interface Shown {
 
 /** The documented 50 calls per second, less what else the bot does and the doubt about when calls arrive. */
 const GLOBAL_CALLS = 45;
-const GLOBAL_WINDOW = 1.2;
+const GLOBAL_WINDOW_MS = 1_200;
 /** Answers remembered per kind: a comparison may need one from before a call that was under way for long. */
 const SHOWN_KEPT = 8;
 
 export function createDiscordShared(): DiscordShared {
   return {
     learnt: { isSplit: false, post: UNLEARNT, edit: UNLEARNT },
-    global: createCallLog(GLOBAL_CALLS, GLOBAL_WINDOW),
+    global: createCallLog(GLOBAL_CALLS, GLOBAL_WINDOW_MS),
   };
 }
 
@@ -48,17 +70,17 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
   /** Two counters: an answer shows more than one counter could after what the other kind's last answer said. */
   function provesTwo(kind: "post" | "edit", { s, a, budget }: Shown): boolean {
     const other = shown[kind === "post" ? "edit" : "post"].findLast((answer) => answer.a <= s);
-    if (other === undefined || a >= other.s + other.budget.resetAfter) return false;
+    if (other === undefined || a >= other.s + other.budget.resetAfterMs) return false;
     if (budget.remaining >= budget.limit - 1) return true;
-    const q = other.budget.resetAfter / Math.max(1, other.budget.limit - other.budget.remaining);
+    const q = other.budget.resetAfterMs / Math.max(1, other.budget.limit - other.budget.remaining);
     return budget.remaining > other.budget.remaining + (a - other.s) / q + 0.5;
   }
 
   function split(): void {
     const shared = edits;
-    const { n, w } = shared.learnt();
+    const { n, windowMs } = shared.learnt();
     const divided = (kind: "post" | "edit"): Meter => {
-      const meter = createMeter({ mode: "unknown", n, w }, shared.blockedUntil());
+      const meter = createMeter({ mode: "unknown", n, windowMs }, shared.blockedUntil());
       for (const call of shared.calls()) if (call.kind === kind) meter.add(call);
       const last = shown[kind].at(-1);
       if (last !== undefined) meter.done(kind, last.s, { ok: true, budget: last.budget }, last.a);
@@ -69,7 +91,7 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
     learnt.isSplit = true;
   }
 
-  function hear(kind: "post" | "edit", sentAt: number, answer: Answer, now: number): void {
+  function hear(kind: "post" | "edit", sentAt: number, answer: CallResult, now: number): void {
     if (answer.ok && answer.budget !== undefined) {
       const seen: Shown = { s: sentAt, a: now, budget: answer.budget };
       const isProof = posts === edits && provesTwo(kind, seen);
@@ -80,8 +102,8 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
   }
 
   return {
-    firstGap: 0.33,
-    minGap: 0.25,
+    firstGapMs: 330,
+    minGapMs: 250,
     keep: 1,
     reserve: () => 0,
     gap: ({ now }) => edits.gap(now),
@@ -103,5 +125,27 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
       learnt.post = posts.learnt();
     },
     keepUntil: () => Math.max(edits.keepUntil(), posts.keepUntil()),
+  };
+}
+
+/**
+ * A pacer for a platform whose client makes the calls of one budget one after another: a second one begins when the
+ * first was answered. Left to wait inside the client it would hold a credit, carry a time at which it was not made,
+ * and hide from the budget which answer belongs to which call.
+ */
+export function createOneByOne(pacer: Pacer): Pacer {
+  let inFlight: number | undefined;
+  return {
+    ...pacer,
+    step(now) {
+      if (inFlight !== undefined) return { type: "idle" };
+      const step = pacer.step(now);
+      if (step.type === "send") inFlight = step.reply;
+      return step;
+    },
+    done(reply, written, now) {
+      if (reply === inFlight) inFlight = undefined;
+      pacer.done(reply, written, now);
+    },
   };
 }
