@@ -113,7 +113,7 @@ function toVirtual({ kind, count, threads, tokens, rate }: Row): Figures {
   const scenario = several(threads === "auto" ? 1 : count, tokens, rate, 0);
   return toMean(
     Array.from({ length: VIRTUAL_RUNS }, (_, run) => {
-      const options = { pacer: createDiscordPace().channel("channel").createPacer() };
+      const options = { pacer: createDiscordPace().channel("discord:channel").createPacer() };
       const trial = { scenario, seed: run + 1, tripMs: DISCORD_TRIP_MS, options };
       return toFigures(tryDiscord(trial, kind.create, kind.counters).outcomes);
     }),

@@ -2,15 +2,14 @@ import type { Budget, Call } from "../../../src/pacing/budget.ts";
 import { type CallLog, createCallLog } from "../../../src/pacing/call-log.ts";
 import { createPacer } from "../../../src/pacing/pacer.ts";
 import type { BudgetHeaders, CallKind, CallResult, Pacer, ReplyBudget } from "../../../src/port/pace.ts";
-import { PLATFORM, toFingerprint } from "../ids.ts";
 import { createMeter, type Learnt, type Meter, UNLEARNT } from "./meter.ts";
 
 /** The budgets of one bot. */
 export interface DiscordPace {
   /** Of a channel, a thread or a direct conversation. */
-  channel(channelId: string): ReplyBudget;
+  channel(key: string): ReplyBudget;
   /** Of what one interaction's token writes. */
-  interaction(token: string): ReplyBudget;
+  interaction(key: string): ReplyBudget;
 }
 
 export function createDiscordPace(): DiscordPace {
@@ -22,8 +21,8 @@ export function createDiscordPace(): DiscordPace {
   // What interactions allow is counted apart, and not against what the bot may do in all.
   const [channels, interactions] = [createDiscordShared(), createDiscordShared()];
   return {
-    channel: (channelId) => budgetOf(`${PLATFORM}:${channelId}`, channels),
-    interaction: (token) => budgetOf(`${PLATFORM}-webhook:${toFingerprint(token)}`, interactions),
+    channel: (key) => budgetOf(key, channels),
+    interaction: (key) => budgetOf(key, interactions),
   };
 }
 

@@ -6,6 +6,8 @@ import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { type MessagePlace, readMessageId, toFingerprint } from "../ids.ts";
+import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../ids.ts";
+import type { Rooms } from "../rooms.ts";
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./drafts.ts";
 import { toSinkError } from "./failures.ts";
@@ -98,7 +100,10 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
 
   return {
     limits: LIMITS,
-    budget: interaction === undefined ? deps.pace.channel(channelId) : deps.pace.interaction(interaction.token),
+    budget:
+      interaction === undefined
+        ? deps.pace.channel(`${PLATFORM}:${channelId}`)
+        : deps.pace.interaction(`${PLATFORM}-webhook:${toFingerprint(interaction.token)}`),
     tellsWaits: true,
     post: (draft, nonce, signal) =>
       guarded(signal, () => {
