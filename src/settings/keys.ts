@@ -3,14 +3,13 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import type { ReplyAddress } from "../port/events.ts";
 import { toKeyPart } from "../store/key-part.ts";
+import { createDamageLog, walk } from "../store/values.ts";
 
 /** The shapes that the settings store, and the keys they are stored under. */
 
 const NAMESPACE = "settings";
 /** A setting that is used is written anew once this share of its time is over: that is seldom, and keeps it alive. */
 const REFRESH_SHARE = 0.1;
-/** Keys whose damage was logged, so that each is logged once; beyond this many no more are. */
-const MAX_LOGGED_KEYS = 1_000;
 
 /** Workspaces may have a channel with the same id: Slack's shared ones do. */
 export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">;
@@ -110,9 +109,7 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
     },
     async *walkOwned(platform, authorId) {
       const owner = toOwner(platform, authorId);
-      const iterator = open(`${NAMESPACE}:${owner}`).iterator;
-      if (iterator === undefined) throw new TypeError("The store of the settings cannot be walked through.");
-      for await (const [part, value] of iterator(undefined) as AsyncIterable<[string, unknown]>) {
+      for await (const [part, value] of walk(open(`${NAMESPACE}:${owner}`))) {
         const key = `${owner}:${part}`;
         const owned = parse(key, value, ownedSchema);
         yield { key, channel: owned && { platform, ...owned } };
@@ -143,19 +140,16 @@ function toOwner(platform: string, authorId: string): string {
   return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 
-/** Reads a stored value. Undefined: it is absent, or damaged or of another version, which is logged once. */
+/** Reads a stored value. Undefined: it is absent, or damaged or of another version. */
 function createParse(log: Logger) {
-  const logged = new Set<string>();
+  const logDamage = createDamageLog(log);
   const version = z.object({ v: z.literal(1) });
 
   return <T>(key: string, value: unknown, schema: z.ZodType<T>): T | undefined => {
     if (value === undefined) return undefined;
     const result = schema.safeParse(value);
     if (result.success && version.safeParse(value).success) return result.data;
-    if (!logged.has(key) && logged.size < MAX_LOGGED_KEYS) {
-      logged.add(key);
-      log.error({ key }, "a stored setting cannot be read and counts as absent");
-    }
+    logDamage(key);
     return undefined;
   };
 }

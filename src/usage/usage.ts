@@ -6,6 +6,7 @@ import { persist } from "../concurrency/retry.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 import { idsOf, isWhole } from "../port/identity.ts";
 import { toKeyPart } from "../store/key-part.ts";
+import { walk } from "../store/values.ts";
 
 const NAMESPACE = "usage";
 const DAYS_OF_MONTH = Array.from({ length: 31 }, (_, index) => String(index + 1).padStart(2, "0"));
@@ -73,15 +74,9 @@ export function createUsage({ open, ttlMs, log, now, severalWorkspaces = new Set
     await keyv.set(key, { v: 1, ...sum, ...(workspaceId !== undefined && { workspaceId }) }, ttlMs);
   }
 
-  async function list(namespace: string): Promise<Array<[string, unknown]>> {
-    const { iterator } = open(namespace);
-    if (iterator === undefined) throw new TypeError("The store of what was used cannot be walked through.");
-    return Array.fromAsync(iterator(undefined) as AsyncIterable<[string, unknown]>);
-  }
-
   /** Days as they are stored, by their names. */
   async function readDays(platform: string, authorId: string): Promise<Map<string, Amounts>> {
-    const days = await list(`${NAMESPACE}:${toPrefix({ platform, authorId })}`);
+    const days = await Array.fromAsync(walk(open(`${NAMESPACE}:${toPrefix({ platform, authorId })}`)));
     return new Map(days.map(([day, value]) => [day, readAmounts(value)]));
   }
 
@@ -138,7 +133,7 @@ export function createUsage({ open, ttlMs, log, now, severalWorkspaces = new Set
       }
     },
     async eraseWorkspace(platform, workspaceId) {
-      for (const [key, value] of await list(NAMESPACE)) {
+      for (const [key, value] of await Array.fromAsync(walk(keyv))) {
         const isIn = inWorkspace.safeParse(value).data?.workspaceId === workspaceId;
         if (isIn && key.split(":")[1] === toKeyPart(platform)) await inTurn(key, () => keyv.delete(key));
       }

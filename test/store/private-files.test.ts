@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createFolder } from "../../src/store/folder.ts";
+import { createFolder } from "../../src/store/private-files.ts";
 
 describe("createFolder", () => {
   let root: string;
