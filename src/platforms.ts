@@ -109,7 +109,7 @@ async function createSlackWorkspaces(
   });
 }
 
-/** Where the Discord adapter keeps the direct conversations it knows. */
+/** Keeps the direct conversations that the Discord adapter knows. */
 function toDirectChannelStore(keyv: Keyv) {
   return {
     read: async () => (await keyv.get<string[]>("directs")) ?? [],

@@ -45,7 +45,7 @@ import { createUsage, type Usage } from "../usage/usage.ts";
 
 export interface EngineOptions {
   botName: string;
-  /** Where a channel has none of its own. */
+  /** The model of channels that have none of their own. */
   model: string;
   systemPrompt: string;
   /** The usual one for pictures; undefined: nothing is drawn. */
@@ -80,9 +80,9 @@ export interface EngineLimits {
 export interface Engine {
   accept: Accept;
   commands: readonly Command[];
-  /** What `/model` offers. */
+  /** Lists the models that `/model` offers. */
   listModels: ListModels;
-  /** What the platforms' forms for pictures offer. */
+  /** The choices in the platforms' forms for pictures. */
   imagineMenu: ImagineMenu;
   readAbout: ReadAbout;
   eraseConversations: EraseConversations;
@@ -90,7 +90,7 @@ export interface Engine {
   records: TurnRecords;
   usage: Usage;
   queue: Queue;
-  /** What the queue is to be started with. */
+  /** Carries out accepted events: the queue is started with it. */
   worker: Worker;
 }
 

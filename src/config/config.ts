@@ -19,7 +19,7 @@ interface GatewayModels {
 export type GatewayConfig = GatewayModels &
   ({ baseUrl: string; apiKey: string } | { baseUrl: undefined; apiKey: undefined });
 
-/** What it takes to be installed in several workspaces, at an address below `publicUrl`. */
+/** Lets several workspaces install the bot, at an address below `publicUrl`. */
 export interface SlackOauthConfig {
   clientId: string;
   clientSecret: string;

@@ -3,7 +3,7 @@ import { editDistance } from "../text/edit-distance.ts";
 /** Platforms whose variables nobody else sets, so that a name made of the right words in the wrong number is ours too. */
 const OWN_PREFIX = /^(SLACK|DISCORD|GATEWAY)_/;
 
-/** What Kubernetes sets for each service in the namespace; a service may well be called "gateway". */
+/** Kubernetes sets such variables for each service in the namespace, and a service may well be called "gateway". */
 const SERVICE_LINK = /_(SERVICE_(HOST|PORT(_.+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$/;
 
 const MIN_LENGTH = 8;

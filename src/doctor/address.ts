@@ -5,17 +5,17 @@ import type { Config } from "../config/config.ts";
 import type { Finding } from "../port/finding.ts";
 
 const ANSWER_MS = 10_000;
-/** Here nothing is known to be wrong: the way out may not lead back in. */
-const UNTOLD = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "TimeoutError"]);
+/** Codes that prove nothing wrong: a network may not let its own machines reach it from outside. */
+const INCONCLUSIVE = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "TimeoutError"]);
 
-/** Who answers at the port: a server of our own for this check, or the service, which runs already. */
+/** The server that answers at the port: one of this check's own, or the service, which runs already. */
 interface Host {
   /** Undefined: the service. */
   probe: string | undefined;
   close(): Promise<void>;
 }
 
-/** Where a platform sends its events, below `PUBLIC_URL`, and a request of the kind by which it tries that address itself. */
+/** An address below `PUBLIC_URL` to which a platform sends its events, and a request as the platform itself tries it. */
 export interface EventsAddress {
   /** As people call the platform. */
   platform: string;
@@ -93,7 +93,7 @@ async function checkPublic(
   if (port === 0) return [{ ok: true, what: "PUBLIC_URL cannot be tried: with PORT=0 the port is another each time." }];
   const expected = host.probe ?? '"status":"ok"';
   const health = judge(`${publicUrl}/healthz`, await ask(`${publicUrl}/healthz`, {}, signal), expected, port);
-  if (events === undefined || !health.ok || health.isUntold) return [health.finding];
+  if (events === undefined || !health.ok || health.isInconclusive) return [health.finding];
   const url = publicUrl + events.path;
   const answer = await ask(url, events.toRequest(), signal);
   return [health.finding, judge(url, answer, host.probe ?? events.expected, port).finding];
@@ -119,12 +119,12 @@ async function ask(url: string, request: RequestInit, signal: AbortSignal): Prom
 
 function judge(url: string, { status, body, error }: Answer, expected: string, port: number) {
   const fix = `Let PUBLIC_URL, or the proxy behind it, lead to port ${port} of this machine.`;
-  const to = (ok: boolean, what: string, isUntold = false) => ({
+  const to = (ok: boolean, what: string, isInconclusive = false) => ({
     ok,
-    isUntold,
+    isInconclusive,
     finding: ok ? { ok, what } : { ok, what, fix },
   });
-  if (UNTOLD.has(error)) {
+  if (INCONCLUSIVE.has(error)) {
     return to(true, `${url} could not be tried from here (${error}); from outside, curl it while Palaver runs.`, true);
   }
   if (error !== "") return to(false, `${url} cannot be reached (${error}).`);

@@ -28,7 +28,7 @@ function examineDiscord({ token, apiUrl, guildId }: DiscordConfig, signal: Abort
   return checkDiscord(options, signal);
 }
 
-/** Where a platform sends its events by HTTP; undefined where none does. */
+/** The address to which a platform sends its events by HTTP; undefined when none does. */
 export function findEventsAddress({ slack }: Pick<Config, "slack">): EventsAddress | undefined {
   if (slack?.mode !== "http") return undefined;
   const { signingSecret } = slack;

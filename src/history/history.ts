@@ -38,7 +38,7 @@ export interface History {
    * message follows everything before it, and an answer follows the entry right before it.
    */
   append(conversationId: string, entry: HistoryEntry, aliases?: readonly string[], after?: string): Promise<void>;
-  /** Whether a conversation never had an entry. */
+  /** Resolves to true when the conversation never had an entry. */
   isNew(conversationId: string): Promise<boolean>;
   /** Appends the first entries of a conversation, all or none; none where it is new no more. */
   begin(conversationId: string, entries: readonly HistoryEntry[]): Promise<void>;
@@ -54,11 +54,11 @@ export interface History {
   /** Erases the whole entry of a message: an answer that was posted in several goes with any of them. */
   remove(messageId: string): Promise<boolean>;
   /**
-   * Whether the bot answers here without being addressed: what was written at `at`, Unix milliseconds, and at any time
-   * where that is left out.
+   * Resolves to true when the bot answers here without being addressed: a message written at `at`, Unix milliseconds,
+   * or any message when that is left out.
    */
   isFollowed(conversationId: string, at?: number): Promise<boolean>;
-  /** `since` is when the message was written that begins it. What begins it once more changes nothing. */
+  /** `since` is when the message was written that makes the bot follow. Following what is followed changes nothing. */
   setFollowed(conversationId: string, followed: boolean, since?: number): Promise<void>;
   /**
    * Everything that is kept under the id of a person: their messages and the answers to them. `within`, here and below:

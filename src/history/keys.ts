@@ -28,11 +28,11 @@ export interface Erasure {
   entryKey: string;
   ids: readonly string[];
   authorKeys: readonly string[];
-  /** What it continued, to be left in its place; undefined: nothing stays. */
+  /** Number of the entry that it continued, which is left in its place; undefined: nothing stays. */
   after: number | undefined;
 }
 
-/** What the history reads and writes, one call to the store each, all or nothing. */
+/** The history's reads and writes: one call to the store each, all or nothing. */
 export interface HistoryKeys {
   readers: Readers;
   getMany(keys: string[]): Promise<unknown[]>;
@@ -93,7 +93,7 @@ export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: numb
       const found = [...(await ownIndexKeys(keys, erasures)), ...erasures.flatMap(({ authorKeys }) => authorKeys)];
       const left = erasures.filter(({ after }) => after !== undefined);
       const gone = erasures.filter(({ after }) => after === undefined);
-      // What was said goes first: cut off in between, the keys that are left find nothing, and are erased the next time.
+      // Entries go first: after a crash in between, the keys that are left find nothing, and are erased the next time.
       if (left.length > 0) {
         await keyv.setMany(left.map(({ entryKey, after }) => ({ key: entryKey, value: { v: 1, after }, ttl: ttlMs })));
       }

@@ -28,9 +28,9 @@ const historyEntry = z.object({
   id: z.string(),
   /** Unix milliseconds. */
   at: z.number(),
-  /** Of a person's message. The name is untrusted text. */
+  /** The writer of a person's message; absent for an answer. The name is untrusted text. */
   author: person.extend({ name: z.string() }).exactOptional(),
-  /** Of an answer: whose turn it was. */
+  /** The person who was answered; absent for a person's message. */
   askedBy: person.exactOptional(),
   /** A person's message: one user message. An answer: calls, their results and the text, never parted from each other. */
   messages: z.array(message),
@@ -39,11 +39,11 @@ const historyEntry = z.object({
   partial: z.boolean().exactOptional(),
   /** The gateway would not answer: with the question in front of it, it would refuse everything that follows too. */
   isRefused: z.boolean().exactOptional(),
-  /** A person's message that stood there before the bot was asked: it was said to others. */
+  /** A person's message to others, which stood there before the bot was asked. */
   isEarlier: z.boolean().exactOptional(),
 });
 
-/** What was said at one time: a person's message, or an answer with everything that belongs to it. */
+/** A person's message, or an answer with everything that belongs to it. */
 export type HistoryEntry = z.infer<typeof historyEntry>;
 
 const head = z.object({

@@ -8,7 +8,7 @@ import { createDamageLog, walk } from "../store/values.ts";
 /** The shapes that the settings store, and the keys they are stored under. */
 
 const NAMESPACE = "settings";
-/** A setting that is used is written anew once this share of its time is over: that is seldom, and keeps it alive. */
+/** A setting in use is written anew, for another whole time to live, once this share of it is over. */
 const REFRESH_SHARE = 0.1;
 
 /** Workspaces may have a channel with the same id: Slack's shared ones do. */
@@ -27,7 +27,7 @@ export interface Owned {
   channel: Channel | undefined;
 }
 
-/** What is stored for a channel. */
+/** A channel's settings as they are stored. */
 export interface Stored {
   model: string | undefined;
   persona: StoredPersona | undefined;

@@ -2,7 +2,7 @@ import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import { type Channel, createSettingKeys, type SettingKeysOptions, toModelKeys, toPersonaKeys } from "./keys.ts";
 
-/** What a channel has of its own. What is absent is as the service is configured. */
+/** A channel's own settings. An absent one is as the service is configured. */
 export interface ChannelSettings {
   model?: string;
   /** Stands in for the configured system prompt. */
@@ -11,7 +11,7 @@ export interface ChannelSettings {
   isKnown: boolean;
 }
 
-/** What a person wrote for a channel. */
+/** A persona that a person wrote for a channel. */
 export interface OwnPersona extends Pick<Channel, "workspaceId" | "channelId"> {
   persona: string;
 }
@@ -31,13 +31,13 @@ export interface Settings {
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
 
-/** Somebody waits for the word that it is kept, or is not, and a store that is away takes two seconds to say so. */
+/** Two attempts at most: a person waits, and a store that is away takes two seconds to say so. */
 const PAUSES_MS = [200];
 
 export function createSettings(options: SettingKeysOptions): Settings {
   const { log } = options;
   const keys = createSettingKeys(options);
-  // What is written anew because it was used must not replace what is set meanwhile.
+  // Keeping a setting alive must not replace one that is set meanwhile.
   const queue = createKeyedQueue();
   // Without the workspace: what was stored before keys named it is taken over by whoever uses it first.
   const inTurn = <T>({ platform, channelId }: Channel, task: () => Promise<T>) =>
@@ -93,7 +93,7 @@ export function createSettings(options: SettingKeysOptions): Settings {
       for await (const { key, channel = { platform, channelId: "" } } of keys.walkOwned(platform, authorId)) {
         await inTurn(channel, async () => {
           const { persona } = await keys.read(channel);
-          // What cannot be read goes too: nobody knows that it is somebody else's.
+          // An unreadable persona goes too: nobody knows that it is somebody else's.
           const isTheirs = persona === undefined || persona.authorId === authorId;
           await keys.erase(isTheirs ? [key, toPersonaKeys(channel)[0]] : [key]);
         });

@@ -4,7 +4,7 @@ import { LoggableError } from "../port/errors.ts";
 import { sqliteCodeOf } from "./outage.ts";
 import { createFolder, makePrivate } from "./private-files.ts";
 
-/** What `user_version` of the file says; raised by whoever changes a table in a way that older code cannot read. */
+/** The file's `user_version`. A change to a table that older code cannot read raises it. */
 const SCHEMA_VERSION = 1;
 /** A process that was just killed may need a moment until the system takes its locks away. */
 const LOCK_WAIT_MS = 500;
@@ -24,8 +24,9 @@ export class DatabaseError extends LoggableError {
 /**
  * Opens the one SQLite file of this process, or a database in memory for `":memory:"`, and creates it with its
  * folder when it is absent. What is committed survives the end of the process and of the machine; what is deleted
- * is overwritten. Nobody else on the machine can read it, where the file system allows that. The file belongs to one process at a time: a lock beside it is held until `close`, and the system
- * takes it away when the process dies. Throws a `DatabaseError` when the file cannot be used.
+ * is overwritten. Nobody else on the machine can read it, where the file system allows that. The file belongs to one
+ * process at a time: a lock beside it is held until `close`, and the system takes it away when the process dies.
+ * Throws a `DatabaseError` when the file cannot be used.
  */
 export function openDatabase(path: string): DatabaseSync {
   if (path === ":memory:") return prepareDatabase(path);

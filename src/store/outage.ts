@@ -14,8 +14,8 @@ const SQLITE_OUTAGES = new Set([5, 6, 8, 10, 13, 14]);
 const MAX_DEPTH = 5;
 
 /**
- * Whether an error says only that the store is away or takes nothing, be it the one that holds histories or the disk:
- * the same work may well succeed another time.
+ * True for an error that says only that the store is away or takes nothing, be it the one that holds histories or the
+ * disk: the same work may well succeed another time.
  */
 export function isStoreOutage(error: unknown): boolean {
   let at = error;

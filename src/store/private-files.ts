@@ -2,7 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 const PRIVATE = 0o600;
-/** What SQLite puts beside a database, and the lock that we do. */
+/** Files that SQLite puts beside a database, and our lock. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal", ".lock", ".lock-journal"];
 
 /**

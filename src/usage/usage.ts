@@ -15,17 +15,17 @@ const amounts = z.object({
   answers: z.number(),
   promptTokens: z.number(),
   completionTokens: z.number(),
-  /** Of both, those that the gateway did not say. */
+  /** The part of both that was estimated, because the gateway did not count it. */
   estimatedTokens: z.number(),
   pictures: z.number(),
 });
 
 const inWorkspace = z.object({ workspaceId: z.string() });
 
-/** What was asked of the gateway, and what came of it. */
+/** Amounts of what the gateway did. */
 export type Amounts = z.infer<typeof amounts>;
 
-/** What a person used on one day in UTC, such as "2026-11-20". */
+/** A person's use on one day in UTC, such as "2026-11-20". */
 export interface OwnUsage extends Amounts {
   day: string;
 }
@@ -40,9 +40,9 @@ export type UsageSubject =
 export interface Usage {
   /** Counts for all three. Never rejects: a turn must not fail because it was counted. */
   note(author: Pick<Author, "id">, reply: ReplyAddress, used: Partial<Amounts>): Promise<void>;
-  /** Of the month that it is in UTC. Rejects when the store does not answer. */
+  /** Sums up the current month in UTC. Rejects when the store does not answer. */
   readMonth(subject: UsageSubject): Promise<Amounts>;
-  /** What a person used that month under all ids that are theirs alone. Rejects when the store does not answer. */
+  /** Sums up the current month of a person under all ids that are theirs alone. Rejects when the store does not answer. */
   readOwnMonth(platform: string, author: Pick<Author, "id" | "former">): Promise<Amounts>;
   /** As far as it is kept, oldest first. Rejects when the store does not answer. */
   exportAuthor(platform: string, authorId: string): Promise<OwnUsage[]>;
@@ -88,7 +88,7 @@ export function createUsage({ open, ttlMs, log, now, severalWorkspaces = new Set
     return values.map(readAmounts).reduce<Amounts>(addAmounts, NOTHING);
   }
 
-  /** Where the sums of a channel stood before keys named the workspace. */
+  /** The keys of a channel's sums from before keys named the workspace. */
   function toFormerPrefixes(subject: UsageSubject): string[] {
     if (!("channelId" in subject) || subject.workspaceId === undefined) return [];
     const { platform, channelId } = subject;
@@ -128,7 +128,7 @@ export function createUsage({ open, ttlMs, log, now, severalWorkspaces = new Set
       const prefix = toPrefix({ platform, authorId });
       for (const day of (await readDays(platform, authorId)).keys()) {
         const key = `${prefix}:${day}`;
-        // What is being counted at this moment goes too.
+        // In turn with `note`, or a count under way would write the day back.
         await inTurn(key, () => keyv.delete(key));
       }
     },
@@ -155,7 +155,7 @@ function count(number: number, noun: string): string {
 
 const NOTHING: Amounts = { answers: 0, promptTokens: 0, completionTokens: 0, estimatedTokens: 0, pictures: 0 };
 
-/** What is absent or damaged counts as nothing. */
+/** An absent or damaged value counts as nothing. */
 function readAmounts(value: unknown): Amounts {
   const { success, data } = amounts.safeParse(value);
   return success ? data : NOTHING;
