@@ -97,7 +97,7 @@ async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 describe("createPictureSources", () => {
-  test("has the sandbox draw from a private picture without any address being set", async () => {
+  test("the sandbox draws from a private picture without any address being set", async () => {
     const webp = await sharp({ create: { width: 64, height: 64, channels: 3, background: "red" } })
       .webp()
       .toBuffer();
@@ -113,7 +113,7 @@ describe("createPictureSources", () => {
     expect(text).toContain("1 reference picture");
   });
 
-  test("ends the links to what a person had drawn from when the person is to be forgotten", async () => {
+  test("forgetting a person ends the links to the files they had drawn from", async () => {
     const { references, platform, database, adapter, gateway, toLink } = await startLinks();
     const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
     const [mine, others] = [await toLink("ada"), await toLink("ben")];
@@ -122,7 +122,7 @@ describe("createPictureSources", () => {
     expect([(await fetch(mine)).status, (await fetch(others)).status]).toEqual([404, 200]);
   });
 
-  test("ends the links to the files of a message that is deleted, or edited without them", async () => {
+  test("a message that is deleted, or edited without its files, ends the links to them", async () => {
     const { references, platform, database, adapter, gateway, toLink, ref } = await startLinks();
     const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
     const [first, second] = [message("one"), message("two")];
@@ -147,7 +147,7 @@ describe("createPictureSources", () => {
     expect(await statuses(later)).toEqual([404]);
   });
 
-  test("asks the platform whether a file is still there, and takes no trouble for a no", async () => {
+  test("the platform is asked whether a file is still there, and a failure is no answer", async () => {
     const { toLink, fail } = await startLinks();
     const link = await toLink("ada");
     fail(new Error("It could not be fetched.", { cause: new FileProblem("unavailable", "could not be fetched") }));
@@ -156,7 +156,7 @@ describe("createPictureSources", () => {
     expect((await fetch(link)).status).toBe(404);
   });
 
-  test("opens what the platform keeps no more, as long as its job is kept", async () => {
+  test("a file that the platform keeps no more is opened from its copy while its job is kept", async () => {
     const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
       .png()
       .toBuffer();

@@ -5,7 +5,7 @@ import { action, ben, command, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 describe("/export", () => {
-  test("holds what a person said, was answered, and thinks of answers; /forget takes all of it back", async () => {
+  test("/export holds what a person said, was answered, and thinks of answers; /forget takes all of it back", async () => {
     const { accept, idle, channel, records } = startEngine();
     const [mine, theirs] = [message("mine"), message("theirs", { author: ben })];
     for (const event of [mine, theirs]) {
@@ -32,7 +32,7 @@ describe("/export", () => {
   test.each([
     ["files:write", /^I could not give you the file .*lacks the permission `files:write`.*Then ask for it again\.$/],
     [undefined, /^I could not give you the file .*No file is taken here\. Ask for it in another place\.$/],
-  ])("says so where the file is refused; what is missing: %s", async (missing, words) => {
+  ])("/export says that the file is refused; what is missing: %s", async (missing, words) => {
     const platform = fakePlatform();
     const { accept, idle } = startEngine({ platform });
     const refusal = { kind: "forbidden", ...(missing !== undefined && { missing }) } as const;

@@ -16,23 +16,23 @@ async function forget(text: string, count = 3) {
 }
 
 describe("/forget", () => {
-  test("without saying what erases nothing and asks which", async () => {
+  test("/forget without saying what erases nothing and asks which", async () => {
     for (const text of ["", "it", "the conversation of yesterday"]) {
       expect(await forget(text)).toEqual({ erased: [], answer: expect.stringMatching(/^Say which: .*`me`/) });
     }
   });
 
-  test("with a word for it erases this conversation", async () => {
+  test("/forget with a word for it erases this conversation", async () => {
     for (const text of ["conversation", " Here "]) {
       expect(await forget(text)).toEqual({ erased: ["conversation"], answer: expect.stringContaining("3 messages") });
     }
   });
 
-  test("says how to name a conversation where there is none", async () => {
+  test("/forget says how to name a conversation where there is none", async () => {
     expect((await forget("here", 0)).answer).toContain("reply to a message");
   });
 
-  test("of everything erases nothing and asks whether that is meant", async () => {
+  test("/forget of everything erases nothing and asks whether that is meant", async () => {
     for (const text of ["me", "everything", " All "]) {
       expect(await forget(text)).toEqual({
         erased: [],
@@ -41,7 +41,7 @@ describe("/forget", () => {
     }
   });
 
-  test("of everything for good erases it", async () => {
+  test("/forget of everything for good erases it", async () => {
     for (const text of ["me for good", "Everything  for good"]) {
       expect(await forget(text)).toEqual({ erased: ["everything"], answer: expect.stringContaining("3 messages") });
     }

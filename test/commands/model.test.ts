@@ -26,7 +26,7 @@ function start({ list = async () => OFFERED, scripts = [["Hello."]], ...options 
 const elsewhere = { reply: { platform: "test", channelId: "random" }, conversationId: "test:b" };
 
 describe("/model", () => {
-  test("lets the channel be answered by another model, and goes back", async () => {
+  test("/model lets the channel be answered by another model, and goes back", async () => {
     const { say, models } = start();
     expect(await say(command("model", "maker/large"))).toContain("with `maker/large`");
     await say(message("Hello"));
@@ -36,7 +36,7 @@ describe("/model", () => {
     expect(models()).toEqual(["maker/large", "maker/large", "fake"]);
   });
 
-  test("leaves another channel its own", async () => {
+  test("/model changes no other channel", async () => {
     const { say, models } = start();
     await say(command("model", "maker/large"));
     await say(message("Hello", elsewhere));
@@ -46,7 +46,7 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large", "maker/small"]);
   });
 
-  test("lasts beyond the process", async () => {
+  test("/model lasts beyond the process", async () => {
     const database = new DatabaseSync(":memory:");
     await start({ database }).say(command("model", "maker/large"));
     const second = start({ database });
@@ -54,7 +54,7 @@ describe("/model", () => {
     expect(second.models()).toEqual(["maker/large"]);
   });
 
-  test("counts for Retry as it stands then", async () => {
+  test("/model counts for Retry as it stands then", async () => {
     const scripts: Step[][] = [["So", new GatewayError("interrupted", "cut")], ["Hello."]];
     const { say, models } = start({ scripts });
     const question = message("Hello");
@@ -64,7 +64,7 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large"]);
   });
 
-  test("without a name says which model is in use and which there are", async () => {
+  test("/model without a name says which model is in use and which there are", async () => {
     const { say } = start();
     expect(await say(command("model"))).toBe(
       "The model here is `fake`. You can choose from `fake`, `maker/large`, `maker/small`: `/model` and the name.",
@@ -75,7 +75,7 @@ describe("/model", () => {
     );
   });
 
-  test("names as many of very many models as one message holds", async () => {
+  test("/model names as many of very many models as one message holds", async () => {
     const many = Array.from({ length: 1_000 }, (_, index) => `maker/model-${index}`);
     const { say, violations } = start({ list: async () => many });
     expect(await say(command("model"))).toMatch(/and \d{3} more/);
@@ -83,7 +83,7 @@ describe("/model", () => {
     expect(await say(command("model", "maker/model-999"))).toContain("with `maker/model-999`");
   });
 
-  test("refuses an unknown model with the nearest name, and changes nothing", async () => {
+  test("/model refuses an unknown model with the nearest name, and changes nothing", async () => {
     const { say, models } = start();
     expect(await say(command("model", "maker/lagre"))).toBe(
       "The gateway offers no model `maker/lagre` for conversations: did you mean `maker/large`?",
@@ -96,14 +96,14 @@ describe("/model", () => {
     expect(models()).toEqual(["fake"]);
   });
 
-  test("takes a name in other letters, and with the marks it was copied with", async () => {
+  test("/model takes a name in other letters, and with the marks it was copied with", async () => {
     const { say, models } = start();
     await say(command("model", " `Maker/LARGE` "));
     await say(message("Hello"));
     expect(models()).toEqual(["maker/large"]);
   });
 
-  test("says so when the gateway does not list its models, and still goes back", async () => {
+  test("/model says so when the gateway does not list its models, and still goes back", async () => {
     const { say } = start({ list: () => Promise.reject(new GatewayError("unreachable", "sk-secret refused")) });
     expect(await say(command("model"))).toBe(
       "The model here is `fake`. The gateway does not tell me its models at the moment.",
@@ -112,7 +112,7 @@ describe("/model", () => {
     expect(await say(command("model", "default"))).toContain("with `fake`");
   });
 
-  test("is for those who manage the channel, where the platform tells who does", async () => {
+  test("/model is for those who manage the channel, where the platform tells who does", async () => {
     const { say, models } = start();
     const member = { author: { ...ada, mayConfigure: false } };
     const manager = { author: { ...ada, mayConfigure: true } };
@@ -125,7 +125,7 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large"]);
   });
 
-  test("that is gone from the gateway since is named with the way back", async () => {
+  test("a chosen model that the gateway has no more is named with the way back", async () => {
     const gone = new GatewayError("rejected", "gone", { status: 404 });
     const { say } = start({ scripts: [[gone]] });
     expect(await say(message("Hello"))).not.toContain("/model default");
@@ -133,12 +133,12 @@ describe("/model", () => {
     expect(await say(message("Hello"))).toMatch(/no model `maker\/large`[^]*`\/model default` goes back/);
   });
 
-  test("stands in the list of commands, as /persona does", async () => {
+  test("/model stands in the list of commands, as /persona does", async () => {
     const { say } = start();
     expect(await say(command("help"))).toMatch(/`\/model`[^]*`\/persona`/);
   });
 
-  test("is in the log of a turn", async () => {
+  test("the log of a turn names the model that /model chose", async () => {
     const { log, lines } = recordingLog();
     const { say } = start({ log });
     await say(command("model", "maker/large"));
@@ -146,7 +146,7 @@ describe("/model", () => {
     expect(lines.find(({ msg }) => msg === "turn ended")).toMatchObject({ model: "maker/large" });
   });
 
-  test("means the configured model, and persona, while the store is out of reach", async () => {
+  test("the configured model and persona answer while the store is out of reach", async () => {
     const database = new DatabaseSync(":memory:");
     const { say, models, prompts } = start({ database });
     await say(command("model", "maker/large"));
@@ -159,7 +159,7 @@ describe("/model", () => {
     expect(prompts()).toEqual(["Be kind.", "a pirate"]);
   });
 
-  test("says what it cannot do while the store is out of reach", async () => {
+  test("/model says what it cannot do while the store is out of reach", async () => {
     const database = new DatabaseSync(":memory:");
     const { say } = start({ database });
     database.exec("ALTER TABLE keyv RENAME TO away");

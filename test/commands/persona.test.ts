@@ -16,7 +16,7 @@ function start(options: Parameters<typeof startEngine>[0] = {}) {
 }
 
 describe("/persona", () => {
-  test("is what the model is told in this channel, until it is taken back", async () => {
+  test("/persona is what the model is told in this channel, until it is taken back", async () => {
     const { say, prompts } = start();
     expect(await say(command("persona", "You are a pirate.\nArr!"))).toMatch(/\n> You are a pirate\.\n> Arr!$/);
     await say(message("Hello"));
@@ -26,7 +26,7 @@ describe("/persona", () => {
     expect(prompts()).toEqual(["You are a pirate.\nArr!", "Be kind.", "Be kind."]);
   });
 
-  test("is shown to everybody, and says how to set one where there is none", async () => {
+  test("/persona is shown to everybody, and says how to set one where there is none", async () => {
     const { say } = start();
     const member = { author: { ...ada, mayConfigure: false } };
     expect(await say(command("persona", "", member))).toBe(
@@ -44,14 +44,14 @@ describe("/persona", () => {
     ["settle all quarrels", "settle all quarrels"],
     ["show no mercy", "show no mercy"],
     ["a\u202E pi\u0000rate\r\n\n\n\nArr", "a pirate\n\nArr"],
-  ])("%j tells the model %j", async (text, told) => {
+  ])("/persona %j tells the model %j", async (text, told) => {
     const { say, prompts } = start();
     await say(command("persona", text));
     await say(message("Hello"));
     expect(prompts()).toEqual([told]);
   });
 
-  test("without anything that can be seen, or longer than a message shows, changes nothing", async () => {
+  test("/persona without anything that can be seen, or longer than a message shows, changes nothing", async () => {
     const { say, prompts } = start();
     await say(command("persona", "a pirate"));
     expect(await say(command("persona", "set"))).toContain("Write what I should be");
@@ -61,14 +61,14 @@ describe("/persona", () => {
     expect(prompts()).toEqual(["a pirate"]);
   });
 
-  test("is said back as far as the platform's message goes", async () => {
+  test("/persona is said back as far as the platform's message goes", async () => {
     const { say, violations, texts } = start({ platform: fakePlatform({ maxLength: 500 }) });
     await say(command("persona", "🧪 x\n".repeat(250)));
     expect(texts()[0]).toMatch(/…$/);
     expect(violations).toEqual([]);
   });
 
-  test("is for those who manage the channel, where the platform tells who does", async () => {
+  test("/persona is for those who manage the channel, where the platform tells who does", async () => {
     const { say, prompts } = start();
     const member = { author: { ...ada, mayConfigure: false } };
     await say(command("persona", "a pirate", { author: { ...ada, mayConfigure: true } }));
@@ -79,7 +79,7 @@ describe("/persona", () => {
     expect(prompts()).toEqual(["a pirate"]);
   });
 
-  test("says what it cannot do while the store is out of reach", async () => {
+  test("/persona says what it cannot do while the store is out of reach", async () => {
     const database = new DatabaseSync(":memory:");
     const { say } = start({ database });
     database.exec("ALTER TABLE keyv RENAME TO away");
@@ -87,7 +87,7 @@ describe("/persona", () => {
     expect(await say(command("persona", "a pirate"))).toContain("could not keep that");
   });
 
-  test("goes with the person who wrote it, who can have it as a file before", async () => {
+  test("a persona goes with the person who wrote it, who can have it as a file before", async () => {
     const { say, prompts, channel } = start();
     await say(command("persona", "You talk to Ada."));
     await say(command("export"));

@@ -20,7 +20,7 @@ describe("a spoken command", () => {
     ["/imagine", ["imagine", ""]],
     ["Imagine a fox", ["imagine", "a fox"]],
     ["imagine two people where the river bends", ["imagine", "two people where the river bends"]],
-  ])("%s", (text, expected) => {
+  ])("a spoken command %s", (text, expected) => {
     expect(spoken(text)).toEqual(expected);
   });
 
@@ -39,11 +39,11 @@ describe("a spoken command", () => {
     "Imagine you’re a pirate and tell me of the sea",
     "imagine that I won",
     "imagine a fox: what would it say?",
-  ])("is not %s", (text) => {
+  ])("a spoken command is not %s", (text) => {
     expect(spoken(text)).toBeUndefined();
   });
 
-  test("is the command of that message: its key, its place, its person and its files", () => {
+  test("a spoken command is the command of that message: its key, its place, its person and its files", () => {
     const said = message("!imagine a fox", { attachments: [file] });
     const { key, conversationId, author, reply, at } = said;
     expect(toSpokenCommand(said, NAMES)).toEqual({
@@ -59,13 +59,13 @@ describe("a spoken command", () => {
     });
   });
 
-  test("without a mark is only what was said to the bot itself, and of pictures whatever it says", () => {
+  test("a spoken command without a mark is only what was said to the bot itself, and of pictures whatever it says", () => {
     expect(spoken("imagine a fox", { addressed: "open" })).toBeUndefined();
     expect(spoken("!imagine a fox", { addressed: "open" })).toEqual(["imagine", "a fox"]);
     expect(spoken("imagine you were here", { attachments: [file] })).toEqual(["imagine", "you were here"]);
   });
 
-  test("of a name that is not known here is a message", () => {
+  test("a spoken command of a name that is not known here is a message", () => {
     expect(toSpokenCommand(message("imagine a fox"), ["help"])).toBeUndefined();
   });
 });

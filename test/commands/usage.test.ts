@@ -23,7 +23,7 @@ async function ask(author: Author, readMonth: (subject: UsageSubject) => Promise
   return { text: texts()[0], asked };
 }
 
-test("everybody is told what they used, and those who may settle things there what others did", async () => {
+test("/usage tells everybody their own use, and those who may configure the channel that of others", async () => {
   expect(await ask({ ...ada, mayConfigure: false })).toEqual({
     text: "You used this month: no answers, no tokens, no pictures.",
     asked: [{ platform: "test", authorId: "ada" }],
@@ -34,12 +34,12 @@ test("everybody is told what they used, and those who may settle things there wh
   expect((await ask({ ...ada, isModerator: true })).asked).toContainEqual({ platform: "test", workspaceId: "acme" });
 });
 
-test("says so where it is not known", async () => {
+test("/usage says that the store is out of reach", async () => {
   const { text } = await ask(ada, () => Promise.reject(new Error("away")));
   expect(text).toContain("my memory is out of reach");
 });
 
-test("is given out, and erased with its person", async () => {
+test("usage is exported to its person, and erased with them", async () => {
   const { accept, idle, texts, channel } = startEngine();
   await accept(message("hello"));
   await idle();

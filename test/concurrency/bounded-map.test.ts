@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { BoundedMap } from "../../src/concurrency/bounded-map.ts";
 
 describe("BoundedMap", () => {
-  test("forgets the entry that was set the longest ago", () => {
+  test("a bounded map forgets the entry that was set the longest ago", () => {
     const map = new BoundedMap<string, number>(2).set("a", 1).set("b", 2).set("c", 3);
     expect([...map]).toEqual([
       ["b", 2],
@@ -10,12 +10,12 @@ describe("BoundedMap", () => {
     ]);
   });
 
-  test("an entry that is set again is the newest", () => {
+  test("an entry of a bounded map that is set again is the newest", () => {
     const map = new BoundedMap<string, number>(2).set("a", 1).set("b", 2).set("a", 3).set("c", 4);
     expect([...map.keys()]).toEqual(["a", "c"]);
   });
 
-  test("an entry that is only read stays as old as it was", () => {
+  test("an entry of a bounded map that is only read stays as old as it was", () => {
     const map = new BoundedMap<string, number>(2).set("a", 1).set("b", 2);
     expect(map.get("a")).toBe(1);
     expect(map.set("c", 3).has("a")).toBe(false);

@@ -6,16 +6,16 @@ const LONG_MS = 60_000;
 const never = new AbortController().signal;
 
 describe("runWithin", () => {
-  test("resolves to what the task resolves to", async () => {
+  test("runWithin resolves to what the task resolves to", async () => {
     await expect(runWithin(LONG_MS, async () => "done", never)).resolves.toBe("done");
   });
 
-  test("abandons a task that ignores its signal when the time is over", async () => {
+  test("runWithin abandons a task that ignores its signal when the time is over", async () => {
     const late = runWithin(5, () => new Promise(() => {}), never);
     await expect(late).rejects.toMatchObject({ name: "TimeoutError", message: "Not finished within 5 ms." });
   });
 
-  test("aborts the task's own signal when the time is over", async () => {
+  test("runWithin aborts the task's own signal when the time is over", async () => {
     const ended = Promise.withResolvers<unknown>();
     const task = async (signal: AbortSignal) => {
       signal.addEventListener("abort", () => ended.resolve(signal.reason));
@@ -25,21 +25,21 @@ describe("runWithin", () => {
     await expect(ended.promise).resolves.toMatchObject({ name: "TimeoutError" });
   });
 
-  test("rejects with the caller's reason when the caller aborts", async () => {
+  test("runWithin rejects with the caller's reason when the caller aborts", async () => {
     const controller = new AbortController();
     const running = runWithin(LONG_MS, () => new Promise(() => {}), controller.signal);
     controller.abort("stopped");
     await expect(running).rejects.toBe("stopped");
   });
 
-  test("begins nothing under a signal that has aborted", async () => {
+  test("runWithin begins nothing under a signal that has aborted", async () => {
     let begun = false;
     const running = runWithin(LONG_MS, async () => void (begun = true), AbortSignal.abort("stopped"));
     await expect(running).rejects.toBe("stopped");
     expect(begun).toBe(false);
   });
 
-  test("ignores how an abandoned task ends", async () => {
+  test("runWithin ignores how an abandoned task ends", async () => {
     const task = Promise.withResolvers<string>();
     await runWithin(5, () => task.promise, never).catch(() => {});
     // An unhandled rejection would fail this file.
@@ -47,7 +47,7 @@ describe("runWithin", () => {
     await new Promise(setImmediate);
   });
 
-  test("leaves nothing behind on a signal that outlives it", async () => {
+  test("runWithin leaves nothing behind on a signal that outlives it", async () => {
     const { signal } = new AbortController();
     await runWithin(LONG_MS, async () => {}, signal);
     await untilAborted(Promise.resolve(), signal);
@@ -56,7 +56,7 @@ describe("runWithin", () => {
 });
 
 describe("mapBounded", () => {
-  test("keeps the order of the items whatever finishes first", async () => {
+  test("mapBounded keeps the order of the items whatever finishes first", async () => {
     const gates = [0, 1, 2].map(() => Promise.withResolvers<void>());
     const mapped = mapBounded([0, 1, 2], 3, async (item) => {
       await gates[item]?.promise;
@@ -66,7 +66,7 @@ describe("mapBounded", () => {
     await expect(mapped).resolves.toEqual([0, 10, 20]);
   });
 
-  test("runs as many at a time as allowed and no more", async () => {
+  test("mapBounded runs as many at a time as allowed and no more", async () => {
     let running = 0;
     let most = 0;
     await mapBounded(Array.from({ length: 20 }), 3, async () => {
@@ -77,7 +77,7 @@ describe("mapBounded", () => {
     expect(most).toBe(3);
   });
 
-  test("begins nothing after a rejection", async () => {
+  test("mapBounded begins nothing after a rejection", async () => {
     const begun: number[] = [];
     const mapped = mapBounded([0, 1, 2, 3], 2, async (item) => {
       begun.push(item);

@@ -19,7 +19,7 @@ function problemsOf(env: Record<string, string | undefined>): readonly string[] 
 }
 
 describe("readConfig", () => {
-  test("needs nothing: without variables the sandbox answers on the local page", () => {
+  test("readConfig needs nothing: without variables the sandbox answers on the local page", () => {
     const config = readConfig({});
     expect(config).toMatchObject({
       gateway: { baseUrl: undefined, apiKey: undefined, chatModel: "sandbox-chat", imageModel: "sandbox-image" },
@@ -48,12 +48,12 @@ describe("readConfig", () => {
     expect(config.gateway.systemPrompt).not.toBe("");
   });
 
-  test("counts an empty or blank variable as unset", () => {
+  test("readConfig counts an empty or blank variable as unset", () => {
     const empty = Object.fromEntries(CONFIG_VARIABLES.map((name) => [name, " "]));
     expect(readConfig(empty)).toEqual(readConfig({}));
   });
 
-  test("reads every variable", () => {
+  test("readConfig reads every variable", () => {
     const config = readConfig({
       ...GATEWAY,
       GATEWAY_BASE_URL: "https://gateway.example/llm/",
@@ -136,7 +136,7 @@ describe("readConfig", () => {
     });
   });
 
-  test("uses HTTP for Slack when a signing secret is the only other thing given", () => {
+  test("readConfig uses HTTP for Slack when a signing secret is the only other thing given", () => {
     expect(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: SECRET }).slack).toEqual({
       mode: "http",
       botToken: "xoxb-1",
@@ -149,7 +149,7 @@ describe("readConfig", () => {
     expect(both.slack?.mode).toBe("socket");
   });
 
-  test("lets workspaces install the Slack app themselves, over either transport", () => {
+  test("readConfig lets workspaces install the Slack app themselves, over either transport", () => {
     const oauth = {
       SLACK_CLIENT_ID: "123.456",
       SLACK_CLIENT_SECRET: "client-secret",
@@ -177,24 +177,24 @@ describe("readConfig", () => {
     expect(platformsOfSeveralWorkspaces(readConfig({})).size).toBe(0);
   });
 
-  test("takes the same encryption key in hex, in base64 and in base64 for addresses", () => {
+  test("readConfig takes the same encryption key in hex, in base64 and in base64 for addresses", () => {
     const key = Buffer.alloc(32, 0xfb);
     const given = (["hex", "base64", "base64url"] as const).map((encoding) => key.toString(encoding));
     const keys = given.map((text) => variables.ENCRYPTION_KEY.parse(text));
     expect(keys).toEqual([new Uint8Array(key), new Uint8Array(key), new Uint8Array(key)]);
   });
 
-  test("switches the page on by itself only while no platform is configured", () => {
+  test("readConfig switches the page on by itself only while no platform is configured", () => {
     expect(readConfig({ DISCORD_TOKEN: TOKEN }).localChat.enabled).toBe(false);
     expect(readConfig({ DISCORD_TOKEN: TOKEN, LOCAL_CHAT: "on" }).localChat.enabled).toBe(true);
     expect(readConfig({ LOCAL_CHAT: "off" }).localChat.enabled).toBe(false);
   });
 
-  test("leaves pictures off when a real gateway has no image model", () => {
+  test("readConfig leaves pictures off when a real gateway has no image model", () => {
     expect(readConfig(GATEWAY).gateway.imageModel).toBeUndefined();
   });
 
-  test("reports all problems at once, by variable", () => {
+  test("readConfig reports all problems at once, by variable", () => {
     const problems = problemsOf({
       DISCORD_TOKE: "x",
       PORT: "http",
@@ -209,13 +209,13 @@ describe("readConfig", () => {
     expect(variables).toEqual(new Set(["DISCORD_TOKE", "LOG_LEVEL", "PORT", "PUBLIC_URL", "ROLE", "SLACK_BOT_TOKEN"]));
   });
 
-  test("says each variable's first problem only", () => {
+  test("readConfig says each variable's first problem only", () => {
     expect(problemsOf({ SLACK_API_URL: "ftp://slack.example" })).toEqual([
       expect.stringMatching(/^SLACK_API_URL must be an address that begins with https/),
     ]);
   });
 
-  test("takes no secret in a form that its platform never gives out, one sentence for each", () => {
+  test("readConfig takes no secret in a form that its platform never gives out, one sentence for each", () => {
     const slack = { SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET: "5ec" };
     expect(problemsOf({ ...slack, DISCORD_TOKEN: "a.b.c" })).toEqual([
       expect.stringMatching(/^SLACK_SIGNING_SECRET must be the signing secret, 32 digits.*Basic Information/),
@@ -227,7 +227,7 @@ describe("readConfig", () => {
     expect(problemsOf({ ...slack, ...elsewhere, DISCORD_TOKEN: "a.b.c" })).toEqual([]);
   });
 
-  test("shows everything in the error's message", () => {
+  test("readConfig shows everything in the error's message", () => {
     const error = new ConfigError(["A is wrong.", "B is missing."]);
     expect(error.message).toBe(
       "The configuration has 2 problems:\n  - A is wrong.\n  - B is missing.\n.env.example explains every variable.",
@@ -235,7 +235,7 @@ describe("readConfig", () => {
     expect(new ConfigError(["A is wrong."]).message).toContain("one problem");
   });
 
-  test("never prints a value, whatever variable it stands in", () => {
+  test("readConfig never prints a value, whatever variable it stands in", () => {
     for (const prefix of ["", "!ÿ ", "xoxq-", "xoxb-", "xapp-", "Bot ", "redis://", "https://x:"]) {
       const env = Object.fromEntries(
         [...CONFIG_VARIABLES, "SLACK_TOKEN"].map((name) => [name, `${prefix}canary-5e1f`]),
@@ -256,21 +256,21 @@ describe("misspelt variables", () => {
     ["LOG_LEVLE", "LOG_LEVEL"],
     ["REDIS_URI", "REDIS_URL"],
     ["public_url", "PUBLIC_URL"],
-  ])("%s is told to be %s", (name, meant) => {
+  ])("the misspelt variable %s is told to be %s", (name, meant) => {
     expect(problemsOf({ [name]: "x" })).toEqual([`${name} is not known; did you mean ${meant}?`]);
   });
 
-  test("name every variable that is equally near", () => {
+  test("misspelt variables name every variable that is equally near", () => {
     expect(problemsOf({ SLACK_TOKEN: "x" })).toEqual([
       "SLACK_TOKEN is not known; did you mean SLACK_BOT_TOKEN or SLACK_APP_TOKEN?",
     ]);
   });
 
-  test("are somebody else's when the variable they resemble is set", () => {
+  test("misspelt variables are somebody else's when the variable they resemble is set", () => {
     expect(problemsOf({ REDIS_URL: "redis://127.0.0.1:6379", REDIS_URI: "x" })).toEqual([]);
   });
 
-  test("are not looked for among the variables of others", () => {
+  test("misspelt variables are not looked for among the variables of others", () => {
     const foreign = {
       PATH: "/bin",
       HOME: "/root",

@@ -2,20 +2,20 @@ import { describe, expect, test } from "vitest";
 import { findConflicts } from "../../src/config/rules.ts";
 
 describe("findConflicts", () => {
-  test("asks for the key and the model of a gateway", () => {
+  test("findConflicts asks for the key and the model of a gateway", () => {
     const problems = findConflicts({ GATEWAY_BASE_URL: "https://gateway.example" });
     expect(problems.map((problem) => problem.split(" ")[0])).toEqual(["GATEWAY_API_KEY", "CHAT_MODEL"]);
   });
 
-  test("asks where a key belongs to", () => {
+  test("findConflicts asks where a key belongs to", () => {
     expect(findConflicts({ GATEWAY_API_KEY: "k" })).toEqual([expect.stringMatching(/^GATEWAY_BASE_URL is missing/)]);
   });
 
-  test("lets the sandbox's models be chosen", () => {
+  test("findConflicts lets the sandbox's models be chosen", () => {
     expect(findConflicts({ CHAT_MODEL: "sandbox-text" })).toEqual([]);
   });
 
-  test("asks for the other half of Slack's pair, whichever is missing", () => {
+  test("findConflicts asks for the other half of Slack's pair, whichever is missing", () => {
     expect(findConflicts({ SLACK_BOT_TOKEN: "xoxb-1" })).toEqual([
       expect.stringMatching(/SLACK_APP_TOKEN.*SLACK_SIGNING_SECRET/),
     ]);
@@ -57,7 +57,7 @@ describe("findConflicts", () => {
     });
   });
 
-  test("asks for the other half of the shards, and for shards that exist", () => {
+  test("findConflicts asks for the other half of the shards, and for shards that exist", () => {
     expect(findConflicts({ SHARDS: "0" })).toEqual([expect.stringMatching(/^SHARD_COUNT is missing/)]);
     expect(findConflicts({ SHARD_COUNT: "2" })).toEqual([expect.stringMatching(/^SHARDS is missing/)]);
     expect(findConflicts({ SHARDS: "0, 2", SHARD_COUNT: "2" })).toEqual([
@@ -66,7 +66,7 @@ describe("findConflicts", () => {
     expect(findConflicts({ SHARDS: "0, 1", SHARD_COUNT: "2" })).toEqual([]);
   });
 
-  test("refuses a page without a password where others can reach it, and says the ways out", () => {
+  test("findConflicts refuses a page without a password where others can reach it, and says the ways out", () => {
     for (const HOST of ["0.0.0.0", "::", "192.168.1.5", "bot.internal"]) {
       expect(findConflicts({ HOST })).toEqual([
         expect.stringMatching(/LOCAL_PASSWORD.*HOST=127\.0\.0\.1.*LOCAL_CHAT=off/),
@@ -79,7 +79,7 @@ describe("findConflicts", () => {
     expect(findConflicts({ HOST: "localhost" })).toEqual([]);
   });
 
-  test("refuses a role that would share the work", () => {
+  test("findConflicts refuses a role that would share the work", () => {
     expect(findConflicts({ ROLE: "worker", REDIS_URL: "redis://x" })).toEqual([
       expect.stringMatching(/^ROLE must be all/),
     ]);

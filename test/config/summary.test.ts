@@ -25,7 +25,7 @@ const INSTALLABLE = {
 };
 
 describe("describeConfig", () => {
-  test("says what is off and what switches it on", () => {
+  test("describeConfig says what is off and what switches it on", () => {
     expect(describeConfig(readConfig({}))).toEqual([
       "Gateway: the embedded sandbox, model sandbox-chat (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real one)",
       "Pictures: on, model sandbox-image",
@@ -36,7 +36,7 @@ describe("describeConfig", () => {
     ]);
   });
 
-  test("says what is on, without a secret", () => {
+  test("describeConfig says what is on, without a secret", () => {
     const lines = describeConfig(readConfig(FULL));
     expect(lines).toEqual([
       "Gateway: https://gateway.example, model large",
@@ -49,13 +49,13 @@ describe("describeConfig", () => {
     expect(lines.join("\n")).not.toContain("canary");
   });
 
-  test("says how Slack reaches the bot and who may install it", () => {
+  test("describeConfig says how Slack reaches the bot and who may install it", () => {
     expect(describeConfig(readConfig(INSTALLABLE))).toContain(
       "Slack: on, HTTP at POST https://bot.example/slack/events, every workspace that installs it at https://bot.example/slack/install",
     );
   });
 
-  test("says what pictures of people's need when the gateway is elsewhere", () => {
+  test("describeConfig says what pictures of people's need when the gateway is elsewhere", () => {
     const far = { ...FULL, IMAGE_MODEL: "painter" };
     const withHint =
       "Pictures: on, model painter (set PUBLIC_URL so that they can start from pictures of Slack and of the page)";
@@ -65,12 +65,12 @@ describe("describeConfig", () => {
     }
   });
 
-  test("says which shards are this process's", () => {
+  test("describeConfig says which shards are this process's", () => {
     const config = readConfig({ DISCORD_TOKEN: FULL.DISCORD_TOKEN, SHARDS: "0,1", SHARD_COUNT: "4" });
     expect(describeConfig(config)).toContain("Discord: on, threads auto, shards 0, 1 of 4");
   });
 
-  test("says when there is nowhere to talk to the bot", () => {
+  test("describeConfig says when there is nowhere to talk to the bot", () => {
     expect(describeConfig(readConfig({ LOCAL_CHAT: "off" }))).toContainEqual(
       expect.stringContaining("nowhere to talk"),
     );
@@ -78,7 +78,7 @@ describe("describeConfig", () => {
 });
 
 describe("secretsOf", () => {
-  test("lists every key, token and password, also as it is inside an address", () => {
+  test("secretsOf lists every key, token and password, also as it is inside an address", () => {
     expect(secretsOf(readConfig(FULL)).toSorted()).toEqual(
       [
         FULL.GATEWAY_API_KEY,
@@ -94,12 +94,12 @@ describe("secretsOf", () => {
     );
   });
 
-  test("knows Slack's signing secret", () => {
+  test("secretsOf knows Slack's signing secret", () => {
     const { SLACK_SIGNING_SECRET } = INSTALLABLE;
     expect(secretsOf(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET }))).toContain(SLACK_SIGNING_SECRET);
   });
 
-  test("knows everything that installing needs, and the keys of the relay", () => {
+  test("secretsOf knows everything that installing needs, and the keys of the relay", () => {
     const relayKeys = ["canary-relay-".padEnd(32, "1"), "canary-relay-".padEnd(32, "2")];
     const secrets = secretsOf(readConfig({ ...INSTALLABLE, RELAY_SECRETS: relayKeys.join(",") }));
     const { SLACK_CLIENT_ID: _id, PUBLIC_URL: _url, ...secret } = INSTALLABLE;
@@ -107,7 +107,7 @@ describe("secretsOf", () => {
     expect(secrets).toContain("fb".repeat(32));
   });
 
-  test("lists nothing when nothing is secret", () => {
+  test("secretsOf lists nothing when nothing is secret", () => {
     expect(secretsOf(readConfig({ REDIS_URL: "redis://redis.example" }))).toEqual([]);
     expect(secretsOf(readConfig({}))).toEqual([]);
   });

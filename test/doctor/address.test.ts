@@ -30,7 +30,7 @@ function check(env: Record<string, string>, port: number): ReturnType<typeof che
 }
 
 describe("the port", () => {
-  test("may be free, and is free again afterwards", async () => {
+  test("the port may be free, and is free again afterwards", async () => {
     const port = await freePort();
     expect(await check({}, port)).toEqual([{ ok: true, what: `Port ${port} on 127.0.0.1 is free.` }]);
     const socket = connect(port, "127.0.0.1");
@@ -38,7 +38,7 @@ describe("the port", () => {
     expect(error.code).toBe("ECONNREFUSED");
   });
 
-  test("may be another program's, or that of a service that runs already", async () => {
+  test("the port may be another program's, or that of a service that runs already", async () => {
     const other = await serve((_, response) => response.end("hello"));
     expect(await check({}, other)).toEqual([
       { ok: false, what: expect.stringContaining("taken by another program"), fix: expect.stringContaining("PORT") },
@@ -47,14 +47,14 @@ describe("the port", () => {
     expect(await check({}, service)).toEqual([{ ok: true, what: `Palaver runs at port ${service} already.` }]);
   });
 
-  test("cannot be had on an address of another machine", async () => {
+  test("a port cannot be had on an address of another machine", async () => {
     const found = await check({ HOST: "192.0.2.1", LOCAL_CHAT: "off" }, await freePort());
     expect(found).toMatchObject([{ ok: false, fix: expect.stringContaining("HOST") }]);
   });
 });
 
 describe("PUBLIC_URL", () => {
-  test("may lead here, directly or through a proxy", async () => {
+  test("PUBLIC_URL may lead here, directly or through a proxy", async () => {
     const port = await freePort();
     const proxy = await serve((request, response) => {
       void fetch(`http://127.0.0.1:${port}${request.url}`, { method: request.method ?? "GET" })
@@ -71,7 +71,7 @@ describe("PUBLIC_URL", () => {
     ["another service", (_, response) => response.end('{"status":"ok"}'), /something else answers/],
     ["a page that is not there", (_, response) => response.writeHead(404).end(), /status 404/],
     ["a redirect", (_, response) => response.writeHead(302, { location: "/" }).end(), /redirects elsewhere/],
-  ] satisfies [string, RequestListener, RegExp][])("may lead to %s", async (_, answer, words) => {
+  ] satisfies [string, RequestListener, RegExp][])("PUBLIC_URL may lead to %s", async (_, answer, words) => {
     const elsewhere = await serve(answer);
     const [, found] = await check({ PUBLIC_URL: `http://127.0.0.1:${elsewhere}` }, await freePort());
     expect(found).toEqual({
@@ -81,14 +81,14 @@ describe("PUBLIC_URL", () => {
     });
   });
 
-  test("may lead nowhere", async () => {
+  test("PUBLIC_URL may lead nowhere", async () => {
     const [, refused] = await check({ PUBLIC_URL: `http://127.0.0.1:${await freePort()}` }, await freePort());
     expect(refused).toMatchObject({ ok: false, what: expect.stringContaining("ECONNREFUSED") });
     const [, unknown] = await check({ PUBLIC_URL: "https://palaver.invalid" }, await freePort());
     expect(unknown).toMatchObject({ ok: false, what: expect.stringMatching(/ENOTFOUND|EAI_AGAIN/) });
   });
 
-  test("is where Slack's events go in HTTP mode, and is tried with a request like Slack's", async () => {
+  test("PUBLIC_URL is where Slack's events go in HTTP mode, and is tried with a request like Slack's", async () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     expect((await check({ PUBLIC_URL: url, ...SLACK_HTTP }, port)).slice(1)).toEqual([
@@ -102,7 +102,7 @@ describe("PUBLIC_URL", () => {
     expect(found[2]).toMatchObject({ ok: false, what: expect.stringContaining("/slack/events") });
   });
 
-  test("is missed only by Slack's events", async () => {
+  test("PUBLIC_URL is missed only by Slack's events", async () => {
     const [, ...found] = await check(SLACK_HTTP, await freePort());
     expect(found).toEqual([{ ok: true, what: expect.stringContaining("PUBLIC_URL is not set") }]);
   });

@@ -10,18 +10,18 @@ describe("checkData", () => {
   beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), "palaver-doctor-"))));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test("is content with a folder that it may write to, and leaves nothing in it", () => {
+  test("checkData is content with a folder that it may write to, and leaves nothing in it", () => {
     expect(checkData(folder).map(({ ok }) => ok)).toEqual([true, true]);
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("tries a folder that is not there yet, and leaves nothing of it", () => {
+  test("checkData tries a folder that is not there yet, and leaves nothing of it", () => {
     const [found] = checkData(join(folder, "deep", "inside"));
     expect(found).toEqual({ ok: true, what: expect.stringMatching(/will be made/) });
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("does not disturb a service that uses the folder", () => {
+  test("checkData does not disturb a service that uses the folder", () => {
     const inUse = join(folder, "in-use");
     const database = openDatabase(join(inUse, "palaver.sqlite"));
     expect(checkData(inUse).every(({ ok }) => ok)).toBe(true);
@@ -29,7 +29,7 @@ describe("checkData", () => {
     database.close();
   });
 
-  test("says what to do where no folder can be made, and does so at once below /proc", () => {
+  test("checkData says what to do where no folder can be made, and does so at once below /proc", () => {
     writeFileSync(join(folder, "file"), "");
     for (const path of ["/proc/palaver", "/proc/palaver/deep", join(folder, "file"), join(folder, "file", "inside")]) {
       const [found, ...others] = checkData(path);

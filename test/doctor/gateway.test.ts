@@ -13,21 +13,21 @@ function toConfig(baseUrl: string, more: Partial<GatewayConfig> = {}): GatewayCo
 }
 
 describe("checkGateway", () => {
-  test("says that the sandbox inside needs nothing", async () => {
+  test("checkGateway says that the sandbox inside needs nothing", async () => {
     const config = toConfig("", { baseUrl: undefined, apiKey: undefined });
     expect(await checkGateway(config, { mayChat: true }, signal)).toEqual([
       { ok: true, what: expect.stringContaining("embedded sandbox") },
     ]);
   });
 
-  test("tries address, key, both models and an answer", async () => {
+  test("checkGateway tries address, key, both models and an answer", async () => {
     const { url } = await start();
     const found = await checkGateway(toConfig(url), { mayChat: true }, signal);
     expect(found.map(({ ok }) => ok)).toEqual([true, true, true, true]);
     expect(found[3]?.what).toMatch(/^sandbox-chat answers.*--no-chat/);
   });
 
-  test("asks for one token, and for none when it may not chat", async () => {
+  test("checkGateway asks for one token, and for none when it may not chat", async () => {
     const list = (response: { end(text: string): void }) => response.end('{"data":[{"id":"sandbox-chat"}]}');
     const server = await startFaultServer(list, (response) => response.writeHead(404).end());
     const config = toConfig(server.url, { imageModel: undefined });
@@ -43,7 +43,7 @@ describe("checkGateway", () => {
     expect(quiet.received).toHaveLength(1);
   });
 
-  test("names the models that there are when a chosen one is not among them", async () => {
+  test("checkGateway names the models that there are when a chosen one is not among them", async () => {
     const { url } = await start();
     const config = toConfig(url, { chatModel: "sandbox-chart", imageModel: "painter" });
     const [, chat, image, answer] = await checkGateway(config, { mayChat: true }, signal);
@@ -56,7 +56,7 @@ describe("checkGateway", () => {
     expect(answer).toMatchObject({ ok: false, what: expect.stringMatching(/^sandbox-chart does not answer/) });
   });
 
-  test("stops at a key that is refused, and does not show it", async () => {
+  test("checkGateway stops at a key that is refused, and does not show it", async () => {
     const { url } = await start();
     const found = await checkGateway(toConfig(url, { apiKey: "canary-key" }), { mayChat: true }, signal);
     expect(found).toEqual([
@@ -65,7 +65,7 @@ describe("checkGateway", () => {
     expect(JSON.stringify(found)).not.toContain("canary");
   });
 
-  test("stops where nobody answers", async () => {
+  test("checkGateway stops where nobody answers", async () => {
     const found = await checkGateway(toConfig("http://127.0.0.1:1"), { mayChat: true }, signal);
     expect(found).toEqual([
       {
@@ -76,7 +76,7 @@ describe("checkGateway", () => {
     ]);
   });
 
-  test("says that a web page is no gateway", async () => {
+  test("checkGateway says that a web page is no gateway", async () => {
     const server = await startFaultServer((response) => response.end("<html>Welcome</html>"));
     const [found] = await checkGateway(toConfig(server.url), { mayChat: false }, signal);
     expect(found).toMatchObject({ ok: false, fix: expect.stringContaining("up to but not including /v1") });

@@ -19,7 +19,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     });
   }
 
-  test("warns of a server that keeps nothing on a disk", async () => {
+  test("checkRedis warns of a server that keeps nothing on a disk", async () => {
     expect(await checkRedis(redis.url)).toEqual([
       { ok: true, what: expect.stringContaining("can be written to") },
       {
@@ -31,7 +31,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     ]);
   });
 
-  test("is content with one that does, and leaves nothing behind", async () => {
+  test("checkRedis is content with a server that keeps every write, and leaves nothing behind", async () => {
     await configure({ appendonly: "yes" }, { appendonly: "no" });
     expect((await checkRedis(redis.url)).map(({ ok }) => ok)).toEqual([true, true, true]);
     const client = createClient({ url: redis.url });
@@ -40,12 +40,12 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     await client.close();
   });
 
-  test("says that snapshots may lose the last minutes", async () => {
+  test("checkRedis says that snapshots may lose the last minutes", async () => {
     await configure({ save: "3600 1" }, { save: "" });
     expect((await checkRedis(redis.url))[1]).toEqual({ ok: true, what: expect.stringContaining("last minutes") });
   });
 
-  test("warns of a server that throws conversations away when it is full", async () => {
+  test("checkRedis warns of a server that throws conversations away when it is full", async () => {
     const policy = { "maxmemory-policy": "allkeys-lru", maxmemory: "100mb" };
     await configure(policy, { "maxmemory-policy": "noeviction", maxmemory: "0" });
     expect((await checkRedis(redis.url))[2]).toEqual({
@@ -55,7 +55,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     });
   });
 
-  test("says what the server says when it refuses", async () => {
+  test("checkRedis repeats the words of a server that refuses", async () => {
     await configure({ requirepass: "canary-word" }, { requirepass: "" });
     const [found] = await checkRedis(redis.url);
     expect(found).toMatchObject({ ok: false, what: expect.stringMatching(/NOAUTH/) });
@@ -64,7 +64,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     expect(wrong?.what).not.toContain("canary");
   });
 
-  test("says in one sentence that nobody is there", async () => {
+  test("checkRedis says in one sentence that nobody is there", async () => {
     const found = await checkRedis("redis://127.0.0.1:1");
     expect(found).toEqual([
       { ok: false, what: expect.stringMatching(/^Redis at 127\.0\.0\.1:1 did not answer.*ECONNREFUSED.*REDIS_URL/) },

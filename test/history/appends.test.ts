@@ -15,7 +15,7 @@ const storedIn = (conversationId: string) =>
     .map(({ value }) => String(value));
 
 describe("an append", () => {
-  test("of an answer right behind its question stores nothing more than one without it", async () => {
+  test("an append of an answer right behind its question stores nothing more than one without it", async () => {
     const [question, answer] = [uniqueId(), uniqueId()];
     await history.append(conversation, said(question, "q"));
     await history.append(conversation, answered(answer, "a"), [], question);
@@ -23,7 +23,7 @@ describe("an append", () => {
     expect(storedIn(conversation).join()).not.toContain("after");
   });
 
-  test("of an answer further on stores where its question is", async () => {
+  test("an append of an answer further on stores where its question is", async () => {
     const [question, answer] = [uniqueId(), uniqueId()];
     await history.append(conversation, said(question, "q"));
     await history.append(conversation, said(uniqueId(), "in between"));
@@ -31,7 +31,7 @@ describe("an append", () => {
     expect(storedIn(conversation).at(-1)).toContain('"after":');
   });
 
-  test("to a message of another conversation continues nothing of this one", async () => {
+  test("an append to a message of another conversation continues nothing of this one", async () => {
     const [elsewhere, here] = [uniqueId(), uniqueId()];
     await history.append(uniqueId(), said(elsewhere, "x"));
     await history.append(conversation, said(here, "y"), [], elsewhere);
@@ -41,7 +41,7 @@ describe("an append", () => {
 });
 
 describe("a beginning", () => {
-  test("is what comes before everything else, in order and once", async () => {
+  test("a beginning is what comes before everything else, in order and once", async () => {
     const [first, second, question] = [uniqueId(), uniqueId(), uniqueId()];
     await history.setFollowed(conversation, true);
     expect(await history.isNew(conversation)).toBe(true);
@@ -54,7 +54,7 @@ describe("a beginning", () => {
     expect(entries.map(({ id }) => id)).toEqual([first, second, question]);
   });
 
-  test("leaves a message where it was stored before", async () => {
+  test("a beginning leaves a message where it was stored before", async () => {
     const [known, fresh] = [uniqueId(), uniqueId()];
     const other = uniqueId();
     await history.append(other, said(known, "there"));
@@ -64,7 +64,7 @@ describe("a beginning", () => {
     expect(entries.map(({ id }) => id)).toEqual([fresh]);
   });
 
-  test("of nothing leaves a conversation new", async () => {
+  test("a beginning of nothing leaves a conversation new", async () => {
     await history.begin(conversation, []);
     expect(await history.isNew(conversation)).toBe(true);
   });

@@ -53,7 +53,7 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
     expect(await history.exportAuthor("test", "nobody")).toMatchObject({ conversations: [] });
   });
 
-  test("erasing leaves no trace of a person, and everything of the others", async () => {
+  test("erasing a person from the history leaves no trace of them, and everything of the others", async () => {
     expect(await history.forgetAuthor("test", "ada")).toBe(3);
     expect(await idsIn(shared)).toEqual(["b1", "t2", "x1"]);
     expect(await idsIn(direct)).toEqual([]);
@@ -68,7 +68,7 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
     expect(await history.forgetAuthor("test", "ada")).toBe(0);
   });
 
-  test("erasing follows edits and replacements", async () => {
+  test("erasing a person from the history follows edits and replacements", async () => {
     await history.edit("a1", "ada changed it", []);
     await history.append(shared, answered("t1", "to ada, longer", ada), ["p9"]);
     expect(await history.forgetAuthor("test", "ada")).toBe(3);
@@ -76,7 +76,7 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
     expect(await dump()).not.toMatch(/changed it|longer/);
   });
 
-  test("erasing also takes what cannot be read, because it is theirs", async () => {
+  test("erasing a person from the history takes their unreadable entries too", async () => {
     const keyv = open("history");
     const { first } = (await keyv.get(`h:${encodeURIComponent(shared)}`)) as { first: number };
     await keyv.set(`e:${encodeURIComponent(shared)}:${first + 2}`, { v: 9, secret: "to ada" });
@@ -86,7 +86,7 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
     expect(await history.find("p1")).toBeUndefined();
   });
 
-  test("a pointer to what is somebody else's by now erases nothing", async () => {
+  test("a person's pointer to an entry that is another's by now erases nothing", async () => {
     const keyv = open("history");
     const { first } = (await keyv.get(`h:${encodeURIComponent(shared)}`)) as { first: number };
     const stale = { v: 1, conversationId: shared, seq: first + 1, entryId: "b1", aliases: [] };
@@ -100,7 +100,7 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
     expect(await idsIn(shared)).toEqual(["b1", "t2", "x1"]);
   });
 
-  test("a person with many entries is read and erased in few steps", async () => {
+  test("a person with many entries is exported and erased in few steps", async () => {
     for (let index = 0; index < 250; index++) await history.append(shared, said(`m${index}`, "x", ada));
     let steps = 0;
     const counted = (namespace: string) => {
@@ -124,7 +124,7 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
     expect(steps).toBeLessThan(50);
   });
 
-  test("works for many entries, and beside appends of others", async () => {
+  test("erasing a person from the history works for many entries, and beside appends of others", async () => {
     const many = Array.from({ length: 300 }, (_, index) => said(`m${index}`, "x", index % 2 === 0 ? ada : ben));
     for (const entry of many) await history.append(shared, entry);
     const appends = Promise.all(many.map((_, index) => history.append(shared, said(`n${index}`, "y", ben))));

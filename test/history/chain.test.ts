@@ -55,7 +55,7 @@ function countingHistory(): { counting: History; keysRead: number[] } {
 }
 
 describe("a branch", () => {
-  test("shows what it continues and nothing that was said since", async () => {
+  test("a branch shows what it continues and nothing that was said since", async () => {
     const [q0, a0, q1, a1, q2, a2] = names("q0", "a0", "q1", "a1", "q2", "a2");
     await ask(q0);
     await answer(a0, q0);
@@ -71,14 +71,14 @@ describe("a branch", () => {
     expect(await ids({ upToId: uniqueId() })).toEqual([]);
   });
 
-  test("holds also where it continues the newest entry, which lies on another one", async () => {
+  test("a branch holds also where it continues the newest entry, which lies on another one", async () => {
     const [q0, a0, , , q2, a2] = await fork();
     const q3 = uniqueId("q3");
     await ask(q3, a2);
     expect(await ids()).toEqual([q0, a0, q2, a2, q3]);
   });
 
-  test("is seen whole by what is said to no message in particular", async () => {
+  test("a branch is seen whole by what is said to no message in particular", async () => {
     const [q0, a0, q1, a1, q2, q3] = names("q0", "a0", "q1", "a1", "q2", "q3");
     await ask(q0);
     await answer(a0, q0);
@@ -90,7 +90,7 @@ describe("a branch", () => {
     expect(await ids()).toEqual([q0, a0, q1, a1, q2, q3]);
   });
 
-  test("does not break where messages in the middle of it are erased", async () => {
+  test("a branch does not break where messages in the middle of it are erased", async () => {
     const [q0, a0, , , q2, a2] = await fork();
     const q3 = uniqueId("q3");
     await ask(q3, a2);
@@ -103,7 +103,7 @@ describe("a branch", () => {
     expect(await ids()).toEqual([q0, q3]);
   });
 
-  test("does not break where a person in the middle of it is erased, of whom nothing stays", async () => {
+  test("a branch does not break where a person in the middle of it is erased, of whom nothing stays", async () => {
     const [q0, a0, q1, a1, q2, a2, q3] = names("q0", "a0", "q1", "a1", "q2", "a2", "q3");
     const [ben, id] = [uniqueId("ben"), { platform: "test" }];
     await ask(q0);
@@ -120,7 +120,7 @@ describe("a branch", () => {
     expect(await ids()).toEqual([q0, a0, q3]);
   });
 
-  test("does not break where an erasure was cut off, and the erasure can be finished", async () => {
+  test("a branch does not break where an erasure was cut off, and the erasure can be finished", async () => {
     const [q0, a0, q1, q2, q3] = names("q0", "a0", "q1", "q2", "q3");
     await ask(q0);
     await answer(a0, q0);
@@ -136,7 +136,7 @@ describe("a branch", () => {
     expect(await ids()).toEqual([q0, a0, q3]);
   });
 
-  test("does not break where the erasure of a person was cut off, and that can be finished", async () => {
+  test("a branch does not break where the erasure of a person was cut off, and that can be finished", async () => {
     const [q0, a0, q1, q2, q3] = names("q0", "a0", "q1", "q2", "q3");
     const cleo = uniqueId("cleo");
     await ask(q0);
@@ -150,7 +150,7 @@ describe("a branch", () => {
     expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toContain(encodeURIComponent(cleo));
   });
 
-  test("stays where it is when an entry of it is written once more", async () => {
+  test("a branch stays where it is when an entry of it is written once more", async () => {
     const [q0, a0, , a1, q2, a2] = await fork();
     await history.edit(q2, "changed", []);
     await ask(q2);
@@ -158,7 +158,7 @@ describe("a branch", () => {
     expect(await ids()).toEqual([q0, a0, q2, a2]);
   });
 
-  test("from a message nobody knows is no branch", async () => {
+  test("a branch from a message nobody knows is no branch", async () => {
     const [q0, a0, q1] = names("q0", "a0", "q1");
     await ask(q0);
     await answer(a0, q0);
@@ -166,7 +166,7 @@ describe("a branch", () => {
     expect(await ids()).toEqual([q0, a0, q1]);
   });
 
-  test("can be read in pages, each from the oldest entry of the one before", async () => {
+  test("a branch can be read in pages, each from the oldest entry of the one before", async () => {
     const all = Array.from({ length: 20 }, (_, index) => uniqueId(`e${index}`));
     for (const [index, id] of all.entries()) {
       await ask(id, all[index - 1]);
@@ -183,7 +183,7 @@ describe("a branch", () => {
     expect(pages.flat()).toEqual(all);
   });
 
-  test("costs what the window is, however much was said on others", async () => {
+  test("a branch costs what the window is, however much was said on others", async () => {
     const { counting, keysRead } = countingHistory();
     const chain: string[] = [];
     for (let index = 0; index < 30; index++) {
@@ -199,7 +199,7 @@ describe("a branch", () => {
     expect(keysRead.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(110);
   });
 
-  test("is followed past what was erased, but not without end", async () => {
+  test("a branch is followed past what was erased, but not without end", async () => {
     const { counting, keysRead } = countingHistory();
     const erased = Array.from({ length: 2_500 }, () => uniqueId("gone"));
     for (const id of erased) await ask(id);
@@ -211,7 +211,7 @@ describe("a branch", () => {
     expect(keysRead.reduce((sum, count) => sum + count, 0)).toBeLessThan(1_100);
   });
 
-  test("is the path to the beginning, whatever the tree and whatever was erased", async () => {
+  test("a branch is the path to the beginning, whatever the tree and whatever was erased", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ parent: fc.nat(), isErased: fc.boolean() }), { minLength: 1, maxLength: 25 }),

@@ -22,7 +22,7 @@ const anyId = fc.oneof(
 );
 
 describe("keys", () => {
-  test("of different ids are different, bounded, and contain a colon only between their parts", () => {
+  test("the history's keys of different ids are different, bounded, and contain a colon only between their parts", () => {
     fc.assert(
       fc.property(anyId, anyId, (left, right) => {
         expect(toHeadKey(left) === toHeadKey(right)).toBe(left === right);
@@ -33,7 +33,7 @@ describe("keys", () => {
     );
   });
 
-  test("give back the ids they were made of, or nothing", () => {
+  test("the history's keys give back the ids they were made of, or nothing", () => {
     fc.assert(
       fc.property(anyId, (id) => {
         expect([id, undefined]).toContain(readKeyPart(toKeyPart(id)));
@@ -42,12 +42,12 @@ describe("keys", () => {
     expect(readKeyPart(toKeyPart("slack:T1:C1:17.2"))).toBe("slack:T1:C1:17.2");
   });
 
-  test("stay readable where ids are short", () => {
+  test("the history's keys stay readable where ids are short", () => {
     expect(toEntryKey({ conversationId: "slack:T1:C1:17.2", seq: 3 })).toBe("e:slack%3AT1%3AC1%3A17.2:3");
     expect(toIndexKey("x".repeat(10_000))).toMatch(/^i:#[0-9a-f]{64}$/);
   });
 
-  test("of the people whom an entry concerns lie in their namespaces, under the entry's own key", () => {
+  test("the history's keys of the people whom an entry concerns lie in their namespaces, under the entry's own key", () => {
     expect(toAuthorKeys(said("1", "x"), "e:c:7")).toEqual(["a:test:ada:c:7"]);
     expect(toAuthorKeys(answered("1", "x", { platform: "p", id: "a:b" }), "e:c:7")).toEqual(["a:p:a%3Ab:c:7"]);
     expect(toAuthorKeys({ id: "1", at: 0, messages: [] }, "e:c:7")).toEqual([]);
@@ -55,7 +55,7 @@ describe("keys", () => {
 });
 
 describe("createReaders", () => {
-  test("read what is whole, and tell of everything else that is there", () => {
+  test("the history's readers read what is whole, and tell of everything else that is there", () => {
     const unreadable: string[] = [];
     const readers = createReaders((key) => unreadable.push(key));
     const head = { v: 1, first: 1, last: 2, followed: true };
@@ -67,7 +67,7 @@ describe("createReaders", () => {
     expect(unreadable).toEqual(bad.map((_, index) => `bad${index}`));
   });
 
-  test("give back every field of what is stored", () => {
+  test("the history's readers give back every field of what is stored", () => {
     const readers = createReaders(() => {});
     const head: Required<Head> = { first: 1, last: 2, followed: true, followedSince: 3 };
     expect(readers.head("h", { v: 1, ...head })).toEqual({ v: 1, ...head });
@@ -87,13 +87,13 @@ describe("createReaders", () => {
     expect(readers.entry("e", { v: 1, ...stored })).toEqual({ v: 1, ...stored });
   });
 
-  test("leave nothing out of an entry that a gateway added to its messages", () => {
+  test("the history's readers leave nothing out of an entry that a gateway added to its messages", () => {
     const readers = createReaders(() => {});
     const entry = { ...said("1", "x"), messages: [{ role: "assistant", content: "x", reasoning: "because" }] };
     expect(readers.entry("e", { v: 1, aliases: [], entry })?.entry).toEqual(entry);
   });
 
-  test("refuse an entry whose messages nobody could send", () => {
+  test("the history's readers refuse an entry whose messages nobody could send", () => {
     const readers = createReaders(() => {});
     for (const messages of [[null], [{ role: "tool", content: "x" }], [{ role: "user" }], "x"]) {
       expect(readers.entry("e", { v: 1, aliases: [], entry: { ...said("1", "x"), messages } })).toBeUndefined();

@@ -5,12 +5,12 @@ import { describeForLog } from "../../src/log/fields.ts";
 const asIs = (text: string) => text;
 
 describe("describeForLog", () => {
-  test("keeps plain values", () => {
+  test("describeForLog keeps plain values", () => {
     const plain = { text: "a", number: 1, yes: true, nothing: null, list: [1, "b"], nested: { deeper: {} } };
     expect(describeForLog(plain, asIs)).toEqual(plain);
   });
 
-  test("copies known fields of an error, and nothing else", () => {
+  test("describeForLog copies known fields of an error, and nothing else", () => {
     const error = Object.assign(
       new GatewayError("rate-limited", "too fast", { status: 429, code: "slow", retryAfterMs: 5 }),
       {
@@ -30,7 +30,7 @@ describe("describeForLog", () => {
     });
   });
 
-  test("copies the message of an error only where it is asked to, apart from an error's own words", () => {
+  test("describeForLog copies the message of an error only where it is asked to, apart from an error's own words", () => {
     const error = new GatewayError("rejected", "It refused.", { quote: " It said: no", code: "a sentence" });
     expect(describeForLog(error, asIs)).toMatchObject({ message: "It refused." });
     expect(describeForLog(error, asIs)).not.toHaveProperty("code");
@@ -38,12 +38,12 @@ describe("describeForLog", () => {
     expect(describeForLog(new Error("odd"), asIs)).not.toHaveProperty("message");
   });
 
-  test("does not copy a known field that is no text or number", () => {
+  test("describeForLog does not copy a known field that is no text or number", () => {
     const error = Object.assign(new Error("odd"), { code: { headers: 1 }, status: () => 1, kind: null });
     expect(Object.keys(describeForLog(error, asIs) as object)).toEqual(["name", "stack"]);
   });
 
-  test("follows causes and gathered errors that are errors or plain", () => {
+  test("describeForLog follows causes and gathered errors that are errors or plain", () => {
     const error = new Error("outer", {
       cause: new AggregateError([new Error("first"), { headers: 1 }, "word"], "inner"),
     });
@@ -55,7 +55,7 @@ describe("describeForLog", () => {
     expect(describeForLog(new Error("x", { cause: { headers: 1 } }), asIs)).toMatchObject({ cause: "[not an error]" });
   });
 
-  test("ends on circles, endless causes and huge objects", () => {
+  test("describeForLog ends on circles, endless causes and huge objects", () => {
     const circle: Record<string, unknown> = {};
     circle["self"] = circle;
     const endless = new Error("endless");
@@ -67,7 +67,7 @@ describe("describeForLog", () => {
     }
   });
 
-  test("tells bytes by their number and dates by their time", () => {
+  test("describeForLog tells bytes by their number and dates by their time", () => {
     const value = {
       bytes: Buffer.from("abc"),
       view: new DataView(new ArrayBuffer(4)),
@@ -84,7 +84,7 @@ describe("describeForLog", () => {
     });
   });
 
-  test("survives an object that throws when it is looked at", () => {
+  test("describeForLog survives an object that throws when it is looked at", () => {
     const hostile = {
       get trap(): string {
         throw new Error("no");
@@ -93,7 +93,7 @@ describe("describeForLog", () => {
     expect(describeForLog({ hostile }, asIs)).toBe("[unreadable]");
   });
 
-  test("redacts before it cuts, so that no half of a secret is left", () => {
+  test("describeForLog redacts before it cuts, so that no half of a secret is left", () => {
     const secret = "s3cret".repeat(10);
     const redact = (text: string) => text.replaceAll(secret, "[redacted]");
     const described = describeForLog("x".repeat(3970) + secret + "y".repeat(100), redact);

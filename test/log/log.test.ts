@@ -12,7 +12,7 @@ function createRecorder(level = "trace") {
 }
 
 describe("createLogger", () => {
-  test("writes lines of JSON with level, time, fields and message", () => {
+  test("a logger writes lines of JSON with level, time, fields and message", () => {
     const { log, last } = createRecorder();
     log.child({ platform: "slack" }).warn({ waitMs: 5 }, "waiting for %s", "Slack");
     expect(last()).toEqual({
@@ -24,13 +24,13 @@ describe("createLogger", () => {
     });
   });
 
-  test("keeps quiet below its level", () => {
+  test("a logger keeps quiet below its level", () => {
     const { log, lines } = createRecorder("info");
     log.debug("no");
     expect(lines).toEqual([]);
   });
 
-  test("reduces an error to known fields under whatever name it is logged", () => {
+  test("a logger reduces an error to known fields under whatever name it is logged", () => {
     const { log, last } = createRecorder();
     const error = Object.assign(new Error("failed"), { request: { body: "private" } });
     for (const fields of [error, { err: error }, { problem: error }, { nested: { list: [error] } }]) {

@@ -37,7 +37,7 @@ describe("redacted text", () => {
       `/p?u=https%3A%2F%2Fcdn%3Fsig%3D${MARK}`,
     ],
     ["a password in an address", "redis://me:word@host:1", `redis://${MARK}@host:1`],
-  ])("has no %s", (_, given, expected) => {
+  ])("redacted text has no %s", (_, given, expected) => {
     expect(text(given)).toBe(expected);
   });
 
@@ -47,13 +47,13 @@ describe("redacted text", () => {
     "a token of love",
     "https://a.example/?q=1",
     "v1.2.3",
-  ])("keeps %s", (harmless) => expect(text(harmless)).toBe(harmless));
+  ])("redacted text keeps %s", (harmless) => expect(text(harmless)).toBe(harmless));
 
-  test("keeps words that a very short secret would take away", () => {
+  test("redacted text keeps words that a very short secret would take away", () => {
     expect(createRedactor(["a", ""]).text("banana")).toBe("banana");
   });
 
-  test("never contains a secret, wherever it stands", () => {
+  test("redacted text never contains a secret, wherever it stands", () => {
     const secrets = string({ unit: "grapheme", minLength: 6, maxLength: 20 }).filter(
       (secret) => !MARK.includes(secret),
     );
@@ -64,7 +64,7 @@ describe("redacted text", () => {
     );
   });
 
-  test("takes linear time on text made to be slow", () => {
+  test("redacted text takes linear time on text made to be slow", () => {
     const hostile = ["?", "://a:", "x".repeat(30), "&key", "Bearer ", "sk-", "%3F"].map((part) => part.repeat(20_000));
     for (const part of hostile) expect(text(part).length).toBeGreaterThan(0);
   });
@@ -73,7 +73,7 @@ describe("redacted text", () => {
 describe("a redacted line", () => {
   const { line } = createRedactor(["canary-1", '","level":"x']);
 
-  test("stays one line of JSON, without secrets in keys and values", () => {
+  test("a redacted line stays one line of JSON, without secrets in keys and values", () => {
     const given = { level: "info", "key canary-1": [{ deep: "x canary-1 y" }], n: 1, msg: "one\nxoxb-1234-5678" };
     const clean = line(`${JSON.stringify(given)}\n`);
     expect(clean.endsWith("}\n")).toBe(true);
@@ -85,17 +85,17 @@ describe("a redacted line", () => {
     });
   });
 
-  test("stays JSON when a secret looks like JSON itself", () => {
+  test("a redacted line stays JSON when a secret looks like JSON itself", () => {
     const given = { msg: 'a","level":"xb', level: "info" };
     expect(JSON.parse(line(JSON.stringify(given)))).toEqual({ msg: `a${MARK}b`, level: "info" });
   });
 
-  test("is left as it is when there is nothing to hide", () => {
+  test("a redacted line is left as it is when there is nothing to hide", () => {
     const plain = '{"level":"info",  "msg":"hello"}\n';
     expect(line(plain)).toBe(plain);
   });
 
-  test("becomes JSON when it was none", () => {
+  test("a redacted line becomes JSON when it was none", () => {
     expect(JSON.parse(line("plain canary-1\n"))).toEqual({ msg: `plain ${MARK}\n` });
   });
 });

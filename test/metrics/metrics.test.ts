@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 
 describe("createMetrics", () => {
-  test("counts what it is told", async () => {
+  test("the metrics count what they are told", async () => {
     const metrics = createMetrics();
     metrics.turnEnded("complete");
     metrics.turnEnded("complete");
@@ -40,11 +40,11 @@ describe("createMetrics", () => {
     );
   });
 
-  test("shows the event loop's lag", async () => {
+  test("the metrics show the event loop's lag", async () => {
     expect((await createMetrics().render()).body).toMatch(/^palaver_nodejs_eventloop_lag_seconds \d/m);
   });
 
-  test("asks for the queue's depth at every reading", async () => {
+  test("the metrics ask for the queue's depth at every reading", async () => {
     const metrics = createMetrics();
     expect((await metrics.render()).body).toContain("palaver_queue_waiting 0");
     let waiting = 1;
@@ -54,13 +54,13 @@ describe("createMetrics", () => {
     expect((await metrics.render()).body).toContain("palaver_queue_waiting 7");
   });
 
-  test("keeps the counts of two apart", async () => {
+  test("two sets of metrics keep their counts apart", async () => {
     const [one, other] = [createMetrics(), createMetrics()];
     one.turnEnded("complete");
     expect((await other.render()).body).not.toContain('outcome="complete"');
   });
 
-  test("never throws on a number that cannot be counted", () => {
+  test("the metrics never throw on a number that cannot be counted", () => {
     const metrics = createMetrics();
     for (const odd of [NaN, -1, Infinity]) {
       metrics.tokens("prompt", odd, false);

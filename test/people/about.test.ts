@@ -21,7 +21,7 @@ function start() {
   return { history, settings, usage, readAbout: createReadAbout({ history, settings, usage, model: "usual" }) };
 }
 
-test("somebody who never wrote finds what is configured, and nothing kept", async () => {
+test("a person who never wrote is told of the configured model, and of nothing kept", async () => {
   const { readAbout } = start();
   expect(await readAbout(WHO)).toEqual({
     model: "usual",
@@ -30,7 +30,7 @@ test("somebody who never wrote finds what is configured, and nothing kept", asyn
   });
 });
 
-test("a person finds their own settings, and how much of theirs is kept in all conversations", async () => {
+test("a person is told of their own settings, and how much of theirs is kept in all conversations", async () => {
   const { history, settings, usage, readAbout } = start();
   await usage.note({ id: "ada" }, { platform: "test", channelId: "elsewhere" }, { answers: 2 });
   await usage.note({ id: "ben" }, { platform: "test", channelId: "direct" }, { answers: 1 });

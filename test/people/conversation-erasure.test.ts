@@ -65,7 +65,7 @@ function channel(workspaceId: string, channelId: string) {
 }
 
 describe("the erasure of a workspace's conversations", () => {
-  test("leaves no word of them, and everything of the others", async () => {
+  test("erasing a workspace leaves no word of them, and everything of the others", async () => {
     const { erase, talk, dump, history, settings, usage, emptied } = await start();
     await talk("T1", "C1");
     await talk("T1", "C2");
@@ -83,7 +83,7 @@ describe("the erasure of a workspace's conversations", () => {
     expect(emptied()).toBe(1);
   });
 
-  test("leaves the settings and counts of a channel that another workspace has too", async () => {
+  test("erasing a workspace leaves the settings and counts of a channel that another workspace has too", async () => {
     const { erase, talk, settings, usage } = await start();
     await talk("T1", "C1");
     await talk("T2", "C1");
@@ -93,7 +93,7 @@ describe("the erasure of a workspace's conversations", () => {
     expect(await usage.readMonth(channel("T2", "C1"))).toMatchObject({ answers: 1 });
   });
 
-  test("goes on where it was interrupted, and finds nothing the next time", async () => {
+  test("erasing a workspace goes on where it was interrupted, and finds nothing the next time", async () => {
     const { erase, talk } = await start();
     await talk("T1", "C1");
     await erase("slack:T1:");

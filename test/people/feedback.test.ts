@@ -42,7 +42,7 @@ test("a judgement is kept with the turn and counted", async () => {
   expect(counted).toEqual(["test good"]);
 });
 
-test("a judgement that is no news is not counted", async () => {
+test("a judgement that is given twice is counted once", async () => {
   const { rate, counted } = setUp();
   await rate(event, "good");
   await rate(event, "good");
@@ -50,7 +50,7 @@ test("a judgement that is no news is not counted", async () => {
   expect(counted).toEqual(["test good", "test bad"]);
 });
 
-test("a judgement by those who cannot see the answer is none", async () => {
+test("a judgement by people who cannot see the answer is ignored", async () => {
   const elsewhere = { ...written, reply: { platform: "test", channelId: "elsewhere" } };
   const secret = { ...written, reply: { ...written.reply, visibleTo: "ben" } };
   for (const record of [elsewhere, secret]) {

@@ -13,7 +13,7 @@ function open() {
 }
 
 describe("the keys of the settings", () => {
-  test("hold whatever a platform calls its things, and keep it apart", async () => {
+  test("the keys of the settings hold whatever a platform calls its things, and keep it apart", async () => {
     const { keys } = open();
     await keys.writeModel(odd, "large");
     expect((await keys.read(odd)).model).toBe("large");
@@ -24,7 +24,7 @@ describe("the keys of the settings", () => {
     expect(await Array.fromAsync(keys.walkOwned("a:b", "e"))).toEqual([]);
   });
 
-  test("say when some of what they hold was last written long ago", async () => {
+  test("the keys of the settings say when some of what they hold was last written long ago", async () => {
     const { keys, keyv } = open();
     expect((await keys.read(odd)).isAging).toBe(false);
     await keys.writeModel(odd, "large");
@@ -33,7 +33,7 @@ describe("the keys of the settings", () => {
     expect((await keys.read(odd)).isAging).toBe(true);
   });
 
-  test("are erased one apart from the other", async () => {
+  test("the keys of the settings are erased one apart from the other", async () => {
     const { keys } = open();
     await keys.writeModel(odd, "large");
     await keys.writePersona(odd, { text: "a pirate", authorId: "ada" });

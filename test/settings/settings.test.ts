@@ -24,7 +24,7 @@ function open(severalWorkspaces?: ReadonlySet<string>) {
 }
 
 describe("the settings of a channel", () => {
-  test("are its own, one apart from the other", async () => {
+  test("the settings of a channel are its own, and each is set apart from the other", async () => {
     const { settings } = open();
     expect(await settings.setModel(here, "large")).toBe(true);
     expect(await settings.setPersona(here, "a pirate", "ada")).toBe(true);
@@ -35,7 +35,7 @@ describe("the settings of a channel", () => {
     expect(await settings.read(here)).toEqual({ persona: "a pirate", isKnown: true });
   });
 
-  test("live on while they are used, and are not written at every use", async () => {
+  test("the settings of a channel live on while they are used, and are not written at every use", async () => {
     const { settings, keyv, leftMs } = open();
     await keyv.set("model:test:general", { v: 1, model: "large" }, HOUR_MS / 2);
     await keyv.set("persona:test:general", { v: 1, text: "a pirate", authorId: "ada" }, HOUR_MS * 0.95);
@@ -48,21 +48,21 @@ describe("the settings of a channel", () => {
     expect(await leftMs("model:test:random")).toBeLessThan(HOUR_MS * 0.96);
   });
 
-  test("that are set while they are used stay as they are set", async () => {
+  test("the settings of a channel that are set while they are used stay as they are set", async () => {
     const { settings, keyv } = open();
     await keyv.set("model:test:general", { v: 1, model: "large" }, HOUR_MS / 2);
     await Promise.all([settings.read(here), settings.setModel(here, "small")]);
     expect(await settings.read(here)).toEqual({ model: "small", isKnown: true });
   });
 
-  test("end some time after their last use", async () => {
+  test("the settings of a channel end some time after their last use", async () => {
     const { settings, leftMs } = open();
     await settings.setModel(here, "large");
     expect(await leftMs("model:test:general")).toBeLessThanOrEqual(HOUR_MS);
   });
 
   test.each([[{ v: 2, model: "large" }], [{ model: "large" }], ["large"], [{ v: 1, model: 7 }], [null]])(
-    "that cannot be read count as absent, and are logged once: %j",
+    "the settings of a channel that cannot be read count as absent, and are logged once: %j",
     async (value) => {
       const { settings, keyv, lines } = open();
       await keyv.set("model:test:general", value);
@@ -72,7 +72,7 @@ describe("the settings of a channel", () => {
     },
   );
 
-  test("are none and not known where the store is out of reach, and are not kept then", async () => {
+  test("the settings of a channel are unknown and cannot be changed while the store is out of reach", async () => {
     const { database, settings } = open();
     await settings.setModel(here, "large");
     database.close();
@@ -82,7 +82,7 @@ describe("the settings of a channel", () => {
 });
 
 describe("a persona", () => {
-  test("is given to the person who wrote it, and is erased with them", async () => {
+  test("a persona is given to the person who wrote it, and is erased with them", async () => {
     const { database, settings } = open();
     await settings.setPersona(here, "a pirate", "ada");
     await settings.setPersona(there, "a nurse", "ben");
@@ -93,7 +93,7 @@ describe("a persona", () => {
     expect(JSON.stringify(database.prepare("SELECT * FROM keyv").all())).not.toMatch(/ada|pirate/);
   });
 
-  test("that replaced another one is no longer the first one's", async () => {
+  test("a persona that replaced another one is no longer the first one's", async () => {
     const { settings } = open();
     await settings.setPersona(here, "a pirate", "ada");
     await settings.setPersona(here, "a nurse", "ben");
@@ -102,7 +102,7 @@ describe("a persona", () => {
     expect(await settings.read(here)).toEqual({ persona: "a nurse", isKnown: true });
   });
 
-  test("that cannot be read is erased with the person who wrote it", async () => {
+  test("a persona that cannot be read is erased with the person who wrote it", async () => {
     const { settings, keyv } = open();
     await settings.setPersona(here, "a pirate", "ada");
     await keyv.set("persona:test:general", { text: "a pirate" });
@@ -115,7 +115,7 @@ describe("channels with one id in two workspaces", () => {
   const inOne = { platform: "test", workspaceId: "T1", channelId: "general" };
   const inTwo = { ...inOne, workspaceId: "T2" };
 
-  test("have settings of their own, and each persona is exported and erased with its workspace", async () => {
+  test("channels with one id in two workspaces have settings of their own", async () => {
     const { settings } = open();
     await settings.setModel(inOne, "large");
     await settings.setPersona(inOne, "a pirate", "ada");
@@ -131,7 +131,7 @@ describe("channels with one id in two workspaces", () => {
     expect(await settings.read(inOne)).toEqual({ model: "large", persona: "a pirate", isKnown: true });
   });
 
-  test("share nothing that was stored before workspaces were told apart, where there are several", async () => {
+  test("settings stored before workspaces were told apart are used by none of several workspaces", async () => {
     const { settings } = open(new Set(["test"]));
     await settings.setModel(here, "large");
     await settings.setPersona(here, "a pirate", "ada");
@@ -141,7 +141,7 @@ describe("channels with one id in two workspaces", () => {
     expect(await settings.read(here)).toEqual({ model: "large", isKnown: true });
   });
 
-  test("have what was stored before taken over by the one workspace there is, for good", async () => {
+  test("settings stored before workspaces were told apart are taken over by the only workspace there is", async () => {
     const { settings, keyv } = open();
     await settings.setModel(here, "large");
     await settings.setPersona(here, "a pirate", "ada");

@@ -31,7 +31,7 @@ function machine(wallMs = TODAY) {
 }
 
 describe("the clock of a database", () => {
-  test("goes with the system's, and goes on from there after a restart", () => {
+  test("the clock of a database goes with the system's, and goes on from there after a restart", () => {
     const [database, time] = [new DatabaseSync(":memory:"), machine()];
     const now = createClock(database, time);
     time.pass(HOUR);
@@ -60,7 +60,7 @@ describe("the clock of a database", () => {
     });
   }
 
-  test("goes on evenly from a first start with a wrong clock, also once that is set right", () => {
+  test("the clock of a database goes on evenly from a first start with a wrong clock, also once that is set right", () => {
     const [database, time] = [new DatabaseSync(":memory:"), machine(0)];
     const now = createClock(database, time);
     time.set(TODAY);
@@ -70,7 +70,7 @@ describe("the clock of a database", () => {
     expect(createClock(database, time)()).toBe(2 * HOUR);
   });
 
-  test("never goes back", () => {
+  test("the clock of a database never goes back", () => {
     const [database, time] = [new DatabaseSync(":memory:"), machine()];
     const now = createClock(database, time);
     let before = now();
@@ -82,7 +82,7 @@ describe("the clock of a database", () => {
     }
   });
 
-  test("goes on while nothing can be written", () => {
+  test("the clock of a database goes on while nothing can be written", () => {
     const [database, time] = [new DatabaseSync(":memory:"), machine()];
     const now = createClock(database, time);
     database.exec("PRAGMA query_only = ON");

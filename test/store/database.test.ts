@@ -18,7 +18,7 @@ const pragma = (database: DatabaseSync, name: string) =>
   Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
 
 describe("openDatabase", () => {
-  test("creates the folder, for nobody else to read, and the file in it", () => {
+  test("openDatabase creates the folder, for nobody else to read, and the file in it", () => {
     const database = openDatabase(join(folder, "deep", "er", "p.sqlite"));
     database.close();
     expect(statSync(join(folder, "deep", "er")).mode & 0o077).toBe(0);
@@ -60,7 +60,7 @@ describe("openDatabase", () => {
     });
   });
 
-  test("keeps what is committed through a crash of the machine, and overwrites what is deleted", () => {
+  test("a database keeps what is committed through a crash of the machine, and overwrites what is deleted", () => {
     using database = openDatabase(join(folder, "p.sqlite"));
     const settings = ["journal_mode", "synchronous", "secure_delete", "foreign_keys"].map((name) =>
       pragma(database, name),
@@ -69,7 +69,7 @@ describe("openDatabase", () => {
     expect(pragma(database, "busy_timeout")).toBeGreaterThan(0);
   });
 
-  test("leaves nothing of a deleted row in the file", () => {
+  test("a database leaves nothing of a deleted row in the file", () => {
     const path = join(folder, "p.sqlite");
     const database = openDatabase(path);
     database.exec("CREATE TABLE t (x TEXT)");
@@ -81,12 +81,12 @@ describe("openDatabase", () => {
     expect(readFileSync(path).includes("a secret sentence")).toBe(false);
   });
 
-  test("opens a database in memory without any file", () => {
+  test("openDatabase opens a database in memory without any file", () => {
     using database = openDatabase(":memory:");
     expect(database.prepare("SELECT 1 AS one").get()).toEqual({ one: 1 });
   });
 
-  test("is refused a second time while it is open, and again allowed once it is closed", () => {
+  test("a database is refused a second time while it is open, and allowed again once it is closed", () => {
     const path = join(folder, "p.sqlite");
     const first = openDatabase(path);
     expect(() => openDatabase(path)).toThrow(/is in use by another process\. Stop that one first, or set DATA_DIR/);
@@ -100,7 +100,7 @@ describe("openDatabase", () => {
     openDatabase(path).close();
   });
 
-  test("is refused to a second process, until the first one is killed", async () => {
+  test("a database is refused to a second process, until the first one is killed", async () => {
     const path = join(folder, "p.sqlite");
     const child = await holdInChild(path);
     expect(() => openDatabase(path)).toThrow(DatabaseError);
@@ -111,7 +111,7 @@ describe("openDatabase", () => {
     expect(database.prepare("SELECT x FROM t").get()).toEqual({ x: "committed" });
   });
 
-  test("says in one sentence what is wrong with a damaged file, and leaves it as it is", () => {
+  test("openDatabase says in one sentence what is wrong with a damaged file, and leaves it as it is", () => {
     const path = join(folder, "p.sqlite");
     const bytes = "this is a letter, not a database ".repeat(100);
     writeFileSync(path, bytes);
@@ -122,7 +122,7 @@ describe("openDatabase", () => {
     openDatabase(path).close();
   });
 
-  test("refuses a file of a newer version, and leaves it as it is", () => {
+  test("openDatabase refuses a file of a newer version, and leaves it as it is", () => {
     const path = join(folder, "p.sqlite");
     const newer = new DatabaseSync(path);
     newer.exec("PRAGMA user_version = 99; CREATE TABLE later (x)");
@@ -131,7 +131,7 @@ describe("openDatabase", () => {
     expect(pragma(new DatabaseSync(path), "user_version")).toBe(99);
   });
 
-  test("says where it may not write", () => {
+  test("openDatabase says where it may not write", () => {
     writeFileSync(join(folder, "file"), "");
     expect(() => openDatabase(join(folder, "file", "p.sqlite"))).toThrow(
       /folder .*file.* cannot be created .*DATA_DIR/,
@@ -141,7 +141,7 @@ describe("openDatabase", () => {
 });
 
 describe("emptyLog", () => {
-  test("leaves nothing in the log, and waits for nobody who reads", () => {
+  test("emptyLog leaves nothing in the log, and waits for nobody who reads", () => {
     const path = join(folder, "p.sqlite");
     using database = openDatabase(path);
     database.exec("CREATE TABLE t (x)");
@@ -159,7 +159,7 @@ describe("emptyLog", () => {
 });
 
 describe("transact", () => {
-  test("stores all of it, or nothing when it throws", () => {
+  test("transact stores all of it, or nothing when it throws", () => {
     using database = openDatabase(":memory:");
     database.exec("CREATE TABLE t (x)");
     const insert = database.prepare("INSERT INTO t VALUES (?)");

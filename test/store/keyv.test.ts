@@ -131,7 +131,7 @@ describe("createStores, embedded", () => {
     put: async (key, text) => database.prepare("INSERT OR REPLACE INTO keyv (key, value) VALUES (?, ?)").run(key, text),
   }));
 
-  test("is not reachable, and rejects, once the database is closed", async () => {
+  test("the embedded store is not reachable, and rejects, once the database is closed", async () => {
     const closed = openDatabase(":memory:");
     const stores = createStores({ redisUrl: undefined, database: closed, log: silent });
     closed.close();
@@ -140,7 +140,7 @@ describe("createStores, embedded", () => {
     await stores.close();
   });
 
-  test("is not reachable while the disk takes nothing", async () => {
+  test("the embedded store is not reachable while the disk takes nothing", async () => {
     const full = openDatabase(":memory:");
     const stores = createStores({ redisUrl: undefined, database: full, log: silent });
     full.exec("PRAGMA query_only = ON");

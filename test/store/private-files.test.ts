@@ -9,20 +9,20 @@ describe("createFolder", () => {
   beforeAll(() => void (root = mkdtempSync(join(tmpdir(), "palaver-folder-"))));
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  test("makes a folder and those it stands in, for nobody else to read", () => {
+  test("createFolder makes a folder and those it stands in, for nobody else to read", () => {
     createFolder(join(root, "a", "b"));
     expect(statSync(join(root, "a")).mode & 0o777).toBe(0o700);
     expect(statSync(join(root, "a", "b")).mode & 0o777).toBe(0o700);
   });
 
-  test("leaves one that is there as it is, also behind a link", () => {
+  test("createFolder leaves one that is there as it is, also behind a link", () => {
     createFolder(root);
     symlinkSync(root, join(root, "link"));
     createFolder(join(root, "link"));
     createFolder(".");
   });
 
-  test("throws where a file is in the way, or a link to nothing", () => {
+  test("createFolder throws where a file is in the way, or a link to nothing", () => {
     writeFileSync(join(root, "file"), "");
     symlinkSync(join(root, "nothing"), join(root, "broken"));
     expect(() => createFolder(join(root, "file"))).toThrow(/EEXIST/);

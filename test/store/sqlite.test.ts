@@ -53,7 +53,7 @@ function countTurns(): { stop(): number } {
 const rows = () => Number(database.prepare("SELECT count(*) AS n FROM kv").get()?.["n"]);
 
 describe("createSqliteStore", () => {
-  test("writes many keys together or none of them", async () => {
+  test("a store on SQLite writes many keys together or none of them", async () => {
     const entries = [
       { key: "a", value: "1" },
       // Not text: the database refuses it after the first one was written.
@@ -64,7 +64,7 @@ describe("createSqliteStore", () => {
     expect(database.isTransaction).toBe(false);
   });
 
-  test("keeps a time to live for each key of many", async () => {
+  test("a store on SQLite keeps a time to live for each key of many", async () => {
     await store.setMany([
       { key: "short", value: "1", ttl: 1 },
       { key: "long", value: "2", ttl: 60_000 },
@@ -75,13 +75,13 @@ describe("createSqliteStore", () => {
     expect(await store.hasMany(["long", "short", "ever", "absent"])).toEqual([true, false, true, false]);
   });
 
-  test("tells whether any of many keys was deleted", async () => {
+  test("a store on SQLite tells whether any of many keys was deleted", async () => {
     await store.set("a", "1");
     expect(await store.deleteMany(["a", "b"])).toBe(true);
     expect(await store.deleteMany(["a", "b"])).toBe(false);
   });
 
-  test("sweeps out expired rows and keeps the others", async () => {
+  test("a store on SQLite sweeps out expired rows and keeps the others", async () => {
     const swept = createSqliteStore(database, { table: "kv", sweepIntervalMs: 5 });
     await swept.setMany([
       { key: "gone", value: "1", ttl: 1 },
@@ -93,7 +93,7 @@ describe("createSqliteStore", () => {
     expect(await store.getMany(["kept", "ever"])).toEqual(["2", "3"]);
   });
 
-  test("sweeps out all that has expired at a time, however much that is", async () => {
+  test("a store on SQLite sweeps out all that has expired at a time, however much that is", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const swept = createSqliteStore(database, { table: "kv", sweepIntervalMs: 60_000 });
     const entries = Array.from({ length: 2_500 }, (_, index) => ({ key: `k${index}`, value: "1", ttl: -1 }));
@@ -106,14 +106,14 @@ describe("createSqliteStore", () => {
     await swept.disconnect();
   });
 
-  test("lets others go on while it is walked through, however little time each row takes", async () => {
+  test("a store on SQLite lets others go on while it is walked through, however little time each row takes", async () => {
     await store.setMany(Array.from({ length: 1_000 }, (_, index) => ({ key: `n:${index}`, value: "1" })));
     const others = countTurns();
     for await (const [key] of store.iterator<string>("n")) await store.delete(String(key));
     expect(others.stop()).toBeGreaterThanOrEqual(5);
   });
 
-  test("walks through a namespace only, in pages, while rows are deleted", async () => {
+  test("a store on SQLite walks through a namespace only, in pages, while rows are deleted", async () => {
     const keys = Array.from({ length: 250 }, (_, index) => `n:${String(index).padStart(4, "0")}`);
     await store.setMany(["m", "n", "n:", "n;", "nn:x", ...keys].map((key) => ({ key, value: key })));
     const seen: string[] = [];
@@ -125,18 +125,18 @@ describe("createSqliteStore", () => {
     expect(rows()).toBe(4);
   });
 
-  test("takes keys and values of any characters", async () => {
+  test("a store on SQLite takes keys and values of any characters", async () => {
     const texts = ["", "%", "_", "'", '"', ":", "a:b", "日本語 🦊", "a\0b", "a\0c", "x".repeat(100_000)];
     await store.setMany(texts.map((text) => ({ key: text, value: text })));
     expect(await store.getMany(texts)).toEqual(texts);
     expect(rows()).toBe(texts.length);
   });
 
-  test("refuses a table name that is none", () => {
+  test("a store on SQLite refuses a table name that is none", () => {
     expect(() => createSqliteStore(database, { table: "a; DROP TABLE kv" })).toThrow(/not a name for a table/);
   });
 
-  test("rejects when the database is closed, and never answers as if it were empty", async () => {
+  test("a store on SQLite rejects when the database is closed, and never answers as if it were empty", async () => {
     const closed = openDatabase(":memory:");
     const other = createSqliteStore(closed, { table: "kv" });
     closed.close();

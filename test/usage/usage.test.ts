@@ -20,7 +20,7 @@ function start(database = new DatabaseSync(":memory:"), severalWorkspaces: Reado
   return { usage, clock, open, lines };
 }
 
-test("what is used counts for the person, the channel and the workspace", async () => {
+test("usage counts for the person, the channel and the workspace", async () => {
   const { usage } = start();
   await Promise.all([
     usage.note(ada, general, { answers: 1, promptTokens: 10, completionTokens: 5, estimatedTokens: 15 }),
@@ -39,7 +39,7 @@ test("what is used counts for the person, the channel and the workspace", async 
   expect(await usage.readMonth({ platform: "test", workspaceId: "acme" })).toMatchObject({ answers: 2, pictures: 1 });
 });
 
-test("a month is the one that it is", async () => {
+test("the month that is read is the current one in UTC", async () => {
   const { usage, clock } = start();
   await usage.note(ada, general, { answers: 1 });
   clock.now = Date.parse("2026-11-30T23:59:59Z");
@@ -49,7 +49,7 @@ test("a month is the one that it is", async () => {
   expect(await usage.readMonth(ofAda)).toEqual(NOTHING);
 });
 
-test("a person gets it day by day, and has it erased without that of others", async () => {
+test("a person's usage is exported day by day, and erased without that of others", async () => {
   const { usage, clock, open } = start();
   await usage.note(ada, general, { answers: 1 });
   await usage.note(ben, general, { answers: 1 });
@@ -66,7 +66,7 @@ test("a person gets it day by day, and has it erased without that of others", as
   expect(keys.filter((key) => key.includes("ada"))).toEqual([]);
 });
 
-test("a workspace has everything erased that was used in it, and nothing else", async () => {
+test("erasing a workspace's usage erases that of its people and channels, and nothing else", async () => {
   const { usage, open } = start();
   await usage.note(ada, general, { answers: 1 });
   await usage.note(ben, { ...general, platform: "other" }, { answers: 1 });
@@ -82,7 +82,7 @@ test("a workspace has everything erased that was used in it, and nothing else", 
   ]);
 });
 
-test("channels with one id in two workspaces are counted apart", async () => {
+test("the usage of channels with one id in two workspaces is counted apart", async () => {
   const { usage } = start();
   const elsewhere = { ...general, workspaceId: "other" };
   await usage.note(ada, general, { answers: 1 });
@@ -100,7 +100,7 @@ test.each([
   expect(await usage.readMonth(general)).toMatchObject({ answers });
 });
 
-test("nothing is stored where nothing was used, and nothing fails with the store", async () => {
+test("usage of nothing is not stored, and a failing store fails no turn", async () => {
   const database = new DatabaseSync(":memory:");
   const { usage, open, lines } = start(database);
   await usage.note(ada, general, { answers: 0 });
