@@ -140,7 +140,7 @@ function toDatabaseError(cause: unknown, path: string): DatabaseError {
 }
 
 function explain(cause: unknown, path: string): string {
-  switch (sqliteCodeOf(cause)) {
+  switch (sqliteCodeOf(cause) ?? 0) {
     case RESULT.busy:
       return `The database ${path} is in use by another process. Stop that one first, or set DATA_DIR to another folder.`;
     case RESULT.corrupt:
