@@ -2,7 +2,7 @@ import { pino } from "pino";
 import type { GatewayConfig } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { GatewayError, type GatewayErrorKind } from "../gateway/errors.ts";
-import { checkModels, toFinding } from "../gateway/findings.ts";
+import { checkModels, toFinding } from "../gateway/health.ts";
 import type { Finding } from "../port/finding.ts";
 
 /** A person waits for it, so nothing is tried twice. */

@@ -1,16 +1,12 @@
 import type { Logger } from "pino";
-import { readBaseUrl } from "./base-url.ts";
-import { ask, type CallDeps, type Question } from "./call.ts";
 import { createStreamChat } from "./chat.ts";
 import type { ChatRequest } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
-import type { GeneratedImage } from "./image-answer.ts";
-import type { ImageRequest } from "./image-request.ts";
-import { createGenerateImage } from "./images.ts";
+import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
+import { createGenerateImage, type GeneratedImage, type ImageRequest } from "./images.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
-import { parseModelIds } from "./models.ts";
-import { type CallOptions, createRetry } from "./retry.ts";
-import { createSafeText } from "./safe-text.ts";
+import { ask, type CallDeps, type CallOptions, createRetry, type Question } from "./retry.ts";
+import { createSafeText, type SafeText } from "./safe-text.ts";
 import type { OnChunk } from "./stream-decoder.ts";
 import { createTransport } from "./transport.ts";
 
@@ -86,4 +82,47 @@ function checkHeader(apiKey: string, imageKeyHeader: string | undefined): void {
   if (imageKeyHeader !== undefined && !/^x-[a-z0-9-]+$/i.test(imageKeyHeader)) {
     throw new GatewayError("rejected", "The image key header must be the name of an x- header, like x-vendor-api-key.");
   }
+}
+
+/**
+ * The address that the interface's paths are appended to. Servers are documented with and without a slash
+ * or a version at the end; both are taken off. Throws a `rejected` GatewayError when it is no such address.
+ */
+export function readBaseUrl(text: string): string {
+  const url = URL.parse(text.trim());
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw new GatewayError("rejected", "The gateway's base address must be an http:// or https:// URL.");
+  }
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    throw new GatewayError(
+      "rejected",
+      "The gateway's base address must have no user, password, query or fragment; the key is set on its own.",
+    );
+  }
+  const path = url.pathname.replace(/\/+$/, "").replace(/\/v1(?:beta)?$/, "");
+  return `${url.origin}${path.replace(/\/+$/, "")}`;
+}
+
+/**
+ * Model ids from the answer of the model list, each once, in its order. The interface leaves the shape open:
+ * `{data: […]}`, `{models: […]}` and a bare list are understood, of ids or of objects with `id`, `name` or `model`.
+ */
+export function parseModelIds(json: string, safe: SafeText): string[] {
+  const value = parseJson(json);
+  if (hasError(value)) throw toStreamError(value, safe);
+  const list: unknown = isRecord(value) ? (value.data ?? value.models) : value;
+  if (!Array.isArray(list)) {
+    throw new GatewayError(
+      "malformed",
+      "The gateway's model list is not a list: check that its base address is right.",
+    );
+  }
+  const ids = list.map(readId).filter((id) => id !== "");
+  return [...new Set(ids)];
+}
+
+function readId(entry: unknown): string {
+  const id: unknown = isRecord(entry) ? (entry.id ?? entry.name ?? entry.model) : entry;
+  // Some lists name a model by its resource path, which is not its id.
+  return typeof id === "string" ? id.replace(/^models\//, "") : "";
 }

@@ -1,5 +1,4 @@
-import { MAX_TOOL_CALLS } from "./call-places.ts";
-import { fixContent, fixFunction, readUsage } from "./chunk-reader.ts";
+import { fixContent, fixFunction, MAX_TOOL_CALLS, readUsage } from "./chunk-reader.ts";
 import type { ChatCompletion, ChatCompletionChunk, ToolCall } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";

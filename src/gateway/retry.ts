@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
 import { GatewayError, type GatewayErrorKind } from "./errors.ts";
 import type { GatewayLimits } from "./limits.ts";
-import { describeSeconds } from "./watch.ts";
+import type { SafeText } from "./safe-text.ts";
+import { type GatewayCall, readBody, type Send, type Transport } from "./transport.ts";
+import { createWatch, describeSeconds } from "./watch.ts";
 
 /** A call is about to wait before it is made, or made again. */
 export interface RetryNotice {
@@ -139,7 +142,7 @@ export function createRetry(limits: GatewayLimits): StartAttempts {
 }
 
 /** Runs `work` until it succeeds or there is no further attempt to make. */
-export async function runAttempts<T>(attempts: Attempts, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+async function runAttempts<T>(attempts: Attempts, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (;;) {
     await attempts.begin(signal);
     try {
@@ -169,4 +172,42 @@ function toPauseError(model: string, { waitMs, error }: { waitMs: number; error:
     `The gateway asked to wait another ${describeSeconds(waitMs)}${subject}, so the call was not made.`,
     { cause: error, retryAfterMs: waitMs, ...(error.status === undefined ? {} : { status: error.status }) },
   );
+}
+
+/** What every call of one gateway shares. */
+export interface CallDeps {
+  transport: Transport;
+  retry: StartAttempts;
+  limits: GatewayLimits;
+  safe: SafeText;
+  log: Logger;
+}
+
+/** A call whose answer is one JSON document. */
+export interface Question<T> {
+  call: GatewayCall;
+  maxBytes: number;
+  send: Send;
+  /** Throws a GatewayError when the document is not what was asked for. */
+  read: (json: string) => T | Promise<T>;
+}
+
+/** Asks until there is an answer or no further attempt to make. */
+export function ask<T>(
+  { retry }: CallDeps,
+  { call, maxBytes, send, read }: Question<T>,
+  signal: AbortSignal,
+  options: CallOptions,
+): Promise<T> {
+  const attempts = retry(call.model ?? "", options);
+
+  async function attempt(): Promise<T> {
+    const watch = createWatch(signal, attempts.remainingMs());
+    try {
+      return await read(await readBody(await send(call, watch), maxBytes, watch));
+    } finally {
+      watch.end();
+    }
+  }
+  return runAttempts(attempts, attempt, signal);
 }

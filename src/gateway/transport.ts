@@ -1,9 +1,8 @@
 import { Agent } from "undici";
-import { type Answer, type AnswerBody, dispatchRequest } from "./answer-body.ts";
+import { dispatchRequest, type GatewayResponse, type ResponseBody, toPlainBody } from "./body.ts";
 import { GatewayError } from "./errors.ts";
 import { toConnectionError, toStatusError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
-import { toPlainBody } from "./plain-body.ts";
 import type { SafeText } from "./safe-text.ts";
 import type { Watch } from "./watch.ts";
 
@@ -25,7 +24,7 @@ export interface GatewayCall {
  * Sends a call and resolves to the body of a 2xx answer; the caller destroys it. Rejects with a GatewayError
  * for every other answer and when none comes, and with the signal's reason when `watch` ends.
  */
-export type Send = (call: GatewayCall, watch: Watch) => Promise<AnswerBody>;
+export type Send = (call: GatewayCall, watch: Watch) => Promise<ResponseBody>;
 
 export interface Transport {
   send: Send;
@@ -65,7 +64,12 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
     return headers;
   }
 
-  async function readFailure({ status, headers }: Answer, body: AnswerBody, call: GatewayCall, watch: Watch) {
+  async function readFailure(
+    { status, headers }: GatewayResponse,
+    body: ResponseBody,
+    call: GatewayCall,
+    watch: Watch,
+  ) {
     const text = await readErrorBody(body, limits.errorBodyMs, watch.signal);
     return toStatusError(status, headers, text, call.model, safe);
   }
@@ -80,7 +84,7 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
         headers: toHeaders(call),
         body: call.json ?? null,
       };
-      let answer: Answer;
+      let answer: GatewayResponse;
       try {
         answer = await dispatchRequest(agent, options, watch.signal);
       } catch (error) {
@@ -99,7 +103,7 @@ export function createTransport({ baseUrl, apiKey, limits, safe }: TransportOpti
  * The body as text. Rejects with a `malformed` GatewayError when it is longer than `maxBytes`, and otherwise as
  * `send` does.
  */
-export async function readBody(body: AnswerBody, maxBytes: number, watch: Watch): Promise<string> {
+export async function readBody(body: ResponseBody, maxBytes: number, watch: Watch): Promise<string> {
   const { text, end } = await collect(body, maxBytes);
   watch.signal.throwIfAborted();
   if (end === "whole") return text;
@@ -108,7 +112,7 @@ export async function readBody(body: AnswerBody, maxBytes: number, watch: Watch)
 }
 
 /** As much of an error's body as comes in time. Rejects only when the caller has left. */
-async function readErrorBody(body: AnswerBody, withinMs: number, signal: AbortSignal): Promise<string> {
+async function readErrorBody(body: ResponseBody, withinMs: number, signal: AbortSignal): Promise<string> {
   const late = Promise.withResolvers<void>();
   const timer = setTimeout(late.resolve, withinMs);
   try {
@@ -126,7 +130,7 @@ interface Collected {
 }
 
 /** Reads to the end, to the cap, or until `enough`; closes the connection unless it was the end. */
-function collect(body: AnswerBody, maxBytes: number, enough?: Promise<void>): Promise<Collected> {
+function collect(body: ResponseBody, maxBytes: number, enough?: Promise<void>): Promise<Collected> {
   const { promise, resolve } = Promise.withResolvers<Collected>();
   const parts: Buffer[] = [];
   let sizeBytes = 0;

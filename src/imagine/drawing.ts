@@ -1,7 +1,6 @@
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { Gateway, RetryNotice } from "../gateway/client.ts";
-import type { GeneratedImage } from "../gateway/image-answer.ts";
-import type { ImageReference, ImageRequest } from "../gateway/image-request.ts";
+import type { GeneratedImage, ImageReference, ImageRequest } from "../gateway/images.ts";
 import { fitPicture } from "../media/picture.ts";
 import type { References } from "../media/reference.ts";
 import { describeReferenceFailure } from "../media/reference-failure.ts";

@@ -1,5 +1,5 @@
 import { GatewayError } from "../gateway/errors.ts";
-import { NO_PICTURE } from "../gateway/image-answer.ts";
+import { NO_PICTURE } from "../gateway/images.ts";
 import { describeEnding } from "../turn/endings.ts";
 import type { PicturePart } from "./picture-job.ts";
 

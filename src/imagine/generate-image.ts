@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
+import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/images.ts";
 import type { History } from "../history/history.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { defineTool, type Tool, type ToolContext, ToolError } from "../tools/tool.ts";

@@ -1,4 +1,4 @@
-import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
+import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/images.ts";
 import type { ImagineMenu, ImagineOptions, ListModels } from "../port/catalogue.ts";
 import { readPictureId } from "../port/ids.ts";
 import { maySee } from "../turn/rights.ts";

@@ -1,4 +1,4 @@
-import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/image-request.ts";
+import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/images.ts";
 import type { ImagineOptions } from "../port/catalogue.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { quoteName } from "../text/quote-name.ts";

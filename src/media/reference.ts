@@ -1,5 +1,5 @@
 import { mapBounded } from "../concurrency/deadlines.ts";
-import type { ImageReference } from "../gateway/image-request.ts";
+import type { ImageReference } from "../gateway/images.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { toShownFileName } from "./file-name.ts";

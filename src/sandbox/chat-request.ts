@@ -171,7 +171,7 @@ function requireTools({ tools, tool_choice: choice, parallel_tool_calls: paralle
  * Holds the order that tool conversations must keep: a `tool` message answers a call of the assistant message
  * before it, once, and every call is answered before anybody else speaks. Throws a 400 that names the message.
  */
-export function requireAnswered(messages: readonly SandboxMessage[]): void {
+function requireAnswered(messages: readonly SandboxMessage[]): void {
   let open = new Set<string>();
   for (const [index, message] of messages.entries()) {
     if (message.role === "tool") {

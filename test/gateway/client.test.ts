@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createGateway } from "../../src/gateway/client.ts";
-import { events, hanging, json, startFaultServer, stream, words } from "../support/fault-server.ts";
+import { createGateway, parseModelIds, readBaseUrl } from "../../src/gateway/client.ts";
+import { createSafeText } from "../../src/gateway/safe-text.ts";
+import { body, events, hanging, json, startFaultServer, stream, words } from "../support/fault-server.ts";
 import { beginAnswer, connect, failureOf, KEY, open, readAnswer, request } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
 
@@ -36,5 +37,72 @@ describe("createGateway", () => {
     expect(await failure).toMatchObject({ kind: "interrupted" });
     await received[0]?.closed;
     expect(await failureOf(gateway.listModels(open))).toMatchObject({ kind: "unreachable" });
+  });
+});
+
+describe("readBaseUrl", () => {
+  test("takes slashes and the version off", () => {
+    for (const end of ["", "/", "//", "/v1", "/v1/", "/v1//", "/v1beta", "/v1beta/"]) {
+      expect(readBaseUrl(`https://gateway.example${end}`)).toBe("https://gateway.example");
+      expect(readBaseUrl(`http://127.0.0.1:8787/proxy/ai${end}`)).toBe("http://127.0.0.1:8787/proxy/ai");
+    }
+  });
+
+  test("keeps a path that only looks like a version", () => {
+    expect(readBaseUrl("https://gateway.example/dev1")).toBe("https://gateway.example/dev1");
+  });
+
+  test("refuses what is no http(s) address", () => {
+    for (const text of ["", "gateway.example", "ftp://gateway.example", "file:///etc/passwd"]) {
+      expect(() => readBaseUrl(text)).toThrow("must be an http:// or https:// URL");
+    }
+  });
+
+  test("refuses secrets and queries in the address, and does not repeat them", () => {
+    for (const text of ["https://user:hunter2@gateway.example", "https://gateway.example/?key=hunter2"]) {
+      expect(() => readBaseUrl(text)).toThrow(/^(?!.*hunter2).*must have no user, password, query or fragment/);
+    }
+  });
+});
+
+const safe = createSafeText([]);
+const parse = (value: unknown): string[] => parseModelIds(JSON.stringify(value), safe);
+
+describe("the model list", () => {
+  test("is asked for with the key", async () => {
+    const { url, received } = await startFaultServer(json(200, { object: "list", data: [{ id: "a" }, { id: "b" }] }));
+    expect(await connect(url).listModels(open)).toEqual(["a", "b"]);
+    expect(received).toMatchObject([
+      { method: "GET", path: "/v1/models", headers: { authorization: `Bearer ${KEY}` }, json: undefined },
+    ]);
+  });
+
+  test("is understood in every shape in use", () => {
+    expect(parse({ data: [{ id: "a" }, { id: "b", name: "B" }] })).toEqual(["a", "b"]);
+    expect(parse({ models: [{ name: "models/a" }, { id: "b" }] })).toEqual(["a", "b"]);
+    expect(parse(["a", "b"])).toEqual(["a", "b"]);
+    expect(parse([{ id: "a" }, { name: "b" }])).toEqual(["a", "b"]);
+    expect(parse({ data: null, models: [{ model: "a" }] })).toEqual(["a"]);
+    expect(parse({ data: [] })).toEqual([]);
+  });
+
+  test("names each model once and leaves out what has no id", () => {
+    expect(parse({ data: [{ id: "a" }, { id: "a" }, {}, null, 7, { id: "" }] })).toEqual(["a"]);
+  });
+
+  test("is asked for again after a failure that passes", async () => {
+    const { url } = await startFaultServer(json(500, {}), json(200, ["a"]));
+    expect(await connect(url).listModels(open)).toEqual(["a"]);
+  });
+
+  test("that is no list is malformed", async () => {
+    for (const answer of [json(200, {}), body(200, "text/html", "<html></html>"), body(200, "text/plain", "")]) {
+      const { url } = await startFaultServer(answer);
+      expect(await failureOf(connect(url).listModels(open))).toMatchObject({ kind: "malformed" });
+    }
+  });
+
+  test("that is an error object says so", () => {
+    expect(() => parse({ error: { message: "no list today" } })).toThrow("no list today");
   });
 });

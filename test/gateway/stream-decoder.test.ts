@@ -1,18 +1,21 @@
 import { StringDecoder } from "node:string_decoder";
-import { array, assert, nat, property } from "fast-check";
+import { array, assert, nat, property, string } from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
-import { createStreamDecoder, type StreamDecoder } from "../../src/gateway/stream-decoder.ts";
+import { createStreamDecoder, createUtf8Decoder, type StreamDecoder } from "../../src/gateway/stream-decoder.ts";
 import {
   type Answer,
+  body,
   chunk,
   DONE,
   event,
   events,
   FINISH,
+  json,
   ROLE,
   startFaultServer,
+  stream,
   words,
 } from "../support/fault-server.ts";
 import { connect, open, type Reading, readAnswer, request } from "../support/gateway-client.ts";
@@ -140,7 +143,7 @@ test("Nothing is read behind a failure", () => {
 
 async function read(answer: Answer, limits = {}): Promise<Reading> {
   const { url } = await startFaultServer(answer);
-  return readAnswer(connect(url, { limits }), request, open);
+  return readAnswer(connect(url, { limits: { attempts: 1, ...limits } }), request, open);
 }
 
 describe("an answer is cut off", () => {
@@ -181,5 +184,108 @@ describe("a broken event", () => {
     const { log, lines } = recordingLog();
     const { error } = await readAnswer(connect(url, { log }), request, open);
     expect(`${String(error)} ${String((error as Error).cause)} ${JSON.stringify(lines)}`).not.toContain("canary-text");
+  });
+});
+
+describe("an answer is complete", () => {
+  test("when a whole JSON answer comes instead of a stream", async () => {
+    const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
+    const { chunks, error } = await read(
+      json(200, {
+        id: "chatcmpl-9",
+        object: "chat.completion",
+        created: 1,
+        model: "answering-model",
+        choices: [
+          { index: 0, message: { role: "assistant", content: "Hello", tool_calls: [call] }, finish_reason: "stop" },
+        ],
+        usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+      }),
+    );
+    expect(error).toBeUndefined();
+    expect(chunks.map(({ choices, usage }) => choices[0] ?? usage)).toEqual([
+      { index: 0, delta: { role: "assistant", content: "Hello" }, finish_reason: null },
+      { index: 0, delta: { tool_calls: [{ index: 0, ...call }] }, finish_reason: null },
+      { index: 0, delta: {}, finish_reason: "stop" },
+      { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+    ]);
+  });
+
+  test("when white space comes before the JSON", async () => {
+    const choices = [{ message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }];
+    const answer = body(200, "application/json", ` \n\n ${JSON.stringify({ choices })}`);
+    expect(await read(answer)).toMatchObject({ text: "Hello", error: undefined });
+  });
+
+  test("when its content type is another one, and when blank lines and a byte order mark come first", async () => {
+    const text = `\uFEFF\r\n\n${stream("Hello")}`;
+    for (const type of ["text/plain", "application/json", "text/html"]) {
+      expect(await read(body(200, type, text))).toMatchObject({ text: "Hello", error: undefined });
+    }
+  });
+});
+
+describe("an answer is malformed", () => {
+  test("when it is a web page", async () => {
+    const { error } = await read(body(200, "text/html", "<!doctype html><title>Welcome</title>"));
+    expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("web page") });
+  });
+
+  test("when it is empty", async () => {
+    const { error } = await read(body(200, "text/event-stream", ""));
+    expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("empty") });
+  });
+
+  test("when it is [DONE] without any choice", async () => {
+    const { error } = await read(events(DONE));
+    expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("empty") });
+  });
+
+  test("when it is JSON that is no completion", async () => {
+    const { error } = await read(json(200, { hello: "world" }));
+    expect(error).toMatchObject({ kind: "malformed" });
+  });
+
+  test("when it is not HTTP", async () => {
+    const { error } = await read((response) => response.socket?.end("SSH-2.0-OpenSSH_9.6\r\n"));
+    expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("not HTTP") });
+  });
+});
+
+test("A whole answer to a streaming request is read only as far as a body may go", async () => {
+  const { url } = await startFaultServer(json(200, { choices: [{ message: { content: "x".repeat(5_000) } }] }));
+  const { error } = await readAnswer(connect(url, { limits: { maxBodyBytes: 1_000 } }), request, open);
+  expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("1000 characters") });
+});
+
+describe("createUtf8Decoder", () => {
+  test("gives the same text wherever the bytes are cut", () => {
+    assert(
+      property(string({ unit: "binary" }), array(nat(40)), (text, cuts) => {
+        const decode = createUtf8Decoder();
+        let rest = Buffer.from(text);
+        const bytes = rest.toString("utf8");
+        let decoded = "";
+        for (const cut of cuts) {
+          decoded += decode(rest.subarray(0, cut));
+          rest = rest.subarray(cut);
+        }
+        expect(decoded + decode(rest)).toBe(bytes);
+      }),
+    );
+  });
+
+  test("keeps a character that was cut until the rest of it comes", () => {
+    const decode = createUtf8Decoder();
+    const [euro, letter] = [Buffer.from("€"), Buffer.from("a")];
+    expect(decode(Buffer.concat([letter, euro.subarray(0, 1)]))).toBe("a");
+    expect(decode(euro.subarray(1, 1))).toBe("");
+    expect(decode(Buffer.concat([euro.subarray(1), letter]))).toBe("€a");
+    expect(decode(letter)).toBe("a");
+  });
+
+  test("shows bytes that are no text as such", () => {
+    const decode = createUtf8Decoder();
+    expect(decode(Buffer.from([0x61, 0xff, 0x62]))).toBe("a\uFFFDb");
   });
 });

@@ -1,7 +1,6 @@
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import type { GeneratedImage } from "../../src/gateway/image-answer.ts";
-import type { ImageRequest } from "../../src/gateway/image-request.ts";
+import type { GeneratedImage, ImageRequest } from "../../src/gateway/images.ts";
 import { type DrawingDeps, drawParts } from "../../src/imagine/drawing.ts";
 import type { PictureJob } from "../../src/imagine/picture-job.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
