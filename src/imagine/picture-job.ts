@@ -1,85 +1,47 @@
 import { z } from "zod";
 import type { AttachmentRef, Author, ReplyAddress } from "../port/events.ts";
 
-/** One picture of a job. Its number is its place in the job, from 1 on. */
-export type PicturePart =
-  | { state: "pending" }
-  /** `attachment` is absent where the platform cannot open it again. */
-  | {
-      state: "done";
-      messageId: string;
-      attachment?: AttachmentRef | undefined;
-      text: string;
-      tokens?: number | undefined;
-    }
-  /** `reason` is a sentence of Markdown. */
-  | { state: "failed"; reason: string; canRetry: boolean }
-  | { state: "deleted" };
-
-/** What the first reference is there for, where a button made the job. */
-export type PictureChange = "vary" | "upscale";
-
-/**
- * What was asked for, by whom, and how far it has come. It survives a crash in the middle of the job, and is what the
- * buttons under its pictures need afterwards.
- */
-export interface PictureJob {
-  v: 1;
-  id: string;
-  /** Unix milliseconds. */
-  at: number;
-  /** The conversation that the pictures belong to. */
-  conversationId: string;
-  /** What the pictures follow in its history; absent: the entry before them. */
-  after?: string | undefined;
-  /** Its history takes the pictures up. False in what was stored while private pictures shared a conversation with others. */
-  isRemembered: boolean;
-  reply: ReplyAddress;
-  author: Author;
-  /** In the person's words. */
-  prompt: string;
-  change?: PictureChange | undefined;
-  model: string;
-  ratio?: string | undefined;
-  size?: string | undefined;
-  isSpoiler: boolean;
-  references: AttachmentRef[];
-  parts: PicturePart[];
-  /** The message that says how far it is. */
-  statusId?: string | undefined;
-  /** Every part has its end, and the status message says so. */
-  isOver: boolean;
-}
-
-const attachment = z.object({
+const attachment: z.ZodType<AttachmentRef> = z.object({
   platform: z.string(),
   id: z.string(),
   name: z.string(),
   sizeBytes: z.number(),
   isFleeting: z.literal(true).optional(),
 });
+const reply: z.ZodType<ReplyAddress> = z.looseObject({ platform: z.string(), channelId: z.string() });
+const author: z.ZodType<Author> = z.looseObject({ id: z.string(), name: z.string() });
+
 const part = z.discriminatedUnion("state", [
   z.object({ state: z.literal("pending") }),
   z.object({
     state: z.literal("done"),
     messageId: z.string(),
+    /** Absent where the platform cannot open it again. */
     attachment: attachment.optional(),
     text: z.string(),
     tokens: z.number().optional(),
   }),
+  /** `reason` is a sentence of Markdown. */
   z.object({ state: z.literal("failed"), reason: z.string(), canRetry: z.boolean() }),
   z.object({ state: z.literal("deleted") }),
 ]);
+
 const job = z.object({
   v: z.literal(1),
   id: z.string(),
+  /** Unix milliseconds. */
   at: z.number(),
+  /** The conversation that the pictures belong to. */
   conversationId: z.string(),
+  /** The entry that the pictures follow in its history; absent: the one before them. */
   after: z.string().optional(),
+  /** Its history takes the pictures up. False in what was stored while private pictures shared a conversation with others. */
   isRemembered: z.boolean(),
-  reply: z.looseObject({ platform: z.string(), channelId: z.string() }),
-  author: z.looseObject({ id: z.string(), name: z.string() }),
+  reply,
+  author,
+  /** In the person's words. */
   prompt: z.string(),
+  /** What the first reference is there for, where a button made the job. */
   change: z.enum(["vary", "upscale"]).optional(),
   model: z.string(),
   ratio: z.string().optional(),
@@ -87,9 +49,20 @@ const job = z.object({
   isSpoiler: z.boolean(),
   references: z.array(attachment),
   parts: z.array(part),
+  /** The message that says how far it is. */
   statusId: z.string().optional(),
+  /** Every part has its end, and the status message says so. */
   isOver: z.boolean(),
 });
+
+/**
+ * What was asked for, by whom, and how far it has come. It survives a crash in the middle of the job, and is what the
+ * buttons under its pictures need afterwards.
+ */
+export type PictureJob = z.infer<typeof job>;
+
+/** One picture of a job. Its number is its place in the job, from 1 on. */
+export type PicturePart = z.infer<typeof part>;
 
 /** Undefined for what is damaged, or of another version. */
 export function readPictureJob(value: unknown): PictureJob | undefined {
