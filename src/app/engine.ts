@@ -15,7 +15,7 @@ import type { Gateway } from "../gateway/client.ts";
 import { createModelLists } from "../gateway/model-list.ts";
 import { withOptionalPictures, withOptionalTools } from "../gateway/optional-parts.ts";
 import { createHistory, type History } from "../history/history.ts";
-import { createPictureDesk } from "../imagine/module.ts";
+import { createImagineModule } from "../imagine/module.ts";
 import type { References } from "../media/reference.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
@@ -117,7 +117,7 @@ export function createEngine(options: EngineOptions): Engine {
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
   const usage = createUsage({ ...common, now: Date.now });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
-  const pictures = createPictureDesk({
+  const pictures = createImagineModule({
     stores,
     ttlMs,
     history,

@@ -20,7 +20,7 @@ export interface BotDeps {
   history: History;
   commands: readonly Command[];
   rate: Rate;
-  imagine: Pick<Imagine, "press" | "giveUp" | "notice" | "hold">;
+  imagine: Pick<Imagine, "act" | "giveUp" | "onAccepted" | "onWaiting">;
   /** Takes over what the bot asks itself on behalf of a person. */
   accept: Accept;
   sinkOf: SinkOf;
@@ -50,7 +50,7 @@ export function createBot(deps: BotDeps): Worker {
     signal: AbortSignal,
   ): Promise<readonly InboundEvent[]> {
     if (readPictureId(event.turnId) !== undefined) {
-      const refusal = await imagine.press(event, signal);
+      const refusal = await imagine.act(event, signal);
       if (refusal !== undefined) await notify(event, refusal, signal);
       return batch;
     }
@@ -115,9 +115,9 @@ export function createBot(deps: BotDeps): Worker {
         refused.add(event.key);
         void refuseAtOnce(event, refusal);
       }
-      imagine.notice(event);
+      imagine.onAccepted(event);
     },
-    hold: imagine.hold,
+    hold: imagine.onWaiting,
   };
 }
 

@@ -5,20 +5,20 @@ import { readPictureId } from "../port/ids.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 import { mayPress } from "../turn/rights.ts";
+import type { WriteHistory } from "./history-entry.ts";
 import type { JobStore } from "./job-store.ts";
-import type { Remember } from "./memory.ts";
-import { TOO_OLD } from "./orders.ts";
+import { TOO_OLD } from "./new-job.ts";
 import type { PictureJob } from "./picture-job.ts";
 import type { RunningJobs } from "./running-jobs.ts";
 
 const HAS_ENDED = "This has ended already.";
 const NOT_YOURS = "Only the person who asked for this picture, or a moderator, can do that.";
 
-export interface PressesDeps {
+export interface ButtonsDeps {
   jobs: Pick<JobStore, "save" | "askStop" | "dropStop">;
   running: Pick<RunningJobs, "find" | "findSettled" | "stop">;
   work: WorkOnJob;
-  remember: Remember;
+  writeHistory: WriteHistory;
   /** What was deleted is not to be fetched any more. */
   links: Pick<References, "erase">;
   sinkOf: SinkOf;
@@ -29,7 +29,7 @@ export interface PressesDeps {
 export type WorkOnJob = (job: PictureJob, signal: AbortSignal, mustAsk?: boolean) => Promise<boolean>;
 
 /** The buttons that belong to whoever asked for the picture. Each resolves to a sentence when nothing is done. */
-export interface Presses {
+export interface JobButtons {
   /** Draws the parts of a job that failed; pressed again while it is at work on that, it does nothing more. */
   retry(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
   remove(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
@@ -38,11 +38,11 @@ export interface Presses {
    * where it is known.
    */
   stop(event: ActionEvent, waiting: InboundEvent | undefined): Promise<string | undefined>;
-  /** To be told of every event when it is accepted. */
-  notice(event: InboundEvent): void;
+  /** Called with every event when it is accepted. */
+  onAccepted(event: InboundEvent): void;
 }
 
-export function createPresses({ jobs, running, work, remember, links, sinkOf, log }: PressesDeps): Presses {
+export function createJobButtons({ jobs, running, work, writeHistory, links, sinkOf, log }: ButtonsDeps): JobButtons {
   /** Jobs that a Retry is at work on, and keys of those that were pressed meanwhile. */
   const retrying = new Set<string>();
   const repeated = new Set<string>();
@@ -102,7 +102,7 @@ export function createPresses({ jobs, running, work, remember, links, sinkOf, lo
       const current = (await running.find(job.id)) ?? job;
       current.parts[number - 1] = { state: "deleted" };
       await jobs.save(current);
-      await remember(current);
+      await writeHistory(current);
       return undefined;
     },
     async stop(event, waiting) {
@@ -119,7 +119,7 @@ export function createPresses({ jobs, running, work, remember, links, sinkOf, lo
       running.stop(jobId, event);
       return undefined;
     },
-    notice(event) {
+    onAccepted(event) {
       if (event.kind !== "action") return;
       if (event.action === "stop") {
         const isStopped = running.stop(readPictureId(event.turnId)?.jobId ?? "", event);

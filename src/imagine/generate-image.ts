@@ -5,7 +5,7 @@ import type { AttachmentRef } from "../port/events.ts";
 import { defineTool, type Tool, type ToolContext, ToolError } from "../tools/tool.ts";
 import type { Imagine } from "./imagine.ts";
 import type { PictureJob } from "./picture-job.ts";
-import { MAX_COUNT, type Wish } from "./request.ts";
+import { type ImagineRequest, MAX_COUNT } from "./request.ts";
 
 /** Longer than a job of pictures may take, so that its own words say why it ended. */
 const TIMEOUT_MS = 960_000;
@@ -61,10 +61,16 @@ export function createGenerateImage({ imagine, history, maxReferences }: Generat
       if (references.length > maxReferences) {
         throw new ToolError(`Not drawn: a picture can start from ${maxReferences} pictures at most.`);
       }
-      const wish: Wish = { prompt, count, isSpoiler: false, ...(ratio && { ratio }), ...(size && { size }) };
+      const request: ImagineRequest = {
+        prompt,
+        count,
+        isSpoiler: false,
+        ...(ratio && { ratio }),
+        ...(size && { size }),
+      };
       const place = { conversationId: context.conversationId, after, reply: turn.reply, author: turn.author };
       const onNotice = (notice: string) => context.onProgress?.(notice === "" ? `drawing ${prompt}` : notice);
-      return describeResult(await imagine.draw({ id, ...place, wish, references }, onNotice, signal));
+      return describeResult(await imagine.draw({ id, ...place, request, references }, onNotice, signal));
     },
   });
 }

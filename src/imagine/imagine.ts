@@ -4,15 +4,15 @@ import type { References } from "../media/reference.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import type { ActionEvent, AttachmentRef, Author, CommandEvent, InboundEvent, ReplyAddress } from "../port/events.ts";
 import { readPictureId, toTurnId } from "../port/ids.ts";
-import { createPresses } from "./buttons.ts";
+import { createJobButtons } from "./buttons.ts";
+import { createWriteHistory } from "./history-entry.ts";
 import { createJobRuns, type JobRunDeps } from "./job-run.ts";
 import type { JobStore } from "./job-store.ts";
-import { createRemember } from "./memory.ts";
-import { type Order, readCommand, TOO_OLD, toJob, toNextJob } from "./orders.ts";
+import { type NewJob, readCommand, TOO_OLD, toJob, toNextJob } from "./new-job.ts";
 import type { PictureJob } from "./picture-job.ts";
-import type { Wish } from "./request.ts";
+import type { ImagineRequest } from "./request.ts";
 import type { RunningJobs } from "./running-jobs.ts";
-import { createWaitingRoom } from "./waiting.ts";
+import { createWaitingMessages } from "./waiting.ts";
 
 const NOT_SET_UP =
   "I cannot draw here: no model for pictures is configured. The operator can set `IMAGE_MODEL` to one that the gateway offers.";
@@ -25,34 +25,34 @@ const NOT_HERE = "I may not write here, so nothing was drawn. Let me into this c
  */
 export interface Imagine {
   /** Draws what a command asks for. Resolves to a sentence for the person when nothing can be drawn. */
-  order(event: CommandEvent, signal: AbortSignal): Promise<string | undefined>;
+  request(event: CommandEvent, signal: AbortSignal): Promise<string | undefined>;
   /** Does what a button of a picture, or of a job, asks for. Resolves to a sentence for the person when it does not. */
-  press(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
+  act(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
   /** Ends what an event asks for without drawing. Resolves to a sentence for the person where no message of it says so. */
   giveUp(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<string | undefined>;
   /** Draws inside a turn, in its place, and resolves to the job with the end of each part. */
-  draw(order: TurnOrder, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureJob>;
-  /** To be told of every event when it is accepted: a button pressed twice is known by that. */
-  notice(event: InboundEvent): void;
-  /** To be told of an event that has to wait until other pictures are drawn. */
-  hold(event: InboundEvent): void;
+  draw(request: TurnRequest, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureJob>;
+  /** Called with every event when it is accepted: a button pressed twice is known by that. */
+  onAccepted(event: InboundEvent): void;
+  /** Called with an event that has to wait until other pictures are drawn. */
+  onWaiting(event: InboundEvent): void;
   /** Erases what a person asked for, `within` conversations whose ids begin so; nothing of it is drawn at this time. */
   forget(platform: string, authorId: string, within?: string): Promise<void>;
 }
 
-/** What a turn asks for. The same id is the same order. */
-export interface TurnOrder {
+/** The pictures that a turn asks for. The same id is the same request. */
+export interface TurnRequest {
   id: string;
   conversationId: string;
   /** What it follows in the history. */
   after: string | undefined;
   reply: ReplyAddress;
   author: Author;
-  wish: Wish;
+  request: ImagineRequest;
   references: AttachmentRef[];
 }
 
-export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember" | "onSettled"> {
+export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "writeHistory" | "onSettled"> {
   jobs: JobStore;
   running: RunningJobs;
   history: Pick<History, "append" | "remove">;
@@ -67,15 +67,15 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember" | "onS
 
 export function createImagine(deps: ImagineDeps): Imagine {
   const { jobs, running, links, model, maxReferences, sinkOf, log } = deps;
-  const waiting = createWaitingRoom(sinkOf, log);
+  const waiting = createWaitingMessages(sinkOf, log);
   const { run: inTurn } = createKeyedQueue();
-  const remember = createRemember(deps.history, log);
+  const writeHistory = createWriteHistory(deps.history, log);
   const onSettled = (jobId: string) => {
     running.settle(jobId);
     deps.onProgress(jobId);
   };
-  const runs = createJobRuns({ ...deps, onSettled, remember });
-  const presses = createPresses({ jobs, running, work, remember, links, sinkOf, log });
+  const runs = createJobRuns({ ...deps, onSettled, writeHistory });
+  const buttons = createJobButtons({ jobs, running, work, writeHistory, links, sinkOf, log });
 
   function work(job: PictureJob, signal: AbortSignal, mustAsk = false): Promise<boolean> {
     return running.whileRunning(job, async (stop) => {
@@ -88,18 +88,22 @@ export function createImagine(deps: ImagineDeps): Imagine {
   }
 
   /** Goes on with what an earlier run has made of the job of an event, or begins it. */
-  function proceed(event: InboundEvent, begin: () => Promise<Order>, signal: AbortSignal): Promise<string | undefined> {
+  function proceed(
+    event: InboundEvent,
+    begin: () => Promise<NewJob>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const id = toTurnId(event.key);
     // A job that is stopped while it waits may come to its turn at the same moment.
     return inTurn(id, async () => {
       const known = await tryStore(() => jobs.load(id), id);
       if (known?.isOver === true) return undefined;
-      const order = known === undefined ? await begin() : { job: known };
-      if ("refusal" in order) {
+      const found = known === undefined ? await begin() : { job: known };
+      if ("refusal" in found) {
         await waiting.dismiss(id);
-        return order.refusal;
+        return found.refusal;
       }
-      const { job } = order;
+      const { job } = found;
       job.statusId ??= await waiting.find(id);
       const isShown = await work(job, signal);
       waiting.leave(id);
@@ -117,7 +121,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     }
   }
 
-  async function readNext(event: ActionEvent, signal: AbortSignal): Promise<Order> {
+  async function readNext(event: ActionEvent, signal: AbortSignal): Promise<NewJob> {
     const id = readPictureId(event.turnId);
     const find = () => running.findSettled(id?.jobId ?? "", id?.part ?? 0, signal);
     const job = id && (await (event.action === "again" ? running.find(id.jobId) : find()));
@@ -134,23 +138,23 @@ export function createImagine(deps: ImagineDeps): Imagine {
   /** What waits gets its last word at once, not when its turn comes. */
   async function stop(event: ActionEvent, signal: AbortSignal): Promise<string | undefined> {
     const waitingEvent = waiting.eventOf(readPictureId(event.turnId)?.jobId ?? "");
-    const refusal = await presses.stop(event, waitingEvent);
+    const refusal = await buttons.stop(event, waitingEvent);
     const mayDraw = waitingEvent?.kind === "command" || waitingEvent?.kind === "action";
     if (refusal === undefined && mayDraw) await draw(waitingEvent, signal);
     return refusal;
   }
 
   return {
-    order: draw,
-    async press(event, signal) {
-      if (event.action === "delete") return presses.remove(event, signal);
+    request: draw,
+    async act(event, signal) {
+      if (event.action === "delete") return buttons.remove(event, signal);
       if (event.action === "stop") return stop(event, signal);
-      return event.action === "retry" && model !== undefined ? presses.retry(event, signal) : draw(event, signal);
+      return event.action === "retry" && model !== undefined ? buttons.retry(event, signal) : draw(event, signal);
     },
-    async draw({ id, wish, references, ...place }, onNotice, signal) {
+    async draw({ id, request, references, ...place }, onNotice, signal) {
       if (model === undefined) throw new Error("No model for pictures is configured.");
       const known = await tryStore(() => jobs.load(id), id);
-      const job = known ?? toJob({ ...place, id, wish, model, references });
+      const job = known ?? toJob({ ...place, id, request, model, references });
       if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal));
       return job;
     },
@@ -165,7 +169,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
         return undefined;
       });
     },
-    hold(event) {
+    onWaiting(event) {
       // A Retry has its message already.
       const draws = event.kind === "command" || (event.kind === "action" && event.action !== "retry");
       if (model !== undefined && draws) waiting.announce(event);
@@ -174,6 +178,6 @@ export function createImagine(deps: ImagineDeps): Imagine {
       await waiting.forget(platform, authorId, within);
       await jobs.forget(platform, authorId, within);
     },
-    notice: presses.notice,
+    onAccepted: buttons.onAccepted,
   };
 }

@@ -6,8 +6,8 @@ import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 import type { Usage } from "../usage/usage.ts";
 import { type DrawingDeps, drawParts } from "./drawing.ts";
+import type { WriteHistory } from "./history-entry.ts";
 import type { JobStore } from "./job-store.ts";
-import type { Remember } from "./memory.ts";
 import { filesOf, type PictureJob } from "./picture-job.ts";
 import { createStatus, insist, type Status } from "./status.ts";
 import { toStatusNonce } from "./waiting.ts";
@@ -23,7 +23,7 @@ export interface JobRunDeps extends Pick<DrawingDeps, "gateway" | "references"> 
   onSettled(jobId: string): void;
   /** Keeps what will not stay where it is, for as long as the job. */
   copies: Pick<PictureCopies, "keep">;
-  remember: Remember;
+  writeHistory: WriteHistory;
   sinkOf: SinkOf;
   metrics: Pick<Metrics, "pictureEnded" | "tokens">;
   usage: Pick<Usage, "note">;
@@ -45,7 +45,7 @@ export interface JobRuns {
 }
 
 export function createJobRuns(deps: JobRunDeps): JobRuns {
-  const { jobs, onSettled, copies, remember, sinkOf, metrics, usage, log } = deps;
+  const { jobs, onSettled, copies, writeHistory, sinkOf, metrics, usage, log } = deps;
 
   function toDrawingDeps(onStep: () => void): DrawingDeps {
     /** Since the latest end. */
@@ -63,7 +63,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         const used = { ...tokens, pictures: isDrawn ? 1 : 0 };
         tokens = { promptTokens: 0, completionTokens: 0 };
         await Promise.all([jobs.save(job), usage.note(job.author, job.reply, used)]);
-        if (isDrawn) await Promise.all([remember(job), keepFiles(job, NEVER)]);
+        if (isDrawn) await Promise.all([writeHistory(job), keepFiles(job, NEVER)]);
         onStep();
       },
       onUsage(promptTokens, completionTokens) {

@@ -17,7 +17,7 @@ import { createJobStore, type JobStore } from "./job-store.ts";
 import { createImagineMenu } from "./menu.ts";
 import { createRunningJobs } from "./running-jobs.ts";
 
-export interface PictureDeskOptions {
+export interface ImagineModuleOptions {
   stores: Pick<Stores, "open">;
   ttlMs: number;
   history: History;
@@ -38,7 +38,7 @@ export interface PictureDeskOptions {
 }
 
 /** Everything about pictures, put together. */
-export interface PictureDesk {
+export interface ImagineModule {
   jobs: JobStore;
   imagine: Imagine;
   menu: ImagineMenu;
@@ -46,7 +46,7 @@ export interface PictureDesk {
   tools: readonly Tool[];
 }
 
-export function createPictureDesk({ stores, ttlMs, adapterOf, ...deps }: PictureDeskOptions): PictureDesk {
+export function createImagineModule({ stores, ttlMs, adapterOf, ...deps }: ImagineModuleOptions): ImagineModule {
   const { history, model, listModels, maxReferences, log } = deps;
   const copies = createPictureCopies({ open: stores.open, ttlMs, read: createReadPicture({ adapterOf }), log });
   const jobs = createJobStore({ open: stores.open, ttlMs, copies, links: deps.references, log });

@@ -9,7 +9,7 @@ export const MAX_COUNT = 4;
 const MAX_PROMPT_CHARS = 4_000;
 
 /** What a person wants drawn. */
-export interface Wish {
+export interface ImagineRequest {
   prompt: string;
   ratio?: string;
   size?: string;
@@ -21,8 +21,8 @@ export interface Wish {
   basis?: string;
 }
 
-export interface ReadWish {
-  wish: Wish;
+export interface ReadRequest {
+  request: ImagineRequest;
   /** Each ends a sentence that says why nothing can be drawn. */
   problems: string[];
 }
@@ -46,7 +46,7 @@ const FLAG = /(?<=^|\s)(--|[—–])([a-z]+)(?:(?:\s*=\s*|\s+)(?!--|[—–])(\S
  * Reads what is asked for from the text of a command and the fields of a form; what is written in the text counts
  * more. Finds every problem that can be found without asking anybody. Pure.
  */
-export function readWish(text: string, options: ImagineOptions): ReadWish {
+export function readImagineRequest(text: string, options: ImagineOptions): ReadRequest {
   const problems: string[] = [];
   const { prompt, given } = readFlags(text, problems);
   const fields = { ...options, ...given };
@@ -57,7 +57,7 @@ export function readWish(text: string, options: ImagineOptions): ReadWish {
   const model = toFilled(fields.model);
   const basis = toFilled(fields.basis);
   return {
-    wish: {
+    request: {
       prompt,
       count: readCount(fields.count, problems),
       isSpoiler: /^(true|yes|on|1)$/i.test(fields.spoiler?.trim() ?? ""),

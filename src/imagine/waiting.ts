@@ -9,7 +9,7 @@ const NEVER = new AbortController().signal;
 const WAITING = "Waiting: other pictures are being drawn first.";
 
 /** The status messages of jobs that could not begin at once. */
-export interface WaitingRoom {
+export interface WaitingMessages {
   /** Says that a job waits. Best effort. */
   announce(event: InboundEvent): void;
   /** The message that says so, for the job to go on with; undefined when there is none. */
@@ -30,7 +30,7 @@ interface Announcement {
   messageId: Promise<string | undefined>;
 }
 
-export function createWaitingRoom(sinkOf: SinkOf, log: Logger): WaitingRoom {
+export function createWaitingMessages(sinkOf: SinkOf, log: Logger): WaitingMessages {
   const announced = new Map<string, Announcement>();
 
   async function dismiss(jobId: string): Promise<void> {

@@ -103,7 +103,7 @@ export function toAltText({ prompt }: Pick<PictureJob, "prompt">): string {
 }
 
 /** What the history says of pictures, in the place of a person's words: their bytes come with it as attachments. */
-export function toMemory({ prompt, parts, author }: PictureJob): string {
+export function toHistoryText({ prompt, parts, author }: PictureJob): string {
   const count = parts.filter(isDone).length;
   const pictures = count === 1 ? "A picture was" : `${count} pictures were`;
   return `(${pictures} drawn and shown here for ${JSON.stringify(author.name)}, from the words: ${JSON.stringify(prompt)})`;

@@ -8,7 +8,7 @@ test("/imagine answers in words only when nothing can be drawn", async () => {
   const { sink, texts } = fakePlatform();
   const { signal } = new AbortController();
   const refusals = [undefined, "No."];
-  const imagine = createImagineCommand({ order: async () => refusals.shift() });
+  const imagine = createImagineCommand({ request: async () => refusals.shift() });
   await imagine.run(command("imagine", "a fox"), sink, signal);
   expect(texts()).toEqual([]);
   await imagine.run(command("imagine", "a fox"), sink, signal);

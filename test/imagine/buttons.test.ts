@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createPresses } from "../../src/imagine/buttons.ts";
+import { createJobButtons } from "../../src/imagine/buttons.ts";
 import type { PictureJob, PicturePart } from "../../src/imagine/picture-job.ts";
 import type { ActionEvent, InboundEvent } from "../../src/port/events.ts";
 import { action, ada, ben, command } from "../support/events.ts";
@@ -20,7 +20,7 @@ function start(given: Partial<PictureJob> = {}) {
   const stops: string[] = [];
   const erased: string[] = [];
   const find = async (id: string) => (id === job.id ? job : undefined);
-  const presses = createPresses({
+  const buttons = createJobButtons({
     jobs: {
       save: async (job) => void saved.push(structuredClone(job)),
       askStop: async (id, { author }) => void stops.push(`kept ${id} ${author.name}`),
@@ -32,18 +32,18 @@ function start(given: Partial<PictureJob> = {}) {
       await hold.promise;
       return true;
     },
-    remember: async () => {},
+    writeHistory: async () => {},
     links: { erase: async (refs) => void erased.push(...refs.map(({ id }) => id)) },
     sinkOf: () => platform.sink,
     log: silent,
   });
   const press = (name: ActionEvent["action"], id: string, author = ada) => {
     const event = action(name, id, { author });
-    presses.notice(event);
-    return name === "retry" ? presses.retry(event, signal) : presses.remove(event, signal);
+    buttons.onAccepted(event);
+    return name === "retry" ? buttons.retry(event, signal) : buttons.remove(event, signal);
   };
-  const stop = (author = ada, waiting?: InboundEvent) => presses.stop(action("stop", "job.0", { author }), waiting);
-  return { ...platform, press, stop, stops, erased, presses, job, saved, runs, hold };
+  const stop = (author = ada, waiting?: InboundEvent) => buttons.stop(action("stop", "job.0", { author }), waiting);
+  return { ...platform, press, stop, stops, erased, buttons, job, saved, runs, hold };
 }
 
 describe("Retry", () => {
@@ -107,8 +107,8 @@ describe("Stop", () => {
   });
 
   test("reaches the job as soon as it is accepted", () => {
-    const { presses, stops } = start({ isOver: false });
-    presses.notice(action("stop", "job.0"));
+    const { buttons, stops } = start({ isOver: false });
+    buttons.onAccepted(action("stop", "job.0"));
     expect(stops).toEqual(["stopped job Ada"]);
   });
 
@@ -122,18 +122,18 @@ describe("Stop", () => {
   });
 
   test("that ended the job needs no word when it comes up after that", async () => {
-    const { presses } = start({ parts: [failed] });
+    const { buttons } = start({ parts: [failed] });
     const press = action("stop", "job.0");
-    presses.notice(press);
-    expect(await presses.stop(press, undefined)).toBeUndefined();
+    buttons.onAccepted(press);
+    expect(await buttons.stop(press, undefined)).toBeUndefined();
   });
 
   test("of what waits is for the one who asked for it", async () => {
-    const { presses, stops } = start();
+    const { buttons, stops } = start();
     const press = action("stop", "later.0", { author: ben });
-    expect(await presses.stop(press, command("imagine", "a fox"))).toContain("Only the person who asked");
+    expect(await buttons.stop(press, command("imagine", "a fox"))).toContain("Only the person who asked");
     expect(stops).toEqual([]);
-    expect(await presses.stop(press, command("imagine", "a fox", { author: ben }))).toBeUndefined();
+    expect(await buttons.stop(press, command("imagine", "a fox", { author: ben }))).toBeUndefined();
     expect(stops[0]).toBe("kept later Ben");
   });
 });

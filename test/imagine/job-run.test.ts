@@ -1,9 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createHistory } from "../../src/history/history.ts";
+import { createWriteHistory } from "../../src/imagine/history-entry.ts";
 import { createJobRuns } from "../../src/imagine/job-run.ts";
 import { createJobStore } from "../../src/imagine/job-store.ts";
-import { createRemember } from "../../src/imagine/memory.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { createUsage } from "../../src/usage/usage.ts";
@@ -31,7 +31,7 @@ function start() {
     jobs,
     onSettled: () => {},
     copies: noCopies,
-    remember: createRemember(history, silent),
+    writeHistory: createWriteHistory(history, silent),
     sinkOf: () => platform.sink,
     metrics,
     usage,

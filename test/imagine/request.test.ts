@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { describeProblems, readWish, toNextSize } from "../../src/imagine/request.ts";
+import { describeProblems, readImagineRequest, toNextSize } from "../../src/imagine/request.ts";
 
-const read = (text: string, options = {}) => readWish(text, options);
-const wishOf = (text: string, options = {}) => read(text, options).wish;
+const read = (text: string, options = {}) => readImagineRequest(text, options);
+const requestOf = (text: string, options = {}) => read(text, options).request;
 
 describe("what is asked for", () => {
   test("is the text alone, where nothing else is said", () => {
     expect(read("  a red house\non a hill ")).toEqual({
-      wish: { prompt: "a red house\non a hill", count: 1, isSpoiler: false },
+      request: { prompt: "a red house\non a hill", count: 1, isSpoiler: false },
       problems: [],
     });
   });
@@ -24,19 +24,19 @@ describe("what is asked for", () => {
     ["a --spoiler fox", { isSpoiler: true }],
     ["a fox --spoiler --AR 1:1", { isSpoiler: true, ratio: "1:1" }],
   ])("is taken out of %j", (text, expected) => {
-    const { wish, problems } = read(text);
-    expect(wish).toEqual({ prompt: "a fox", count: 1, isSpoiler: false, ...expected });
+    const { request, problems } = read(text);
+    expect(request).toEqual({ prompt: "a fox", count: 1, isSpoiler: false, ...expected });
     expect(problems).toEqual([]);
   });
 
   test("keeps dashes that are no options", () => {
     const text = "a fox —sleeping— on a well-made bed - or -- not";
-    expect(read(text)).toMatchObject({ wish: { prompt: text }, problems: [] });
+    expect(read(text)).toMatchObject({ request: { prompt: text }, problems: [] });
   });
 
   test("comes from the fields of a form too, and the text counts more", () => {
     const options = { ratio: "9:16", size: "4K", count: "2", model: "", spoiler: "true", basis: "a.1" };
-    expect(wishOf("a fox --ar 1:1", options)).toEqual({
+    expect(requestOf("a fox --ar 1:1", options)).toEqual({
       prompt: "a fox",
       ratio: "1:1",
       size: "4K",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { PictureJob, PicturePart } from "../../src/imagine/picture-job.ts";
-import { toAltText, toCaption, toFileName, toMemory, toProgress, toSummary } from "../../src/imagine/wording.ts";
+import { toAltText, toCaption, toFileName, toHistoryText, toProgress, toSummary } from "../../src/imagine/wording.ts";
 import { pictureJob } from "../support/picture-job.ts";
 
 const limits = { maxLength: 2_000, lengthOf: (text: string) => text.length, maxFiles: 1, maxFileBytes: 1 };
@@ -90,5 +90,5 @@ describe("a file", () => {
 
 test("the history says of pictures what they were drawn from", () => {
   const job = named('a "fox"', { parts: [done, failed("x"), done] });
-  expect(toMemory(job)).toBe('(2 pictures were drawn and shown here for "Ada", from the words: "a \\"fox\\"")');
+  expect(toHistoryText(job)).toBe('(2 pictures were drawn and shown here for "Ada", from the words: "a \\"fox\\"")');
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type OrderDeps, readCommand, toNextJob } from "../../src/imagine/orders.ts";
+import { type NewJobDeps, readCommand, toNextJob } from "../../src/imagine/new-job.ts";
 import type { PictureJob } from "../../src/imagine/picture-job.ts";
 import type { ActionEvent, CommandEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
@@ -13,7 +13,7 @@ const source = pictureJob({
   references: [file("old")],
   parts: [{ state: "done", messageId: "test:1", attachment: file("shown"), text: "" }, { state: "deleted" }],
 });
-const deps: OrderDeps = {
+const deps: NewJobDeps = {
   running: { findSettled: async (id) => (id === "source" ? source : undefined) },
   listModels: async () => ["painter", "Other-Painter"],
   model: "painter",

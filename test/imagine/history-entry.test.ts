@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createHistory } from "../../src/history/history.ts";
-import { createRemember } from "../../src/imagine/memory.ts";
+import { createWriteHistory } from "../../src/imagine/history-entry.ts";
 import type { PicturePart } from "../../src/imagine/picture-job.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { recordingLog, silent } from "../support/log.ts";
@@ -17,14 +17,14 @@ function start() {
   const { open } = createStores({ redisUrl: undefined, database, log: silent });
   const history = createHistory({ open, ttlMs: 60_000, log: silent, now: Date.now });
   const read = async () => (await history.read("test:a", { maxEntries: 5 })).entries;
-  return { remember: createRemember(history, log), history, read, database, lines };
+  return { writeHistory: createWriteHistory(history, log), history, read, database, lines };
 }
 
 describe("the history of a conversation", () => {
   test("has the pictures of a job as one entry, found by each of their messages", async () => {
-    const { remember, history, read } = start();
-    await remember(pictureJob({ parts: [shown("a"), { state: "pending" }] }));
-    await remember(pictureJob({ parts: [shown("a"), shown("b")] }));
+    const { writeHistory, history, read } = start();
+    await writeHistory(pictureJob({ parts: [shown("a"), { state: "pending" }] }));
+    await writeHistory(pictureJob({ parts: [shown("a"), shown("b")] }));
     const words = '(2 pictures were drawn and shown here for "Ada", from the words: "a fox")';
     const askedBy = { platform: "test", id: "ada" };
     expect(await read()).toMatchObject([
@@ -34,24 +34,24 @@ describe("the history of a conversation", () => {
   });
 
   test("loses a picture that was taken away, and the entry with the last one", async () => {
-    const { remember, read } = start();
-    await remember(pictureJob({ parts: [shown("a"), shown("b")] }));
-    await remember(pictureJob({ parts: [shown("a"), deleted] }));
+    const { writeHistory, read } = start();
+    await writeHistory(pictureJob({ parts: [shown("a"), shown("b")] }));
+    await writeHistory(pictureJob({ parts: [shown("a"), deleted] }));
     expect((await read()).map(({ attachments }) => attachments)).toEqual([[file("a")]]);
-    await remember(pictureJob({ parts: [deleted, deleted] }));
+    await writeHistory(pictureJob({ parts: [deleted, deleted] }));
     expect(await read()).toEqual([]);
   });
 
   test("knows nothing of what only one person sees", async () => {
-    const { remember, read } = start();
-    await remember(pictureJob({ parts: [shown("a")], isRemembered: false }));
+    const { writeHistory, read } = start();
+    await writeHistory(pictureJob({ parts: [shown("a")], isRemembered: false }));
     expect(await read()).toEqual([]);
   });
 
   test("is not waited for when it is out of reach", async () => {
-    const { remember, database, lines } = start();
+    const { writeHistory, database, lines } = start();
     database.close();
-    await remember(pictureJob({ parts: [shown("a")] }));
+    await writeHistory(pictureJob({ parts: [shown("a")] }));
     expect(lines.map(({ msg }) => msg)).toEqual(["a picture could not be stored in the history"]);
   });
 });

@@ -5,7 +5,7 @@ import { readPictureId, toConversationOf, toTurnId } from "../port/ids.ts";
 import { quoteName } from "../text/quote-name.ts";
 import { maySee, NOT_HERE } from "../turn/rights.ts";
 import { attachmentOf, type PictureJob, type PicturePart } from "./picture-job.ts";
-import { describeProblems, describeTooMany, readWish, toNextSize, type Wish } from "./request.ts";
+import { describeProblems, describeTooMany, type ImagineRequest, readImagineRequest, toNextSize } from "./request.ts";
 import type { RunningJobs } from "./running-jobs.ts";
 
 /** Answers where a picture is not kept any more, or cannot be opened again. */
@@ -14,7 +14,7 @@ const NOT_OPEN = "This picture cannot be opened again here, so nothing can be dr
 const NOT_READY = "This picture is not finished yet. Press the button again in a moment.";
 const LARGEST = "This picture has the largest size already.";
 
-export interface OrderDeps {
+export interface NewJobDeps {
   running: Pick<RunningJobs, "findSettled">;
   listModels: ListModels;
   /** The usual one. */
@@ -22,19 +22,20 @@ export interface OrderDeps {
   maxReferences: number;
 }
 
-/** What an order came to: a job that nothing was done for yet, or why there is none. */
-export type Order = { job: PictureJob } | { refusal: string };
+/** A job that nothing was done for yet, or the reason why there is none. */
+export type NewJob = { job: PictureJob } | { refusal: string };
 
 /** A command as a job. All its problems are found before anything is done. Rejects only with the signal's reason. */
-export async function readCommand(deps: OrderDeps, event: CommandEvent, signal: AbortSignal): Promise<Order> {
-  const { wish, problems } = readWish(event.text, event.options ?? {});
-  const source = wish.basis === undefined ? undefined : await readBasis(deps, event, wish.basis, problems, signal);
+export async function readCommand(deps: NewJobDeps, event: CommandEvent, signal: AbortSignal): Promise<NewJob> {
+  const { request, problems } = readImagineRequest(event.text, event.options ?? {});
+  const source =
+    request.basis === undefined ? undefined : await readBasis(deps, event, request.basis, problems, signal);
   const references = [...(source === undefined ? [] : [source.picture]), ...(event.attachments ?? [])];
-  const model = await readModel(deps, wish.model, problems, signal);
+  const model = await readModel(deps, request.model, problems, signal);
   if (references.length > deps.maxReferences) problems.push(describeTooMany(references, deps.maxReferences));
   if (problems.length > 0) return { refusal: describeProblems(problems) };
   const place = toPlace(event, source?.job);
-  return { job: toJob({ ...place, after: source?.job.id, id: toTurnId(event.key), wish, model, references }) };
+  return { job: toJob({ ...place, after: source?.job.id, id: toTurnId(event.key), request, model, references }) };
 }
 
 /** Where the pictures that an event asks for are shown, and the conversation they belong to. */
@@ -57,7 +58,7 @@ interface Basis {
 }
 
 async function readBasis(
-  { running }: OrderDeps,
+  { running }: NewJobDeps,
   event: CommandEvent,
   basis: string,
   problems: string[],
@@ -75,7 +76,7 @@ async function readBasis(
 }
 
 async function readModel(
-  { listModels, model }: OrderDeps,
+  { listModels, model }: NewJobDeps,
   wanted: string | undefined,
   problems: string[],
   signal: AbortSignal,
@@ -98,13 +99,13 @@ async function readModel(
 }
 
 export interface JobSource extends Pick<PictureJob, "id" | "conversationId" | "after" | "reply" | "author"> {
-  wish: Wish;
+  request: ImagineRequest;
   model: string;
   references: AttachmentRef[];
 }
 
-export function toJob({ wish, ...source }: JobSource): PictureJob {
-  const { prompt, ratio, size, count, isSpoiler } = wish;
+export function toJob({ request, ...source }: JobSource): PictureJob {
+  const { prompt, ratio, size, count, isSpoiler } = request;
   const parts = Array.from({ length: count }, () => ({ state: "pending" as const }));
   const fresh = { parts, isOver: false, isRemembered: true };
   return { v: 1, at: Date.now(), ...source, prompt, ratio, size, isSpoiler, ...fresh };
@@ -113,7 +114,7 @@ export function toJob({ wish, ...source }: JobSource): PictureJob {
 /**
  * What a button under a picture asks for as a job of its own: the same once more, a variation, or the next size.
  */
-export function toNextJob(event: ActionEvent, source: PictureJob, number: number, maxReferences: number): Order {
+export function toNextJob(event: ActionEvent, source: PictureJob, number: number, maxReferences: number): NewJob {
   const { action, key } = event;
   if (!maySee(event, source)) return { refusal: NOT_HERE };
   const count = action === "again" ? source.parts.length : 1;
