@@ -1,3 +1,5 @@
+import { BoundedMap } from "../concurrency/bounded-map.ts";
+
 /** Counts how often each drawing has been asked for. */
 export interface Takes {
   /** 1 for the first request with this fingerprint, 2 for the second. */
@@ -8,15 +10,12 @@ export interface Takes {
 const MAX_REMEMBERED = 1000;
 
 export function createTakes(maxRemembered = MAX_REMEMBERED): Takes {
-  const counts = new Map<string, number>();
+  const counts = new BoundedMap<string, number>(maxRemembered);
 
   return {
     next(fingerprint) {
       const take = (counts.get(fingerprint) ?? 0) + 1;
-      counts.delete(fingerprint);
       counts.set(fingerprint, take);
-      const [oldest] = counts.keys();
-      if (counts.size > maxRemembered && oldest !== undefined) counts.delete(oldest);
       return take;
     },
   };
