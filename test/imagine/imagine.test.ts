@@ -438,29 +438,6 @@ describe("a job that is cut", () => {
   });
 });
 
-describe("what a person asked for", () => {
-  test("is in their export", async () => {
-    const { accept, idle, channel } = await start();
-    await accept(imagine("a fox"));
-    await idle();
-    const shown = channel[0]?.id;
-    await accept(command("export"));
-    await idle();
-    const [file] = channel.at(-1)?.files ?? [];
-    const { pictures: own } = JSON.parse(Buffer.from(file?.bytes ?? []).toString()) as { pictures: unknown[] };
-    expect(own).toMatchObject([{ prompt: "a fox", model: "sandbox-image", messageIds: [shown] }]);
-  });
-
-  test("stays theirs alone where the command was private", async () => {
-    const { accept, idle, channel, history } = await start();
-    const reply = { platform: "test", channelId: "general", visibleTo: "ada" };
-    await accept(imagine("a fox", { reply }));
-    await idle();
-    expect(pictures(channel)).toHaveLength(1);
-    expect(await history.isNew("test:a")).toBe(true);
-  });
-});
-
 describe("bounds", () => {
   test("let one person draw two jobs at a time, the others in order, and hold up no conversation", async () => {
     const gate = Promise.withResolvers<void>();
@@ -483,35 +460,5 @@ describe("bounds", () => {
     expect(channel.filter(({ files }) => files.length === 0)).toHaveLength(1);
     expect(prompts.slice(0, 3).toSorted()).toEqual(["by ben", "one", "two"]);
     expect(prompts.slice(3)).toEqual(["three", "four"]);
-  });
-});
-
-describe("/forget me", () => {
-  test("takes back what waits to be drawn", async () => {
-    const gate = Promise.withResolvers<void>();
-    const { accept, idle, until, texts, calls } = await start({ meet: () => gate.promise });
-    for (const prompt of ["one", "two", "three"]) await accept(imagine(prompt));
-    await until(() => texts().some((text) => text.startsWith("Waiting")) && texts().length === 3);
-    await accept(command("forget", "me for good", { conversationId: "test:b" }));
-    await idle();
-    gate.resolve();
-    expect(texts()).toEqual([expect.stringContaining("I know nothing about you any more")]);
-    expect(calls.length).toBeLessThanOrEqual(2);
-  });
-
-  test("ends the drawing of the person, and erases how their pictures were asked for", async () => {
-    const gate = Promise.withResolvers<void>();
-    const meet: Meet = async (_, index) => (index === 0 ? undefined : gate.promise);
-    const { accept, idle, channel, until, imagineMenu } = await start({ meet });
-    await accept(imagine("a fox"));
-    await idle();
-    const id = idOf(channel[0]);
-    await accept(imagine("a secret"));
-    await until(() => channel.length === 2);
-    await accept(command("forget", "me for good", { conversationId: "test:b" }));
-    await idle();
-    gate.resolve();
-    expect(await imagineMenu.describe(id, command("imagine"), new AbortController().signal)).toBeUndefined();
-    expect(channel.map(({ draft }) => draft.markdown).join()).not.toContain("secret");
   });
 });
