@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import { isPublicAddress } from "../media/public-address.ts";
 
-/** What programs that pass requests on say of themselves, and of whom they ask for. */
+/** The headers in which proxies name themselves and the caller they pass a request on for. */
 const FORWARDING = [
   "forwarded",
   "via",
@@ -35,7 +35,7 @@ export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" |
 }
 
 /**
- * Whether a program on this machine asks for itself. A proxy on this machine makes everybody's requests come from here:
+ * A program on this machine asks for itself. A proxy on this machine makes everybody's requests come from here:
  * what any passed on, or is for another name than this machine's own, counts as from elsewhere. A proxy that says
  * nothing of all this cannot be told apart.
  */
@@ -45,7 +45,7 @@ export function isFromHere({ socket, headers }: Pick<IncomingMessage, "socket" |
   return isLocal && isLoopbackHost(headers.host ?? "") && FORWARDING.every((name) => headers[name] === undefined);
 }
 
-/** Whether a `Host` header, with or without a port, names this machine only. */
+/** A `Host` header, with or without a port, names this machine only. */
 export function isLoopbackHost(host: string): boolean {
   const name = host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : (host.split(":")[0] ?? "");
   if (name === "[::1]" || (isIPv4(name) && name.startsWith("127."))) return true;

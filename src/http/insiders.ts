@@ -4,9 +4,9 @@ import { bindingsOf } from "./bindings.ts";
 import { isFromHere, nameSource } from "./client-address.ts";
 import { createSecretGuard } from "./secret-guard.ts";
 
-/** Who may know how this process is doing. */
+/** The callers who may know how this process is doing. */
 export interface Insiders {
-  /** Whether a request is one of theirs; else the answer for a stranger. */
+  /** True for a request of theirs; otherwise the answer for a stranger. */
   admit(context: Context): true | Response;
 }
 

@@ -15,7 +15,7 @@ const MAX_SOURCES = 10_000;
 const MAX_TRUSTED = 1_000;
 const MAX_WRONG = 4;
 
-/** Where a try comes from. */
+/** The origin of an attempt. */
 export interface TrySource {
   address: string;
   /** The id of a browser that was let in before, proved. */

@@ -6,9 +6,8 @@ import type { Logger } from "pino";
 import { createByteBudget } from "../concurrency/byte-budget.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { hasLeft } from "./bindings.ts";
-import { createHealthRoutes, type HealthCheck } from "./health.ts";
+import { createHealthRoutes, createMetricsRoutes, type HealthCheck } from "./health.ts";
 import { createInsiders } from "./insiders.ts";
-import { createMetricsRoutes } from "./metrics.ts";
 import { refuseOddRequests } from "./odd-requests.ts";
 
 export interface HttpServerOptions {
@@ -25,7 +24,7 @@ export interface HttpServerOptions {
   metricsToken?: string | undefined;
   /** Applications with the whole path of each of their routes, asked in this order. They read bodies by `limitBody`. */
   mounts: readonly Hono[];
-  /** Of all bodies that are being read or answered. */
+  /** Bound of all bodies that are being read or answered, together. */
   maxBodyBytes?: number;
   /** How long `close` waits for answers that are under way, streams included. */
   closeTimeoutMs?: number;

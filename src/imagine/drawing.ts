@@ -2,8 +2,7 @@ import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { Gateway, RetryNotice } from "../gateway/client.ts";
 import type { GeneratedImage, ImageReference, ImageRequest } from "../gateway/images.ts";
 import { fitPicture } from "../media/picture.ts";
-import type { References } from "../media/reference.ts";
-import { describeReferenceFailure } from "../media/reference-failure.ts";
+import { describeReferenceFailure, type References } from "../media/reference.ts";
 import type { ImageMimeType } from "../media/sniff.ts";
 import { SinkError } from "../port/errors.ts";
 import type { OutboundFile, Posted, ReplySink } from "../port/sink.ts";
@@ -199,7 +198,7 @@ async function fit(
   throw new PictureError("It was drawn, but it is larger than a file may be here. Ask for a smaller size.");
 }
 
-/** Who waits for a job's pictures to be decoded. */
+/** The person who waits for a job's pictures to be decoded. */
 function ownerOf({ reply, author }: PictureJob): string {
   return `${reply.platform}:${author.id}`;
 }

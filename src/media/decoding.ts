@@ -11,12 +11,12 @@ sharp.unblock({ operation: KINDS.map((kind) => `VipsForeignLoad${kind}`) });
 sharp.cache(false);
 sharp.concurrency(1);
 
-/** What decoding one picture may take. A square of 4,096 pixels passes in every kind. */
+/** Most memory that decoding one picture may take. A square of 4,096 pixels passes in every kind. */
 const MAX_DECODED_BYTES = 320 * 1024 * 1024;
 /** Decoding is done by then or given up; the pixels are bounded, so this is for formats that compute long for few of them. */
 const DECODE_TIMEOUT_SECONDS = 20;
 
-/** What models take as it is, and the name sharp has for it: the two have to agree on what the bytes are. */
+/** The types that models take as they are, and the name sharp has for it: the two have to agree on what the bytes are. */
 const SENDABLE: ReadonlyMap<ImageMimeType, string> = new Map([
   ["image/png", "png"],
   ["image/jpeg", "jpeg"],
@@ -27,7 +27,7 @@ const SENDABLE: ReadonlyMap<ImageMimeType, string> = new Map([
 const EXACT: ReadonlySet<string> = new Set(["png", "tiff"]);
 /** Tried in turn until the picture is small enough; the last is taken as it comes. */
 const JPEG_QUALITIES = [88, 70, 50] as const;
-/** What a photograph costs. */
+/** Pictures that compress no better than a photograph are not kept exactly. */
 const MAX_LOSSLESS_BYTES = 1024 * 1024;
 
 /** Does one job. Rejects with a `DecoderError`, and with errors of sharp, whose messages quote its libraries. */
@@ -77,7 +77,7 @@ async function encode(picture: Sharp, isDrawing: boolean, limits: PictureLimits)
   return { mimeType: "image/jpeg", bytes };
 }
 
-/** From the head alone: no pixel is decoded. */
+/** Reads the head alone: no pixel is decoded. */
 async function measure(bytes: Uint8Array): Promise<DecoderResults["measure"]> {
   const { width, height, orientation = 1 } = await sharp(bytes, { limitInputPixels: false }).metadata();
   return orientation >= 5 ? { width: height, height: width } : { width, height };
@@ -150,10 +150,10 @@ const DEPTH_BYTES: ReadonlyMap<string, number> = new Map([
   ["int", 4],
   ["float", 4],
 ]);
-/** Of the largest number that a TIFF holds. */
+/** Size of the largest number that a TIFF holds. */
 const MAX_DEPTH_BYTES = 16;
 
-/** What decoding takes, measured with sharp 0.35.5 as the growth of a process over pictures of 17 to 49 million pixels. */
+/** Bytes that decoding takes for each pixel, measured with sharp 0.35.5 as the growth of a process over pictures of 17 to 49 million pixels. */
 function toBytesPerPixel({
   format,
   channels,

@@ -124,7 +124,7 @@ function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
   };
 }
 
-/** What is wrong with an answer, by its head alone. */
+/** Finds the problem that an answer's head alone shows. */
 function findProblem(
   { statusCode, headers }: Pick<Dispatcher.ResponseData, "statusCode" | "headers">,
   owner: string,

@@ -9,13 +9,13 @@ import { toKeyPart } from "../store/key-part.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 
 const NAMESPACE = "copies";
-/** Of one value in the store: small enough that nothing else waits long for it. */
+/** Size of one value in the store: small enough that nothing else waits long for it. */
 const CHUNK_BYTES = 512 * 1024;
-/** Of what is copied at once, and of everything that is kept. */
+/** Bounds of one job's copies, and of all that are kept. */
 const MAX_JOB_BYTES = 32 * 1024 * 1024;
 const MAX_TOTAL_BYTES = 512 * 1024 * 1024;
 const CONCURRENCY = 2;
-/** What expired since does not count any more after this. */
+/** Copies that expired are taken off the count after this at the latest. */
 const COUNTED_ANEW_MS = 3_600_000;
 /** A copy outlives the job that it was made for. */
 const SPARE_MS = 86_400_000;

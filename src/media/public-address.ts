@@ -33,7 +33,7 @@ for (const [network, prefix] of [
   PRIVATE.addSubnet(network, prefix, "ipv6");
 }
 
-/** Whether an IP address, without brackets, is one of the public network. What is no address is not. */
+/** An IP address, without brackets, is one of the public network. Text that is no address is not. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !PRIVATE.check(address, "ipv4");
   return PUBLIC_V6.check(address, "ipv6") && !PRIVATE.check(address, "ipv6");

@@ -1,9 +1,9 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { ImageMimeType } from "./sniff.ts";
 
-/** What a link says about itself. */
+/** The content of a link. */
 export interface RelayClaim {
-  /** Of the file, in the store. */
+  /** The file's key in the store. */
   id: string;
   mimeType: ImageMimeType;
   /** Unix seconds. */

@@ -16,17 +16,17 @@ export interface RelayedPicture {
 export interface RelayDeps {
   /** The first signs, all verify. At least 32 characters each. */
   keys: readonly [string, ...string[]];
-  /** Where it is kept which file a link leads to: nothing of that stands in the link. Namespaces nest, see `Stores`. */
+  /** Opens the store that knows which file a link leads to: the link itself does not say. Namespaces nest, see `Stores`. */
   open(namespace: string): Keyv;
   /** Reads a file again whose bytes are no longer kept, or are kept by another process. */
   read: ReadPicture;
-  /** Whether its platform says that a file is not there any more; false where that cannot be told just now. */
+  /** Asks the platform if a file is not there any more; false where that cannot be told just now. */
   isGone(ref: AttachmentRef): Promise<boolean>;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
   lifetimeMs?: number;
-  /** Of all pictures that are kept at hand. */
+  /** Bound of all pictures that are kept at hand. */
   maxBytes?: number;
 }
 

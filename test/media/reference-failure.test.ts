@@ -2,7 +2,7 @@ import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { NO_PICTURE } from "../../src/gateway/images.ts";
-import { describeReferenceFailure } from "../../src/media/reference-failure.ts";
+import { describeReferenceFailure } from "../../src/media/reference.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
 import { start } from "../sandbox/sandbox.ts";
 import { serveAnswers } from "../support/file-server.ts";
