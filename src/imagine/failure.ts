@@ -14,7 +14,7 @@ export class PictureError extends Error {
   override readonly name = "PictureError";
 }
 
-/** What becomes of a picture that somebody stopped before it was drawn. */
+/** The end of a picture that somebody stopped before it was drawn. */
 export const STOPPED: PicturePart = { state: "failed", reason: "Stopped.", canRetry: true };
 
 const AGAIN = "Press Retry to draw it again.";
@@ -36,7 +36,7 @@ export function describePictureFailure(error: unknown, model: string, now: numbe
   return { reason: note.replace(/^_|_$/g, "").replace("Press Retry to ask again.", AGAIN), canRetry: retry };
 }
 
-/** What is said otherwise of a picture than of an answer. */
+/** The sentences that differ between a picture and an answer. */
 function describeOwn({ kind, type, code = "", status, message }: GatewayError): PictureFailure | undefined {
   if (type === NO_PICTURE) return { reason: `${message} Put it in other words, or press Retry.`, canRetry: true };
   if (/content_(filter|policy)|safety/i.test(`${type} ${code}`)) {

@@ -44,7 +44,7 @@ export interface Imagine {
 export interface TurnRequest {
   id: string;
   conversationId: string;
-  /** What it follows in the history. */
+  /** The entry of the history that it follows. */
   after: string | undefined;
   reply: ReplyAddress;
   author: Author;
@@ -64,6 +64,8 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "writeHistory" | 
   /** Told of every picture that is drawn, or failed to be. */
   onProgress(jobId: string): void;
 }
+
+type BeginJob = () => Promise<NewJob>;
 
 export function createImagine(deps: ImagineDeps): Imagine {
   const { jobs, running, links, model, maxReferences, sinkOf, log } = deps;
@@ -88,11 +90,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
   }
 
   /** Goes on with what an earlier run has made of the job of an event, or begins it. */
-  function proceed(
-    event: InboundEvent,
-    begin: () => Promise<NewJob>,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
+  function proceed(event: InboundEvent, begin: BeginJob, signal: AbortSignal): Promise<string | undefined> {
     const id = toTurnId(event.key);
     // A job that is stopped while it waits may come to its turn at the same moment.
     return inTurn(id, async () => {
@@ -135,7 +133,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     return proceed(event, () => readCommand({ ...deps, model }, event, signal), signal);
   }
 
-  /** What waits gets its last word at once, not when its turn comes. */
+  /** A job that waits gets its last word at once, not when its turn comes. */
   async function stop(event: ActionEvent, signal: AbortSignal): Promise<string | undefined> {
     const waitingEvent = waiting.eventOf(readPictureId(event.turnId)?.jobId ?? "");
     const refusal = await buttons.stop(event, waitingEvent);

@@ -32,7 +32,7 @@ export interface OwnPicture {
 
 /** Picture jobs by id, and for each person a namespace that names theirs; kept for `ttlMs` after the last change. */
 export interface JobStore {
-  /** What is damaged, or of another version, counts as absent. Rejects when the store does not answer. */
+  /** A record that is damaged, or of another version, counts as absent. Rejects when the store does not answer. */
   load(id: string): Promise<PictureJob | undefined>;
   /**
    * Stores the job as it is when its turn has come. Resolves also when the store failed for good, which is logged: a
@@ -41,7 +41,7 @@ export interface JobStore {
   save(job: PictureJob): Promise<void>;
   /** Keeps that somebody wants a job to end, whether it runs or has yet to begin. Rejects when the store does not answer. */
   askStop(jobId: string, by: Actor): Promise<void>;
-  /** Who wants that; undefined: nobody. Rejects when the store does not answer. */
+  /** The person who asked to stop it; undefined: nobody. Rejects when the store does not answer. */
   whoAskedStop(job: Pick<PictureJob, "id" | "reply">): Promise<Actor | undefined>;
   dropStop(jobId: string): Promise<void>;
   /** `within`, here and below: of conversations whose ids begin like this. */

@@ -25,7 +25,7 @@ export function createImagineMenu({ running, listModels, maxReferences }: Imagin
       if (id === undefined) return undefined;
       const job = await running.find(id.jobId);
       signal.throwIfAborted();
-      // Who sees a picture may be quicker than its record; the form that is sent waits for it.
+      // A person who sees a picture may be quicker than its record; the form that is sent waits for it.
       const state = job?.parts[id.part - 1]?.state;
       if (job === undefined || !maySee(by, job) || (state !== "done" && state !== "pending")) return undefined;
       return { prompt: job.prompt, options: toOptions(job, pictureId) };

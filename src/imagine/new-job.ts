@@ -38,13 +38,13 @@ export async function readCommand(deps: NewJobDeps, event: CommandEvent, signal:
   return { job: toJob({ ...place, after: source?.job.id, id: toTurnId(event.key), request, model, references }) };
 }
 
-/** Where the pictures that an event asks for are shown, and the conversation they belong to. */
+/** The place where the pictures of an event are shown, and the conversation they belong to. */
 function toPlace(
   { kind, author, reply: place, key, conversationId }: CommandEvent | ActionEvent,
   source: PictureJob | undefined,
 ): Pick<PictureJob, "conversationId" | "reply" | "author"> {
   const isOfPrivate = source?.reply.visibleTo !== undefined;
-  // What only one person saw stays between the bot and that person.
+  // A picture that only one person saw stays between the bot and that person.
   const reply = isOfPrivate && place.visibleTo === undefined ? { ...place, visibleTo: author.id } : place;
   const goesOn = source !== undefined && (kind === "action" || isOfPrivate);
   const begun = { conversationId: goesOn ? source.conversationId : conversationId, reply, key };

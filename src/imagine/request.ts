@@ -8,7 +8,7 @@ export const MAX_COUNT = 4;
 /** Longest description, in UTF-16 units. */
 const MAX_PROMPT_CHARS = 4_000;
 
-/** What a person wants drawn. */
+/** The pictures that a person asks for. */
 export interface ImagineRequest {
   prompt: string;
   ratio?: string;

@@ -14,7 +14,7 @@ export interface WaitingMessages {
   announce(event: InboundEvent): void;
   /** The message that says so, for the job to go on with; undefined when there is none. */
   find(jobId: string): Promise<string | undefined>;
-  /** What asked for the job, where it waits. */
+  /** The event that asked for the job, while it waits. */
   eventOf(jobId: string): InboundEvent | undefined;
   /** The job has ended, and with it what its message said. */
   leave(jobId: string): void;

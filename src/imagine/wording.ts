@@ -6,13 +6,13 @@ import { quoteName } from "../text/quote-name.ts";
 import type { PictureJob, PicturePart } from "./picture-job.ts";
 import { toNextSize } from "./request.ts";
 
-/** Of what the model says about its picture. */
+/** Bound of the model's words about its picture. */
 const MAX_TEXT_CHARS = 1_000;
 /** Discord allows 1,024, Slack 2,000. */
 const MAX_ALT_CHARS = 1_000;
 const MAX_NAME_CHARS = 60;
 
-/** What stands under a picture, with the buttons that belong to it. */
+/** The caption under a picture, with the buttons that belong to it. */
 export function toCaption(
   job: PictureJob,
   number: number,
@@ -62,7 +62,7 @@ export function toStop(jobId: string): Button {
   return { action: "stop", turnId: toPictureId(jobId, 0), label: "Stop" };
 }
 
-/** What is left to say when a job is over; undefined when every picture is there. */
+/** The last words on a job that is over; undefined when every picture is there. */
 export function toSummary(job: PictureJob): Draft | undefined {
   const failures = job.parts.flatMap((part, index) =>
     part.state === "failed" ? [{ ...part, number: index + 1 }] : [],
@@ -75,7 +75,7 @@ export function toSummary(job: PictureJob): Draft | undefined {
 }
 
 function toHeadline({ prompt, parts }: PictureJob, failed: number): string {
-  // Whether it was not drawn, or drawn and could not be shown, is said by the reason.
+  // The reason says if it was not drawn, or drawn and could not be shown.
   if (parts.length === 1) return `No picture of ${quoteName(prompt)}.`;
   return `${failed} of ${parts.length} pictures of ${quoteName(prompt)} ${failed === 1 ? "is" : "are"} missing.`;
 }
@@ -102,7 +102,7 @@ export function toAltText({ prompt }: Pick<PictureJob, "prompt">): string {
   return cut(neutralize(prompt).replace(/\s+/g, " ").trim(), MAX_ALT_CHARS);
 }
 
-/** What the history says of pictures, in the place of a person's words: their bytes come with it as attachments. */
+/** The history's text on pictures, in the place of a person's words: their bytes come with it as attachments. */
 export function toHistoryText({ prompt, parts, author }: PictureJob): string {
   const count = parts.filter(isDone).length;
   const pictures = count === 1 ? "A picture was" : `${count} pictures were`;
