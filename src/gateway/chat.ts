@@ -186,9 +186,9 @@ function readPatience(tally: Readonly<Tally>, { firstTokenMs, idleMs, tailMs }: 
   return tally.answered ? idleMs : firstTokenMs;
 }
 
-/** What keeps an answer that has ended from being whole. */
+/** Finds the reason why an answer that has ended is not whole. */
 function findGap(decoder: StreamDecoder, broken: unknown, signal: AbortSignal): Thrown | undefined {
-  // What is missing of a finished answer is its usage and `[DONE]`: no reason to call it partial.
+  // A finished answer lacks nothing but its usage and `[DONE]`: no reason to call it partial.
   if (decoder.tally.finishReason !== undefined) return undefined;
   if (signal.aborted) return { error: signal.reason };
   const failure = decoder.failure();
@@ -201,7 +201,7 @@ function findGap(decoder: StreamDecoder, broken: unknown, signal: AbortSignal): 
   return { error: new GatewayError("interrupted", "The gateway's answer ended before it was complete.") };
 }
 
-/** What the log learns of one answer: who gave it, how fast, how much; never a word of it. */
+/** Logs one answer: the model that gave it, how fast it came and how long it is; never a word of it. */
 interface AnswerReport {
   firstChunk(): void;
   complete(tally: Readonly<Tally>): void;
@@ -215,7 +215,7 @@ function createAnswerReport(log: Logger, requestedModel: string, safe: SafeText)
 
   const sinceStart = (): number => Math.round(performance.now() - startedMs);
 
-  /** What should be a name may be a sentence all the same. */
+  /** Gateways may send a sentence where a name belongs. */
   function toName(text: string): string {
     const name = safe.name(text);
     return name === "" || isName(name) ? name : "[not a name]";

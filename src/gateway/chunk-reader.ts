@@ -120,7 +120,7 @@ export function fixFunction(call: Record<string, unknown>): boolean {
 /** Above this an index is a mistake or an attack, and would make a list of that length. */
 export const MAX_TOOL_CALLS = 128;
 
-/** What a fragment says of the call it belongs to; an empty text says nothing. */
+/** The fields by which a fragment tells the call it belongs to; an empty text tells nothing. */
 export interface CallFragment {
   /** As it was sent, which is not always a number. */
   index: unknown;
@@ -188,7 +188,7 @@ function isAnother(call: OpenCall, { id, name, args }: CallFragment, hasIndex: b
   return (hasOtherId || args !== "") && isWhole(call);
 }
 
-/** Where every fragment carries the name, to parse all there is with each of them would take seconds in the end. */
+/** Looks at the last character first: some servers name the call in every fragment, and parsing all of it each time would take seconds. */
 function isWhole({ args: json, end }: OpenCall): boolean {
   if (end !== "}") return false;
   try {

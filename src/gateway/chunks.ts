@@ -1,4 +1,4 @@
-/** What goes over the wire to and from the gateway, in the wire's own names, and the fold from deltas to a message. */
+/** The messages on the wire to and from the gateway, in the wire's own names, and the fold from deltas to a message. */
 
 export interface TextPart {
   type: "text";
@@ -160,7 +160,7 @@ export function toSendable(message: AssistantMessage): AssistantMessage {
   return { ...message, tool_calls: calls };
 }
 
-/** Whether its arguments are JSON: those of an answer that was cut off are not. Pure. */
+/** The call's arguments are JSON: those of an answer that was cut off are not. Pure. */
 export function isWholeCall(call: ToolCall): boolean {
   try {
     JSON.parse(call.function.arguments);

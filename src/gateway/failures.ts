@@ -69,7 +69,7 @@ export function toStreamError(value: unknown, safe: SafeText): GatewayError {
   });
 }
 
-/** What others said, with an end, so that the next sentence does not run into it. */
+/** Ends a quoted sentence, so that the next one does not run into it. */
 export function endSentence(words: string): string {
   return /[.!?…。！？]["'”’)\]]*$/.test(words) ? words : `${words}.`;
 }
@@ -113,7 +113,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether an answer is, or carries, an error object. Some servers send one without its envelope. */
+/** The answer is, or carries, an error object. Some servers send one without its envelope. */
 export function hasError(value: unknown): boolean {
   if (!isRecord(value)) return false;
   return (value.error !== undefined && value.error !== null && value.error !== false) || value.object === "error";
@@ -138,7 +138,7 @@ function readErrorObject(value: unknown, safe: SafeText): ErrorObject | undefine
   };
 }
 
-/** Of a list of broken rules, as FastAPI writes it, the first one and where it was broken. */
+/** Describes the first of a list of broken rules, as FastAPI writes it, and where it was broken. */
 function describeDetail(detail: unknown): unknown {
   const [first] = Array.isArray(detail) ? (detail as unknown[]) : [];
   if (!isRecord(first) || typeof first.msg !== "string") return detail;

@@ -20,7 +20,7 @@ export interface ConfiguredModels {
 }
 
 interface ListFindings {
-  /** Of the gateway first, then of each configured model; of the gateway alone where there is an error. */
+  /** The gateway's finding first, then one for each configured model; the gateway's alone where there is an error. */
   findings: Finding[];
   /** The models that it lists; undefined where there is an error. */
   models?: readonly string[];
@@ -86,7 +86,7 @@ export interface GatewayProblem {
   sentence: string;
 }
 
-/** Whether the gateway does what it is configured for, as far as its list of models and its answers tell. */
+/** Tells, by its list of models and its answers, if the gateway does what it is configured for. */
 export interface GatewayHealth {
   /** Begins to ask; at most once. Waits for nothing. */
   begin(): void;

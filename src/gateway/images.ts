@@ -80,9 +80,9 @@ export interface GeneratedImage {
   bytes: Uint8Array;
   /** As the bytes say, never as the gateway says. */
   mimeType: string;
-  /** What the model said about it; often empty. */
+  /** The model's words about it; often empty. */
   text: string;
-  /** What it cost, where the gateway tells. */
+  /** Its cost in tokens, where the gateway tells. */
   usage?: ImageUsage;
 }
 
@@ -118,7 +118,7 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
 
 interface Findings {
   base64: string | undefined;
-  /** Of a picture that the model drew for itself, on its way. */
+  /** The first picture that the model drew for itself, on its way. */
   thoughtBase64: string | undefined;
   texts: string[];
   /** Why there may be no picture, in the gateway's own word. */

@@ -33,9 +33,9 @@ export interface Attempts {
   recover(error: unknown, signal: AbortSignal): Promise<void>;
   /** The model answers: its pause is over for everybody. */
   succeed(): void;
-  /** What is left of the time for the whole call. */
+  /** The rest of the time for the whole call. */
   remainingMs(): number;
-  /** What is left of the time until an answer must have begun. */
+  /** The rest of the time until an answer must have begun. */
   remainingSilenceMs(): number;
 }
 
@@ -57,7 +57,7 @@ const SPREAD_MS = 250;
 
 interface Pause {
   untilMs: number;
-  /** From when on a call may find out whether it is over. */
+  /** The first moment at which a call may find out if it is over. */
   probeAtMs: number;
   error: GatewayError;
 }
@@ -80,7 +80,7 @@ export function createRetry(limits: GatewayLimits): StartAttempts {
     pauses.set(model, { untilMs: nowMs + Math.min(askedMs, MAX_PAUSE_MS), probeAtMs: nowMs + limits.probeMs, error });
   }
 
-  /** Whether a call is to find out now. The next one may do so only after a while. */
+  /** Lets one call find out now, and the next one only after a while. */
   function mayProbe(model: string): boolean {
     const pause = pauses.get(model);
     const nowMs = performance.now();
@@ -174,7 +174,7 @@ function toPauseError(model: string, { waitMs, error }: { waitMs: number; error:
   );
 }
 
-/** What every call of one gateway shares. */
+/** The collaborators that all calls of one gateway share. */
 export interface CallDeps {
   transport: Transport;
   retry: StartAttempts;

@@ -12,7 +12,7 @@ const LINE_FEED = 10;
 /** More broken events than this, and the stream is not worth believing. */
 const MAX_MALFORMED = 3;
 
-/** What is known of an answer, for the log and for the decision whether it is whole. Never its text. */
+/** The facts about an answer that the log gets and that decide if it is whole. Never its text. */
 export interface Tally {
   id: string;
   model: string;

@@ -12,7 +12,7 @@ export interface GatewayCall {
   path: string;
   /** Absent with GET. */
   json?: string;
-  /** Whether the answer may come as events. */
+  /** The answer may come as events. */
   streaming?: boolean;
   /** Named in errors. */
   model?: string;

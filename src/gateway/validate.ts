@@ -158,7 +158,7 @@ function describeRule(issue: Issue): string {
   }
 }
 
-/** Of the forms a value may have, the one it nearly has: the problem lies inside it. */
+/** The form that a value nearly has, of those it may have: the problem lies inside it. */
 function findBranch(issue: z.core.$ZodIssueInvalidUnion): Issue | undefined {
   if (issue.errors.length === 0) return undefined;
   return issue.errors.find((branch) => branch[0] !== undefined && isInside(branch[0]))?.[0];

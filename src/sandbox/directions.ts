@@ -79,7 +79,7 @@ export function lastParagraph(text: string): string {
   return text.slice(text.lastIndexOf("\n\n") + 1);
 }
 
-/** Whether a spoken name is a fault's: a person who mistypes it gets the list as an answer, not an error. */
+/** A spoken name is a fault's: a person who mistypes it gets the list as an answer, not an error. */
 function isFault(spoken: string): boolean {
   return Object.hasOwn(FAULTS, spoken.replace(/=.*$/, "").replace(/-once$/, ""));
 }

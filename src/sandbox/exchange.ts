@@ -61,7 +61,7 @@ const MAX_REMEMBERED = 1000;
 
 /**
  * The fault this request meets: throws it when it is an error, returns it when it happens inside the answer.
- * Of two requests with the same `fingerprint`, only the first meets a `-once` fault.
+ * Only the first of two requests with the same `fingerprint` meets a `-once` fault.
  */
 export function meetFault(
   fault: Fault | undefined,

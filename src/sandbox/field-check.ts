@@ -39,13 +39,13 @@ function toFieldError(issue: Issue, parent: Path): ApiError {
   return toInvalidRequest(`${param} ${rule}`, code, param);
 }
 
-/** What was sent. Of a wrong discriminator zod reports the object it stands in. */
+/** The value that was sent. For a wrong discriminator zod reports the object it stands in. */
 function inputOf(issue: Issue): unknown {
   if (!("discriminator" in issue) || typeof issue.discriminator !== "string") return issue.input;
   return Reflect.get(Object(issue.input), issue.discriminator);
 }
 
-/** Of the forms a field may have, the one that was meant: its own type fits and the trouble is further inside. */
+/** The form that was meant, of those a field may have: its own type fits and the trouble is further inside. */
 function closestBranch(branches: Issue[][]): Issue | undefined {
   return branches.flat().find((issue) => issue.path.length > 0 || issue.code !== "invalid_type");
 }

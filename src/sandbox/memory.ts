@@ -3,7 +3,7 @@ import { textOf } from "./tokens.ts";
 
 const OWN_NAME =
   /\b(?:my name is|call me|i am called)\s+([\p{L}][\p{L}\p{M}'-]*)|(?:私の名前は|わたしの名前は)\s*([^\s。、]+?)(?:です|だ|。|$)/iu;
-/** Who introduces himself does so at the beginning. */
+/** People introduce themselves at the beginning. */
 const MAX_SEARCHED_CHARS = 4000;
 const ASKS_NAME =
   /\b(?:what(?:'s| is) my name|who am i|do you (?:know|remember) my name)\b|私の名前は(?:何|なに|なん)/i;
