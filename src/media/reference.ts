@@ -83,7 +83,7 @@ export function createReferences(deps: ReferencesDeps): References {
 }
 
 /** One sentence about a file; `problem` completes the one that begins "it …". */
-export function describeUnusable(name: string, problem: string): string {
+function describeUnusable(name: string, problem: string): string {
   return `\`${toShownFileName(name)}\` cannot be used as a reference: it ${problem}.`;
 }
 
