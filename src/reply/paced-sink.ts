@@ -5,8 +5,8 @@ import type { Adapter } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { CallKind, Written } from "../port/pace.ts";
-import type { Draft, Fallback, ReplySink } from "../port/sink.ts";
-import { callPlatform, toCallResult } from "./platform-call.ts";
+import type { Draft, Fallback, Receipt, ReplySink } from "../port/sink.ts";
+import { callPlatform, toAccepted, toFailed } from "./platform-call.ts";
 
 /** Longest that a call waits for its turn, refusals for the rate included. */
 const TURN_TIMEOUT_MS = 120_000;
@@ -64,11 +64,11 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
         try {
           const result = await attempt(call, bound);
           ended.resolve(result);
-          return { answer: toCallResult(result ?? {}), behind: false, kind: call.kind };
+          return { answer: toAccepted((result ?? {}) as Receipt), behind: false, kind: call.kind };
         } catch (error) {
           if (isRateLimit(error) && !bound.aborted) {
             isAtWork = false;
-            return { answer: { ok: false, retryAfterMs: error.retryAfterMs ?? 1_000 }, behind: true, kind: call.kind };
+            return { answer: toFailed(error), behind: true, kind: call.kind };
           }
           // What failed otherwise is for the caller to try again, or not.
           ended.reject(error);

@@ -3,7 +3,7 @@ import type { CallKind, Written } from "../port/pace.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
-import { toCallResult } from "./platform-call.ts";
+import { isRefusal, toAccepted, toFailed } from "./platform-call.ts";
 import { type Steps, takesSteps } from "./steps.ts";
 
 /**
@@ -117,17 +117,14 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       const error = toSinkError(cause);
       options.onCall(change.type, error, isWait);
       if (isPost(change) && error.kind !== "unavailable") record.isPosting = wasPosting;
-      if (error.kind === "rate-limited") {
-        return { answer: { ok: false, retryAfterMs: error.retryAfterMs ?? 1_000 }, behind: true, kind };
-      }
-      if (error.kind === "unavailable") return { answer: { ok: false }, behind: true, kind };
+      if (!isRefusal(error)) return { answer: toFailed(error), behind: true, kind };
       await onRefusal(change, error);
       if (refused) return { answer: { ok: true }, behind: false, kind };
       drafts = reply.render();
     }
     const rest = messages.nextChange(drafts, reply.file(), reply.isOver);
     const next = rest === undefined ? "edit" : toKind(rest);
-    return { answer: toCallResult(receipt), behind: rest !== undefined, kind, next };
+    return { answer: toAccepted(receipt), behind: rest !== undefined, kind, next };
   }
 
   return {
