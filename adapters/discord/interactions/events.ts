@@ -164,6 +164,7 @@ function toQuestion(
     text,
     attachments: [...attachments, ...deps.files.toLinkedRefs(linked)],
     addressed: "bot",
+    isAnsweredAlone: true,
   };
 }
 

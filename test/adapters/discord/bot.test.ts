@@ -71,7 +71,8 @@ async function startBot({ database = new DatabaseSync(":memory:"), threads = "of
     await adapter.close();
   };
   onTestFinished(() => stop(0));
-  return { discord, database, adapter, requests, stop, idle };
+  const waiting = () => engine.queue.depth().waiting;
+  return { discord, database, adapter, requests, stop, idle, waiting };
 }
 
 type Bot = Awaited<ReturnType<typeof startBot>>;
@@ -235,6 +236,22 @@ describe("the bot on Discord", () => {
     discord.people.command(channel, ada, "help");
     await discord.until(() => botTexts(discord, channel)[1]?.includes("I am Palaver"));
     expect(botMessages(discord, channel)[1]?.ephemeralFor).toBe(ada.id);
+  });
+
+  test("gives each /ask that waits in a thread an answer of its own, and every other message too", async () => {
+    const gate = Promise.withResolvers<void>();
+    const bot = await startGuild({ scripts: [[gate.promise, "One."], ["Two."], ["Three."], ["Four."]] });
+    const { discord, channel, ada } = bot;
+    await discord.until(() => discord.commands().length > 0);
+    const thread = discord.people.openThread(channel, ada, "talk");
+    discord.people.say(thread, ada, "first", { mentionBot: true });
+    await discord.until(() => bot.requests.length === 1);
+    for (const prompt of ["second", "third"]) discord.people.command(thread, ada, "ask", { prompt });
+    discord.people.say(thread, ada, "fourth", { mentionBot: true });
+    await discord.until(() => bot.waiting() === 3);
+    gate.resolve();
+    await bot.idle();
+    expect(botTexts(discord, thread).toSorted()).toEqual(["Four.", "One.", "Three.", "Two."]);
   });
 
   test.each(["a channel", "a thread", "a direct conversation"])(
