@@ -1,7 +1,7 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
-import { persist } from "../concurrency/deadlines.ts";
 import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { persist } from "../concurrency/retry.ts";
 import { type Channel, createSettingKeys, toChannelKey, toModelKey, toPersonaKey } from "./keys.ts";
 
 /** What a channel has of its own. What is absent is as the service is configured. */
@@ -42,7 +42,7 @@ export interface SettingsOptions {
 }
 
 /** Somebody waits for the word that it is kept, or is not, and a store that is away takes two seconds to say so. */
-const PAUSES_MS = [0, 200];
+const PAUSES_MS = [200];
 
 export function createSettings({ open, ttlMs, log }: SettingsOptions): Settings {
   const keys = createSettingKeys(open, ttlMs, log);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { PATIENT_PAUSES_MS, persist } from "../concurrency/deadlines.ts";
+import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history/history.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";

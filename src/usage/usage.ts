@@ -1,8 +1,8 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { persist } from "../concurrency/deadlines.ts";
 import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { persist } from "../concurrency/retry.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 import { idsOf, isWhole } from "../port/identity.ts";
 import { toKeyPart } from "../store/key-part.ts";

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { retry } from "../../../src/concurrency/retry.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
 /** Discord delivers once and waits for nothing, so what cannot be stored is offered again for a while. */
@@ -21,15 +22,9 @@ export function createDelivery(accept: Accept, log: Logger): Delivery {
   const stopping = new AbortController();
 
   async function offer(event: InboundEvent): Promise<void> {
-    for (const pauseMs of RETRY_PAUSES_MS) {
-      try {
-        return await accept(event);
-      } catch (error) {
-        log.warn({ err: error, key: event.key }, "An event from Discord could not be stored; it is offered again.");
-      }
-      await sleep(pauseMs, undefined, { signal: stopping.signal });
-    }
-    await accept(event);
+    const onRetry = (error: unknown) =>
+      log.warn({ err: error, key: event.key }, "An event from Discord could not be stored; it is offered again.");
+    await retry(() => accept(event), { pausesMs: RETRY_PAUSES_MS, onRetry }, stopping.signal);
   }
 
   async function run(toEvents: () => Promise<readonly InboundEvent[]>): Promise<boolean> {
