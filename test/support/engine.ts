@@ -60,6 +60,7 @@ export function startEngine({
   ...options
 }: EngineOptions = {}) {
   const { gateway, requests, open } = fakeGateway(...scripts);
+  const metrics = createMetrics();
   const engine = createEngine({
     botName: "Palaver",
     model,
@@ -80,14 +81,26 @@ export function startEngine({
     }),
     adapterOf: options.adapterOf ?? (() => platform.adapter),
     pseudonym: (_, userId) => `pseudonym-of-${userId}`,
-    metrics: createMetrics(),
+    metrics,
     log,
     retryMs: [1, 4],
   });
   const { accept, history, records, queue, imagineMenu, usage } = engine;
   /** Resolves when nothing waits and nothing runs. */
   const idle = watchIdle(queue, engine.worker);
-  return { ...platform, requests, openStreams: open, accept, history, records, queue, imagineMenu, usage, idle };
+  return {
+    ...platform,
+    requests,
+    openStreams: open,
+    accept,
+    history,
+    records,
+    queue,
+    imagineMenu,
+    usage,
+    metrics,
+    idle,
+  };
 }
 
 const RECOUNT_MS = 100;
