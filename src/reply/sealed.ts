@@ -1,16 +1,19 @@
 import { createHash } from "node:crypto";
+import { z } from "zod";
 import type { Draft } from "../port/sink.ts";
 import { healMarkdown } from "../text/heal.ts";
 import type { Part } from "../text/split.ts";
 
 /** The first messages of a reply, where the platform takes no change of them any more: the rest stands behind them. */
-export interface Sealed {
-  count: number;
+export type Sealed = z.infer<typeof sealed>;
+
+export const sealed = z.object({
+  count: z.number(),
   /** How much of the text they show, in UTF-16 units of the text as it is shown. */
-  shown: number;
+  shown: z.number(),
   /** Which text that was: an answer that is made again may be another one. */
-  mark: string;
-}
+  mark: z.string(),
+});
 
 /** Which text it is, without the text. */
 export function toTextMark(text: string): string {
