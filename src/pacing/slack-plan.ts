@@ -56,7 +56,7 @@ export function planGap(demand: Demand, bank: BankState): number {
   const { now, live, active: K } = demand;
   const rates = live.map(({ rate }) => clamp(rate, MIN_RATE, MAX_RATE));
   const mean = rates.length === 0 ? USUAL_RATE : rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
-  const lasting = K > 1 && live.filter(({ firstText }) => firstText < now - LASTING).length > 1;
+  const lasting = live.filter(({ firstText }) => firstText < now - LASTING).length > 1;
   const residuals = live.map((reply) => toResidual(reply, K, lasting));
   const { load, lam } = toLoad(demand, bank);
   // Many short replies are likelier than many long ones, until they last or the workspace is busy.
