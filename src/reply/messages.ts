@@ -2,8 +2,8 @@ import { z } from "zod";
 import { SinkError } from "../port/errors.ts";
 import { toNonce } from "../port/ids.ts";
 import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../port/sink.ts";
+import { sealed } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
-import { sealed } from "./sealed.ts";
 
 /** What a reply leaves for whoever takes it up again after a crash. No text. */
 export type ReplyRecord = z.infer<typeof replyRecord>;

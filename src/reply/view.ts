@@ -34,8 +34,13 @@ export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "wait" 
 
 export function createReplyView(options: ReplyViewOptions): ReplyView {
   const { sink, record, refusal, steps } = options;
-  const toSteps = () => (takesSteps(sink) ? steps?.all : undefined);
-  const reply = createReplyDrafts(record.id, sink.limits, refusal, toSteps, record.sealed);
+  const reply = createReplyDrafts({
+    turnId: record.id,
+    limits: sink.limits,
+    refusal,
+    steps: () => (takesSteps(sink) ? steps?.all : undefined),
+    sealed: record.sealed,
+  });
   const messages = createReplyMessages(options);
   /** An answer that is written again after a crash does not take back what people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
@@ -48,12 +53,12 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     // It was to be written once more for safety's sake.
     if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.trust(index, draft);
     if (shownLength !== undefined && shownLength > 0) {
-      record.sealed = reply.seal(index + 1, reply.placeAt(draft, shownLength));
+      record.sealed = reply.seal(index + 1, draft, shownLength);
     } else if (taken !== undefined && shownLength === undefined) {
-      record.sealed = reply.seal(index + 1, reply.placeOf(taken).end);
+      record.sealed = reply.seal(index + 1, taken, "all");
     } else {
       // What an earlier run left is another text, or nobody knows which: rather all of it again than some of it never.
-      record.sealed = reply.seal(record.posted.length, reply.placeOf(draft).start);
+      record.sealed = reply.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
   }
