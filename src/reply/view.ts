@@ -1,8 +1,9 @@
-import type { Answer, CallKind, Written } from "../pacing/call.ts";
+import type { CallKind, Written } from "../pacing/call.ts";
 import { SinkError, type SinkErrorKind } from "../port/errors.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
+import { isRefusal, toAccepted, toFailed } from "./platform-call.ts";
 import { type Steps, takesSteps } from "./steps.ts";
 
 /**
@@ -116,17 +117,14 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       const error = toSinkError(cause);
       options.onCall(change.type, error, isWait);
       if (isPost(change) && error.kind !== "unavailable") record.isPosting = wasPosting;
-      if (error.kind === "rate-limited") {
-        return { answer: { ok: false, retryAfter: (error.retryAfterMs ?? 1_000) / 1_000 }, behind: true, kind };
-      }
-      if (error.kind === "unavailable") return { answer: { ok: false }, behind: true, kind };
+      if (!isRefusal(error)) return { answer: toFailed(error), behind: true, kind };
       await onRefusal(change, error);
       if (refused) return { answer: { ok: true }, behind: false, kind };
       drafts = reply.render();
     }
     const rest = messages.nextChange(drafts, reply.file(), reply.isOver);
     const next = rest === undefined ? "edit" : toKind(rest);
-    return { answer: toAnswer(receipt), behind: rest !== undefined, kind, next };
+    return { answer: toAccepted(receipt), behind: rest !== undefined, kind, next };
   }
 
   return {
@@ -153,12 +151,6 @@ function toKind(change: Change): CallKind {
 
 function isPost({ type }: Change): boolean {
   return type === "post" || type === "upload";
-}
-
-function toAnswer({ budget }: Receipt): Answer {
-  if (budget === undefined) return { ok: true };
-  const { limit, remaining, resetAfterMs } = budget;
-  return { ok: true, budget: { limit, remaining, resetAfter: resetAfterMs / 1_000 } };
 }
 
 /** What an adapter rejects with that is no `SinkError`, a timeout among it, leaves open whether the call was carried out. */
