@@ -1,0 +1,266 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { SinkError } from "../../src/port/errors.ts";
+import { toTurnId } from "../../src/port/ids.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ben, deleted, edited, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+const held = () => Promise.withResolvers<void>();
+
+describe("a button", () => {
+  test("stops the answer, closes the stream, and keeps what was said", async () => {
+    const { accept, idle, channel, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
+    const question = message("Hello");
+    await accept(question);
+    await until(() => channel.length === 1);
+    await accept(action("stop", toTurnId(question.key)));
+    await idle();
+    expect(channel[0]?.draft.markdown).toMatch(/^So far\n\n_Stopped/);
+    expect(openStreams()).toBe(0);
+  });
+
+  test("pressed by somebody else says so to them at once, and does nothing; a moderator's does", async () => {
+    const { accept, idle, calls, channel, texts, until, openStreams } = startEngine({
+      scripts: [["So far", held().promise]],
+    });
+    const question = message("Hello");
+    await accept(question);
+    await until(() => channel.length === 1);
+    await accept(action("stop", toTurnId(question.key), { author: ben }));
+    await until(() => channel.length === 2);
+    expect(texts()[1]).toBe("Only the person who asked, or a moderator, can do that.");
+    expect(openStreams()).toBe(1);
+    await accept(action("stop", toTurnId(question.key), { author: { ...ben, isModerator: true } }));
+    await idle();
+    expect(openStreams()).toBe(0);
+    // The answer, and what ben was told: when it is over he is not told again.
+    expect(calls.filter((call) => call === "post")).toHaveLength(2);
+  });
+
+  test("that stops says so when there is nothing left to stop, and changes nothing", async () => {
+    const { accept, idle, texts, channel } = startEngine({ scripts: [["Done"]] });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(action("stop", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Done", "This answer has ended already."]);
+    expect(channel[0]?.draft.buttons).toEqual([]);
+  });
+
+  test("shows the end that its place did not take when it came", async () => {
+    const { accept, idle, texts, channel, setTrouble, until } = startEngine({
+      scripts: [["So far", " and more", held().promise], ["Again"]],
+    });
+    setTrouble((call) => (call === "edit" ? { kind: "forbidden" } : undefined));
+    const question = message("Hello");
+    await accept(question);
+    await until(() => channel.length === 1);
+    await idle();
+    const stop = { action: "stop", turnId: toTurnId(question.key), label: "Stop" };
+    expect(channel[0]?.draft.buttons).toEqual([stop]);
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()[1]).toMatch(/cannot write to this answer any more/);
+    setTrouble(() => undefined);
+    for (const author of [ben, { ...ben, isModerator: true }]) {
+      await accept(action("stop", toTurnId(question.key), { author }));
+      await idle();
+      expect(texts().at(-1)).toBe("This answer has ended already.");
+    }
+    expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
+    expect(texts()[0]).toMatch(/_Interrupted: the channel takes no more/);
+  });
+
+  test("that stops leaves an answer alone whose place took it after all", async () => {
+    const { accept, idle, texts, setTrouble } = startEngine({
+      scripts: [["So far", " and more", held().promise], ["Again"]],
+    });
+    const [begun, refusal] = [held(), Promise.withResolvers<never>()];
+    setTrouble((call) => {
+      if (call !== "edit") return undefined;
+      begun.resolve();
+      return refusal.promise;
+    });
+    const question = message("Hello");
+    await accept(question);
+    await begun.promise;
+    await accept(edited(question, "Hello, in other words"));
+    setTrouble(() => undefined);
+    refusal.reject(new SinkError("forbidden", "the place is closed"));
+    await idle();
+    expect(texts()).toEqual(["Again"]);
+    await accept(action("stop", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Again", "This answer has ended already."]);
+  });
+
+  test("writes the answer once more in the same message, from the same question", async () => {
+    const cut = new GatewayError("interrupted", "cut");
+    const { accept, idle, texts, requests } = startEngine({
+      scripts: [["Bad", cut], ["Worse", cut], ["Later"], ["Good"]],
+    });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual([expect.stringMatching(/^Worse\n/)]);
+    expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
+    await accept(message("Next"));
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Good", "Later"]);
+    expect(requests[3]?.messages).toHaveLength(2);
+  });
+
+  test("in vain takes nothing away that people have read, and may be asked for again", async () => {
+    const cut = new GatewayError("interrupted", "cut");
+    const { accept, idle, texts, requests, history } = startEngine({
+      scripts: [["So far", cut], [new GatewayError("overloaded", "busy")], ["Whole"]],
+    });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual([expect.stringMatching(/^So far\n\n_.*_$/)]);
+    expect((await history.read("test:a", { maxEntries: 1 })).entries[0]?.messages).toMatchObject([
+      { content: "So far" },
+    ]);
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Whole"]);
+    expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
+  });
+
+  test("pressed twice for one more answer brings one", async () => {
+    const scripts = [[new GatewayError("overloaded", "busy")], ["Good"], ["A second one"]];
+    const { accept, idle, texts, requests } = startEngine({ scripts });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["Good"]);
+    expect(requests).toHaveLength(2);
+  });
+
+  test("asks again from the place of the question, however long the conversation went on without an answer to it", async () => {
+    const scripts = [[new GatewayError("overloaded", "busy")], ["About tea"], ["At last"]];
+    const { accept, idle, texts, requests, history } = startEngine({ scripts });
+    const question = message("About coffee?");
+    await accept(question);
+    await idle();
+    await accept(message("About tea?"));
+    await idle();
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual(["At last", "About tea"]);
+    expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "About coffee?"]);
+    const { entries } = await history.read("test:a", { maxEntries: 10 });
+    expect(entries.map(({ messages }) => messages[0]?.content)).toEqual([
+      "About coffee?",
+      "At last",
+      "About tea?",
+      "About tea",
+    ]);
+  });
+
+  test("asks nothing again whose question was deleted meanwhile", async () => {
+    const { accept, idle, texts, requests } = startEngine({ scripts: [[new GatewayError("overloaded", "busy")]] });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(deleted(question));
+    await accept(action("retry", toTurnId(question.key)));
+    await idle();
+    expect(requests).toHaveLength(1);
+    expect(texts().at(-1)).toContain("deleted");
+  });
+
+  test("stops also the answer that an edit has just begun again", async () => {
+    const [more, slow] = [held(), held()];
+    const { accept, idle, channel, until, setTrouble, calls, requests, openStreams } = startEngine({
+      scripts: [
+        ["Wrong", more.promise, " and more", held().promise],
+        ["Right", held().promise],
+      ],
+    });
+    setTrouble((call) => (call === "edit" ? slow.promise : undefined));
+    const question = message("Helo");
+    await accept(question);
+    await until(() => channel.length === 1);
+    more.resolve();
+    while (!calls.includes("edit")) await new Promise(setImmediate);
+    await accept(edited(question, "Hello"));
+    await accept(action("stop", toTurnId(question.key)));
+    slow.resolve();
+    await idle();
+    expect(requests).toHaveLength(1);
+    expect(openStreams()).toBe(0);
+    expect(channel[0]?.draft).toMatchObject({ streaming: false, markdown: expect.stringContaining("Stopped") });
+  });
+
+  test("stops an answer while the files of its question are fetched", async () => {
+    const platform = fakePlatform();
+    const [fetching, never] = [held(), held()];
+    platform.adapter.openAttachment = () => {
+      fetching.resolve();
+      return never.promise.then(() => Promise.reject(new Error("gone")));
+    };
+    const { accept, idle, texts, requests } = startEngine({ platform });
+    const question = message("Look", { attachments: [{ platform: "test", id: "f", name: "f.txt", sizeBytes: 3 }] });
+    await accept(question);
+    await fetching.promise;
+    await accept(action("stop", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toEqual([expect.stringContaining("Stopped")]);
+    expect(requests).toHaveLength(0);
+  });
+
+  test("works after a restart", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const first = startEngine({ database, platform, scripts: [["Bad", new GatewayError("interrupted", "cut")]] });
+    const question = message("Hello");
+    await first.accept(question);
+    await first.idle();
+    const second = startEngine({ database, platform, scripts: [["Good"]] });
+    await second.accept(action("retry", toTurnId(question.key)));
+    await second.idle();
+    expect(second.texts()).toEqual(["Good"]);
+  });
+
+  test("goes on with an answer that was cut off, once, and for those who may", async () => {
+    const { accept, idle, texts, channel, requests } = startEngine({
+      scripts: [["The first half", { finish: "length" }], ["and the second."]],
+    });
+    const question = message("Tell me everything");
+    await accept(question);
+    await idle();
+    expect(channel[0]?.draft.buttons).toMatchObject([{ action: "continue" }]);
+    await accept(action("continue", toTurnId(question.key), { author: ben }));
+    await accept(action("continue", toTurnId(question.key)));
+    await accept(action("continue", toTurnId(question.key)));
+    await idle();
+    expect(texts()).toContain("and the second.");
+    expect(texts().filter((text) => text === "and the second.")).toHaveLength(1);
+    expect(texts().some((text) => text.startsWith("Only the person who asked"))).toBe(true);
+    expect(requests).toHaveLength(2);
+    expect(requests[1]?.messages.slice(-2)).toMatchObject([
+      { role: "assistant", content: "The first half" },
+      { role: "user", content: "Go on exactly where you stopped." },
+    ]);
+  });
+
+  test("of an answer that is no longer known says so, to the one who pressed", async () => {
+    const { accept, idle, texts } = startEngine();
+    await accept(action("retry", "unknown"));
+    await idle();
+    expect(texts()).toEqual([expect.stringContaining("too old")]);
+  });
+});

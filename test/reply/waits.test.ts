@@ -1,0 +1,191 @@
+import { setImmediate as soon } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import type { Button, Draft, Step } from "../../src/port/sink.ts";
+import { createProgress, type ReplyOptions, type Run, writeReply } from "../../src/reply/reply.ts";
+import { createSteps } from "../../src/reply/steps.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+import { events, setUp } from "./reply-stage.ts";
+
+describe("a wait that lasts", () => {
+  const held = () => Promise.withResolvers<void>();
+
+  test("is told with Stop in the message that becomes the answer", async () => {
+    const { options, channel, until, calls } = setUp();
+    const [told, hold] = [held(), held()];
+    const visible: string[] = [];
+    const writing = writeReply(events(hold.promise, "Hello"), {
+      ...options,
+      sink: { ...options.sink, tellsWaits: true },
+      waitMs: 1,
+      onWait: () => told.resolve(),
+      onVisible: () => void visible.push(channel[0]?.draft.markdown ?? ""),
+    });
+    await told.promise;
+    await until(() => channel.length === 1);
+    expect(channel[0]?.draft).toMatchObject({
+      markdown: "_Still waiting for the model …_",
+      buttons: [{ action: "stop", turnId: "turn" }],
+    });
+    hold.resolve();
+    await writing;
+    expect(channel.map(({ draft }) => draft.markdown)).toEqual(["Hello"]);
+    expect(calls.filter((name) => name === "post")).toHaveLength(1);
+    expect(visible).toEqual(["Hello"]);
+  });
+
+  test("ends in the note of a failure, in the same message", async () => {
+    const { options, texts, until } = setUp({ closing: { note: "_It failed._", buttons: [] } });
+    const hold = held();
+    const writing = writeReply(events(hold.promise, new Error("down")), {
+      ...options,
+      sink: { ...options.sink, tellsWaits: true },
+      waitMs: 1,
+    });
+    await until(() => texts().length === 1);
+    hold.resolve();
+    await writing;
+    expect(texts()).toEqual(["_It failed._"]);
+  });
+
+  test("is only said to progress where that shows words and Stop, and where an answer stands already", async () => {
+    for (const [tellsWaits, posted] of [
+      [false, []],
+      [true, ["test:before"]],
+    ] as const) {
+      const { options, calls } = setUp({ posted: [...posted], closing: null });
+      const [told, hold] = [Promise.withResolvers<string>(), held()];
+      const sink = { ...options.sink, tellsWaits };
+      const writing = writeReply(events(hold.promise), { ...options, sink, waitMs: 1, onWait: told.resolve });
+      expect(await told.promise).toBe("waiting for the model");
+      hold.resolve();
+      await writing;
+      expect(calls).toEqual([]);
+    }
+  });
+
+  test("is not told once there is text", async () => {
+    const { options, texts } = setUp();
+    const waits: string[] = [];
+    const run: Run = async (onText) => {
+      onText("Hello");
+      await soon();
+      return "stop";
+    };
+    await writeReply(run, { ...options, waitMs: 0, onWait: (words) => void waits.push(words) });
+    expect([waits, texts()]).toEqual([[], ["Hello"]]);
+  });
+});
+
+describe("the steps of a reply that is being written", () => {
+  const running: Step = { id: "1.0", title: "looking", state: "running" };
+
+  function setUpSteps(showsSteps: boolean) {
+    const { options, ...rest } = setUp();
+    const steps = createSteps();
+    const shown: string[] = [];
+    const note = ({ markdown, steps = [] }: Draft) =>
+      shown.push([markdown, ...steps.map(({ state }) => state)].join(" "));
+    const { sink, scheduler } = options;
+    let writes = 0;
+    const counting: ReplyOptions["scheduler"] = {
+      ...scheduler,
+      join: (key, paced) => scheduler.join(key, { ...paced, write: () => ((writes += 1), paced.write()) }),
+    };
+    const noting: ReplyOptions["sink"] = {
+      ...sink,
+      showsSteps,
+      post: (draft, nonce, signal) => (note(draft), sink.post(draft, nonce, signal)),
+      edit: (id, draft, signal) => (note(draft), sink.edit(id, draft, signal)),
+    };
+    return {
+      ...rest,
+      steps,
+      shown,
+      writes: () => writes,
+      options: { ...options, sink: noting, steps, scheduler: counting },
+    };
+  }
+
+  test("are shown with the text, also when that does not grow, and end with it", async () => {
+    const { options, steps, shown, until } = setUpSteps(true);
+    const [ended, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const writing = writeReply(events("Text", ended.promise, " grows", over.promise, new Error("cut")), options);
+    await until(() => shown.includes("Text"));
+    steps.note(running);
+    await until(() => shown.includes("Text running"));
+    steps.note({ ...running, state: "done" });
+    steps.note({ ...running, id: "1.1" });
+    ended.resolve();
+    await until(() => shown.includes("Text grows done running"));
+    over.resolve();
+    await writing;
+    expect(shown.at(-1)).toBe("Text grows done failed");
+  });
+
+  test("begin no message, which would be one without words", async () => {
+    const { options, steps, writes, texts } = setUpSteps(true);
+    const gate = Promise.withResolvers<void>();
+    const writing = writeReply(events(gate.promise, "Text"), options);
+    steps.note(running);
+    for (let turn = 0; turn < 5; turn++) await soon();
+    expect(writes()).toBe(0);
+    gate.resolve();
+    await writing;
+    expect(texts()).toEqual(["Text"]);
+  });
+
+  test("cost no call where they are not shown", async () => {
+    const { options, steps, shown, writes, until } = setUpSteps(false);
+    const gate = Promise.withResolvers<void>();
+    const writing = writeReply(events("Text", gate.promise), options);
+    await until(() => shown.includes("Text"));
+    steps.note(running);
+    for (let turn = 0; turn < 5; turn++) await soon();
+    expect(writes()).toBe(1);
+    gate.resolve();
+    await writing;
+    expect(shown).toEqual(["Text", "Text"]);
+  });
+});
+
+describe("createProgress", () => {
+  test("hands over the button that ends what it shows", async () => {
+    const stops: unknown[] = [];
+    const { sink } = fakePlatform();
+    const seeing = { ...sink, progress: async (_: string, __: AbortSignal, stop?: Button) => void stops.push(stop) };
+    const stop: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
+    const shown = createProgress(seeing, stop);
+    shown.show("thinking");
+    await shown.clear();
+    expect(stops).toContainEqual(stop);
+  });
+
+  test("leaves nothing behind, however slow the platform was to show it", async () => {
+    const { sink, progress } = fakePlatform();
+    const slow = Promise.withResolvers<void>();
+    const held = { ...sink, progress: async (text: string) => void (await slow.promise, progress.push(text)) };
+    const shown = createProgress(held);
+    shown.show("thinking");
+    shown.show("looking up the time");
+    const cleared = shown.clear();
+    slow.resolve();
+    await cleared;
+    expect(progress.at(-1)).toBe("");
+    expect(progress).not.toContain("looking up the time");
+  });
+
+  test("does not hold up anybody while the platform hangs", async () => {
+    const { sink } = fakePlatform();
+    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) }, undefined, 5);
+    shown.show("thinking");
+    await expect(shown.clear()).resolves.toBeUndefined();
+  });
+
+  test("is best effort: a platform that refuses it does not matter", async () => {
+    const { sink } = fakePlatform();
+    const shown = createProgress({ ...sink, progress: () => Promise.reject(new Error("no")) });
+    shown.show("thinking");
+    await expect(shown.clear()).resolves.toBeUndefined();
+  });
+});
