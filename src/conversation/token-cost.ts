@@ -1,4 +1,4 @@
-import type { ChatMessage, ContentPart } from "../gateway/chunks.ts";
+import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import type { HistoryEntry } from "../history/record.ts";
 
 /** What an image counts, whatever its size: about what 1024 × 1024 pixels cost the common models. A file counts the same. */
@@ -29,7 +29,7 @@ export function cutToFit(entry: HistoryEntry, maxTokens: number, estimate: Estim
   if (excess <= 0) return entry;
   const messages = entry.messages.map((message) => {
     if (message.role !== "user") return message;
-    const text = textOf(message.content);
+    const text = textOf(message);
     const cut = cutText(text, Math.max(MIN_TEXT_TOKENS, estimate(text) - excess), estimate);
     if (typeof message.content === "string") return { ...message, content: cut };
     const others = message.content.filter(({ type }) => type !== "text");
@@ -39,7 +39,7 @@ export function cutToFit(entry: HistoryEntry, maxTokens: number, estimate: Estim
 }
 
 function countMessage(message: ChatMessage, estimate: Estimate): number {
-  let tokens = FRAME_TOKENS + estimate(textOf(message.content));
+  let tokens = FRAME_TOKENS + estimate(textOf(message));
   if (typeof message.content !== "string") {
     tokens += message.content.filter(({ type }) => type === "image_url").length * IMAGE_TOKENS;
   }
@@ -50,14 +50,6 @@ function countMessage(message: ChatMessage, estimate: Estimate): number {
     tokens += FRAME_TOKENS + estimate(id) + estimate(call.name) + estimate(call.arguments);
   }
   return tokens;
-}
-
-function textOf(content: string | ContentPart[]): string {
-  if (typeof content === "string") return content;
-  return content
-    .filter((part) => part.type === "text")
-    .map(({ text }) => text)
-    .join("\n");
 }
 
 /** Keeps the beginning and the end: what is asked stands before or after what was pasted. */

@@ -78,7 +78,7 @@ export interface ReplySink {
   readonly fallback?: Fallback;
   /** The steps of a draft are shown beside its text, except where it is written by the fallback. */
   readonly showsSteps?: boolean;
-  readonly takesFeedback?: boolean; // Buttons for `good` and `bad` are shown under a complete answer.
+  readonly supportsFeedback?: boolean; // Buttons for `good` and `bad` are shown under a complete answer.
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** The same for a nonce that no earlier run can have posted with; absent where that makes no difference. */

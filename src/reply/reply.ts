@@ -3,7 +3,7 @@ import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Button, ReplySink } from "../port/sink.ts";
 import type { Closing } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
-import { takesSteps } from "./steps.ts";
+import { rendersSteps } from "./steps.ts";
 import { createReplyView, type ReplyViewOptions } from "./view.ts";
 
 /** Longest the platform may take to accept the final text; after that the reply is given up. */
@@ -55,7 +55,7 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
   const pace = options.scheduler.join(budget, { write: view.write, room, fallback });
   // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
   // end one that grows after some minutes. Beside text, the next write brings it.
-  steps?.follow(() => takesSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));
+  steps?.follow(() => rendersSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));
   // What stands there already says more.
   const isTold = sink.tellsWaits === true && options.record.posted.length === 0;
   const waiting = setTimeout(() => {

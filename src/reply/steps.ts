@@ -38,7 +38,7 @@ export function createSteps(): Steps {
 }
 
 /** Whether the reply itself shows them, as it is written at the moment. */
-export function takesSteps({ showsSteps, fallback }: Pick<ReplySink, "showsSteps" | "fallback">): boolean {
+export function rendersSteps({ showsSteps, fallback }: Pick<ReplySink, "showsSteps" | "fallback">): boolean {
   return showsSteps === true && fallback?.isActive !== true;
 }
 

@@ -4,7 +4,7 @@ import type { Draft, Receipt } from "../port/sink.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
 import { isRefusal, toAccepted, toFailed } from "./platform-call.ts";
-import { type Steps, takesSteps } from "./steps.ts";
+import { rendersSteps, type Steps } from "./steps.ts";
 
 /**
  * So much more text than people are about to see is noted as seen, in UTF-16 units. A record is flushed to the disk while
@@ -39,7 +39,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     turnId: record.id,
     limits: sink.limits,
     refusal,
-    steps: () => (takesSteps(sink) ? steps?.all : undefined),
+    steps: () => (rendersSteps(sink) ? steps?.all : undefined),
     sealed: record.sealed,
   });
   const messages = createReplyMessages(options);

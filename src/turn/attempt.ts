@@ -12,7 +12,7 @@ import { toTurnId } from "../port/ids.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
 import { type Cause, createProgress, type OnText, writeReply } from "../reply/reply.ts";
-import { createSteps, describeRunning, type Steps, takesSteps } from "../reply/steps.ts";
+import { createSteps, describeRunning, rendersSteps, type Steps } from "../reply/steps.ts";
 import type { Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
@@ -274,7 +274,7 @@ function noteStep({ steps, sink, record, show }: Run, step: Step): void {
   steps.note(step);
   const words = describeRunning(steps.all);
   // Where the reply stands already, it shows them itself.
-  const isInReply = takesSteps(sink) && record.posted.length > 0;
+  const isInReply = rendersSteps(sink) && record.posted.length > 0;
   if (words !== "" && !isInReply) show(words);
 }
 
@@ -289,10 +289,10 @@ function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): End
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
 
-function toButtons(ending: Ending, { id: turnId }: TurnRecord, { takesFeedback }: ReplySink): Button[] {
+function toButtons(ending: Ending, { id: turnId }: TurnRecord, { supportsFeedback }: ReplySink): Button[] {
   if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }];
   if (ending.retry) return [{ action: "retry", turnId, label: "Retry" }];
-  if (ending.outcome !== "complete" || takesFeedback !== true) return [];
+  if (ending.outcome !== "complete" || supportsFeedback !== true) return [];
   return [
     { action: "good", turnId, label: "Good answer" },
     { action: "bad", turnId, label: "Bad answer" },

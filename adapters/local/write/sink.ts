@@ -47,7 +47,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   return {
     limits: LIMITS,
     budget: PLATFORM,
-    takesFeedback: true,
+    supportsFeedback: true,
     async post(draft, nonce, signal) {
       signal.throwIfAborted();
       checkLength(draft.markdown);
