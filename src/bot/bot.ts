@@ -55,7 +55,7 @@ export function createBot(deps: BotDeps): Worker {
       return batch;
     }
     if (event.action === "stop") {
-      // Who may not stop it was told so while it was written.
+      // Anyone not allowed to stop it was told while it streamed.
       if (!refused.delete(event.key)) await notify(event, await answers.stopLate(event, signal), signal);
       return batch;
     }
@@ -70,7 +70,7 @@ export function createBot(deps: BotDeps): Worker {
     return answerAgain(deps, replies, event, { events: batch }, signal);
   }
 
-  /** What an edit addresses to the bot is a question of its own where nobody answered it before. */
+  /** A message that an edit addresses to the bot becomes a question, unless it was answered before. */
   async function onEdited({ addressed, ...event }: EditedEvent): Promise<void> {
     await history.edit(event.messageId, event.text, event.attachments);
     const isAsked = addressed !== undefined && (await history.find(event.messageId)) === undefined;
@@ -121,7 +121,7 @@ export function createBot(deps: BotDeps): Worker {
   };
 }
 
-/** Whoever waits for a command or a button is told once that it takes longer; the queue tries it again. */
+/** Tells the author of a command or a press once that it takes longer; the queue tries it again. */
 function withOutageNotice(work: Worker["work"], { sayStoreIsAway }: Replies): Worker["work"] {
   const told = new Set<string>();
 
@@ -142,7 +142,7 @@ function withOutageNotice(work: Worker["work"], { sayStoreIsAway }: Replies): Wo
   };
 }
 
-/** Whoever asked is told once; nobody waits for what an edit or a deletion does. */
+/** Tells the person who asked once; nobody waits for an edit or a deletion. */
 async function giveUp(
   deps: BotDeps,
   replies: Replies,
@@ -188,13 +188,16 @@ async function answerAgain(
   return done;
 }
 
-/** A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins that. */
+/**
+ * A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins
+ * that.
+ */
 async function isForUs({ history, log }: BotDeps, messages: MessageEvent[]): Promise<boolean> {
   const conversationId = messages[0]?.conversationId;
   if (conversationId === undefined) return true;
   try {
     const asked = messages.find(({ addressed }) => addressed === "bot");
-    // What was said before somebody asked may come after it, over another connection.
+    // A message from before the question may arrive after it, over another connection.
     if (asked === undefined) return await history.isFollowed(conversationId, messages.at(-1)?.at);
     await history.setFollowed(conversationId, true, asked.at);
     return true;

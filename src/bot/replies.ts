@@ -20,7 +20,7 @@ interface RepliesDeps {
 
 export type Replies = ReturnType<typeof createReplies>;
 
-/** What is said to whoever gave a command or pressed a button. */
+/** Speaks to the person who gave a command or pressed a button. */
 export function createReplies({ sinkOf, log }: RepliesDeps) {
   function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {
     return reply(event, signal, (sink, signal) => postNotice(sink, event, text, signal));

@@ -12,7 +12,7 @@ const MAX_QUOTED_NAME_CHARS = 40;
 
 export interface WindowLimits {
   maxEntries: number;
-  /** Of the entries alone, estimated; the system prompt and the answer come on top. */
+  /** Counts the entries alone, estimated; the system prompt and the answer come on top. */
   maxTokens: number;
 }
 

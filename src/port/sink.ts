@@ -8,9 +8,11 @@ export interface Button {
 /** One message as it should look. Markdown, already neutralised and within `limits`. */
 export interface Draft {
   markdown: string;
-  /** While it streams: the text as it came, with what is open left open, so that the next draft most often adds to it. */
+  /**
+   * While it streams: the text as it came, with what is open left open, so that the next draft most often adds to it.
+   */
   source?: string;
-  /** What is done besides writing, in the order it began; none where the platform shows none. */
+  /** The steps of the turn so far, in the order they began; none where the platform shows none. */
   steps?: readonly Step[];
   buttons: Button[];
   /** More text is coming: the platform may show that in its own way. */
@@ -29,7 +31,7 @@ export interface OutboundFile {
   name: string;
   contentType: string;
   bytes: Uint8Array;
-  /** What it shows, for those who cannot see it. */
+  /** Describes it to those who cannot see it. */
   altText?: string;
   /** Covered until somebody wants to see it, where the platform can do that. */
   isSpoiler?: boolean;
@@ -46,22 +48,26 @@ export interface SinkLimits {
   maxMessages?: number;
 }
 
-/** What the platform said with a call it accepted. */
+/** The platform's word with a call it accepted. */
 export interface Receipt {
   /** The message does not show the whole draft yet: it is to be written again. */
   isPartial?: boolean;
-  /** Its counter behind `ReplySink.budget`, where it tells: calls a window allows, calls left, until it is full again. */
+  /**
+   * Its counter behind `ReplySink.budget`, where it tells: calls a window allows, calls left, until it is full again.
+   */
   budget?: { limit: number; remaining: number; resetAfterMs: number };
 }
 
 export interface Posted extends Receipt {
   /** `{platform}:…` */
   id: string;
-  /** Of an upload: its files in order, as `openAttachment` opens them. */
+  /** The files of an upload in order, as `openAttachment` opens them. */
   attachments?: AttachmentRef[];
 }
 
-/** A second way of writing with limits of its own, for when the first has no room or is not offered. Never left again. */
+/**
+ * A second way of writing with limits of its own, for when the first has no room or is not offered. Never left again.
+ */
 export interface Fallback {
   readonly isActive: boolean;
   activate(): void;
@@ -72,7 +78,10 @@ export interface ReplySink {
   readonly limits: SinkLimits;
   /** Names the rate-limit bucket that this reply's edits share with others. */
   readonly budget: string;
-  /** Names the place whose limit on posts this reply shares with others, where the platform has one; absent: it is alone. */
+  /**
+   * Names the place whose limit on posts this reply shares with others, where the platform has one; absent: it is
+   * alone.
+   */
   readonly room?: string;
   /** Absent where there is one way of writing. Taken by the core before a post, and by the sink in any call. */
   readonly fallback?: Fallback;
@@ -89,6 +98,8 @@ export interface ReplySink {
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   readonly tellsWaits?: boolean; // A wait that lasts is told in the reply, with Stop: `progress` cannot show both.
-  /** Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort. */
+  /**
+   * Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort.
+   */
   progress(text: string, signal: AbortSignal, stop?: Button): Promise<void>;
 }

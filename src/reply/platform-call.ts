@@ -16,7 +16,7 @@ export function callPlatform<T>(call: (signal: AbortSignal) => Promise<T>, timeo
   return runWithin(timeoutMs, call, NEVER);
 }
 
-/** Whether the platform will refuse the same call again, however often it is made. */
+/** True when the platform will refuse the same call again, however often it is made. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof SinkError && error.kind !== "unavailable" && error.kind !== "rate-limited";
 }

@@ -13,7 +13,7 @@ import { rendersSteps, type Steps } from "./steps.ts";
 const SEEN_AHEAD = 400;
 
 export interface ReplyViewOptions extends ReplyMessagesOptions {
-  /** What is done besides writing; absent where that is nothing. */
+  /** The calls of tools and the like; absent where there are none. */
   steps?: Steps;
   /** Stands in the place of a text that the platform does not take. */
   refusal: Closing;
@@ -58,13 +58,13 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     } else if (taken !== undefined && shownLength === undefined) {
       record.sealed = reply.seal(index + 1, taken, "all");
     } else {
-      // What an earlier run left is another text, or nobody knows which: rather all of it again than some of it never.
+      // An earlier run left another text, or an unknown one: rather all of it again than some of it never.
       record.sealed = reply.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
   }
 
-  /** What follows from a refusal for good: the reply goes on another way, or ends. */
+  /** Acts on a refusal for good: the reply goes on another way, or ends. */
   async function onRefusal(change: Change, { kind, shownLength }: SinkError): Promise<void> {
     if (kind === "sealed" && change.type === "edit") return goOnBehind(change.index, change.draft, shownLength);
     // An earlier run may have taken a message back and died before it said so.
@@ -153,7 +153,7 @@ function isPost({ type }: Change): boolean {
   return type === "post" || type === "upload";
 }
 
-/** What an adapter rejects with that is no `SinkError`, a timeout among it, leaves open whether the call was carried out. */
+/** Any other error of an adapter, a timeout among them, leaves open whether the call was carried out. */
 function toSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
   const quote = ` (${error instanceof Error ? error.message : String(error)})`;

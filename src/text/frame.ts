@@ -10,7 +10,7 @@ export interface Frame {
   close: string;
 }
 
-/** Where a part begins, and what it owes there to the text before it. */
+/** The beginning of a part, with what it carries over from the text before it. */
 export interface Place {
   at: number;
   /** The fence that is open here. */
@@ -37,14 +37,14 @@ export function toFrame(fence: Fence, limits: SplitLimits): Frame {
   return cost(close) <= limits.maxLength - CODE_ROOM ? { fence, open: close, close } : { fence, open: "", close: "" };
 }
 
-/** What a part that begins at `place` shows before its own text. */
+/** Returns the text that a part which begins at `place` shows before its own. */
 export function toPrefix({ frame, header, quote, midLine }: Place): string {
   const lead = midLine ? quote : "";
   if (frame !== undefined) return frame.open === "" ? lead : `${frame.open}\n${lead}`;
   return midLine ? lead : header;
 }
 
-/** What a part shows after its own text when it ends inside `frame`. */
+/** Returns the text that a part which ends inside `frame` shows after its own. */
 export function toSuffix(frame: Frame | undefined): string {
   return frame === undefined || frame.close === "" ? "" : `\n${frame.close}`;
 }

@@ -7,7 +7,7 @@ import { scanInline } from "./inline.ts";
 export const HEAL_ROOM = 16;
 
 interface Tail {
-  /** Where the prose begins that follows the last closed fence. */
+  /** The beginning of the prose that follows the last closed fence. */
   proseStart: number;
   /** The fence that is open at the end, where its first line begins and its code does. */
   open: { fence: Fence; start: number; codeStart: number } | undefined;
@@ -98,7 +98,7 @@ function countCells(row: string): number {
   return row.replaceAll(/^[ \t]*\||\|[ \t]*$/g, "").split("|").length;
 }
 
-/** Where the block begins that the line at `lastStart` ends. */
+/** Finds the beginning of the block that the line at `lastStart` ends. */
 function readBlockStart(text: string, lastStart: number, proseStart: number): number {
   let start = lastStart;
   let line = text.slice(start);

@@ -1,4 +1,6 @@
-/** Platforms whose variables nobody else sets, so that a name made of the right words in the wrong number is ours too. */
+/**
+ * Platforms whose variables nobody else sets, so that a name made of the right words in the wrong number is ours too.
+ */
 const OWN_PREFIX = /^(SLACK|DISCORD|GATEWAY)_/;
 
 /** What Kubernetes sets for each service in the namespace; a service may well be called "gateway". */
@@ -37,7 +39,10 @@ function hasOwnWords(name: string, candidate: string): boolean {
   return words.isSubsetOf(candidateWords) || words.isSupersetOf(candidateWords);
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one text into the other (optimal string alignment). */
+/**
+ * Insertions, deletions, replacements and swaps of neighbours that turn one text into the other (optimal string
+ * alignment).
+ */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

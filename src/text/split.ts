@@ -13,7 +13,7 @@ export type { SplitLimits } from "./ruler.ts";
 
 /** One message's worth of a longer text. */
 export interface Part {
-  /** What is shown: the source with white space at its ends left out, fences closed and reopened, a table's header repeated. */
+  /** The source with white space at its ends left out, fences closed and reopened, a table's header repeated. */
   text: string;
   /** The source it stands for is `source.slice(start, end)`; the parts of a text cover it without gap or overlap. */
   start: number;
@@ -92,7 +92,7 @@ function toGrowth(shownEnd: number): Growth {
   return { shownEnd, reached: new Map() };
 }
 
-/** Where a text goes on of which the beginning is shown elsewhere: a fence that is open there is opened again. */
+/** Finds where a text goes on of which the beginning is shown elsewhere: a fence that is open there is opened again. */
 function toPlaceAfter(text: string, from: number, limits: SplitLimits): Place {
   const begin = toPlace(text, 0, NOTHING_OPEN, limits);
   if (from === 0) return begin;
@@ -147,7 +147,10 @@ function readPart(
   return { ...show(sureEnd, scan.frame), end: sureEnd };
 }
 
-/** Where the text goes on after a cut: white space there belongs to the part before, a line's indentation does not. */
+/**
+ * Finds where the text goes on after a cut: white space there belongs to the part before, a line's indentation does
+ * not.
+ */
 function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: SplitLimits): Place {
   const contentAt = skip(SPACE, text, cutAt);
   const afterFeed = cutAt === 0 || text[cutAt - 1] === "\n";

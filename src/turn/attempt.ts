@@ -69,7 +69,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const progress = createProgress(sink, { action: "stop", turnId: record.id, label: "Stop" });
     const steps = createSteps();
     progress.show("thinking");
-    // What is begun once more has not ended: cut off now, it is to be taken up again.
+    // A turn that begins once more has not ended: cut off now, it is to be taken up again.
     const phase = record.posted.length > 0 ? "posted" : "received";
     Object.assign(record, { attempts: record.attempts + 1, isRefused: false, phase });
     const [own] = await Promise.all([
@@ -97,9 +97,9 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     };
     try {
       const { text, ending } = await write(run);
-      // What was cut by a crash is gone on with; what has ended is not made again under the same number.
+      // An attempt that a crash cut is continued under the same numbers; one that has ended used them up.
       if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
-      // Of a person who is being erased nothing is stored any more.
+      // Nothing more is stored of a person who is being erased.
       if (ending === undefined && signal.reason === "forgotten") return "forgotten";
       if (ending !== undefined) await keep(run, ending);
       await note(run, ending !== undefined && text !== "");
@@ -137,7 +137,9 @@ interface Run {
   pieces: string[];
 }
 
-/** Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt. */
+/**
+ * Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt.
+ */
 async function write(run: Run): Promise<{ text: string; ending: Ending | undefined }> {
   const { deps, record, sink, steps, signal, controller } = run;
   const { metrics } = deps;
@@ -215,7 +217,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   }
 }
 
-/** Whether what stands there is somebody else's to change. */
+/** True when the next attempt, the next process or an erasure decides about the messages. */
 function isTakenOver({ reason }: AbortSignal): boolean {
   return reason === "superseded" || reason === "forgotten" || reason === "shutdown";
 }
@@ -246,7 +248,7 @@ function toTurnDeps(run: Run): TurnDeps {
       onFailure: (tool, err) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
     },
     user: deps.pseudonym(record.reply.platform, record.author.id),
-    // What an earlier attempt did may still be shown.
+    // Steps of an earlier attempt may still be shown.
     onStep: (step) => noteStep(run, { ...step, id: `${record.attempts}.${step.id}` }),
     onRetry: ({ waitMs, error }) => {
       if (error.kind === "rate-limited") metrics.rateLimited("gateway");
@@ -273,12 +275,12 @@ function nextPiece({ record, pieces }: Run): TurnPiece {
 function noteStep({ steps, sink, record, show }: Run, step: Step): void {
   steps.note(step);
   const words = describeRunning(steps.all);
-  // Where the reply stands already, it shows them itself.
+  // A reply that stands already shows them itself.
   const isInReply = rendersSteps(sink) && record.posted.length > 0;
   if (words !== "" && !isInReply) show(words);
 }
 
-/** What is not seen is no answer, whatever the model sent. */
+/** Text that nobody can see is no answer. */
 function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): Ending {
   const aborted = "error" in cause && signal.aborted;
   const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model, now: Date.now() });

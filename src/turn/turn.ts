@@ -70,13 +70,13 @@ export async function runTurn(
       else if (content !== "") messages.push({ role: "assistant", content });
     }
     if (round.answer.tool_calls === undefined) return round.finish;
-    // What the model said before it reached for a tool and what it says after are two paragraphs.
+    // The text before a call and the text after it are two paragraphs.
     if (round.answer.content !== "") onText("\n\n");
   }
   return "tool_limit";
 }
 
-/** What one request came to. */
+/** The answer to one request, as far as it has come. */
 interface Round {
   answer: AssistantMessage;
   finish: string;
