@@ -7,7 +7,6 @@ import type { History } from "../history/history.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { MessageEvent } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
@@ -63,8 +62,8 @@ export interface AttemptDeps {
 }
 
 export function createAttempt(deps: AttemptDeps): Attempt {
-  return async (record, { messages, controller, mustAsk }, queueSignal) => {
-    const signal = AbortSignal.any([controller.signal, queueSignal]);
+  return async (record, beginning, queueSignal) => {
+    const signal = AbortSignal.any([beginning.controller.signal, queueSignal]);
     const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
     const progress = createProgress(sink, { action: "stop", turnId: record.id, label: "Stop" });
     const steps = createSteps();
@@ -76,18 +75,15 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       deps.settings.read(record.reply),
       deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
     ]);
-    const acceptedAt = messages.at(-1)?.at ?? Date.now();
     const run: Run = {
+      ...beginning,
       deps,
       record,
-      messages,
       sink,
       signal,
-      mustAsk,
-      controller,
       show: progress.show,
       steps,
-      acceptedAt,
+      acceptedAt: beginning.messages.at(-1)?.at ?? Date.now(),
       model: own.model ?? deps.model,
       systemPrompt: own.persona ?? deps.systemPrompt,
       context: { messages: [], notices: [], oldestShownId: undefined, written: [] },
@@ -112,14 +108,11 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
-interface Run {
+interface Run extends Omit<Beginning, "changes"> {
   deps: AttemptDeps;
   record: TurnRecord;
-  messages: readonly MessageEvent[];
   sink: ReplySink;
-  controller: AbortController;
   signal: AbortSignal;
-  mustAsk: boolean;
   /** Shows beside the reply what is waited for; "" takes it away. */
   show(words: string): void;
   steps: Steps;
