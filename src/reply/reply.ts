@@ -103,11 +103,21 @@ export interface Progress {
   clear(): Promise<void>;
 }
 
+export interface ProgressOptions {
+  /** The button that ends what is shown. */
+  stop?: Button;
+  /** Longest that the platform may take for one call. */
+  timeoutMs?: number;
+}
+
 /**
  * Progress in a conversation, and `stop` with it: best effort, the newest text only, and a late "thinking" never
  * outlives `clear`.
  */
-export function createProgress(sink: ReplySink, stop?: Button, timeoutMs = PROGRESS_TIMEOUT_MS): Progress {
+export function createProgress(
+  sink: ReplySink,
+  { stop, timeoutMs = PROGRESS_TIMEOUT_MS }: ProgressOptions = {},
+): Progress {
   const texts = createNewest<string>(
     (text) => callPlatform((signal) => sink.progress(text, signal, stop), timeoutMs),
     "",

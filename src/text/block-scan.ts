@@ -1,6 +1,6 @@
 import type { LineKind } from "./blocks.ts";
 import { isDelimiterRow, isQuoted, isUnderline, readFence, readFenceLine, readLineKind, readQuote } from "./blocks.ts";
-import type { Frame, Place } from "./frame.ts";
+import type { Frame, PartStart } from "./frame.ts";
 import { toFrame, toSuffix } from "./frame.ts";
 import type { Ruler, SplitLimits } from "./ruler.ts";
 import { nextCodePoint } from "./ruler.ts";
@@ -82,7 +82,7 @@ const BLANK = /[^\S\n]*/y;
 export function scanBlocks(
   text: string,
   textEnd: number,
-  place: Place,
+  place: PartStart,
   ruler: Ruler,
   limits: SplitLimits,
   dueFrom: DueFrom = NEVER_DUE,

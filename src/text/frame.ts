@@ -11,7 +11,7 @@ export interface Frame {
 }
 
 /** The beginning of a part, with what it carries over from the text before it. */
-export interface Place {
+export interface PartStart {
   at: number;
   /** The fence that is open here. */
   frame: Frame | undefined;
@@ -38,7 +38,7 @@ export function toFrame(fence: Fence, limits: SplitLimits): Frame {
 }
 
 /** Returns the text that a part which begins at `place` shows before its own. */
-export function toPrefix({ frame, header, quote, midLine }: Place): string {
+export function toPrefix({ frame, header, quote, midLine }: PartStart): string {
   const lead = midLine ? quote : "";
   if (frame !== undefined) return frame.open === "" ? lead : `${frame.open}\n${lead}`;
   return midLine ? lead : header;

@@ -1,7 +1,7 @@
 import { type BlockScan, type DueFrom, NEVER_DUE } from "./block-scan.ts";
 import { readLineKind } from "./blocks.ts";
 import { type Cut, chooseCut, findDueCut, findLastBoundary, findLastBreak, toCharacterEnd } from "./cut.ts";
-import { type Place, toPrefix } from "./frame.ts";
+import { type PartStart, toPrefix } from "./frame.ts";
 import { createRuler, type SplitLimits } from "./ruler.ts";
 
 /**
@@ -29,7 +29,7 @@ export interface Growth {
 export interface Growing extends Growth {
   text: string;
   textEnd: number;
-  place: Place;
+  place: PartStart;
 }
 
 /** A line that opens a fence, or may come to: it needs room to be closed, which may not be there. */

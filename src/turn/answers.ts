@@ -110,7 +110,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: batch };
       // A turn that crashed on the way is no new beginning.
       const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
-      const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], true);
+      const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], { mustAsk: true });
       for (const other of batch) turn.notice(other);
       if (isGivenUp) turn.giveUp();
       await whileRunning(turn, () => run(deps, turn, signal));

@@ -32,7 +32,11 @@ export interface RunningTurn {
   taken(): readonly InboundEvent[];
 }
 
-export function createRunningTurn(record: TurnRecord, known: readonly MessageEvent[], mustAsk = false): RunningTurn {
+export function createRunningTurn(
+  record: TurnRecord,
+  known: readonly MessageEvent[],
+  { mustAsk = false } = {},
+): RunningTurn {
   const taken: InboundEvent[] = [];
   /** Text and attachments of each message, where they are known: what tells an edit from an echo. */
   const bodies = new Map(known.map((message) => [message.messageId, bodyOf(message)]));
