@@ -5,7 +5,7 @@ import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
 import type { ReplyAddress } from "../port/events.ts";
-import type { Draft, Fallback, Receipt, ReplySink } from "../port/sink.ts";
+import type { Draft, Fallback, ReplySink } from "../port/sink.ts";
 import { callPlatform, toAccepted, toFailed } from "./platform-call.ts";
 
 /** Longest that a call waits for its turn, refusals for the rate included. */
@@ -64,7 +64,7 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
         try {
           const result = await attempt(call, bound);
           ended.resolve(result);
-          return { answer: toAccepted((result ?? {}) as Receipt), behind: false, kind: call.kind };
+          return { answer: toAccepted(result ?? {}), behind: false, kind: call.kind };
         } catch (error) {
           if (isRateLimit(error) && !bound.aborted) {
             isAtWork = false;
