@@ -45,7 +45,7 @@ import { createUsage, type Usage } from "../usage/usage.ts";
 
 export interface EngineOptions {
   botName: string;
-  /** Where a channel has none of its own. */
+  /** The model of channels that have none of their own. */
   model: string;
   systemPrompt: string;
   /** The usual one for pictures; undefined: nothing is drawn. */
@@ -62,6 +62,8 @@ export interface EngineOptions {
   pseudonym(platform: string, userId: string): string;
   metrics: Metrics;
   log: Logger;
+  /** Platforms that serve several workspaces, see `SettingKeysOptions`. */
+  severalWorkspaces?: ReadonlySet<string>;
   /** Pauses of the queue between attempts at failed work. */
   retryMs?: readonly [first: number, longest: number];
 }
@@ -78,9 +80,9 @@ export interface EngineLimits {
 export interface Engine {
   accept: Accept;
   commands: readonly Command[];
-  /** What `/model` offers. */
+  /** Lists the models that `/model` offers. */
   listModels: ListModels;
-  /** What the platforms' forms for pictures offer. */
+  /** The choices in the platforms' forms for pictures. */
   imagineMenu: ImagineMenu;
   readAbout: ReadAbout;
   eraseConversations: EraseConversations;
@@ -88,18 +90,19 @@ export interface Engine {
   records: TurnRecords;
   usage: Usage;
   queue: Queue;
-  /** What the queue is to be started with. */
+  /** Carries out accepted events: the queue is started with it. */
   worker: Worker;
 }
 
 /** Puts the engine together. Nothing is worked on before the queue is started. */
 export function createEngine(options: EngineOptions): Engine {
-  const { database, stores, limits, adapterOf, log, retryMs } = options;
+  const { database, stores, limits, adapterOf, log, retryMs, severalWorkspaces } = options;
   const ttlMs = limits.historyTtlMs;
   const said = createHistory({ open: stores.open, ttlMs, log, now: Date.now, clock: stores.now });
   const history = withLinkErasure(said, options.references);
   const records = createTurnRecords({ open: stores.open, ttlMs, log });
-  const settings = createSettings({ open: stores.open, ttlMs, log });
+  const common = { open: stores.open, ttlMs, log, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
+  const settings = createSettings(common);
   const embedded = { database, maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
   const own = createEmbeddedQueue(embedded);
   const queue = stores.marks === undefined ? own : withSharedClaims(own, { database, marks: stores.marks, log });
@@ -113,7 +116,7 @@ export function createEngine(options: EngineOptions): Engine {
   const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
   const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
-  const usage = createUsage({ open: stores.open, ttlMs, log, now: Date.now });
+  const usage = createUsage({ ...common, now: Date.now });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const pictures = createPictureDesk({
     stores,

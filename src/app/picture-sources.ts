@@ -22,12 +22,12 @@ export interface PictureSourcesOptions {
   stores: Pick<Stores, "open">;
   /** Signs the links where the configuration brings no key. */
   ownKey: string;
-  /** Where this service is reached from this machine; undefined before it listens. */
+  /** The service's address on this machine; undefined before it listens. */
   serviceUrl(): string | undefined;
   log: Logger;
 }
 
-/** What pictures may start from, and the routes under which the gateway fetches what is private. */
+/** The files that pictures may start from, and the routes under which the gateway fetches private ones. */
 export interface PictureSources {
   references: References;
   routes: Hono;

@@ -2,7 +2,7 @@ import type { Author, CommandEvent, InboundEvent } from "../port/events.ts";
 import type { ReplySink } from "../port/sink.ts";
 import { neutralize } from "../text/neutralize.ts";
 
-/** Answers to those who may not, and to those whose change could not be kept. */
+/** Refusals: the person may not, the change could not be kept, the store could not be asked. */
 export const NOT_ALLOWED = "Only people who manage this channel may change that.";
 export const NOT_KEPT = "I could not keep that, because my memory is out of reach. Try again in a minute.";
 export const NOT_KNOWN = "I cannot look that up, because my memory is out of reach. Try again in a minute.";
@@ -12,13 +12,13 @@ export interface Command {
   name: string;
   /** One sentence for the list of commands. */
   description: string;
-  /** It may take long, bounds its own waits, and ends by itself when the signal aborts. */
+  /** Set where the command bounds its own waits, because it may take long; it still ends when the signal aborts. */
   boundsItself?: true;
   /** Carries it out and answers through the sink. May be run again after a crash: everything it does bears repeating. */
   run(event: CommandEvent, sink: ReplySink, signal: AbortSignal): Promise<void>;
 }
 
-/** Whether a person may change what holds for everybody in the channel. Everybody may where the platform tells nothing. */
+/** A person may change what holds for everybody in the channel; everybody may where the platform tells nothing. */
 export function mayConfigure(author: Author): boolean {
   return author.mayConfigure !== false;
 }

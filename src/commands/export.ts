@@ -4,7 +4,7 @@ import { isRefusal } from "../reply/platform-call.ts";
 import { describeLack } from "../text/quote-name.ts";
 import { type Command, postNotice } from "./command.ts";
 
-/** `/export`: everything that is kept about the person who asks, which `collect` resolves to, as a JSON file that only they see. */
+/** `/export`: gives the person who asks a JSON file, for them alone, with everything that is kept about them. */
 export function createExportCommand(collect: (platform: string, author: Author) => Promise<object>): Command {
   return {
     name: "export",
@@ -20,7 +20,7 @@ export function createExportCommand(collect: (platform: string, author: Author) 
       try {
         await sink.upload(files, undefined, event.key, signal);
       } catch (error) {
-        // What may still be delivered is tried again.
+        // Anything but a refusal may pass: the queue tries again.
         if (!isRefusal(error)) throw error;
         await postNotice(sink, event, describeRefusal(error), signal);
       }

@@ -1,6 +1,6 @@
 import { type Command, postNotice } from "./command.ts";
 
-/** `/help`: what the bot is and which commands it knows. `commands` is read when it runs, so the list may contain this one. */
+/** `/help`: says what the bot is and lists its commands, read when it runs, so that the list may contain this one. */
 export function createHelpCommand(botName: string, commands: readonly Command[]): Command {
   return {
     name: "help",

@@ -6,7 +6,7 @@ import { quoteName } from "../text/quote-name.ts";
 import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
 
 const RESET = /^(default|reset)$/i;
-/** Of all names in one message, which platforms limit. */
+/** Longest list of names, so that platforms take it as one message. */
 const MAX_LIST_CHARS = 1_200;
 const NO_LIST = "The gateway does not tell me its models at the moment";
 

@@ -55,7 +55,7 @@ export function createPersonaCommand(settings: Pick<Settings, "read" | "setPerso
   };
 }
 
-/** What it says, without what cannot be seen and without room between its lines that nobody needs. */
+/** The text without invisible characters and without needless room between its lines. */
 function toPersona(text: string): string {
   return neutralize(text)
     .replace(/\n{3,}/g, "\n\n")

@@ -6,7 +6,7 @@ const SPOKEN = /^!([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i;
 /** `imagine …` and `/imagine …`; without the slash it needs more than the word. */
 const IMAGINE = /^(?:\/imagine(?:\s+([\s\S]*))?|imagine\s+([\s\S]*))$/i;
 
-/** What follows `imagine` where somebody asks for thoughts rather than for a picture. */
+/** Words after `imagine` that ask for thoughts rather than for a picture. */
 const SUPPOSITION =
   /^(?:if|that|being|having|how|what|when|why|you|you're|your|yourself|we|we're|i|i'm|my|our|it|it's|this|there|they|he|she|someone|somebody|everyone|a (?:world|scenario|situation|case|future|day|time))\b/i;
 

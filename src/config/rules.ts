@@ -3,7 +3,7 @@ import { isLoopback } from "./variables.ts";
 /** The variables that are set, as they were given. */
 export type GivenVariables = Readonly<Record<string, string>>;
 
-/** What is wrong with variables that are each right by themselves: one sentence per problem, saying the way out. */
+/** Finds problems of variables that are each right by themselves: one sentence each, saying the way out. */
 export function findConflicts(given: GivenVariables): string[] {
   return [gatewayConflicts, slackConflicts, shardConflicts, pageConflicts, roleConflicts].flatMap((find) =>
     find(given),
@@ -33,7 +33,7 @@ export function findOddForms(given: GivenVariables): Array<[name: string, messag
   return odd;
 }
 
-/** Whether the local page is to be served: asked for, or left open while no platform is configured. */
+/** The local page is served when it is asked for, and by default while no platform is configured. */
 export function isPageOn(given: GivenVariables): boolean {
   const choice = given["LOCAL_CHAT"] ?? "auto";
   const platforms = ["SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "DISCORD_TOKEN"];

@@ -1,7 +1,7 @@
 import type { Config, SlackConfig } from "./config.ts";
 import { isLoopback } from "./variables.ts";
 
-/** What is on, what is off and what would switch it on: one line each for the log at the start, without secrets. */
+/** Says for each part whether it is on, and what would switch it on: a line each for the log at the start, without secrets. */
 export function describeConfig(config: Config): string[] {
   return [
     describeGateway(config),

@@ -4,13 +4,13 @@ import { z } from "zod";
 const DEFAULT_SYSTEM_PROMPT =
   "You are a helpful assistant in a team's chat. Answer in the language you are written to, briefly and plainly, in Markdown.";
 
-/** Of the key that installations are encrypted with, AES-256's. */
+/** Length of the key that encrypts installations with AES-256. */
 const KEY_BYTES = 32;
 const MIN_STATE_SECRET_CHARS = 16;
 
 const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]", "::1"];
 
-/** Whether a host name or address, with or without an IPv6 address's brackets, is this machine only. */
+/** True for a host name or address of this machine only; an IPv6 address may have its brackets. */
 export function isLoopback(host: string): boolean {
   return LOOPBACK_NAMES.includes(host.toLowerCase()) || (isIP(host) === 4 && host.startsWith("127."));
 }

@@ -11,7 +11,7 @@ const LIMITS = { connectMs: 5_000, firstTokenMs: 30_000, idleMs: 10_000, totalMs
 const QUESTION = { messages: [{ role: "user" as const, content: "Say yes." }], max_tokens: 1 };
 
 export interface GatewayCheckOptions {
-  /** Whether a question may be asked, which costs a few tokens. */
+  /** Allows one question, which costs a few tokens. */
   mayChat: boolean;
 }
 

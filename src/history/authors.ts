@@ -1,4 +1,4 @@
-import type { KeyedTurns } from "../concurrency/keyed-queue.ts";
+import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { Erasure, HistoryKeys } from "./keys.ts";
 import type { HistoryEntry } from "./record.ts";
 import { type AuthorPosition, toAuthorKeys, toAuthorNamespace } from "./record.ts";
@@ -21,7 +21,7 @@ export interface AuthorRecords {
   countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
 }
 
-/** How much the history keeps about one person. */
+/** The amount of what the history keeps about one person. */
 export interface AuthorCount {
   /** Their messages and the answers to them. */
   entries: number;
@@ -35,8 +35,8 @@ interface Found {
   position: AuthorPosition | undefined;
 }
 
-/** What the history keeps about one person, found through the namespace that belongs to that person alone. */
-export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: () => number): AuthorRecords {
+/** Finds what the history keeps about one person through the namespace that belongs to that person alone. */
+export function createAuthorRecords(keys: HistoryKeys, queue: KeyedQueue, now: () => number): AuthorRecords {
   return {
     async exportAuthor(platform, authorId, within) {
       const conversations = new Map<string, Array<{ seq: number; entry: HistoryEntry }>>();
@@ -63,7 +63,7 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: 
       for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId }), within))) {
         const toConversation = ({ position, entryKey }: Found) => position?.conversationId ?? entryKey;
         for (const [conversationId, found] of Map.groupBy(page, toConversation)) {
-          erased += await inTurn(conversationId, () => forgetEntries(keys, found));
+          erased += await queue.run(conversationId, () => forgetEntries(keys, found));
         }
       }
       return erased;
@@ -124,7 +124,7 @@ async function forgetEntries(keys: HistoryKeys, page: readonly Found[]): Promise
   for (const [index, { entryKey, authorKey, position }] of page.entries()) {
     const stored = keys.readers.entry(entryKey, values[index]);
     if (stored?.entry === undefined) {
-      // What cannot be read is erased too: the pointer says whose it is.
+      // An unreadable entry is erased too: the pointer says whose it is.
       const ids = position === undefined ? [] : [position.entryId, ...position.aliases];
       erasures.push({ entryKey, ids, authorKeys: [authorKey], after: stored?.after });
       if (stored === undefined && values[index] !== undefined) erased += 1;

@@ -1,17 +1,17 @@
 import type { HistoryKeys } from "./keys.ts";
 import type { ErasedEntry, Head, HistoryEntry, StoredEntry } from "./record.ts";
 
-/** Numbers that are looked at beyond what was asked for, to get past what was erased and what other branches hold. */
+/** Numbers read beyond those asked for, to get past erased entries and those of other branches. */
 const MAX_OTHER_ENTRIES = 1_000;
 
-/** Numbers looked at where a branch came from further back: where branches take turns, each says little at a time. */
+/** Numbers read at once after a jump back along a branch: where branches take turns, each has few entries in a row. */
 const ENTRIES_AFTER_JUMP = 8;
 
-/** Where a reading begins, and goes on from upwards. */
+/** The entry at which a reading begins; it goes on to older ones. */
 export interface ChainStart {
   conversationId: string;
   seq: number;
-  /** The entry with that number is left out: only what it follows is read. */
+  /** That entry is left out: only those it follows are read. */
   isLeftOut: boolean;
 }
 

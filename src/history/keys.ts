@@ -1,5 +1,6 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
+import { createDamageLog, walk } from "../store/values.ts";
 import {
   createReaders,
   type ErasedEntry,
@@ -14,10 +15,8 @@ import {
 } from "./record.ts";
 
 const NAMESPACE = "history";
-/** Keys whose damage was logged, so that each is logged once; beyond this many no more are. */
-const MAX_LOGGED_KEYS = 1_000;
 
-type Place = Pick<Position, "conversationId" | "seq">;
+export type Place = Pick<Position, "conversationId" | "seq">;
 
 export interface PlacedEntry {
   position: Position;
@@ -29,11 +28,11 @@ export interface Erasure {
   entryKey: string;
   ids: readonly string[];
   authorKeys: readonly string[];
-  /** What it continued, to be left in its place; undefined: nothing stays. */
+  /** Number of the entry that it continued, which is left in its place; undefined: nothing stays. */
   after: number | undefined;
 }
 
-/** What the history reads and writes, one call to the store each, all or nothing. */
+/** The history's reads and writes: one call to the store each, all or nothing. */
 export interface HistoryKeys {
   readers: Readers;
   getMany(keys: string[]): Promise<unknown[]>;
@@ -53,7 +52,7 @@ export interface HistoryKeys {
 
 export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: number, log: Logger): HistoryKeys {
   const keyv = open(NAMESPACE);
-  const readers = createReaders(logOnce(log));
+  const readers = createReaders(createDamageLog(log));
   const getMany = (keys: string[]): Promise<unknown[]> => keyv.getMany<unknown>(keys);
 
   const keys: HistoryKeys = {
@@ -94,7 +93,7 @@ export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: numb
       const found = [...(await ownIndexKeys(keys, erasures)), ...erasures.flatMap(({ authorKeys }) => authorKeys)];
       const left = erasures.filter(({ after }) => after !== undefined);
       const gone = erasures.filter(({ after }) => after === undefined);
-      // What was said goes first: cut off in between, the keys that are left find nothing, and are erased the next time.
+      // Entries go first: after a crash in between, the keys that are left find nothing, and are erased the next time.
       if (left.length > 0) {
         await keyv.setMany(left.map(({ entryKey, after }) => ({ key: entryKey, value: { v: 1, after }, ttl: ttlMs })));
       }
@@ -103,11 +102,7 @@ export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: numb
     async eraseKey(key) {
       await keyv.delete(key);
     },
-    async *walk(namespace) {
-      const iterator = open(`${NAMESPACE}:${namespace}`).iterator;
-      if (iterator === undefined) throw new TypeError("The store of the history cannot be walked through.");
-      yield* iterator(undefined) as AsyncIterable<[string, unknown]>;
-    },
+    walk: (namespace) => walk(open(`${NAMESPACE}:${namespace}`)),
   };
   return keys;
 }
@@ -142,13 +137,4 @@ function entryValues(position: Position, stored: StoredEntry): Value[] {
 
 function headValue(conversationId: string, head: Head): Value {
   return { key: toHeadKey(conversationId), value: head };
-}
-
-function logOnce(log: Logger): (key: string) => void {
-  const logged = new Set<string>();
-  return (key) => {
-    if (logged.has(key) || logged.size >= MAX_LOGGED_KEYS) return;
-    logged.add(key);
-    log.error({ key }, "a stored value cannot be read and counts as absent");
-  };
 }

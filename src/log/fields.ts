@@ -8,7 +8,7 @@ const MAX_CHARS = 4000;
 /** Cutting comes after redacting, or half a key could stay; this bounds what is redacted only to be cut. */
 const MAX_CHARS_READ = 50_000;
 
-/** What is copied from an error when it is a number, or one word. Never headers, bodies, requests or configurations. */
+/** Fields copied from an error when they are a number, or one word. Never headers, bodies, requests or configurations. */
 const ERROR_FIELDS = [
   "name",
   "type",
@@ -78,12 +78,12 @@ export function describeForLog(value: unknown, redact: Redact, withMessages = fa
   }
 }
 
-/** Whether a text of somebody else's is the name of something, such as an id or a code, and no sentence. */
+/** True for a text from outside that is a name, such as an id or a code, and no sentence. */
 export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** Where it was thrown. The message, which stands before it, may have lines that look like these. */
+/** The frames of the stack. The message, which stands before them, may have lines that look like frames. */
 function toFrames({ message, stack = "" }: Error): string {
   const behind = message === "" ? stack : stack.slice(stack.indexOf(message) + message.length);
   const frames = stack.includes(message) ? behind.split("\n").filter((line) => FRAME.test(line)) : [];

@@ -10,13 +10,14 @@ export interface ConversationErasureDeps {
   jobs: Pick<JobStore, "eraseConversations">;
   settings: Pick<Settings, "setModel" | "setPersona">;
   usage: Pick<Usage, "eraseWorkspace">;
-  /** What was erased is to be gone from the disk too. */
+  /** Removes what was erased from the disk too. */
   emptyLog(): void;
 }
 
 /**
- * Erases everything that was said, drawn and set in all conversations whose ids begin like this, and what was used in
- * their workspaces. Resolves to how many conversations that were. Rejects when something could not be erased; once more, it goes on with what is left.
+ * Erases everything that was said, drawn and set in all conversations whose ids begin like this, and the counts of
+ * their workspaces. Resolves to the number of conversations. Rejects when something could not be erased; called again,
+ * it goes on with what is left.
  */
 export type EraseConversations = (prefix: string) => Promise<number>;
 
@@ -30,7 +31,7 @@ export function createEraseConversations(deps: ConversationErasureDeps): EraseCo
     await jobs.eraseConversations(prefix);
     const places = await records.eraseConversations(prefix);
     const channels = new Map(
-      places.map(({ platform, channelId }) => [`${platform} ${channelId}`, { platform, channelId }]),
+      places.map((place) => [JSON.stringify([place.platform, place.workspaceId, place.channelId]), place]),
     );
     for (const channel of channels.values()) {
       const isDone = await Promise.all([

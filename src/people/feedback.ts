@@ -4,8 +4,8 @@ import type { Feedback, TurnRecords } from "../turn/record.ts";
 import { maySee } from "../turn/rights.ts";
 
 /**
- * Notes with the turn what somebody thinks of its answer, and counts it; said twice it is one word, and said by who
- * cannot see the answer none.
+ * Notes with the turn how a person judges its answer, and counts it: a repeated judgement once, and none by people who
+ * cannot see the answer.
  */
 export type Rate = (event: ActionEvent, feedback: Feedback) => Promise<void>;
 

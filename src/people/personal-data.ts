@@ -23,11 +23,11 @@ export interface PersonalDataDeps {
   settings: Pick<Settings, "forgetAuthor" | "exportAuthor">;
   usage: Pick<Usage, "forgetAuthor" | "exportAuthor">;
   adapterOf(platform: string): Adapter;
-  /** What was erased is to be gone from the disk too. */
+  /** Removes what was erased from the disk too. */
   emptyLog(): void;
 }
 
-/** What is kept about people, wherever that is: to be given to them, and to be erased. */
+/** Gives people what is kept about them, wherever that is, and erases it. */
 export interface PersonalData {
   erasers: Erasers;
   /** Everything, as JSON takes it. */
@@ -42,7 +42,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     const people = mayConfigure(author)
       ? [undefined]
       : idsOf(author).map(({ id }) => ({ platform: reply.platform, id }));
-    // Where there was none, people only spoke to each other; and what was erased already is erased again after a crash.
+    // Without a history people only spoke to each other. An erased one still counts, for the attempt after a crash.
     const hasHistory = !(await history.isNew(conversationId));
     const adapter = adapterOf(reply.platform);
     const erased: string[] = [];

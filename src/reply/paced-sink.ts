@@ -1,12 +1,12 @@
 import { untilAborted } from "../concurrency/deadlines.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import type { CallKind, Written } from "../pacing/call.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
 import type { ReplyAddress } from "../port/events.ts";
+import type { CallKind, Written } from "../port/pace.ts";
 import type { Draft, Fallback, ReplySink } from "../port/sink.ts";
-import { callPlatform, toAccepted, toFailed } from "./platform-call.ts";
+import { callPlatform, toCallResult, toFailed } from "./platform-call.ts";
 
 /** Longest that a call waits for its turn, refusals for the rate included. */
 const TURN_TIMEOUT_MS = 120_000;
@@ -64,7 +64,7 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
         try {
           const result = await attempt(call, bound);
           ended.resolve(result);
-          return { answer: toAccepted(result ?? {}), behind: false, kind: call.kind };
+          return { answer: toCallResult(result ?? {}), behind: false, kind: call.kind };
         } catch (error) {
           if (isRateLimit(error) && !bound.aborted) {
             isAtWork = false;

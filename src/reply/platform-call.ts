@@ -1,6 +1,6 @@
 import { runWithin } from "../concurrency/deadlines.ts";
-import type { Answer } from "../pacing/call.ts";
 import { SinkError } from "../port/errors.ts";
+import type { CallResult } from "../port/pace.ts";
 import type { Receipt } from "../port/sink.ts";
 
 /** Longest a platform may take for one call before it counts as unanswered. */
@@ -16,19 +16,17 @@ export function callPlatform<T>(call: (signal: AbortSignal) => Promise<T>, timeo
   return runWithin(timeoutMs, call, NEVER);
 }
 
+/** An accepted call as its pacer is told of it. */
+export function toCallResult({ budget }: Receipt): CallResult {
+  return budget === undefined ? { ok: true } : { ok: true, budget };
+}
+
 /** True when the platform will refuse the same call again, however often it is made. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof SinkError && error.kind !== "unavailable" && error.kind !== "rate-limited";
 }
 
-/** The answer to a call that the platform took, as the pacer counts it. */
-export function toAccepted({ budget }: Receipt): Answer {
-  if (budget === undefined) return { ok: true };
-  const { limit, remaining, resetAfterMs } = budget;
-  return { ok: true, budget: { limit, remaining, resetAfter: resetAfterMs / 1_000 } };
-}
-
 /** The answer to a call that may be made again. A platform that says no time for it is given a second. */
-export function toFailed({ kind, retryAfterMs = 1_000 }: SinkError): Answer {
-  return kind === "rate-limited" ? { ok: false, retryAfter: retryAfterMs / 1_000 } : { ok: false };
+export function toFailed({ kind, retryAfterMs = 1_000 }: SinkError): CallResult {
+  return kind === "rate-limited" ? { ok: false, retryAfterMs } : { ok: false };
 }

@@ -1,9 +1,9 @@
-import type { CallKind, Written } from "../pacing/call.ts";
 import { SinkError, type SinkErrorKind } from "../port/errors.ts";
+import type { CallKind, Written } from "../port/pace.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
-import { isRefusal, toAccepted, toFailed } from "./platform-call.ts";
+import { isRefusal, toCallResult, toFailed } from "./platform-call.ts";
 import { rendersSteps, type Steps } from "./steps.ts";
 
 /**
@@ -124,7 +124,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     }
     const rest = messages.nextChange(drafts, reply.file(), reply.isOver);
     const next = rest === undefined ? "edit" : toKind(rest);
-    return { answer: toAccepted(receipt), behind: rest !== undefined, kind, next };
+    return { answer: toCallResult(receipt), behind: rest !== undefined, kind, next };
   }
 
   return {

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** The longest that the system's clock may have gone on unseen, as while the process did not run, to be believed. */
+/** Longest jump ahead of the system's clock that is believed, as after a time in which the process did not run. */
 const BELIEVED_MS = 7 * 86_400_000;
 const KEPT_EVERY_MS = 60_000;
 
-/** Where a clock takes its time from, in milliseconds; other ones in tests. */
+/** The sources of a clock's time, in milliseconds; tests bring their own. */
 export interface TimeSources {
   /** The system's clock, which may be wrong, and may be set right. */
   wall(): number;
@@ -50,7 +50,7 @@ export function createClock(database: DatabaseSync, { wall, steady }: TimeSource
     return at;
   }
 
-  /** Without it a crash costs a minute; the trouble of a disk that takes nothing shows elsewhere. */
+  /** Skipping it once costs a minute after a crash; a disk that takes no writes shows elsewhere. */
   function keep(): void {
     keptAt = at;
     try {

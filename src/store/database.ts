@@ -1,10 +1,10 @@
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { LoggableError } from "../port/errors.ts";
-import { createFolder } from "./folder.ts";
-import { makePrivate } from "./private-files.ts";
+import { sqliteCodeOf } from "./outage.ts";
+import { createFolder, makePrivate } from "./private-files.ts";
 
-/** What `user_version` of the file says; raised by whoever changes a table in a way that older code cannot read. */
+/** The file's `user_version`. A change to a table that older code cannot read raises it. */
 const SCHEMA_VERSION = 1;
 /** A process that was just killed may need a moment until the system takes its locks away. */
 const LOCK_WAIT_MS = 500;
@@ -24,8 +24,9 @@ export class DatabaseError extends LoggableError {
 /**
  * Opens the one SQLite file of this process, or a database in memory for `":memory:"`, and creates it with its
  * folder when it is absent. What is committed survives the end of the process and of the machine; what is deleted
- * is overwritten. Nobody else on the machine can read it, where the file system allows that. The file belongs to one process at a time: a lock beside it is held until `close`, and the system
- * takes it away when the process dies. Throws a `DatabaseError` when the file cannot be used.
+ * is overwritten. Nobody else on the machine can read it, where the file system allows that. The file belongs to one
+ * process at a time: a lock beside it is held until `close`, and the system takes it away when the process dies.
+ * Throws a `DatabaseError` when the file cannot be used.
  */
 export function openDatabase(path: string): DatabaseSync {
   if (path === ":memory:") return prepareDatabase(path);
@@ -139,8 +140,7 @@ function toDatabaseError(cause: unknown, path: string): DatabaseError {
 }
 
 function explain(cause: unknown, path: string): string {
-  const code = resultCode(cause) ?? 0;
-  switch (code) {
+  switch (sqliteCodeOf(cause)) {
     case RESULT.busy:
       return `The database ${path} is in use by another process. Stop that one first, or set DATA_DIR to another folder.`;
     case RESULT.corrupt:
@@ -155,12 +155,6 @@ function explain(cause: unknown, path: string): string {
     default:
       return `The database ${path} cannot be opened (${describeCause(cause)}).`;
   }
-}
-
-function resultCode(cause: unknown): number | undefined {
-  if (!(cause instanceof Error) || !("errcode" in cause) || typeof cause.errcode !== "number") return undefined;
-  // The low byte of an extended code is the primary one.
-  return cause.errcode & 0xff;
 }
 
 function describeCause(cause: unknown): string {

@@ -2,9 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { type Clock, createClock } from "./clock.ts";
-import type { Marks } from "./marks.ts";
 import { createNamespaceView } from "./namespace.ts";
-import { createRedisStore, type OpenStore } from "./redis.ts";
+import { createRedisStore, type Marks, type OpenStore } from "./redis.ts";
 import { createSqliteStore } from "./sqlite.ts";
 
 /** Keeps our keys apart from those of other programs, and of the queue, on the same Redis. */
@@ -28,10 +27,10 @@ export interface Stores {
   open: (namespace: string) => Keyv;
   /** The time by which things grow old here, like Unix milliseconds. Where the system's clock jumps, it does not. */
   now: Clock;
-  /** Whether the store takes a write, which is tried. Resolves to false also when `signal` aborts first. */
+  /** Tries a write and resolves to whether the store took it; to false also when `signal` aborts first. */
   isReachable: (signal: AbortSignal) => Promise<boolean>;
   close: () => Promise<void>;
-  /** What processes share that keep their things in the same store; absent for the embedded one. */
+  /** Shared by all processes on the same store; absent for the embedded one. */
   marks?: Marks;
 }
 

@@ -14,19 +14,21 @@ const SQLITE_OUTAGES = new Set([5, 6, 8, 10, 13, 14]);
 const MAX_DEPTH = 5;
 
 /**
- * Whether an error says only that the store is away or takes nothing, be it the one that holds histories or the disk:
- * the same work may well succeed another time.
+ * True for an error that says only that the store is away or takes nothing, be it the one that holds histories or the
+ * disk: the same work may well succeed another time.
  */
 export function isStoreOutage(error: unknown): boolean {
   let at = error;
   for (let depth = 0; depth < MAX_DEPTH && at instanceof Error; depth++) {
-    if (at instanceof StoreError || isSqliteOutage(at)) return true;
+    if (at instanceof StoreError || SQLITE_OUTAGES.has(sqliteCodeOf(at) ?? 0)) return true;
     at = at.cause;
   }
   return false;
 }
 
-function isSqliteOutage(error: Error): boolean {
+/** SQLite's primary result code in an error; undefined where the error is not SQLite's. */
+export function sqliteCodeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return undefined;
   // The low byte of an extended code is the primary one.
-  return "errcode" in error && typeof error.errcode === "number" && SQLITE_OUTAGES.has(error.errcode & 0xff);
+  return error.errcode & 0xff;
 }

@@ -6,7 +6,7 @@ import { StoreError } from "./outage.ts";
 const OPERATION_TIMEOUT_MS = 2_000;
 /** Longest it waits before that for a connection that was lost, counted from the loss: a short one is waited out. */
 const LOSS_WAIT_MS = 2_000;
-/** And once one has lasted longer: nobody who asks for an answer is to wait for a store that is away. */
+/** Longest wait once the loss has lasted longer: nobody who asks for an answer waits for a store that is away. */
 const OUTAGE_WAIT_MS = 50;
 const CONNECT_TIMEOUT_MS = 2_000;
 /** A connection on which nothing moves for this long is dead; pings keep a living one moving. */
@@ -15,7 +15,7 @@ const PING_INTERVAL_MS = 3_000;
 const CLOSE_TIMEOUT_MS = 1_000;
 const RECONNECT_MIN_MS = 20;
 const RECONNECT_MAX_MS = 1_000;
-/** What a server says that is there and does nothing, or stores nothing, at the moment. */
+/** Error codes of a server that is there and does nothing, or stores nothing, at the moment. */
 const REFUSALS = new Set(
   "OOM READONLY MISCONF NOREPLICAS LOADING MASTERDOWN CLUSTERDOWN BUSY TRYAGAIN EXECABORT NOAUTH NOPERM".split(" "),
 );

@@ -1,16 +1,22 @@
 import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
 import type { Clock } from "./clock.ts";
-import type { Marks } from "./marks.ts";
 import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
 
 /** Keys that one step of a walk through the whole server looks at. */
 const SCAN_COUNT = 1_000;
-/** What is written to see whether the server takes anything. */
+/** Written to see whether the server takes writes. */
 const PROBE_KEY = "palaver:probe";
 const PROBE_TTL_MS = 10_000;
 const CLOCK_KEPT_MS = 60_000;
+
+/** Marks that processes with queues of their own share, and that only one of them can set. */
+export interface Marks {
+  /** Sets the mark for this long where there is none. Resolves to the one that stands there. */
+  claim(key: string, mark: string, ttlMs: number): Promise<string>;
+  set(key: string, mark: string, ttlMs: number): Promise<void>;
+}
 
 /** A store with what belongs to it. */
 export interface OpenStore {
@@ -19,7 +25,7 @@ export interface OpenStore {
   now: Clock;
   /** Absent where no other process can share the store. */
   marks?: Marks;
-  /** Whether it takes a write, which is tried. Never rejects. */
+  /** Tries a write and resolves to whether the store took it. Never rejects. */
   isReachable: () => Promise<boolean>;
   close: () => Promise<void>;
 }
@@ -54,7 +60,7 @@ function withServerClock({ client, run, close }: RedisConnection): { connection:
   let known: { serverMs: number; steadyMs: number } | undefined;
 
   async function look(): Promise<void> {
-    // Where the server does not say, as to a user who may not ask, the operation itself shows what is wrong.
+    // A server may refuse to tell its time, to a user without the right: the operation itself shows what is wrong.
     const answer = await client.sendCommand(["TIME"]).catch(() => undefined);
     const [seconds, microseconds] = Array.isArray(answer) ? answer.map(Number) : [];
     const serverMs = seconds === undefined ? now() : seconds * 1_000 + (microseconds ?? 0) / 1_000;

@@ -1,7 +1,7 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
@@ -81,7 +81,7 @@ export interface TurnRecordsOptions {
 export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): TurnRecords {
   const keyv = open(NAMESPACE);
   // Two people who judge one answer at once must not replace each other's word.
-  const inTurn = createKeyedTurns();
+  const { run: inTurn } = createKeyedQueue();
 
   async function load(id: string): Promise<TurnRecord | undefined> {
     return readTurnRecord(await keyv.get(id));

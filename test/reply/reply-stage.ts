@@ -1,10 +1,9 @@
 /** A reply on a channel that can be looked at, written from a script. */
-import { createEvenPacer } from "../../src/pacing/even.ts";
-import { createScheduler } from "../../src/pacing/scheduler.ts";
 import { SinkError } from "../../src/port/errors.ts";
 import type { Closing } from "../../src/reply/drafts.ts";
 import { type ReplyOptions, type Run } from "../../src/reply/reply.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
+import { createQuickScheduler } from "../support/quick-scheduler.ts";
 
 export type Scripted = string | Promise<unknown> | Error;
 
@@ -35,10 +34,7 @@ export function setUp({
   closing = { note: "", buttons: [] },
 }: SetUp = {}) {
   const platform = fakePlatform({ maxLength, ...(maxMessages !== undefined && { maxMessages }) });
-  const scheduler = createScheduler({
-    pacerFor: () => createEvenPacer({ gap: 0 }),
-    now: () => performance.now() / 1_000,
-  });
+  const scheduler = createQuickScheduler();
   const saved: string[][] = [];
   const refusals: Array<SinkError["kind"]> = [];
   const options: ReplyOptions = {

@@ -1,11 +1,10 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createEvenPacer } from "../../src/pacing/even.ts";
-import { createScheduler } from "../../src/pacing/scheduler.ts";
 import { SinkError } from "../../src/port/errors.ts";
 import type { Draft } from "../../src/port/sink.ts";
 import { type ReplyOptions, type Run, writeReply } from "../../src/reply/reply.ts";
 
+import { createQuickScheduler } from "../support/quick-scheduler.ts";
 import { events, setUp } from "./reply-stage.ts";
 
 describe("writeReply", () => {
@@ -96,10 +95,7 @@ describe("writeReply", () => {
       taken.push(fallback.isActive);
       return options.sink.post(...call);
     };
-    const scheduler = createScheduler({
-      pacerFor: () => createEvenPacer({ gap: 0.05 }),
-      now: () => performance.now() / 1_000,
-    });
+    const scheduler = createQuickScheduler(50);
     // Something else has just used the budget: the text is whole when its turn comes.
     await writeReply(events("First"), { ...options, scheduler });
     const record = { ...options.record, id: "another", posted: [] };

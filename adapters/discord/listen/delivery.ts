@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { retry } from "../../../src/concurrency/retry.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
@@ -18,7 +19,7 @@ export interface Delivery {
 }
 
 export function createDelivery(accept: Accept, log: Logger): Delivery {
-  const tails = new Map<string, Promise<boolean>>();
+  const queue = createKeyedQueue();
   const stopping = new AbortController();
 
   async function offer(event: InboundEvent): Promise<void> {
@@ -38,19 +39,10 @@ export function createDelivery(accept: Accept, log: Logger): Delivery {
   }
 
   return {
-    enqueue(channelId, toEvents) {
-      const before = tails.get(channelId) ?? Promise.resolve(true);
-      const tail = before
-        .then(() => run(toEvents))
-        .finally(() => {
-          if (tails.get(channelId) === tail) tails.delete(channelId);
-        });
-      tails.set(channelId, tail);
-      return tail;
-    },
+    enqueue: (channelId, toEvents) => queue.run(channelId, () => run(toEvents)),
     async stop() {
       stopping.abort(new Error("The adapter takes no more events."));
-      await Promise.race([Promise.all(tails.values()), sleep(STOP_MS, undefined, { ref: false })]);
+      await Promise.race([queue.idle(), sleep(STOP_MS, undefined, { ref: false })]);
     },
   };
 }

@@ -7,6 +7,7 @@ import { createWhisperWriter } from "./ephemeral.ts";
 import { guarded } from "./failures.ts";
 import { LIMITS } from "./limits.ts";
 import type { ReplyPlace } from "./lookup.ts";
+import { createResponsePacer } from "./pace.ts";
 import type { WholeWriter } from "./post-and-update.ts";
 import { createRemoval } from "./removal.ts";
 import type { Memory } from "./sink-state.ts";
@@ -66,7 +67,10 @@ export function createWhisperSink(
 
   return {
     limits: { ...LIMITS, maxMessages: 1 },
-    budget: `${PLATFORM}-whisper:${toFingerprint(responseUrl ?? `${teamId}:${userId}`)}`,
+    budget: {
+      key: `${PLATFORM}-response:${toFingerprint(responseUrl ?? `${teamId}:${userId}`)}`,
+      createPacer: createResponsePacer,
+    },
     post: (draft, nonce, signal) => guarded(signal, () => writer.post(draft, nonce, signal)),
     edit: (id, draft, signal) => guarded(signal, () => writer.edit(id, draft, signal)),
     upload: (files, caption, nonce, signal) => guarded(signal, () => upload(files, caption, nonce, signal)),

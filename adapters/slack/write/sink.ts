@@ -10,6 +10,7 @@ import { createWhisperSink } from "./ephemeral-sink.ts";
 import { guarded, isSealing, toSinkError } from "./failures.ts";
 import { LIMITS } from "./limits.ts";
 import { type Lookup, type ReplyPlace, readMessage } from "./lookup.ts";
+import { createSlackPacer } from "./pace.ts";
 import type { WholeWriter } from "./post-and-update.ts";
 import { createRecovery } from "./recovery.ts";
 import { createRemoval } from "./removal.ts";
@@ -113,7 +114,7 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
 
   return {
     limits: LIMITS,
-    budget: `${PLATFORM}:${teamId}`,
+    budget: { key: `${PLATFORM}:${teamId}`, createPacer: createSlackPacer },
     room: channelId,
     fallback,
     showsSteps: memory.takes("cards", teamId),

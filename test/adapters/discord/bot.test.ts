@@ -4,8 +4,6 @@ import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import { toDiscordMarkdown } from "../../../adapters/discord/write/markdown.ts";
 import { createEngine } from "../../../src/app/engine.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
-import { createDiscordBudget, createDiscordShared } from "../../../src/pacing/discord-budget.ts";
-import { createPacer } from "../../../src/pacing/pacer.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import { createStores } from "../../../src/store/keyv.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
@@ -29,11 +27,7 @@ interface BotOptions {
 async function startBot({ database = new DatabaseSync(":memory:"), threads = "off", scripts, ...options }: BotOptions) {
   const discord = options.discord ?? (await startDiscord(options.simulator));
   const { gateway, requests } = fakeGateway(...scripts);
-  const shared = createDiscordShared();
-  const scheduler = createScheduler({
-    pacerFor: () => createPacer(createDiscordBudget(shared)),
-    now: () => performance.now() / 1_000,
-  });
+  const scheduler = createScheduler({ now: () => performance.now() });
   const engine = createEngine({
     botName: "Palaver",
     model: "fake",
