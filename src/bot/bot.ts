@@ -1,18 +1,26 @@
 import type { Logger } from "pino";
-import type { Command } from "../commands/command.ts";
+import { type Command, postNotice } from "../commands/command.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
 import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
 import type { Rate } from "../people/feedback.ts";
 import type { Accept, ActionEvent, CommandEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/events.ts";
 import { readPictureId } from "../port/ids.ts";
+import type { ReplySink } from "../port/sink.ts";
 import { isDrawing } from "../queue/picture-lanes.ts";
 import type { Worker } from "../queue/queue.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
+import { isRefusal } from "../reply/platform-call.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Answers, Batch } from "../turn/answers.ts";
 import { foldBatch, takeBatch } from "../turn/batch.ts";
-import { createReplies, type Replies } from "./replies.ts";
 
+/** Longest a command may take, the erasure of a person with many messages included. */
+const COMMAND_TIMEOUT_MS = 120_000;
+const STORE_IS_AWAY =
+  "My memory is out of reach right now. I will do this as soon as it is back: you need not ask for it again.";
+
+const NEVER = new AbortController().signal;
 const GIVEN_UP = "Given up: I tried this again and again without coming to its end.";
 
 export interface BotDeps {
@@ -55,7 +63,7 @@ export function createBot(deps: BotDeps): Worker {
       return batch;
     }
     if (event.action === "stop") {
-      // Who may not stop it was told so while it was written.
+      // Anyone not allowed to stop it was told while it streamed.
       if (!refused.delete(event.key)) await notify(event, await answers.stopLate(event, signal), signal);
       return batch;
     }
@@ -70,7 +78,7 @@ export function createBot(deps: BotDeps): Worker {
     return answerAgain(deps, replies, event, { events: batch }, signal);
   }
 
-  /** What an edit addresses to the bot is a question of its own where nobody answered it before. */
+  /** A message that an edit addresses to the bot becomes a question, unless it was answered before. */
   async function onEdited({ addressed, ...event }: EditedEvent): Promise<void> {
     await history.edit(event.messageId, event.text, event.attachments);
     const isAsked = addressed !== undefined && (await history.find(event.messageId)) === undefined;
@@ -121,7 +129,7 @@ export function createBot(deps: BotDeps): Worker {
   };
 }
 
-/** Whoever waits for a command or a button is told once that it takes longer; the queue tries it again. */
+/** Tells the author of a command or a press once that it takes longer; the queue tries it again. */
 function withOutageNotice(work: Worker["work"], { sayStoreIsAway }: Replies): Worker["work"] {
   const told = new Set<string>();
 
@@ -142,7 +150,7 @@ function withOutageNotice(work: Worker["work"], { sayStoreIsAway }: Replies): Wo
   };
 }
 
-/** Whoever asked is told once; nobody waits for what an edit or a deletion does. */
+/** Tells the person who asked once; nobody waits for an edit or a deletion. */
 async function giveUp(
   deps: BotDeps,
   replies: Replies,
@@ -188,13 +196,16 @@ async function answerAgain(
   return done;
 }
 
-/** A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins that. */
+/**
+ * A message to nobody in particular is ours while the bot follows the conversation; the first one to the bot begins
+ * that.
+ */
 async function isForUs({ history, log }: BotDeps, messages: MessageEvent[]): Promise<boolean> {
   const conversationId = messages[0]?.conversationId;
   if (conversationId === undefined) return true;
   try {
     const asked = messages.find(({ addressed }) => addressed === "bot");
-    // What was said before somebody asked may come after it, over another connection.
+    // A message from before the question may arrive after it, over another connection.
     if (asked === undefined) return await history.isFollowed(conversationId, messages.at(-1)?.at);
     await history.setFollowed(conversationId, true, asked.at);
     return true;
@@ -202,4 +213,51 @@ async function isForUs({ history, log }: BotDeps, messages: MessageEvent[]): Pro
     log.warn({ err: error, conversationId }, "whether the bot follows this conversation is not known");
     return messages.some(({ addressed }) => addressed === "bot");
   }
+}
+
+type Replies = ReturnType<typeof createReplies>;
+
+/** Speaks to the person who gave a command or pressed a button. */
+function createReplies({ sinkOf, log }: BotDeps) {
+  function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {
+    return reply(event, signal, (sink, signal) => postNotice(sink, event, text, signal));
+  }
+
+  /** Lets `deliver` answer the author alone. Where no message of ours is taken any more, there is nobody to tell. */
+  async function reply(
+    event: CommandEvent | ActionEvent,
+    signal: AbortSignal,
+    deliver: (sink: ReplySink, signal: AbortSignal) => Promise<void>,
+    boundsItself = false,
+  ): Promise<void> {
+    const sink = sinkOf({ ...event.reply, visibleTo: event.author.id });
+    try {
+      if (boundsItself) await deliver(sink, signal);
+      else await runWithin(COMMAND_TIMEOUT_MS, (signal) => deliver(sink, signal), signal);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      log.warn({ err: error, key: event.key }, "an answer to a command or a button could not be delivered");
+    }
+  }
+
+  /** While the answer is being written: when its turn comes in the conversation, nobody waits for a word any more. */
+  async function refuseAtOnce(event: ActionEvent, refusal: string): Promise<void> {
+    try {
+      await notify(event, refusal, NEVER);
+    } catch (error) {
+      log.warn({ err: error, key: event.key }, "why a stop was refused could not be said");
+    }
+  }
+
+  /** Best effort, and of its own message: the answer comes later. */
+  async function sayStoreIsAway(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<void> {
+    const draft = { markdown: STORE_IS_AWAY, buttons: [], streaming: false };
+    try {
+      await reply(event, signal, async (sink, signal) => void (await sink.post(draft, `${event.key}:away`, signal)));
+    } catch (error) {
+      log.warn({ err: error, key: event.key }, "that the store is away could not be said");
+    }
+  }
+
+  return { reply, notify, refuseAtOnce, sayStoreIsAway };
 }

@@ -50,7 +50,7 @@ export function createAccept(deps: IntakeDeps): Accept {
     if (event.kind === "action") return conversationOfTurn(event);
     const messageId = toRelated(event);
     const found = messageId === undefined ? undefined : await conversationOf(messageId);
-    // What everybody sees is no part of what one person asked in private, whatever message it names.
+    // A public message is no part of a private conversation, whatever message it names.
     const isTold = event.kind === "message" && event.reply.visibleTo === undefined;
     return isTold && found !== undefined && isPrivateConversation(found) ? undefined : found;
   }
@@ -64,7 +64,7 @@ export function createAccept(deps: IntakeDeps): Accept {
     }
   }
 
-  /** What is said to somebody else, or where the bot does not listen, is no command of its own. */
+  /** Words to somebody else, or where the bot does not listen, are no command. */
   async function understand(event: InboundEvent): Promise<InboundEvent> {
     if (event.kind !== "message" || event.addressed === "other") return event;
     const command = toSpokenCommand(event, commandNames);

@@ -28,6 +28,8 @@ export function createNewest<T>(show: (value: T) => Promise<unknown>, shown: T):
       newest = value;
       if (latest !== newest) showing ??= catchUp();
     },
-    settled: async () => void (await showing),
+    async settled() {
+      await showing;
+    },
   };
 }

@@ -1,9 +1,9 @@
-import type { ChatMessage, ContentPart } from "../gateway/chunks.ts";
+import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import type { HistoryEntry } from "../history/record.ts";
 
-/** What an image counts, whatever its size: about what 1024 × 1024 pixels cost the common models. A file counts the same. */
+/** An image of any size counts as much as 1024 × 1024 pixels cost the common models, about. A file counts the same. */
 const IMAGE_TOKENS = 800;
-/** What the frame of a message, or of a call in it, costs beside its text. */
+/** The frame of a message, or of a call in it, costs this beside its text. */
 const FRAME_TOKENS = 4;
 /** A text that must be kept although it does not fit keeps about this much. */
 const MIN_TEXT_TOKENS = 32;
@@ -13,7 +13,7 @@ const MAX_CHARS_PER_TOKEN = 8;
 /** Tokens of a text, estimated. */
 export type Estimate = (text: string) => number;
 
-/** What an entry costs in a request, estimated: texts, names, calls, results, images and attachments. */
+/** Estimates the cost of an entry in a request: texts, names, calls, results, images and attachments. */
 export function countTokens({ author, messages, attachments }: HistoryEntry, estimate: Estimate): number {
   const name = author === undefined ? 0 : estimate(author.name);
   const files = (attachments?.length ?? 0) * IMAGE_TOKENS;
@@ -29,7 +29,7 @@ export function cutToFit(entry: HistoryEntry, maxTokens: number, estimate: Estim
   if (excess <= 0) return entry;
   const messages = entry.messages.map((message) => {
     if (message.role !== "user") return message;
-    const text = textOf(message.content);
+    const text = textOf(message);
     const cut = cutText(text, Math.max(MIN_TEXT_TOKENS, estimate(text) - excess), estimate);
     if (typeof message.content === "string") return { ...message, content: cut };
     const others = message.content.filter(({ type }) => type !== "text");
@@ -39,7 +39,7 @@ export function cutToFit(entry: HistoryEntry, maxTokens: number, estimate: Estim
 }
 
 function countMessage(message: ChatMessage, estimate: Estimate): number {
-  let tokens = FRAME_TOKENS + estimate(textOf(message.content));
+  let tokens = FRAME_TOKENS + estimate(textOf(message));
   if (typeof message.content !== "string") {
     tokens += message.content.filter(({ type }) => type === "image_url").length * IMAGE_TOKENS;
   }
@@ -50,14 +50,6 @@ function countMessage(message: ChatMessage, estimate: Estimate): number {
     tokens += FRAME_TOKENS + estimate(id) + estimate(call.name) + estimate(call.arguments);
   }
   return tokens;
-}
-
-function textOf(content: string | ContentPart[]): string {
-  if (typeof content === "string") return content;
-  return content
-    .filter((part) => part.type === "text")
-    .map(({ text }) => text)
-    .join("\n");
 }
 
 /** Keeps the beginning and the end: what is asked stands before or after what was pasted. */
@@ -82,7 +74,7 @@ function leaveOut(text: string, keptChars: number): string {
   return `${text.slice(0, Math.max(from, 0))}\n[… ${to - from} characters left out …]\n${text.slice(to)}`;
 }
 
-/** Whether the unit at `index` is the second half of a pair. */
+/** True when the unit at `index` is the second half of a pair. */
 function isLowSurrogate(text: string, index: number): boolean {
   return /[\uDC00-\uDFFF]/.test(text.charAt(index)) && /[\uD800-\uDBFF]/.test(text.charAt(index - 1));
 }

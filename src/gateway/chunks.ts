@@ -113,6 +113,12 @@ export interface ChatCompletion {
   usage: Usage;
 }
 
+/** The text of a message, one line for each of its texts; pictures have none. Pure. */
+export function textOf({ content }: Pick<ChatMessage, "content">): string {
+  if (typeof content === "string") return content;
+  return content.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n");
+}
+
 /** Folds one delta into the message it belongs to. Pure: returns a new message. Calls are assembled by index. */
 export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMessage {
   const content = message.content + (delta.content ?? "");

@@ -17,14 +17,16 @@ export interface Adapter {
   /** A link for the next fifteen minutes and longer. Absent where a token is needed. Rejects when the file is gone. */
   publicUrl?(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
   /**
-   * What people said in the same thread before this message, oldest first, as far as a bot may read it; empty where the
+   * Reads what people said in the same thread before this message, oldest first, as far as a bot may; empty where the
    * message began the place. Absent on platforms without such places. Best effort: a rejection means it is not known.
    */
   readEarlier?(event: MessageEvent, signal: AbortSignal): Promise<EarlierMessage[]>;
   isConnected(): boolean;
   /** Erases what the adapter itself keeps about a person; absent where messages live elsewhere. */
   forget?(authorId: string): Promise<void>;
-  /** The same for a conversation as it stood before `at`, Unix milliseconds: of one person, or all where none is given. */
+  /**
+   * The same for a conversation as it stood before `at`, Unix milliseconds: of one person, or all where none is given.
+   */
   forgetConversation?(conversationId: string, authorId: string | undefined, at: number): Promise<void>;
   /** Stops delivery. Replies may still be written. */
   pause(): Promise<void>;

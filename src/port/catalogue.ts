@@ -1,8 +1,8 @@
 import type { ActionEvent, Author, ReplyAddress } from "./events.ts";
 
-/** What people choose for a picture, on every platform. Part of the port: types only. */
+/** The choices people have for a picture, on every platform. Part of the port: types only. */
 
-/** What the fields of a picture's form are called in `CommandEvent.options`; all are text, as people write it. */
+/** The fields of a picture's form, by their names in `CommandEvent.options`; all are text, as people write it. */
 export interface ImagineOptions {
   ratio?: string;
   size?: string;
@@ -17,7 +17,7 @@ export interface ImagineOptions {
 /** Somebody who does something, and where. */
 export type Actor = Pick<ActionEvent, "author" | "reply">;
 
-/** What a platform's form for pictures offers. */
+/** The choices that a platform's form for pictures offers. */
 export interface ImagineMenu {
   ratios: readonly string[];
   sizes: readonly string[];
@@ -37,7 +37,7 @@ export interface Described {
   options: ImagineOptions;
 }
 
-/** What the bot is set to where a person talks to it alone, and how much it keeps of that person. */
+/** The bot's settings where a person talks to it alone, and how much it keeps of that person. */
 export interface About {
   /** The model that answers there. */
   model: string;
@@ -47,7 +47,7 @@ export interface About {
     entries: number;
     conversations: number;
   };
-  /** What they used this month, in words that end a sentence. */
+  /** Their use this month, in words that end a sentence. */
   used: string;
 }
 

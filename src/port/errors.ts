@@ -1,6 +1,6 @@
 export interface LoggableErrorOptions {
   cause?: unknown;
-  /** What others said: people, the model, a gateway, a platform; or the name of a file. */
+  /** The words of others: people, the model, a gateway, a platform; or the name of a file. */
   quote?: string;
 }
 
@@ -18,7 +18,7 @@ export class LoggableError extends Error {
     this.logMessage = words;
   }
 
-  /** What others said, as it stands in the message; "" for nothing. */
+  /** The words of others, as they stand in the message; "" for none. */
   get quote(): string {
     return this.message.slice(this.logMessage.length);
   }

@@ -1,7 +1,7 @@
 export interface Author {
   /** Unique within the platform: where its own id names somebody in one workspace alone, with that workspace. */
   id: string;
-  former?: { id: string; within?: string }; // What was kept of them has this id, see `KnownAs` in identity.ts.
+  former?: { id: string; within?: string }; // Older things of theirs are kept under this id, see `KnownAs` in identity.ts.
   /** As shown to people. Untrusted text. */
   name: string;
   /** May press buttons and give commands on behalf of others. */
@@ -10,7 +10,7 @@ export interface Author {
   mayConfigure?: boolean;
 }
 
-/** Where a reply goes. Plain JSON: any process of ours can write there, also after a restart. */
+/** The place of a reply. Plain JSON: any process of ours can write there, also after a restart. */
 export interface ReplyAddress {
   platform: string;
   channelId: string;
@@ -21,26 +21,29 @@ export interface ReplyAddress {
   replyToId?: string;
   /** Only this person, an author's id, sees the reply, where the platform can do that. */
   visibleTo?: string;
-  /** What only the platform's own adapter reads. */
+  /** Read by the platform's own adapter only. */
   extra?: Readonly<Record<string, string>>;
 }
 
 /** A file somebody attached. It is opened again each time it is needed, so its bytes are not kept in the history. */
 export interface AttachmentRef {
   platform: string;
-  /** What `openAttachment` needs to find it again. */
+  /** Lets `openAttachment` find it again. */
   id: string;
   /** Untrusted text. */
   name: string;
   sizeBytes: number;
-  /** The platform keeps it for a while only, and for no time that anybody may rely on. */
+  /** It expires at an unspecified time. */
   isFleeting?: true;
 }
 
 interface EventBase {
   /** Unique per platform event. The queue claims it: a second delivery of the same key is dropped. */
   key: string;
-  /** `{platform}:…`, without "~": see "Conversations" in the design of each adapter. Of its place, also when it is private. */
+  /**
+   * `{platform}:…`, without "~": see "Conversations" in the design of each adapter. Of its place, also when it is
+   * private.
+   */
   conversationId: string;
   author: Author;
   reply: ReplyAddress;
@@ -65,7 +68,10 @@ export interface MessageEvent extends EventBase {
    * the conversation. `other`: somebody else, never answered, and the bot stops following until it is addressed again.
    */
   addressed: "bot" | "open" | "other";
-  /** The platform holds a place open for the answer to this one alone, as for a slash command's: no other is answered with it. */
+  /**
+   * The platform holds a place open for the answer to this one alone, as for a slash command's: no other is answered
+   * with it.
+   */
   isAnsweredAlone?: true;
 }
 
@@ -91,7 +97,7 @@ export interface CommandEvent extends EventBase {
   /** Everything after the name. */
   text: string;
   attachments?: AttachmentRef[];
-  /** What the platform asked for in fields of its own, by the names of `ImagineOptions` in `imagine-menu.ts`. */
+  /** The values of the platform's own fields, by the names of `ImagineOptions` in `catalogue.ts`. */
   options?: Readonly<Record<string, string>>;
 }
 

@@ -3,11 +3,11 @@ import type { Author } from "./events.ts";
 /** An id under which things of a person are kept: the present one, or the one from before ids were unique. */
 export interface KnownAs {
   id: string;
-  /** Of what is kept under the id, only that in conversations whose ids begin like this; absent: all of it. */
+  /** Limits this to conversations whose ids begin like this; absent: everything that is kept under the id. */
   within?: string;
 }
 
-/** Whether everything that is kept under an id is theirs, also what belongs to no conversation. */
+/** True when everything that is kept under an id is theirs, also what belongs to no conversation. */
 export function isWhole({ within }: KnownAs): boolean {
   return within === undefined;
 }

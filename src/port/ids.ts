@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { InboundEvent } from "./events.ts";
 
 /**
- * What buttons know a picture by: its job and its number in it, from 1 on. Number 0 is the job as a whole. Short, and
+ * Names a picture on its buttons: its job and its number in it, from 1 on. Number 0 is the job as a whole. Short, and
  * without ":", because platforms put it into ids of their own; the "." tells it from the id of a turn.
  */
 export interface PictureId {
@@ -20,7 +20,10 @@ export function readPictureId(id: string): PictureId | undefined {
   return jobId === undefined ? undefined : { jobId, part: Number(part) };
 }
 
-/** The turn that a batch of events begins: the same for the same first event, so that a turn taken up again finds its record. */
+/**
+ * The turn that a batch of events begins: the same for the same first event, so that a turn taken up again finds its
+ * record.
+ */
 export function toTurnId(eventKey: string): string {
   return createHash("sha256").update(eventKey).digest("base64url").slice(0, 16);
 }

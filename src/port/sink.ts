@@ -10,9 +10,11 @@ export interface Button {
 /** One message as it should look. Markdown, already neutralised and within `limits`. */
 export interface Draft {
   markdown: string;
-  /** While it streams: the text as it came, with what is open left open, so that the next draft most often adds to it. */
+  /**
+   * While it streams: the text as it came, with what is open left open, so that the next draft most often adds to it.
+   */
   source?: string;
-  /** What is done besides writing, in the order it began; none where the platform shows none. */
+  /** The steps of the turn so far, in the order they began; none where the platform shows none. */
   steps?: readonly Step[];
   buttons: Button[];
   /** More text is coming: the platform may show that in its own way. */
@@ -31,7 +33,7 @@ export interface OutboundFile {
   name: string;
   contentType: string;
   bytes: Uint8Array;
-  /** What it shows, for those who cannot see it. */
+  /** Describes it to those who cannot see it. */
   altText?: string;
   /** Covered until somebody wants to see it, where the platform can do that. */
   isSpoiler?: boolean;
@@ -48,7 +50,7 @@ export interface SinkLimits {
   maxMessages?: number;
 }
 
-/** What the platform said with a call it accepted. */
+/** The platform's word with a call it accepted. */
 export interface Receipt {
   /** The message does not show the whole draft yet: it is to be written again. */
   isPartial?: boolean;
@@ -59,11 +61,13 @@ export interface Receipt {
 export interface Posted extends Receipt {
   /** `{platform}:…` */
   id: string;
-  /** Of an upload: its files in order, as `openAttachment` opens them. */
+  /** The files of an upload in order, as `openAttachment` opens them. */
   attachments?: AttachmentRef[];
 }
 
-/** A second way of writing with limits of its own, for when the first has no room or is not offered. Never left again. */
+/**
+ * A second way of writing with limits of its own, for when the first has no room or is not offered. Never left again.
+ */
 export interface Fallback {
   readonly isActive: boolean;
   activate(): void;
@@ -80,7 +84,7 @@ export interface ReplySink {
   readonly fallback?: Fallback;
   /** The steps of a draft are shown beside its text, except where it is written by the fallback. */
   readonly showsSteps?: boolean;
-  readonly takesFeedback?: boolean; // Buttons for `good` and `bad` are shown under a complete answer.
+  readonly supportsFeedback?: boolean; // Buttons for `good` and `bad` are shown under a complete answer.
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** The same for a nonce that no earlier run can have posted with; absent where that makes no difference. */
@@ -91,6 +95,8 @@ export interface ReplySink {
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   readonly tellsWaits?: boolean; // A wait that lasts is told in the reply, with Stop: `progress` cannot show both.
-  /** Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort. */
+  /**
+   * Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort.
+   */
   progress(text: string, signal: AbortSignal, stop?: Button): Promise<void>;
 }

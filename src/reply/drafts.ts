@@ -6,7 +6,7 @@ import { neutralize } from "../text/neutralize.ts";
 import { createSplitter, type Part } from "../text/split.ts";
 import { createPlacedSteps } from "./steps.ts";
 
-/** What stands under the text when the turn is over. */
+/** Stands under the text when the turn is over. */
 export interface Closing {
   note: string;
   buttons: Button[];
@@ -23,7 +23,7 @@ export const sealed = z.object({
   mark: z.string(),
 });
 
-/** What the messages of one reply should show. */
+/** Makes of a growing text the drafts that the messages of one reply should show. */
 export interface ReplyDrafts {
   append(text: string): void;
   /** Text so far, as the model wrote it. */
@@ -40,7 +40,7 @@ export interface ReplyDrafts {
   noteFile(): void;
   readonly isOver: boolean;
   readonly isRejected: boolean;
-  /** What the messages behind those that are sealed should show; without any of those, all of them. */
+  /** The drafts of all messages that are not sealed. */
   render(): Draft[];
   /**
    * Leaves the first `count` messages as they are. What follows begins behind so much of this draft as `shown` says: a
@@ -58,7 +58,7 @@ export interface ReplyDraftsOptions {
   refusal: Closing;
   /** Undefined where the platform shows none any more: what it has shown then stays as it was. */
   steps?: () => readonly Step[] | undefined;
-  /** What an earlier run left in messages that stay as they are. */
+  /** Messages of an earlier run that stay as they are. */
   sealed?: Sealed | undefined;
 }
 
@@ -71,10 +71,10 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
   // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
   const splitLimits = { maxLength: maxLength - HEAL_ROOM, lengthOf, keptLength };
   const stop: Button = { action: "stop", turnId, label: "Stop" };
-  /** What each draft was made of. */
+  /** The part of the text that each draft was made of. */
   const origins = new WeakMap<Draft, Origin>();
   let splitter = createSplitter(splitLimits);
-  /** Where in the text the first message begins that is not sealed. */
+  /** The place in the text where the first message begins that is not sealed. */
   let from = 0;
   /** Messages of an earlier run, until there is as much text as they show. */
   let undecided = options.sealed;
@@ -230,7 +230,7 @@ function findPlaceAt(source: string, part: Part, text: string, length: number): 
   const content = text.slice(part.start, part.end);
   const lead = content.length - content.trimStart().length;
   const repeated = Math.max(0, source.length - content.trim().length);
-  // What has only begun was not shown.
+  // Marks that have only begun were not shown.
   const written = source.slice(0, length);
   const shown = countCommon(written, healMarkdown(written));
   return part.start + lead + Math.max(0, shown - repeated);

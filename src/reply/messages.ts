@@ -5,10 +5,10 @@ import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../port/si
 import { sealed } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 
-/** What a reply leaves for whoever takes it up again after a crash. No text. */
+/** Lets a reply be taken up again after a crash. Holds no text. */
 export type ReplyRecord = z.infer<typeof replyRecord>;
 
-/** What has a default is absent from the oldest records. */
+/** The oldest records lack the fields that have a default. */
 export const replyRecord = z.object({
   /** Of the turn. */
   id: z.string(),
@@ -16,7 +16,9 @@ export const replyRecord = z.object({
   posted: z.array(z.string()),
   /** How many more were posted and taken back: what they were posted with is used up. */
   removed: z.number().default(0),
-  /** One more message may have been posted: whether it was is not known. Posted again, with the same nonce, it is found. */
+  /**
+   * One more message may have been posted: whether it was is not known. Posted again, with the same nonce, it is found.
+   */
   isPosting: z.boolean().default(false),
   /** As much of the model's text as people have seen at most, in UTF-16 units: what is taken up again shows no less. */
   seen: z.number().default(0),
@@ -36,7 +38,7 @@ export interface ReplyMessagesOptions {
   callTimeoutMs?: number;
 }
 
-/** What a message of a file shows; no draft looks like it. */
+/** Stands for the look of a message with a file; no draft looks like it. */
 const FILE = "file";
 
 /** One call that brings the platform nearer to what should be shown. */
@@ -48,11 +50,14 @@ export type Change =
 
 /** The messages of one reply as they stand on the platform. */
 export interface ReplyMessages {
-  /** The most urgent difference from the drafts and the file that follows them; `isOver` when no further drafts will come. */
+  /**
+   * The most urgent difference from the drafts and the file that follows them; `isOver` when no further drafts will
+   * come.
+   */
   nextChange(drafts: readonly Draft[], file: OutboundFile | undefined, isOver: boolean): Change | undefined;
   /** Makes the call. Rejects with what the platform refused. */
   apply(change: Change): Promise<Receipt>;
-  /** Whether an earlier run left a message here of which this one has seen nothing. */
+  /** True when an earlier run left a message here of which this one has seen nothing. */
   isUnseen(index: number): boolean;
   /** The draft that a message shows at least, as far as this run knows; undefined for one of an earlier run. */
   takenAt(index: number): Draft | undefined;
@@ -65,7 +70,7 @@ export interface ReplyMessages {
 export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessages {
   const { sink, record, isResumed, callTimeoutMs, onRecord } = options;
   const { posted } = record;
-  /** What each posted message shows, as far as this run knows: unknown for those of an earlier run. */
+  /** The look of each posted message, as far as this run knows: unknown for those of an earlier run. */
   const shown: Array<string | undefined> = posted.map(() => undefined);
   /** The same as drafts. What was shown in part only, or perhaps, does not count. */
   const taken: Array<Draft | undefined> = posted.map(() => undefined);
@@ -146,7 +151,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     nextChange(drafts, file, isOver) {
       for (const [at, draft] of drafts.entries()) {
         const index = countSealed() + at;
-        // Where one message takes no changes, the next one may not either: it comes when it is whole.
+        // The next message may take no changes either, so it comes when it is whole.
         if (index >= posted.length && countSealed() > 0 && draft.streaming) break;
         if (index >= posted.length) return { type: "post", draft };
         if (shown[index] === JSON.stringify(draft)) continue;
@@ -160,7 +165,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
       const last = drafts.at(-1);
       // A message that nobody can name cannot be removed.
       if (record.isPosting && last !== undefined) return { type: "post", draft: { ...last, buttons: [] } };
-      // What an earlier run uploaded is not what this one would.
+      // An earlier run uploaded another file than this one would.
       if (posted.length > countSealed() + drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
       return file === undefined || isUploaded ? undefined : { type: "upload", file };
     },

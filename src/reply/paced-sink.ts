@@ -5,14 +5,14 @@ import type { Adapter } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { CallKind, Written } from "../port/pace.ts";
-import type { Draft, Fallback, Receipt, ReplySink } from "../port/sink.ts";
-import { callPlatform, toAccepted, toFailed } from "./platform-call.ts";
+import type { Draft, Fallback, ReplySink } from "../port/sink.ts";
+import { callPlatform, toCallResult, toFailed } from "./platform-call.ts";
 
 /** Longest that a call waits for its turn, refusals for the rate included. */
 const TURN_TIMEOUT_MS = 120_000;
 /** Longest that the platform may take for files. */
 const UPLOAD_TIMEOUT_MS = 60_000;
-/** What is whole from the beginning has nothing to gain from the way that lets it grow. */
+/** A message that is whole from the beginning gains nothing from the way of writing that lets it grow. */
 const WHOLE: Fallback = { isActive: true, activate: () => {} };
 
 /**
@@ -64,13 +64,13 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
         try {
           const result = await attempt(call, bound);
           ended.resolve(result);
-          return { answer: toAccepted((result ?? {}) as Receipt), behind: false, kind: call.kind };
+          return { answer: toCallResult(result ?? {}), behind: false, kind: call.kind };
         } catch (error) {
           if (isRateLimit(error) && !bound.aborted) {
             isAtWork = false;
             return { answer: toFailed(error), behind: true, kind: call.kind };
           }
-          // What failed otherwise is for the caller to try again, or not.
+          // The caller decides about every other failure.
           ended.reject(error);
           return { answer: { ok: true }, behind: false, kind: call.kind };
         }
@@ -106,7 +106,7 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
   };
 }
 
-/** What can still be stopped is still on its way. */
+/** A message with a Stop button will change again. */
 function toEditKind({ buttons }: Draft): CallKind {
   return buttons.some(({ action }) => action === "stop") ? "edit" : "final";
 }

@@ -16,17 +16,17 @@ export function callPlatform<T>(call: (signal: AbortSignal) => Promise<T>, timeo
   return runWithin(timeoutMs, call, NEVER);
 }
 
-/** Whether the platform will refuse the same call again, however often it is made. */
+/** An accepted call as its pacer is told of it. */
+export function toCallResult({ budget }: Receipt): CallResult {
+  return budget === undefined ? { ok: true } : { ok: true, budget };
+}
+
+/** True when the platform will refuse the same call again, however often it is made. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof SinkError && error.kind !== "unavailable" && error.kind !== "rate-limited";
 }
 
-/** The result of a call that the platform took, as the pacer counts it. */
-export function toAccepted({ budget }: Receipt): CallResult {
-  return budget === undefined ? { ok: true } : { ok: true, budget };
-}
-
-/** The result of a call that may be made again. A platform that says no time for it is given a second. */
+/** The answer to a call that may be made again. A platform that says no time for it is given a second. */
 export function toFailed({ kind, retryAfterMs = 1_000 }: SinkError): CallResult {
   return kind === "rate-limited" ? { ok: false, retryAfterMs } : { ok: false };
 }

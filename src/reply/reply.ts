@@ -3,14 +3,14 @@ import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Button, ReplySink } from "../port/sink.ts";
 import type { Closing } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
-import { takesSteps } from "./steps.ts";
+import { rendersSteps } from "./steps.ts";
 import { createReplyView, type ReplyViewOptions } from "./view.ts";
 
 /** Longest the platform may take to accept the final text; after that the reply is given up. */
 const FINAL_DEADLINE_MS = 120_000;
 /** Longest a platform may take to show progress, which nobody misses. */
 const PROGRESS_TIMEOUT_MS = 5_000;
-/** What a step that begins or ends weighs beside text, in characters: about a line. */
+/** A step that begins or ends weighs as much as so many characters of text: about a line. */
 const STEP_UNITS = 40;
 /** People wait for so long without asking themselves what for. */
 const WAIT_MS = 10_000;
@@ -23,9 +23,9 @@ export type Run = (onText: OnText) => Promise<string>;
 
 export interface ReplyOptions extends ReplyViewOptions {
   scheduler: Scheduler;
-  /** What is waited for, where that has lasted; asked once there was no text for `WAIT_MS`. */
+  /** Says in words what the reply waits for; asked once, when there was no text for `WAIT_MS`. */
   describeWait(): string;
-  /** Told so then, to be shown beside the reply. */
+  /** Told those words, to be shown beside the reply. */
   onWait(words: string): void;
   /** How long a wait is told by nothing but progress; in tests shorter than usual. */
   waitMs?: number;
@@ -55,8 +55,8 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
   const pace = options.scheduler.join(budget, { write: view.write, room, fallback });
   // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
   // end one that grows after some minutes. Beside text, the next write brings it.
-  steps?.follow(() => takesSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));
-  // What stands there already says more.
+  steps?.follow(() => rendersSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));
+  // A text that stands there already says more.
   const isTold = sink.tellsWaits === true && options.record.posted.length === 0;
   const waiting = setTimeout(() => {
     if (view.text !== "") return;
@@ -82,7 +82,7 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
   } finally {
     clearTimeout(waiting);
     pace.leave();
-    // Whoever writes to these messages next must not be overtaken by a call of ours.
+    // No call of ours may overtake whoever writes to these messages next.
     await view.settled();
   }
   return view.text;
@@ -103,8 +103,21 @@ export interface Progress {
   clear(): Promise<void>;
 }
 
-/** Progress in a conversation, and `stop` with it: best effort, the newest text only, and a late "thinking" never outlives `clear`. */
-export function createProgress(sink: ReplySink, stop?: Button, timeoutMs = PROGRESS_TIMEOUT_MS): Progress {
+export interface ProgressOptions {
+  /** The button that ends what is shown. */
+  stop?: Button;
+  /** Longest that the platform may take for one call. */
+  timeoutMs?: number;
+}
+
+/**
+ * Progress in a conversation, and `stop` with it: best effort, the newest text only, and a late "thinking" never
+ * outlives `clear`.
+ */
+export function createProgress(
+  sink: ReplySink,
+  { stop, timeoutMs = PROGRESS_TIMEOUT_MS }: ProgressOptions = {},
+): Progress {
   const texts = createNewest<string>(
     (text) => callPlatform((signal) => sink.progress(text, signal, stop), timeoutMs),
     "",

@@ -1,6 +1,6 @@
 import type { ReplySink, Step } from "../port/sink.ts";
 
-/** What one reply does besides writing, as far as it has come. */
+/** The steps of one reply, each as far as it has come. */
 export interface Steps {
   /** The newest of each, in the order in which they began. */
   readonly all: readonly Step[];
@@ -18,7 +18,7 @@ export function createSteps(): Steps {
   let tell = () => {};
 
   function note(step: Step): void {
-    // What was given up may still say something.
+    // A step that was given up may still report.
     if (isOver) return;
     steps.set(step.id, step);
     tell();
@@ -37,12 +37,12 @@ export function createSteps(): Steps {
   };
 }
 
-/** Whether the reply itself shows them, as it is written at the moment. */
-export function takesSteps({ showsSteps, fallback }: Pick<ReplySink, "showsSteps" | "fallback">): boolean {
+/** True while the messages of the reply show its steps. */
+export function rendersSteps({ showsSteps, fallback }: Pick<ReplySink, "showsSteps" | "fallback">): boolean {
   return showsSteps === true && fallback?.isActive !== true;
 }
 
-/** What is being done at the moment, in words; "" when that is nothing. */
+/** Names the steps that run, in words; "" when none does. */
 export function describeRunning(steps: readonly Step[]): string {
   const running = steps.filter(({ state }) => state === "running");
   return [...new Set(running.map(({ title }) => title))].join(", ");

@@ -3,8 +3,8 @@ import type { CallKind, Written } from "../port/pace.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
-import { isRefusal, toAccepted, toFailed } from "./platform-call.ts";
-import { type Steps, takesSteps } from "./steps.ts";
+import { isRefusal, toCallResult, toFailed } from "./platform-call.ts";
+import { rendersSteps, type Steps } from "./steps.ts";
 
 /**
  * So much more text than people are about to see is noted as seen, in UTF-16 units. A record is flushed to the disk while
@@ -13,7 +13,7 @@ import { type Steps, takesSteps } from "./steps.ts";
 const SEEN_AHEAD = 400;
 
 export interface ReplyViewOptions extends ReplyMessagesOptions {
-  /** What is done besides writing; absent where that is nothing. */
+  /** The calls of tools and the like; absent where there are none. */
   steps?: Steps;
   /** Stands in the place of a text that the platform does not take. */
   refusal: Closing;
@@ -39,7 +39,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     turnId: record.id,
     limits: sink.limits,
     refusal,
-    steps: () => (takesSteps(sink) ? steps?.all : undefined),
+    steps: () => (rendersSteps(sink) ? steps?.all : undefined),
     sealed: record.sealed,
   });
   const messages = createReplyMessages(options);
@@ -58,13 +58,13 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     } else if (taken !== undefined && shownLength === undefined) {
       record.sealed = reply.seal(index + 1, taken, "all");
     } else {
-      // What an earlier run left is another text, or nobody knows which: rather all of it again than some of it never.
+      // An earlier run left another text, or an unknown one: rather all of it again than some of it never.
       record.sealed = reply.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
   }
 
-  /** What follows from a refusal for good: the reply goes on another way, or ends. */
+  /** Acts on a refusal for good: the reply goes on another way, or ends. */
   async function onRefusal(change: Change, { kind, shownLength }: SinkError): Promise<void> {
     if (kind === "sealed" && change.type === "edit") return goOnBehind(change.index, change.draft, shownLength);
     // An earlier run may have taken a message back and died before it said so.
@@ -124,7 +124,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     }
     const rest = messages.nextChange(drafts, reply.file(), reply.isOver);
     const next = rest === undefined ? "edit" : toKind(rest);
-    return { answer: toAccepted(receipt), behind: rest !== undefined, kind, next };
+    return { answer: toCallResult(receipt), behind: rest !== undefined, kind, next };
   }
 
   return {
@@ -153,7 +153,7 @@ function isPost({ type }: Change): boolean {
   return type === "post" || type === "upload";
 }
 
-/** What an adapter rejects with that is no `SinkError`, a timeout among it, leaves open whether the call was carried out. */
+/** Any other error of an adapter, a timeout among them, leaves open whether the call was carried out. */
 function toSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
   const quote = ` (${error instanceof Error ? error.message : String(error)})`;

@@ -1,6 +1,6 @@
 import type { LineKind } from "./blocks.ts";
 import { isDelimiterRow, isQuoted, isUnderline, readFence, readFenceLine, readLineKind, readQuote } from "./blocks.ts";
-import type { Frame, Place } from "./frame.ts";
+import type { Frame, PartStart } from "./frame.ts";
 import { toFrame, toSuffix } from "./frame.ts";
 import type { Ruler, SplitLimits } from "./ruler.ts";
 import { nextCodePoint } from "./ruler.ts";
@@ -22,7 +22,7 @@ export interface BlockScan {
   outcome: "whole" | "full" | "closed";
   at: number;
   need: number;
-  /** Where the text that is shown ends, and the fence that is open there. */
+  /** The end of the text that is shown, and the fence that is open there. */
   contentEnd: number;
   frame: Frame | undefined;
   header: string;
@@ -57,7 +57,7 @@ interface Walk extends BlockScan {
   ruler: Ruler;
   visibleEnd: number;
   afterGap: boolean;
-  /** What the line before was, as far as it decides about this one. */
+  /** The kind of the line before, as far as it decides about this one. */
   previous: { kind: LineKind | "delimiter" | "opening" | "none"; line: string };
 }
 
@@ -65,7 +65,7 @@ interface Line {
   /** As much of it as fits, without the white space at its end. */
   text: string;
   end: number;
-  /** Where its line feed is; `undefined` when the line goes on beyond what fits, or the text ends in it. */
+  /** The place of its line feed; `undefined` when the line goes on beyond what fits, or the text ends in it. */
   feedAt: number | undefined;
   /** More of this line follows than is in `text`. */
   goesOn: boolean;
@@ -82,7 +82,7 @@ const BLANK = /[^\S\n]*/y;
 export function scanBlocks(
   text: string,
   textEnd: number,
-  place: Place,
+  place: PartStart,
   ruler: Ruler,
   limits: SplitLimits,
   dueFrom: DueFrom = NEVER_DUE,
@@ -149,7 +149,7 @@ function takeProse(walk: Walk, line: Line, midLine: boolean): boolean {
 
   const need = walk.ruler("");
   if (line.end > need || line.goesOn) return stop(walk, need);
-  // Whether it opens a fence is known with its line feed, and only then asks for the room to close it.
+  // A fence is known with its line feed, and only then asks for the room to close it.
   const frame =
     line.feedAt === undefined ? undefined : midLine ? readCutFence(walk) : fence && toFrame(fence, walk.limits);
   const closedNeed = walk.ruler(toSuffix(frame));
@@ -210,7 +210,7 @@ function noteDue(walk: Walk, candidate: Candidate, blockStart: number, isParagra
   if (candidate.at >= (isParagraph ? paragraph : line)) walk.due ??= { ...candidate, blockStart };
 }
 
-/** Whether a line may make a table or a heading of the line before it, as far as it is seen. */
+/** True when a line may make a table or a heading of the line before it, as far as it is seen. */
 function mayUnderline(line: string, previous: Walk["previous"]["kind"]): boolean {
   return (previous === "row" && (line === "" || isUnderline(line))) || (previous === "text" && isUnderline(line));
 }

@@ -1,18 +1,21 @@
-/** Where lines of Markdown begin and end blocks. Read generously, as models write: a fence counts at any indentation. */
+/**
+ * Finds where lines of Markdown begin and end blocks. Reads generously, as models write: a fence counts at any
+ * indentation.
+ */
 
 import { skip } from "./sticky.ts";
 
 export interface Fence {
   /** The run of backticks or tildes that opened it. */
   marker: string;
-  /** What stands before the marker when it is written again: quote marks as they were, list markers as spaces. */
+  /** Written before the marker when it is opened again: quote marks as they were, list markers as spaces. */
   indent: string;
   /** The language and whatever else follows the marker. */
   info: string;
 }
 
 /**
- * What a line in an open fence is. `closing`: it closes the fence. `undecided`: the text ends in it, and it
+ * The kind of a line in an open fence. `closing`: it closes the fence. `undecided`: the text ends in it, and it
  * may still become the closing line. `content`: anything else. `end` is where its last mark stands.
  */
 export interface FenceLine {
@@ -54,12 +57,15 @@ export function readFenceLine(text: string, start: number, fence: Fence): FenceL
   return { kind: "content", end };
 }
 
-/** Whether the fence stands in a block quote, and so ends with the first line that is not quoted. */
+/** True when the fence stands in a block quote, and so ends with the first line that is not quoted. */
 export function isQuoted(fence: Fence): boolean {
   return fence.indent.includes(">");
 }
 
-/** Classifies a line that is not blank and not in a fence. A line of which only the beginning is known is judged by that. */
+/**
+ * Classifies a line that is not blank and not in a fence. A line of which only the beginning is known is judged by
+ * that.
+ */
 export function readLineKind(line: string): LineKind {
   if (/^ {0,3}#{1,6}(?:[ \t]|$)/.test(line)) return "heading";
   if (/^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/.test(line)) return "rule";
@@ -68,12 +74,12 @@ export function readLineKind(line: string): LineKind {
   return "text";
 }
 
-/** Whether the line is, or may become, the row under a table's header or the rule under a heading. */
+/** True when the line is, or may become, the row under a table's header or the rule under a heading. */
 export function isUnderline(line: string): boolean {
   return /^[ \t]*[|:=-][ \t|:=-]*$/.test(line) && line.trim() !== "-";
 }
 
-/** Whether the line is the row of dashes under a table's header. */
+/** True when the line is the row of dashes under a table's header. */
 export function isDelimiterRow(line: string): boolean {
   return isUnderline(line) && line.includes("-") && line.includes("|") && !line.includes("=");
 }

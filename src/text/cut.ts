@@ -5,7 +5,7 @@ import { scanInline } from "./inline.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** Where a part ends. `midLine` places carry what the line before them needs to go on. */
+/** The end of a part. `midLine` places carry what the line before them needs to go on. */
 export interface Cut extends Candidate {
   quote: string;
 }
@@ -27,10 +27,10 @@ const LONG_CHARACTER = 64;
 /** The longest marks of a quote that are written again where it goes on. */
 const MAX_QUOTE = 16;
 const SPACE = /\s/;
-/** What would begin a block, if the line before it ended here. */
+/** Matches text that would begin a block, if the line before it ended here. */
 const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s|$)|\|)/y;
 const FENCE_START = /\s*(?:```|~~~|[`~]{1,2}$)/y;
-/** What something that is never cut can begin with. */
+/** The characters that something which is never cut can begin with. */
 const OPENERS = /[^\S\n]*[`[!<*_~\\&]+/y;
 const SENTENCE_END = /[.!?…][)\]"'”’*_~]{0,3}$/;
 /** The number of an item, which ends no sentence. */
@@ -113,7 +113,9 @@ export function findLastBreak(
   return at < from ? undefined : toInlineCut(start + at, scan);
 }
 
-/** The last place in which nothing is taken apart, be it inside a word; undefined where there is none from `least` on. */
+/**
+ * The last place in which nothing is taken apart, be it inside a word; undefined where there is none from `least` on.
+ */
 export function findLastBoundary(
   text: string,
   start: number,
@@ -125,7 +127,9 @@ export function findLastBoundary(
   return at < least ? undefined : at;
 }
 
-/** Where the character ends that `at` is in; `at` itself between characters, and where that one ends behind `end`. */
+/**
+ * Finds the end of the character that `at` is in; `at` itself between characters, and when that end is behind `end`.
+ */
 export function toCharacterEnd(text: string, at: number, end: number): number {
   const from = Math.max(at - LONG_CHARACTER, 0);
   const character = SEGMENTER.segment(text.slice(from, end)).containing(at - from);
@@ -206,7 +210,7 @@ function findBreak(
   return undefined;
 }
 
-/** Whether what follows would not begin something else there, and no character is taken apart. */
+/** True when the text that follows would begin nothing else there, and no character is taken apart. */
 function isFree(view: InlineView, at: number): boolean {
   return skip(BLOCK_START, view.window, at) === at && characterStart(view, at) === at;
 }
@@ -227,7 +231,10 @@ function isSentenceEnd({ window, code }: InlineView, at: number): boolean {
   return WIDE_SENTENCE_END.test(before) && !WIDE_CLOSING.test(after);
 }
 
-/** The last place where whole characters end and nothing is taken apart. Never behind white space: that is a line's indentation. */
+/**
+ * The last place where whole characters end and nothing is taken apart. Never behind white space: that is a line's
+ * indentation.
+ */
 function findBoundary(view: InlineView): number | undefined {
   for (let at = view.need; at > view.from; ) {
     if ((view.bonds[at] ?? 0) > 1 || SPACE.test(view.window[at - 1] ?? "") || skip(FENCE_START, view.window, at) > at) {

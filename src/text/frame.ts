@@ -10,8 +10,8 @@ export interface Frame {
   close: string;
 }
 
-/** Where a part begins, and what it owes there to the text before it. */
-export interface Place {
+/** The beginning of a part, with what it carries over from the text before it. */
+export interface PartStart {
   at: number;
   /** The fence that is open here. */
   frame: Frame | undefined;
@@ -37,14 +37,14 @@ export function toFrame(fence: Fence, limits: SplitLimits): Frame {
   return cost(close) <= limits.maxLength - CODE_ROOM ? { fence, open: close, close } : { fence, open: "", close: "" };
 }
 
-/** What a part that begins at `place` shows before its own text. */
-export function toPrefix({ frame, header, quote, midLine }: Place): string {
+/** Returns the text that a part which begins at `place` shows before its own. */
+export function toPrefix({ frame, header, quote, midLine }: PartStart): string {
   const lead = midLine ? quote : "";
   if (frame !== undefined) return frame.open === "" ? lead : `${frame.open}\n${lead}`;
   return midLine ? lead : header;
 }
 
-/** What a part shows after its own text when it ends inside `frame`. */
+/** Returns the text that a part which ends inside `frame` shows after its own. */
 export function toSuffix(frame: Frame | undefined): string {
   return frame === undefined || frame.close === "" ? "" : `\n${frame.close}`;
 }

@@ -7,7 +7,7 @@ import { scanInline } from "./inline.ts";
 export const HEAL_ROOM = 16;
 
 interface Tail {
-  /** Where the prose begins that follows the last closed fence. */
+  /** The beginning of the prose that follows the last closed fence. */
   proseStart: number;
   /** The fence that is open at the end, where its first line begins and its code does. */
   open: { fence: Fence; start: number; codeStart: number } | undefined;
@@ -15,7 +15,6 @@ interface Tail {
 
 /** A line that is nothing but the beginning of a heading, an item, a rule or a fence. */
 const HALF_MARKER = /^[ \t>]*(?:#{1,6}|[-+*~]|--|==?)$/;
-const CLOSED_FENCE_END = /(?:^|\n)[ \t>]*(?:`{3,}|~{3,})$/;
 
 /**
  * Makes half-written Markdown safe to show while it grows: closes what is open, leaves out what has only begun.
@@ -26,14 +25,6 @@ export function healMarkdown(text: string): string {
   const { proseStart, open } = readTail(trimmed);
   const healed = open === undefined ? healProse(trimmed, proseStart) : healFence(trimmed, open);
   return healed === trimmed ? text : healed;
-}
-
-/** Puts a cursor where it breaks neither the line that closes a fence nor a table. Adds one to the cursor's length at most. */
-export function addCursor(markdown: string, cursor: string): string {
-  if (CLOSED_FENCE_END.test(markdown)) return `${markdown}\n${cursor.trimStart()}`;
-  const lastLine = markdown.slice(markdown.lastIndexOf("\n") + 1);
-  if (readLineKind(lastLine) === "row" && /[^|]\|$/.test(lastLine)) return `${markdown.slice(0, -1)}${cursor}|`;
-  return markdown + cursor;
 }
 
 function readTail(text: string): Tail {
@@ -107,7 +98,7 @@ function countCells(row: string): number {
   return row.replaceAll(/^[ \t]*\||\|[ \t]*$/g, "").split("|").length;
 }
 
-/** Where the block begins that the line at `lastStart` ends. */
+/** Finds the beginning of the block that the line at `lastStart` ends. */
 function readBlockStart(text: string, lastStart: number, proseStart: number): number {
   let start = lastStart;
   let line = text.slice(start);

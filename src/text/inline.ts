@@ -204,7 +204,7 @@ function closeEmphasis({ spans, open }: Scan, kind: OpenMark["kind"], length: nu
     spans.push({ start: mark.start, end, soft: true });
     left -= used;
     mark.length -= used;
-    // What was opened inside and not closed there is plain text.
+    // Marks opened inside and not closed there are plain text.
     open.length = mark.length === 0 ? i : i + 1;
   }
   return left;
@@ -225,7 +225,7 @@ function readCodeRuns(text: string, from: number, to: number, growing: boolean):
   return runs;
 }
 
-/** Where each parenthesis after a `]` closes; -1 when the line that it stands in is not over. */
+/** The place where each parenthesis after a `]` closes; -1 when the line that it stands in is not over. */
 function readParens(text: string, from: number, to: number): Map<number, number> {
   const closes = new Map<number, number>();
   let stack: number[] = [];

@@ -1,23 +1,25 @@
 import { type BlockScan, type DueFrom, NEVER_DUE } from "./block-scan.ts";
 import { readLineKind } from "./blocks.ts";
 import { type Cut, chooseCut, findDueCut, findLastBoundary, findLastBreak, toCharacterEnd } from "./cut.ts";
-import { type Place, toPrefix } from "./frame.ts";
+import { type PartStart, toPrefix } from "./frame.ts";
 import { createRuler, type SplitLimits } from "./ruler.ts";
 
-/** Sees to it that a part keeps what it has shown, by ending it at the first place that will do once it is nearly full. */
+/**
+ * Sees to it that a part keeps what it has shown, by ending it at the first place that will do once it is nearly full.
+ */
 export interface Keeper {
   dueFrom: DueFrom;
-  /** Where a part ends although it is not full; undefined while there is no place for that. */
+  /** Finds where a part ends although it is not full; undefined while there is no place for that. */
   findCut(scan: BlockScan): Cut | undefined;
-  /** Where a part ends that is full. */
+  /** Finds where a full part ends. */
   chooseCut(scan: BlockScan): Cut;
   /** How far the text of a part that goes on is sure to stay in it. */
   toSureEnd(scan: BlockScan): number;
 }
 
-/** What is remembered of a part while it grows. */
+/** Remembered of a part while it grows. */
 export interface Growth {
-  /** Where the text ends that it has shown. */
+  /** The end of the text that it has shown. */
   shownEnd: number;
   /** How far certain lengths of it reach, as soon as the text is longer than that. */
   reached: Map<number, number>;
@@ -27,7 +29,7 @@ export interface Growth {
 export interface Growing extends Growth {
   text: string;
   textEnd: number;
-  place: Place;
+  place: PartStart;
 }
 
 /** A line that opens a fence, or may come to: it needs room to be closed, which may not be there. */

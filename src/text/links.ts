@@ -7,20 +7,20 @@ const SITE_ENDINGS = new Set(
 );
 const HOST_LIKE = /(?:https?:\/\/|\/\/|www\.)?((?:[\p{L}\p{N}_-]+\.)+\p{L}{2,24})(?![\p{L}\p{N}])/giu;
 
-/** Whether a link shows one address and leads to another: its words name a host that is not the one of its target. */
+/** True when a link shows one address and leads to another: its words name a host that is not the one of its target. */
 export function isDeceptive(words: string, target: string): boolean {
   if (isSameAddress(words, target)) return false;
   const host = hostOf(target);
   return findHosts(words).some((named) => named !== host);
 }
 
-/** Whether the words of a link are its target, as people write addresses. */
+/** True when the words of a link are its target, as people write addresses. */
 export function isSameAddress(words: string, target: string): boolean {
   const bare = (address: string) => address.replace(/^https?:\/\/(?:www\.)?|^www\./i, "").replace(/\/$/, "");
   return bare(words.trim()) === bare(target);
 }
 
-/** Whether a text names a host at all: of words that name none, no link deceives. */
+/** True when a text names a host; a link whose words name none deceives nobody. */
 export function namesHost(words: string): boolean {
   return findHosts(words).length > 0;
 }

@@ -2,7 +2,7 @@ import { scanBlocks } from "./block-scan.ts";
 import { readFenceLine } from "./blocks.ts";
 import type { Cut } from "./cut.ts";
 import { chooseCut } from "./cut.ts";
-import type { Place } from "./frame.ts";
+import type { PartStart } from "./frame.ts";
 import { toPrefix, toSuffix } from "./frame.ts";
 import { createKeeper, type Growth } from "./keeper.ts";
 import type { SplitLimits } from "./ruler.ts";
@@ -13,7 +13,7 @@ export type { SplitLimits } from "./ruler.ts";
 
 /** One message's worth of a longer text. */
 export interface Part {
-  /** What is shown: the source with white space at its ends left out, fences closed and reopened, a table's header repeated. */
+  /** The source with white space at its ends left out, fences closed and reopened, a table's header repeated. */
   text: string;
   /** The source it stands for is `source.slice(start, end)`; the parts of a text cover it without gap or overlap. */
   start: number;
@@ -51,7 +51,7 @@ export function splitMarkdown(text: string, limits: SplitLimits): Part[] {
 export function createSplitter(limits: SplitLimits, from = 0): Splitter {
   let settled: Part[] = [];
   let settledText = "";
-  let last: Place | undefined;
+  let last: PartStart | undefined;
   let growth = toGrowth(from);
   /** The text up to where the last part has shown it. */
   let shownText = "";
@@ -92,8 +92,8 @@ function toGrowth(shownEnd: number): Growth {
   return { shownEnd, reached: new Map() };
 }
 
-/** Where a text goes on of which the beginning is shown elsewhere: a fence that is open there is opened again. */
-function toPlaceAfter(text: string, from: number, limits: SplitLimits): Place {
+/** Finds where a text goes on of which the beginning is shown elsewhere: a fence that is open there is opened again. */
+function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStart {
   const begin = toPlace(text, 0, NOTHING_OPEN, limits);
   if (from === 0) return begin;
   const { frame } = readPart(text.slice(0, from), from, begin, { ...limits, maxLength: Infinity }, undefined, true);
@@ -107,16 +107,16 @@ interface Reading {
   shown: string;
   closingLength: number;
   /** The fence that is open at the end of what is shown. */
-  frame: Place["frame"];
+  frame: PartStart["frame"];
   /** Where the text that is shown ends, as far as it must stay in its part; absent: where all of it ends. */
   end?: number;
-  next?: Place;
+  next?: PartStart;
 }
 
 function readPart(
   text: string,
   textEnd: number,
-  place: Place,
+  place: PartStart,
   limits: SplitLimits,
   growth: Growth | undefined,
   isOver: boolean,
@@ -129,7 +129,7 @@ function readPart(
       ? undefined
       : createKeeper({ ...growth, text, textEnd, place }, keptLength, limits);
   const scan = scanBlocks(text, textEnd, place, ruler, limits, keeper?.dueFrom);
-  const show = (end: number, frame: Place["frame"]): Reading => {
+  const show = (end: number, frame: PartStart["frame"]): Reading => {
     const closing = toSuffix(frame);
     return { shown: prefix + text.slice(place.at, end).trimEnd() + closing, closingLength: closing.length, frame };
   };
@@ -147,8 +147,11 @@ function readPart(
   return { ...show(sureEnd, scan.frame), end: sureEnd };
 }
 
-/** Where the text goes on after a cut: white space there belongs to the part before, a line's indentation does not. */
-function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: SplitLimits): Place {
+/**
+ * Finds where the text goes on after a cut: white space there belongs to the part before, a line's indentation does
+ * not.
+ */
+function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: SplitLimits): PartStart {
   const contentAt = skip(SPACE, text, cutAt);
   const afterFeed = cutAt === 0 || text[cutAt - 1] === "\n";
   const lastFeed = text.slice(cutAt, contentAt).lastIndexOf("\n");

@@ -17,7 +17,9 @@ const MAX_CHARS = 4_000;
 const MAX_QUERY_TERMS = 32;
 /** Words of this length are also found by their beginning: "deployment" by "deployed". */
 const STEM_CHARS = 5;
-/** How soon more occurrences of a term stop to count, and how much long texts are held back: the usual values of BM25. */
+/**
+ * How soon more occurrences of a term stop to count, and how much long texts are held back: the usual values of BM25.
+ */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
@@ -69,7 +71,10 @@ export function createRanking<T extends Rankable>(query: string): Ranking<T> {
   };
 }
 
-/** What is compared: words, the beginnings of long ones, and pairs of characters where there are no spaces. */
+/**
+ * Returns the terms that are compared: words, the beginnings of long ones, and pairs of characters where there are no
+ * spaces.
+ */
 export function toTerms(text: string): string[] {
   const terms: string[] = [];
   for (const [word] of fold(text.slice(0, MAX_CHARS)).matchAll(WORDS)) {

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { z } from "zod";
-import type { ChatMessage } from "../gateway/chunks.ts";
+import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import { createRanking, toTerms } from "./ranking.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
@@ -99,11 +99,6 @@ function toRecalled({ at, author, messages }: PastEntry): RecalledMessage[] {
     const speaker = message.role === "user" ? (author?.name ?? message.name ?? "somebody") : undefined;
     return [{ text, speaker, at }];
   });
-}
-
-function textOf({ content }: ChatMessage): string {
-  if (typeof content === "string") return content;
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
 }
 
 function describeRecalled({ messages, searchedAll }: Recalled, query: string): string {

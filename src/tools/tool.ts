@@ -22,7 +22,7 @@ export interface ToolContext {
   onFailure?(toolName: string, error: unknown): void;
 }
 
-/** What a tool that writes to the place of a turn itself needs to know of it. */
+/** The turn, for a tool that writes to its place itself. */
 export interface ToolTurn {
   author: Author;
   reply: ReplyAddress;
@@ -37,7 +37,7 @@ export interface TurnPiece {
   /** Its place among those of this attempt, from 0 on. */
   index: number;
   id: string;
-  /** What it follows in the history: the piece before it, or the question. */
+  /** The entry it follows in the history: the piece before it, or the question. */
   after: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface Tool {
    * know why; any other rejection is told to it only as a failure.
    */
   run(args: unknown, context: ToolContext, signal: AbortSignal): Promise<string>;
-  /** What to show people while it runs: "looking up the time in Tokyo". Untrusted text. */
+  /** Says to people what it does while it runs: "looking up the time in Tokyo". Untrusted text. */
   describeCall(args: unknown): string;
 }
 
@@ -141,7 +141,7 @@ interface ReadyCall {
   args: unknown;
 }
 
-/** What is to be run, or what is wrong with the call, in words for the model. */
+/** Returns the tool with its arguments, or a sentence for the model that says what is wrong with the call. */
 function readCall({ function: { name, arguments: json } }: ToolCall, tools: readonly Tool[]): ReadyCall | string {
   const tool = tools.find((candidate) => candidate.name === name);
   if (tool === undefined) {

@@ -33,7 +33,10 @@ export interface Answers {
   toContinuation(event: ActionEvent): Promise<MessageEvent | string>;
   /** Notes that the question was accepted: no further press makes another one, and the button goes. */
   continued(event: ActionEvent, signal: AbortSignal): Promise<void>;
-  /** What to say to a stop that came after the end. Where the end is not seen, it is shown through the button's own way. */
+  /**
+   * Resolves to the sentence for a stop that came after the end. An end that nobody sees is shown through the button's
+   * own way.
+   */
   stopLate(event: ActionEvent, signal: AbortSignal): Promise<string>;
   /**
    * Lets an edit, a deletion or a stop reach the answer that is being written. Returns a sentence for the person when
@@ -105,9 +108,9 @@ export function createAnswers(deps: AnswersDeps): Answers {
       const isWritten = record.phase === "final" && !record.canRetry;
       // Pressed twice: the answer is there, or is on its way.
       if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: batch };
-      // What crashed on the way is no new beginning.
+      // A turn that crashed on the way is no new beginning.
       const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
-      const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], true);
+      const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], { mustAsk: true });
       for (const other of batch) turn.notice(other);
       if (isGivenUp) turn.giveUp();
       await whileRunning(turn, () => run(deps, turn, signal));
@@ -272,7 +275,7 @@ export function toContinuation({ key, author, at }: ActionEvent, record: TurnRec
     text: "Go on exactly where you stopped.",
     attachments: [],
     addressed: "bot",
-    // What was said after that answer is not what it goes on with.
+    // It goes on with that answer, not with what was said after it.
     ...(inReplyTo !== undefined && { inReplyTo }),
   };
 }

@@ -7,12 +7,11 @@ import type { History } from "../history/history.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { MessageEvent } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
 import { type Cause, createProgress, type OnText, writeReply } from "../reply/reply.ts";
-import { createSteps, describeRunning, type Steps, takesSteps } from "../reply/steps.ts";
+import { createSteps, describeRunning, rendersSteps, type Steps } from "../reply/steps.ts";
 import type { Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
@@ -63,31 +62,28 @@ export interface AttemptDeps {
 }
 
 export function createAttempt(deps: AttemptDeps): Attempt {
-  return async (record, { messages, controller, mustAsk }, queueSignal) => {
-    const signal = AbortSignal.any([controller.signal, queueSignal]);
+  return async (record, beginning, queueSignal) => {
+    const signal = AbortSignal.any([beginning.controller.signal, queueSignal]);
     const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
-    const progress = createProgress(sink, { action: "stop", turnId: record.id, label: "Stop" });
+    const progress = createProgress(sink, { stop: { action: "stop", turnId: record.id, label: "Stop" } });
     const steps = createSteps();
     progress.show("thinking");
-    // What is begun once more has not ended: cut off now, it is to be taken up again.
+    // A turn that begins once more has not ended: cut off now, it is to be taken up again.
     const phase = record.posted.length > 0 ? "posted" : "received";
     Object.assign(record, { attempts: record.attempts + 1, isRefused: false, phase });
     const [own] = await Promise.all([
       deps.settings.read(record.reply),
       deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
     ]);
-    const acceptedAt = messages.at(-1)?.at ?? Date.now();
     const run: Run = {
+      ...beginning,
       deps,
       record,
-      messages,
       sink,
       signal,
-      mustAsk,
-      controller,
       show: progress.show,
       steps,
-      acceptedAt,
+      acceptedAt: beginning.messages.at(-1)?.at ?? Date.now(),
       model: own.model ?? deps.model,
       systemPrompt: own.persona ?? deps.systemPrompt,
       context: { messages: [], notices: [], oldestShownId: undefined, written: [] },
@@ -97,9 +93,9 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     };
     try {
       const { text, ending } = await write(run);
-      // What was cut by a crash is gone on with; what has ended is not made again under the same number.
+      // An attempt that a crash cut is continued under the same numbers; one that has ended used them up.
       if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
-      // Of a person who is being erased nothing is stored any more.
+      // Nothing more is stored of a person who is being erased.
       if (ending === undefined && signal.reason === "forgotten") return "forgotten";
       if (ending !== undefined) await keep(run, ending);
       await note(run, ending !== undefined && text !== "");
@@ -112,14 +108,11 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
-interface Run {
+interface Run extends Omit<Beginning, "changes"> {
   deps: AttemptDeps;
   record: TurnRecord;
-  messages: readonly MessageEvent[];
   sink: ReplySink;
-  controller: AbortController;
   signal: AbortSignal;
-  mustAsk: boolean;
   /** Shows beside the reply what is waited for; "" takes it away. */
   show(words: string): void;
   steps: Steps;
@@ -137,7 +130,9 @@ interface Run {
   pieces: string[];
 }
 
-/** Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt. */
+/**
+ * Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt.
+ */
 async function write(run: Run): Promise<{ text: string; ending: Ending | undefined }> {
   const { deps, record, sink, steps, signal, controller } = run;
   const { metrics } = deps;
@@ -215,7 +210,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   }
 }
 
-/** Whether what stands there is somebody else's to change. */
+/** True when the next attempt, the next process or an erasure decides about the messages. */
 function isTakenOver({ reason }: AbortSignal): boolean {
   return reason === "superseded" || reason === "forgotten" || reason === "shutdown";
 }
@@ -246,7 +241,7 @@ function toTurnDeps(run: Run): TurnDeps {
       onFailure: (tool, err) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
     },
     user: deps.pseudonym(record.reply.platform, record.author.id),
-    // What an earlier attempt did may still be shown.
+    // Steps of an earlier attempt may still be shown.
     onStep: (step) => noteStep(run, { ...step, id: `${record.attempts}.${step.id}` }),
     onRetry: ({ waitMs, error }) => {
       if (error.kind === "rate-limited") metrics.rateLimited("gateway");
@@ -273,12 +268,12 @@ function nextPiece({ record, pieces }: Run): TurnPiece {
 function noteStep({ steps, sink, record, show }: Run, step: Step): void {
   steps.note(step);
   const words = describeRunning(steps.all);
-  // Where the reply stands already, it shows them itself.
-  const isInReply = takesSteps(sink) && record.posted.length > 0;
+  // A reply that stands already shows them itself.
+  const isInReply = rendersSteps(sink) && record.posted.length > 0;
   if (words !== "" && !isInReply) show(words);
 }
 
-/** What is not seen is no answer, whatever the model sent. */
+/** Text that nobody can see is no answer. */
 function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): Ending {
   const aborted = "error" in cause && signal.aborted;
   const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model, now: Date.now() });
@@ -289,10 +284,10 @@ function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): End
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
 
-function toButtons(ending: Ending, { id: turnId }: TurnRecord, { takesFeedback }: ReplySink): Button[] {
+function toButtons(ending: Ending, { id: turnId }: TurnRecord, { supportsFeedback }: ReplySink): Button[] {
   if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }];
   if (ending.retry) return [{ action: "retry", turnId, label: "Retry" }];
-  if (ending.outcome !== "complete" || takesFeedback !== true) return [];
+  if (ending.outcome !== "complete" || supportsFeedback !== true) return [];
   return [
     { action: "good", turnId, label: "Good answer" },
     { action: "bad", turnId, label: "Bad answer" },

@@ -52,7 +52,7 @@ function belongs(event: MessageEvent, first: MessageEvent): boolean {
 }
 
 /**
- * Whether a message goes on where the batch ends: said to no message in particular, to the one that the batch began
+ * True when a message goes on where the batch ends: said to no message in particular, to the one that the batch began
  * with, or to the last message of the batch. Every other one continues another branch of the conversation.
  */
 function continuesBranch({ inReplyTo }: MessageEvent, batch: readonly InboundEvent[]): boolean {

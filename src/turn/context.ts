@@ -11,14 +11,14 @@ import type { TurnRecord } from "./record.ts";
 /** Pictures and files of this many of the newest messages are shown to the model again; of older ones only the text. */
 const MESSAGES_WITH_FILES = 4;
 
-/** What one turn asks the model. */
+/** The request of one turn to the model. */
 export interface Context {
   messages: ChatMessage[];
   /** Sentences for the person, to stand under the answer. */
   notices: string[];
   /** The oldest entry of the history that is in `messages`, when there are older ones. */
   oldestShownId: string | undefined;
-  /** What the turn's answer says already, when it is written once more. */
+  /** The turn's answer so far, when it is written once more. */
   written: ChatMessage[];
 }
 

@@ -26,7 +26,9 @@ export async function takeClosingOff(deps: CutAnswerDeps, record: TurnRecord, si
   await close(deps, record, NO_CLOSING, signal);
 }
 
-/** Shows how an answer ended whose end its place did not take then. Resolves to whether it does so now; never rejects. */
+/**
+ * Shows how an answer ended whose end its place did not take then. Resolves to whether it does so now; never rejects.
+ */
 export async function showRefusal(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<boolean> {
   const retry: Button = { action: "retry", turnId: record.id, label: "Retry" };
   return close(deps, record, { note: REFUSED.note, buttons: [retry] }, signal);
@@ -45,7 +47,7 @@ async function close(
   try {
     const sink = sinkOf(reply);
     const said = await readText(history, record);
-    // What is kept nowhere stands on the platform alone.
+    // A text that was not kept stands on the platform alone.
     if (said === undefined) return false;
     const text = createReplyDrafts({ turnId, limits: sink.limits, refusal: NO_CLOSING });
     text.append(said);
@@ -55,7 +57,7 @@ async function close(
     const drafts = text.render();
     const last = drafts.at(-1);
     const lastId = posted[drafts.length - 1];
-    // What the closing pushed out of the last message stands in one more; the file of a long answer stays.
+    // The closing may have pushed the end into one more message; the file of a long answer stays.
     const surplus = posted.slice(drafts.length, text.file() === undefined ? undefined : -1);
     const isAsPosted = drafts.length <= posted.length && surplus.length <= 1;
     if (!isAsPosted) return false;
@@ -74,7 +76,10 @@ async function close(
   }
 }
 
-/** What the model said, as it was shown: before a tool and after it are two paragraphs. Undefined where it was not kept. */
+/**
+ * Reads the model's text as it was shown: before a tool and after it are two paragraphs. Undefined where it was not
+ * kept.
+ */
 async function readText(
   history: Pick<History, "read">,
   { conversationId, id }: TurnRecord,

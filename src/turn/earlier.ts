@@ -9,7 +9,7 @@ import type { EarlierMessage, MessageEvent } from "../port/events.ts";
 /** Longest that an answer waits for what was said before it was asked for. */
 const EARLIER_TIMEOUT_MS = 5_000;
 const MAX_EARLIER_MESSAGES = 50;
-/** Of what the model may see; the rest is for the conversation with the bot itself. */
+/** Share of the model's window; the rest is for the conversation with the bot itself. */
 const SHARE_OF_TOKENS = 0.5;
 
 /**
@@ -21,7 +21,7 @@ export type BringEarlier = (first: MessageEvent, signal: AbortSignal) => Promise
 export interface BringEarlierDeps {
   history: Pick<History, "isNew" | "begin">;
   adapterOf(platform: string): Pick<Adapter, "readEarlier">;
-  /** Of the whole window. */
+  /** The size of the whole window. */
   maxTokens: number;
   log: Logger;
 }
@@ -32,7 +32,7 @@ export function createBringEarlier({ history, adapterOf, maxTokens, log }: Bring
   return async (first, signal) => {
     const { conversationId, reply } = first;
     const adapter = adapterOf(reply.platform);
-    // What everybody said belongs to the conversation that everybody has.
+    // A private conversation takes up nothing that everybody said.
     if (adapter.readEarlier === undefined || reply.visibleTo !== undefined) return;
     const readEarlier = adapter.readEarlier.bind(adapter);
     try {

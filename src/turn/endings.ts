@@ -7,12 +7,12 @@ export interface Ending {
   outcome: Outcome;
   /** One line of Markdown to put under the text, or alone where there is none; "" when the answer is complete. */
   note: string;
-  /** Whether asking again may help. */
+  /** Asking again may help. */
   retry: boolean;
 }
 
 /**
- * What ended a turn: the gateway's last word, or what was thrown. The reason of an aborted signal is thrown too:
+ * The gateway's last word, or the error that ended a turn. The reason of an aborted signal is thrown too:
  * `stopped`, `given-up`, `shutdown`, `deadline`, or `refused` by the platform.
  */
 export type EndingCause = { finish: string } | { error: unknown };
@@ -25,14 +25,14 @@ export interface EndingContext {
 
 const ASK_AGAIN = "Press Retry to ask again.";
 const COMPLETE: Ending = { outcome: "complete", note: "", retry: false };
-/** What gateways call a context that is too long for the model. */
+/** Codes of gateways for a context that is too long for the model. */
 const TOO_LONG_CODE = /context_(length|window)|too_long|too_large|string_above_max/;
 const FILTER_CODE = /content_(filter|policy)|safety/;
 const UNSUPPORTED_CODE = /unsupported_(feature|content|media|parameter)|(image|vision|tool)s?_not_supported/;
 const UNKNOWN_MODEL_CODE = /model_not_(found|available|supported)|(unknown|invalid)_model|no_such_model/;
 /** Beyond this a countdown is harder to follow than the clock. */
 const LONGEST_COUNTDOWN_MS = 90_000;
-/** What a gateway asks for beyond this is no time anybody waits for, and at some point no date either. */
+/** Nobody waits for longer than this, and a number large enough is no date any more. */
 const LONGEST_WAIT_MS = 30 * 86_400_000;
 
 /** Says in plain words how a turn ended, and what to do. Never quotes an error, a body, an address or a key. */

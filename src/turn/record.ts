@@ -9,8 +9,8 @@ import { replyRecord } from "../reply/messages.ts";
 import { toKeyPart } from "../store/key-part.ts";
 
 /**
- * What must survive a crash in the middle of a turn, and what its buttons need afterwards: where the
- * reply stands and whose it is. No text.
+ * Survives a crash in the middle of a turn, and serves its buttons afterwards: tells where the reply stands and whose
+ * it is. Holds no text.
  */
 export type TurnRecord = z.infer<typeof turnRecord>;
 
@@ -21,37 +21,40 @@ const feedback = z.enum(["good", "bad"]);
 const author: z.ZodType<Author> = z.looseObject({ id: z.string(), name: z.string() });
 const reply: z.ZodType<ReplyAddress> = z.looseObject({ platform: z.string(), channelId: z.string() });
 
-/** What has a default is absent from the oldest records. */
+/** The oldest records lack the fields that have a default. */
 const turnRecord = replyRecord.extend({
   v: z.literal(1),
   conversationId: z.string(),
   reply,
-  /** Who asked; may press the reply's buttons. */
+  /** The person who asked, and who may press the reply's buttons. */
   author,
   /** The messages that are answered together. */
   messageIds: z.array(z.string()),
   phase: z.enum(["received", "posted", "final"]),
   /** How often the turn was begun without reaching its end. */
   attempts: z.number(),
-  /** Whether its end, once it is there, offers to ask again. */
+  /** Its end, once it is there, offers to ask again. */
   canRetry: z.boolean().default(false),
-  /** Whether its end offers to go on where it was cut off. */
+  /** Its end offers to go on where it was cut off. */
   canContinue: z.boolean().default(false),
   /** The place took no more of it at some point, so that its last message may look as if more were to come. */
   isRefused: z.boolean().exactOptional(),
   /** How many pictures and the like the turn made before this attempt, besides the answer; absent: none. */
   made: z.number().exactOptional(),
-  /** What people said of the answer, by their id; the latest word of each counts. */
+  /** People's judgements of the answer, by their id; the latest word of each counts. */
   feedback: z.record(z.string(), feedback).exactOptional(),
 });
 
 export interface TurnRecords {
   load(id: string): Promise<TurnRecord | undefined>;
-  /** Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be kept. */
+  /**
+   * Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be
+   * kept.
+   */
   save(record: TurnRecord): Promise<void>;
   /** Notes what a person thinks of a turn's answer. Resolves to whether that is kept and was not known before. */
   rate(id: string, authorId: string, feedback: Feedback): Promise<boolean>;
-  /** What a person thinks of answers. `within`, here and below: of conversations whose ids begin like this. */
+  /** Reads a person's judgements of answers. `within`, here and below: of conversations whose ids begin like this. */
   readFeedback(platform: string, authorId: string, within?: string): Promise<Judgement[]>;
   /** Erases records, those of them that there are. */
   erase(ids: readonly string[]): Promise<void>;

@@ -15,13 +15,15 @@ export interface Made extends Owned {
 /** Said to those who cannot have it before them. */
 export const NOT_HERE = "This belongs to another conversation, so nothing was done.";
 
-/** Whether somebody can have it before them: who asked for it, and where it is not private everybody in its place. */
+/**
+ * True when somebody can have it before them: the person who asked, and everybody in its place unless it is private.
+ */
 export function maySee(by: Actor, made: Made): boolean {
   if (isOwner(by, made)) return true;
   return made.reply.visibleTo === undefined && isSamePlace(by.reply, made.reply);
 }
 
-/** Whether somebody may act for who asked: that person, and a moderator of its place. */
+/** True for the person who asked, and for a moderator of its place. */
 export function mayPress(by: Actor, made: Made): boolean {
   return isOwner(by, made) || (by.author.isModerator === true && maySee(by, made));
 }
@@ -30,7 +32,7 @@ function isOwner({ author, reply }: Actor, made: Made): boolean {
   return reply.platform === made.reply.platform && isSamePerson(author, made);
 }
 
-/** What is not told of a place does not part it from another. */
+/** A field that is absent does not tell one place from another. */
 function isSamePlace(one: ReplyAddress, other: ReplyAddress): boolean {
   if (one.platform !== other.platform || differ(one.workspaceId, other.workspaceId)) return false;
   if (one.channelId === other.channelId) return !differ(one.threadId, other.threadId);

@@ -3,12 +3,12 @@ import { foldBatch } from "./batch.ts";
 import type { TurnRecord } from "./record.ts";
 import { mayPress } from "./rights.ts";
 
-/** What one attempt begins with. */
+/** Where one attempt begins. */
 export interface Beginning {
   controller: AbortController;
   /** The turn's messages as they stand after `changes`, where they are at hand. */
   messages: MessageEvent[];
-  /** What people changed in them since the attempt before. */
+  /** People's changes to them since the attempt before. */
   changes: Array<EditedEvent | DeletedEvent>;
   /** A person pressed Retry. */
   mustAsk: boolean;
@@ -26,13 +26,17 @@ export interface RunningTurn {
   giveUp(): void;
   /** Takes what came so far; the record then names only the messages that are still there. */
   begin(): Beginning;
-  /** Whether another attempt is needed after one that ended so. */
+  /** True when another attempt is needed after one that ended so. */
   mustGoOn(result: AttemptResult): boolean;
   /** Changes and stops whose effect is part of the turn. */
   taken(): readonly InboundEvent[];
 }
 
-export function createRunningTurn(record: TurnRecord, known: readonly MessageEvent[], mustAsk = false): RunningTurn {
+export function createRunningTurn(
+  record: TurnRecord,
+  known: readonly MessageEvent[],
+  { mustAsk = false } = {},
+): RunningTurn {
   const taken: InboundEvent[] = [];
   /** Text and attachments of each message, where they are known: what tells an edit from an echo. */
   const bodies = new Map(known.map((message) => [message.messageId, bodyOf(message)]));
@@ -87,7 +91,7 @@ export function createRunningTurn(record: TurnRecord, known: readonly MessageEve
     },
     mustGoOn(result) {
       if (result === "superseded") return true;
-      // What was stopped is begun again by nothing but Retry, and goes away with its question.
+      // A stopped turn begins again by nothing but Retry, and goes away with its question.
       if (!isStopped && !isGivenUp) return pending.length > 0;
       return record.messageIds.every((id) =>
         pending.some((event) => event.kind === "deleted" && event.messageId === id),

@@ -6,6 +6,7 @@ import {
   type ChatMessage,
   isWholeCall,
   settleCalls,
+  textOf,
   toSendable,
   type Usage,
 } from "../gateway/chunks.ts";
@@ -48,43 +49,44 @@ export async function runTurn(
   onText: OnText,
   signal: AbortSignal,
 ): Promise<string> {
-  for (let round = 1; round <= deps.maxRounds; round++) {
-    const tools = round < deps.maxRounds ? deps.tools : [];
-    const draft: Draft = { answer: { role: "assistant", content: "" }, finish: "stop" };
+  for (let number = 1; number <= deps.maxRounds; number++) {
+    const tools = number < deps.maxRounds ? deps.tools : [];
+    const round: Round = { answer: { role: "assistant", content: "" }, finish: "stop" };
     const results: ChatMessage[] = [];
     let complete = false;
     try {
-      await ask(messages, tools, draft, deps, onText, signal);
-      const calls = draft.answer.tool_calls;
-      if (calls !== undefined && CUT_OFF.test(draft.finish) && !calls.every(isWholeCall)) return draft.finish;
-      if (calls !== undefined && round === deps.maxRounds) break;
+      await ask(messages, tools, round, deps, onText, signal);
+      const calls = round.answer.tool_calls;
+      if (calls !== undefined && CUT_OFF.test(round.finish) && !calls.every(isWholeCall)) return round.finish;
+      if (calls !== undefined && number === deps.maxRounds) break;
       if (calls !== undefined) {
-        const onStep = (step: Step) => deps.onStep({ ...step, id: `${round}.${step.id}` });
+        const onStep = (step: Step) => deps.onStep({ ...step, id: `${number}.${step.id}` });
         results.push(...(await callTools(calls, tools, deps.toolContext, signal, onStep)));
       }
       complete = true;
     } finally {
-      const { content } = draft.answer;
-      if (complete) messages.push(toSendable(draft.answer), ...results);
+      const { content } = round.answer;
+      if (complete) messages.push(toSendable(round.answer), ...results);
       else if (content !== "") messages.push({ role: "assistant", content });
     }
-    if (draft.answer.tool_calls === undefined) return draft.finish;
-    // What the model said before it reached for a tool and what it says after are two paragraphs.
-    if (draft.answer.content !== "") onText("\n\n");
+    if (round.answer.tool_calls === undefined) return round.finish;
+    // The text before a call and the text after it are two paragraphs.
+    if (round.answer.content !== "") onText("\n\n");
   }
   return "tool_limit";
 }
 
-interface Draft {
+/** The answer to one request, as far as it has come. */
+interface Round {
   answer: AssistantMessage;
   finish: string;
 }
 
-/** One request. Keeps `draft` up to date with every chunk, so that it holds what came whenever the stream breaks. */
+/** One request. Keeps `round` up to date with every chunk, so that it holds what came whenever the stream breaks. */
 async function ask(
   messages: ChatMessage[],
   tools: readonly Tool[],
-  draft: Draft,
+  round: Round,
   { gateway, model, user, onRetry, mustAsk, onUsage }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
@@ -95,15 +97,15 @@ async function ask(
     usage = chunk.usage ?? usage;
     const choice = chunk.choices[0];
     if (choice === undefined) return;
-    draft.answer = applyDelta(draft.answer, choice.delta);
-    if (choice.finish_reason) draft.finish = choice.finish_reason;
+    round.answer = applyDelta(round.answer, choice.delta);
+    if (choice.finish_reason) round.finish = choice.finish_reason;
     if (choice.delta.content) onText(choice.delta.content);
   };
   try {
     await gateway.streamChat(request, signal, { onChunk, onRetry, mustAsk });
-    draft.answer = settleCalls(draft.answer);
+    round.answer = settleCalls(round.answer);
   } finally {
-    onUsage(usage ?? estimateUsage(messages, draft.answer), usage === undefined);
+    onUsage(usage ?? estimateUsage(messages, round.answer), usage === undefined);
   }
 }
 
@@ -111,9 +113,4 @@ function estimateUsage(messages: ChatMessage[], answer: AssistantMessage): Usage
   const prompt = estimateTokenCount(messages.map(textOf).join("\n"));
   const completion = estimateTokenCount(textOf(answer));
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
-}
-
-function textOf({ content }: ChatMessage): string {
-  if (typeof content === "string") return content;
-  return content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";
-import { action, ben, command, edited, message } from "../support/events.ts";
+import { action, ben, command, message } from "../support/events.ts";
 import { recordingLog } from "../support/log.ts";
 
 const held = () => Promise.withResolvers<void>();

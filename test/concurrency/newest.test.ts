@@ -9,11 +9,11 @@ function start() {
     await gate.promise;
   }, "");
   /** Ends the call under way. */
-  const next = (error?: Error) => {
+  const next = (failure?: Error) => {
     const { resolve, reject } = gate;
     gate = Promise.withResolvers();
-    if (error === undefined) resolve();
-    else reject(error);
+    if (failure === undefined) resolve();
+    else reject(failure);
   };
   return { newest, calls, next };
 }

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { SinkError } from "../../src/port/errors.ts";
 import type { Draft } from "../../src/port/sink.ts";
 import { type ReplyOptions, type Run, writeReply } from "../../src/reply/reply.ts";
-import { createQuickScheduler } from "../support/quick-scheduler.ts";
 
+import { createQuickScheduler } from "../support/quick-scheduler.ts";
 import { events, setUp } from "./reply-stage.ts";
 
 describe("writeReply", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Step } from "../../src/port/sink.ts";
-import { createPlacedSteps, createSteps, describeRunning, takesSteps } from "../../src/reply/steps.ts";
+import { createPlacedSteps, createSteps, describeRunning, rendersSteps } from "../../src/reply/steps.ts";
 
 const step = (id: string, state: Step["state"] = "running"): Step => ({ id, title: `doing ${id}`, state });
 
@@ -33,8 +33,8 @@ describe("the steps of a reply", () => {
 
   test("are shown by a reply that says so and is not written by the fallback", () => {
     const fallback = (isActive: boolean) => ({ isActive, activate: () => {} });
-    expect([{}, { showsSteps: true }].map((sink) => takesSteps(sink))).toEqual([false, true]);
-    expect([true, false].map((isActive) => takesSteps({ showsSteps: true, fallback: fallback(isActive) }))).toEqual([
+    expect([{}, { showsSteps: true }].map((sink) => rendersSteps(sink))).toEqual([false, true]);
+    expect([true, false].map((isActive) => rendersSteps({ showsSteps: true, fallback: fallback(isActive) }))).toEqual([
       false,
       true,
     ]);

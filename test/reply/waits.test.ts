@@ -155,7 +155,7 @@ describe("createProgress", () => {
     const { sink } = fakePlatform();
     const seeing = { ...sink, progress: async (_: string, __: AbortSignal, stop?: Button) => void stops.push(stop) };
     const stop: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
-    const shown = createProgress(seeing, stop);
+    const shown = createProgress(seeing, { stop });
     shown.show("thinking");
     await shown.clear();
     expect(stops).toContainEqual(stop);
@@ -177,7 +177,7 @@ describe("createProgress", () => {
 
   test("does not hold up anybody while the platform hangs", async () => {
     const { sink } = fakePlatform();
-    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) }, undefined, 5);
+    const shown = createProgress({ ...sink, progress: () => new Promise(() => {}) }, { timeoutMs: 5 });
     shown.show("thinking");
     await expect(shown.clear()).resolves.toBeUndefined();
   });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Token, Tokens } from "marked";
 import { Lexer } from "marked";
 import { describe, expect, test } from "vitest";
-import { addCursor, HEAL_ROOM, healMarkdown } from "../../src/text/heal.ts";
+import { HEAL_ROOM, healMarkdown } from "../../src/text/heal.ts";
 import { isBalanced, markdown } from "../support/markdown.ts";
 
 /** Marks that a reader would see as characters, when the text holds none that are meant to be seen. */
@@ -111,14 +111,4 @@ describe("healMarkdown", () => {
       expect(healMarkdown(text).length).toBeLessThanOrEqual(text.length + HEAL_ROOM);
     },
   );
-});
-
-describe("addCursor", () => {
-  test("follows the text", () => expect(addCursor("Hello", " …")).toBe("Hello …"));
-
-  test("keeps off the line that closes a fence", () => {
-    expect(addCursor("```js\na\n```", " …")).toBe("```js\na\n```\n…");
-  });
-
-  test("stays inside the last cell of a table", () => expect(addCursor("| a | b |", " …")).toBe("| a | b  …|"));
 });

@@ -118,7 +118,7 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     room: channelId,
     fallback,
     showsSteps: memory.takes("cards", teamId),
-    takesFeedback: true,
+    supportsFeedback: true,
     tellsWaits: true,
     post: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, false, signal)),
     postAnew: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, true, signal)),
