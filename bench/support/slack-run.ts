@@ -46,7 +46,7 @@ export async function runOnSlack({ replies, isNative, seed, ago }: SlackRunOptio
     workspaces,
     markKey: "key",
     apiUrl,
-    running: { note: () => {} },
+    turnsByMessage: new Map(),
     now: slack.now,
   });
   const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });

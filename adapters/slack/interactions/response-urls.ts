@@ -30,6 +30,6 @@ export function createRespond(apiUrl: string | undefined): Respond {
 }
 
 /** What only the person sees, as an answer to a command or a shortcut. */
-export function toWhisper(text: string): Body {
+export function toEphemeral(text: string): Body {
   return { response_type: "ephemeral", replace_original: false, text };
 }

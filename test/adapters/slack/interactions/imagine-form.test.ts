@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readContext, readImagineForm, toImagineForm } from "../../../../adapters/slack/interactions/imagine-form.ts";
-import { MENU } from "../surface-stage.ts";
+import { MENU } from "../interaction-stage.ts";
 
 const PREFILL = { prompt: "", options: {}, models: [] };
 const reference = (index: number) => ({

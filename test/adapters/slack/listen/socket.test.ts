@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { App } from "@slack/bolt";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocketServer } from "ws";
-import { toBoltLogger } from "../../../../adapters/slack/listen/bolt-log.ts";
-import { openLine } from "../../../../adapters/slack/listen/socket.ts";
+import { toBoltLogger } from "../../../../adapters/slack/listen/intake.ts";
+import { openSocket, readEnvelope } from "../../../../adapters/slack/listen/sockets.ts";
 import { silent } from "../../../support/log.ts";
 
 /** Something in Slack's place that says whatever it is told to, and keeps what it is answered. */
@@ -60,7 +60,7 @@ function open(apiUrl: string, signal: AbortSignal) {
   const authorize = async () => ({ botToken: "xoxb-1", botId: "B1", botUserId: "U1" });
   const app = new App({ receiver, authorize, logger: boltLog, convoStore: false });
   app.processEvent = ({ ack }) => ack();
-  return openLine({ app, appToken: "xapp-1", apiUrl, boltLog, log: silent }, signal);
+  return openSocket({ app, appToken: "xapp-1", apiUrl, boltLog, log: silent }, signal);
 }
 
 const never = new AbortController().signal;
@@ -115,5 +115,32 @@ describe("a socket to Slack", () => {
     ending.abort(new Error("enough"));
     await expect(opening).rejects.toThrow("enough");
     await odd.until(() => odd.clients.size === 0);
+  });
+});
+
+const read = (value: unknown) => readEnvelope(JSON.stringify(value));
+
+describe("an envelope", () => {
+  test("says why a socket shall go", () => {
+    expect(read({ type: "disconnect", reason: "warning" })).toMatchObject({ type: "disconnect", reason: "warning" });
+  });
+
+  test("holds an event or does not", () => {
+    const holds = (payload: unknown) => !read({ type: "events_api", envelope_id: "e", payload }).isEmptyEvent;
+    expect(holds({ event: { type: "message" } })).toBe(true);
+    for (const payload of [undefined, null, {}, { event: null }, { event: {} }, { event: { type: 5 } }]) {
+      expect(holds(payload)).toBe(false);
+    }
+    expect(read({ type: "slash_commands", payload: {} }).isEmptyEvent).toBe(false);
+    expect(read({ type: "events_api", envelope_id: "e", payload: { type: "app_rate_limited" } })).toMatchObject({
+      id: "e",
+      payloadType: "app_rate_limited",
+    });
+  });
+
+  test("is read from anything without failing", () => {
+    for (const odd of [undefined, 5, Buffer.from("x"), "", "x", "null", "[]", "5"]) {
+      expect(readEnvelope(odd)).toMatchObject({ type: undefined, isEmptyEvent: false });
+    }
   });
 });

@@ -1,14 +1,17 @@
-import type { Actor } from "../../../src/port/catalogue.ts";
-import type { Author, ReplyAddress } from "../../../src/port/events.ts";
+import type { Logger } from "pino";
+import type { Actor, CommandHelp, ImagineMenu, ListModels } from "../../../src/port/catalogue.ts";
+import type { AttachmentRef, Author, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
+import type { SlackApi } from "../api/client.ts";
+import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
-import { toIdentity } from "../people/people.ts";
-import type { SurfaceDeps } from "./deps.ts";
+import { type People, toIdentity } from "../people/people.ts";
 import type { Person } from "./payloads.ts";
+import type { Respond } from "./response-urls.ts";
 
 /** Somebody who did something, and where. */
-export interface Asking {
+export interface UserAction {
   workspace: Workspace;
   person: Pick<Person, "id" | "name" | "username" | "team_id">;
   channelId: string;
@@ -16,14 +19,15 @@ export interface Asking {
   responseUrl?: string | undefined;
   /** On their home. */
   isFromHome?: true;
-  /** Where it was looked up already. */
+  /** Present when it was looked up already. */
   author?: Author;
-  /** What the event of it is known by; unique in the workspace. */
+  /** Part of the event's key; unique in the workspace. */
   name: string;
 }
 
 /** Somebody at work, in no channel in particular where none is named. */
-export type Doing = Pick<Asking, "workspace" | "person"> & Partial<Pick<Asking, "channelId" | "threadTs">>;
+export type UserContext = Pick<UserAction, "workspace" | "person"> &
+  Partial<Pick<UserAction, "channelId" | "threadTs">>;
 
 /** The fields that all events of interactions have. */
 export interface EventBase {
@@ -34,26 +38,26 @@ export interface EventBase {
   at: number;
 }
 
-/** What is asked at the top level of a channel is about the channel. */
+/** An action at the top level of a channel belongs to the conversation of the channel. */
 export async function toEventBase(
-  asking: Asking,
+  userAction: UserAction,
   { isPrivate }: { isPrivate: boolean },
-  { people, now }: Pick<SurfaceDeps, "people" | "now">,
+  { people, now }: Pick<HandlerDeps, "people" | "now">,
 ): Promise<EventBase> {
-  const { workspace, channelId, threadTs, name } = asking;
-  const author = asking.author ?? (await authorOf(asking, people));
+  const { workspace, channelId, threadTs, name } = userAction;
+  const author = userAction.author ?? (await authorOf(userAction, people));
   const conversation = [PLATFORM, workspace.teamId, channelId, ...(threadTs === undefined ? [] : [threadTs])];
   return {
     key: `${PLATFORM}:${workspace.teamId}:${name}`,
     conversationId: conversation.join(":"),
     author,
-    reply: { ...toReply(asking), ...(isPrivate && { visibleTo: author.id }) },
+    reply: { ...toReply(userAction), ...(isPrivate && { visibleTo: author.id }) },
     at: now(),
   };
 }
 
-/** Who does something and where, as far as it is known at once. */
-export function toActor({ workspace, person, channelId, threadTs }: Doing): Actor {
+/** The person and the place, as far as they are known at once. */
+export function toActor({ workspace, person, channelId, threadTs }: UserContext): Actor {
   const reply: ReplyAddress = {
     platform: PLATFORM,
     channelId: channelId ?? "",
@@ -64,13 +68,13 @@ export function toActor({ workspace, person, channelId, threadTs }: Doing): Acto
 }
 
 /** Quick, and never rejects: what Slack does not say in time is left out. */
-export function authorOf({ workspace, person, channelId }: Asking, people: SurfaceDeps["people"]): Promise<Author> {
+export function authorOf({ workspace, person, channelId }: UserAction, people: HandlerDeps["people"]): Promise<Author> {
   const name = person.name ?? person.username;
   return people.toAuthor(workspace, person.id, { name, channelId, team: person.team_id });
 }
 
-function toReply(asking: Asking): ReplyAddress {
-  const { workspace, person, channelId, threadTs, responseUrl, isFromHome } = asking;
+function toReply(userAction: UserAction): ReplyAddress {
+  const { workspace, person, channelId, threadTs, responseUrl, isFromHome } = userAction;
   const extra: SlackExtra = {
     team: workspace.teamId,
     user: person.id,
@@ -85,4 +89,21 @@ function toReply(asking: Asking): ReplyAddress {
     ...(threadTs !== undefined && { threadId: threadTs }),
     extra: { ...extra },
   };
+}
+
+/** Dependencies of all handlers of interactions. */
+export interface HandlerDeps {
+  api: Pick<SlackApi, "call">;
+  people: People;
+  respond: Respond;
+  toAttachments(workspace: Workspace, files: readonly Body[]): AttachmentRef[];
+  /** Understood besides `/ask`. */
+  commands: readonly CommandHelp[];
+  listModels: ListModels;
+  /** Absent: pictures are off. */
+  imagine?: ImagineMenu | undefined;
+  turnsByMessage: ReadonlyMap<string, string>;
+  log: Logger;
+  /** Unix milliseconds. */
+  now(): number;
 }
