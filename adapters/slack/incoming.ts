@@ -7,7 +7,7 @@ import type { SlackApi } from "./api/client.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 import type { SingleWorkspace } from "./install/single-workspace.ts";
 import { createInteractions } from "./interactions/interactions.ts";
-import { createRespond } from "./interactions/response-urls.ts";
+import { createTellPerson } from "./interactions/user-action.ts";
 import { createConnection } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
 import { createReadEarlier } from "./listen/earlier.ts";
@@ -52,7 +52,7 @@ export function createIncoming(
     ...options,
     ...inbound,
     api,
-    respond: createRespond(apiUrl),
+    tellPerson: createTellPerson({ api, apiUrl }),
     turnsByMessage,
     findWorkspace: workspaces.find,
     async onUninstalled(teamId, atMs, how) {

@@ -4,7 +4,6 @@ import type { HandlerResult } from "../listen/intake.ts";
 import { readButtonValue } from "../write/blocks.ts";
 import type { ImagineForms } from "./imagine.ts";
 import type { ButtonPayload } from "./payloads.ts";
-import { toEphemeral } from "./response-urls.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
 const NOTHING: HandlerResult = { events: [] };
@@ -20,21 +19,20 @@ export function createButtons(
 ): (payload: ButtonPayload, workspace: Workspace) => Promise<HandlerResult> {
   const { forms } = deps;
 
-  function tell({ response_url }: ButtonPayload, text: string): HandlerResult {
-    return { events: [], afterwards: () => deps.respond(response_url, toEphemeral(text)) };
-  }
-
   return async (payload, workspace) => {
     const { channel, container, user, response_url: responseUrl, trigger_id: trigger } = payload;
     const channelId = channel?.id ?? container.channel_id;
     const [element] = payload.actions;
     if (channelId === undefined || element === undefined) return NOTHING;
     const press = readButtonValue(element.value ?? element.selected_option?.value);
-    if (press === undefined) return tell(payload, WORN_OUT);
+    const inThread = payload.message?.thread_ts ?? container.thread_ts ?? undefined;
+    const told = { workspace, person: user, channelId, threadTs: inThread, responseUrl };
+    const tellWornOut = { events: [], afterwards: () => deps.tellPerson(told, WORN_OUT) };
+    if (press === undefined) return tellWornOut;
     const threadTs = threadOf(payload);
     const { action, turnId } = press;
     if (action === "edit") {
-      if (forms === undefined) return tell(payload, WORN_OUT);
+      if (forms === undefined) return tellWornOut;
       const opened = { responseUrl, basis: turnId, isPrivate: container.is_ephemeral, references: [] };
       const by = { workspace, person: user, channelId, threadTs };
       return { events: [], afterwards: () => forms.open(by, trigger, opened) };

@@ -4,7 +4,6 @@ import { toMessageId } from "../ids.ts";
 import type { HandlerResult } from "../listen/intake.ts";
 import { isAbsence, isMember, NOT_HERE } from "./membership.ts";
 import type { CommandPayload } from "./payloads.ts";
-import { toEphemeral } from "./response-urls.ts";
 import { authorOf, type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 import { escapeMarkup, section } from "./views.ts";
 
@@ -130,5 +129,5 @@ async function show(text: string, name: string, userAction: UserAction, { api }:
 }
 
 function say(text: string): HandlerResult {
-  return { events: [], response: toEphemeral(text) };
+  return { events: [], response: { response_type: "ephemeral", replace_original: false, text } };
 }

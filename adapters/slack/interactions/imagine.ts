@@ -7,7 +7,6 @@ import { IMAGINE } from "./commands.ts";
 import { type FormContext, PROMPT, readContext, readImagineForm, toImagineForm, WHERE } from "./imagine-form.ts";
 import { isMember, isPersonThere, NOT_HERE, NOT_SEEN_THERE } from "./membership.ts";
 import type { SubmissionPayload } from "./payloads.ts";
-import { toEphemeral } from "./response-urls.ts";
 import { type HandlerDeps, toActor, toEventBase, type UserAction, type UserContext } from "./user-action.ts";
 
 /** A trigger opens a form within three seconds: what fills it in has to be there before that. */
@@ -54,7 +53,8 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
       );
     } catch (error) {
       deps.log.warn({ err: error }, "The form for a picture could not be opened.");
-      const telling = deps.respond(context.responseUrl, toEphemeral(NOT_OPENED));
+      // A thread where the picture would go need not exist yet.
+      const telling = deps.tellPerson({ ...by, threadTs: undefined, responseUrl: context.responseUrl }, NOT_OPENED);
       await telling.catch((err: unknown) => deps.log.warn({ err }, "Nobody could be told that a form did not open."));
     }
   }

@@ -7,7 +7,6 @@ import { toQuestion } from "./commands.ts";
 import type { ImagineForms } from "./imagine.ts";
 import { isMember, NOT_HERE } from "./membership.ts";
 import type { MessageShortcutPayload, shortcutPayload } from "./payloads.ts";
-import { toEphemeral } from "./response-urls.ts";
 import { authorOf, type HandlerDeps, type UserAction } from "./user-action.ts";
 import { note } from "./views.ts";
 
@@ -37,8 +36,10 @@ export interface Shortcuts {
 export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
   const { forms, imagine } = deps;
 
-  function tell({ response_url }: MessageShortcutPayload, text: string): HandlerResult {
-    return { events: [], afterwards: () => deps.respond(response_url, toEphemeral(text)) };
+  function tell(payload: MessageShortcutPayload, workspace: Workspace, words: string): HandlerResult {
+    const { user: person, channel, message, response_url: responseUrl } = payload;
+    const told = { workspace, person, channelId: channel.id, threadTs: message.thread_ts, responseUrl };
+    return { events: [], afterwards: () => deps.tellPerson(told, words) };
   }
 
   async function askAbout(payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult> {
@@ -59,7 +60,7 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
       message.user === undefined ? undefined : deps.people.toAuthor(workspace, message.user),
       authorOf(userAction, deps.people),
     ]);
-    if (!isHere) return tell(payload, NOT_HERE);
+    if (!isHere) return tell(payload, workspace, NOT_HERE);
     const quoted = words.replace(/^/gm, "> ");
     const from = writer === undefined ? "" : ` of ${writer.name}`;
     const text = `Explain or answer this message${from}:\n${quoted}`;
@@ -72,9 +73,9 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
 
   function useAsReference(payload: MessageShortcutPayload, workspace: Workspace): HandlerResult {
     const { message, channel, user, response_url: responseUrl, trigger_id: trigger } = payload;
-    if (forms === undefined || imagine === undefined) return tell(payload, NO_DRAWING);
+    if (forms === undefined || imagine === undefined) return tell(payload, workspace, NO_DRAWING);
     const pictures = picturesOf(message);
-    if (pictures.length === 0) return tell(payload, NO_PICTURES);
+    if (pictures.length === 0) return tell(payload, workspace, NO_PICTURES);
     const references = deps.toAttachments(workspace, pictures).slice(0, imagine.maxReferences);
     const by = { workspace, person: user, channelId: channel.id, threadTs: message.thread_ts ?? message.ts };
     return { events: [], afterwards: () => forms.open(by, trigger, { responseUrl, references }) };

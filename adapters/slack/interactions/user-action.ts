@@ -7,8 +7,10 @@ import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM } from "../ids.ts";
 import { type People, toIdentity } from "../people/people.ts";
+import { createEphemeralWriter, type EphemeralWriterDeps } from "../write/ephemeral.ts";
 import type { Person } from "./payloads.ts";
-import type { Respond } from "./response-urls.ts";
+
+const TELL_MS = 5_000;
 
 /** Somebody who did something, and where. */
 export interface UserAction {
@@ -91,11 +93,25 @@ function toReply(userAction: UserAction): ReplyAddress {
   };
 }
 
+/**
+ * Says something in plain words that only the person sees: as the answer to what they did, which takes no membership of
+ * the bot's, and by `chat.postEphemeral` where that is not accepted or has no address of Slack's. Rejects when neither is.
+ */
+export type TellPerson = (by: UserContext & Pick<UserAction, "responseUrl">, words: string) => Promise<void>;
+
+export function createTellPerson(deps: Pick<EphemeralWriterDeps, "api" | "apiUrl">): TellPerson {
+  return async ({ workspace: { teamId }, person, channelId, threadTs, responseUrl }, words) => {
+    if (channelId === undefined) return;
+    const writer = createEphemeralWriter({ ...deps, teamId, channelId, threadTs, userId: person.id, responseUrl });
+    await writer.post({ markdown: words, buttons: [], streaming: false }, "told", AbortSignal.timeout(TELL_MS));
+  };
+}
+
 /** Dependencies of all handlers of interactions. */
 export interface HandlerDeps {
   api: Pick<SlackApi, "call">;
   people: People;
-  respond: Respond;
+  tellPerson: TellPerson;
   toAttachments(workspace: Workspace, files: readonly Body[]): AttachmentRef[];
   /** Understood besides `/ask`. */
   commands: readonly CommandHelp[];

@@ -31,7 +31,7 @@ export interface EphemeralWriter {
 }
 
 export interface EphemeralWriterDeps {
-  api: SlackApi;
+  api: Pick<SlackApi, "call">;
   apiUrl: string | undefined;
   teamId: string;
   channelId: string;

@@ -3,7 +3,7 @@ import { createSlackApi } from "../../../adapters/slack/api/client.ts";
 import type { Body } from "../../../adapters/slack/api/wire.ts";
 import type { Workspace } from "../../../adapters/slack/api/workspaces.ts";
 import { createInteractions, type InteractionsDeps } from "../../../adapters/slack/interactions/interactions.ts";
-import { createRespond } from "../../../adapters/slack/interactions/response-urls.ts";
+import { createTellPerson } from "../../../adapters/slack/interactions/user-action.ts";
 import { createPeople } from "../../../adapters/slack/people/people.ts";
 import type { ImagineMenu } from "../../../src/port/catalogue.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
@@ -29,10 +29,17 @@ export const MENU: ImagineMenu = {
 export interface InteractionStageOptions extends Partial<InteractionsDeps> {
   slack?: Slack;
   transport?: TransportName;
+  /** Interactions are to be answered at a host that is not taken for one of Slack's. */
+  hasForeignHooks?: boolean;
 }
 
 /** Slack, an unmodified Bolt, and the surfaces between them; all that is taken over is kept. */
-export async function startInteractions({ slack: given, transport, ...deps }: InteractionStageOptions = {}) {
+export async function startInteractions({
+  slack: given,
+  transport,
+  hasForeignHooks = false,
+  ...deps
+}: InteractionStageOptions = {}) {
   const slack = given ?? (await startSlack());
   const ada = slack.user({ name: "Ada" });
   const bob = slack.user({ name: "Bob", isAdmin: true });
@@ -51,7 +58,7 @@ export async function startInteractions({ slack: given, transport, ...deps }: In
   const interactions = createInteractions({
     api,
     people: createPeople({ api, log: silent, now: slack.now }),
-    respond: createRespond(slack.apiUrl),
+    tellPerson: createTellPerson({ api, apiUrl: hasForeignHooks ? undefined : slack.apiUrl }),
     toAttachments,
     commands: COMMANDS,
     listModels: async () => ["sandbox-chat", "sandbox-text"],
@@ -82,7 +89,7 @@ export async function startInteractions({ slack: given, transport, ...deps }: In
     { ...(transport && { transport }) },
   );
   const call = (method: string, args: Body) => api.call(id, method, args, AbortSignal.timeout(5_000));
-  return { slack, ada, bob, general, elsewhere, workspace, events, turnsByMessage, interactions, call };
+  return { slack, api, ada, bob, general, elsewhere, workspace, events, turnsByMessage, interactions, call };
 }
 
 /** What is told about a form in plain words. */
