@@ -138,7 +138,7 @@ async function install(code: string, redirectUri: string, { grants, installation
 
 type Page = ReturnType<typeof html>;
 
-export function toInstallPage(authorizeUrl: string): Page {
+function toInstallPage(authorizeUrl: string): Page {
   return page(
     "Add to Slack",
     html`<p>Slack will show you what the bot may do, and ask you to agree.</p>
@@ -146,7 +146,7 @@ export function toInstallPage(authorizeUrl: string): Page {
   );
 }
 
-export function toDonePage(teamName: string, openUrl: string): Page {
+function toDonePage(teamName: string, openUrl: string): Page {
   return page(
     "It is installed",
     html`<p>The bot is in ${teamName === "" ? "your workspace" : teamName}. Mention it in a
@@ -155,7 +155,7 @@ export function toDonePage(teamName: string, openUrl: string): Page {
   );
 }
 
-export function toFailurePage(sentence: string, installUrl: string): Page {
+function toFailurePage(sentence: string, installUrl: string): Page {
   return page(
     "It is not installed",
     html`<p>${sentence}</p>
@@ -201,7 +201,7 @@ export function createStates(secret: string, now: () => number): States {
 }
 
 /** Takes as long for a wrong guess that begins well as for any other. */
-export function isSame(given: string, wanted: string): boolean {
+function isSame(given: string, wanted: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
   return a.length === b.length && timingSafeEqual(a, b);
 }

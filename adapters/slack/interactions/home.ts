@@ -23,7 +23,7 @@ const MAX_WAIT_MS = 30_000;
 const NOTHING: HandlerResult = { events: [] };
 
 /** `callback_id` of the page. */
-export const HOME = "home";
+const HOME = "home";
 export const HOME_ACTIONS = {
   model: "home_model",
   draw: "home_draw",
@@ -107,7 +107,7 @@ function toCommand(actionId: string, value: string | undefined): Pick<CommandEve
   return undefined;
 }
 
-export interface HomeFacts {
+interface HomeFacts {
   commands: readonly CommandHelp[];
   /** Empty where they are not known. */
   models: readonly string[];
@@ -120,7 +120,7 @@ export interface HomeFacts {
 }
 
 /** The page as Slack is told it. Pure. */
-export function toHomeView({ commands, models, about, draws, channelId, userId }: HomeFacts): Body {
+function toHomeView({ commands, models, about, draws, channelId, userId }: HomeFacts): Body {
   return {
     type: "home",
     callback_id: HOME,

@@ -28,7 +28,6 @@ export const LIMITS: SinkLimits = {
 
 export interface SinkDeps {
   api: SlackApi;
-  apiUrl: string | undefined;
   postAndUpdate: PostAndUpdateWriter;
   uploader: Uploader;
   lookup: Lookup;

@@ -34,7 +34,7 @@ describe("ids on Slack", () => {
   test("say nothing of the nonce they stand for", () => expect(toFingerprint("turn:0")).toMatch(/^[\w-]{22}$/));
 });
 
-describe("marks", () => {
+describe("the marks of messages", () => {
   test("are the same in every run, and others under another key", () => {
     const mark = createToMark("key")("turn:0");
     expect(mark).toMatch(/^[\w-]{22}$/);

@@ -130,7 +130,7 @@ describe("the Web API", () => {
   });
 });
 
-describe("the waits that Slack asked for", () => {
+describe("the pauses that Slack asked for", () => {
   test("hold for a method in a workspace, and end", () => {
     let now = 1_000;
     const pauses = createPauses(() => now);

@@ -100,8 +100,8 @@ test("Edit of what only one person sees leads to what only that person sees", as
 test("a button of what only one person sees is understood", async () => {
   const { slack, ada, general, call, events } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("retry", "retry:t")] }];
-  const whisper = { channel: general.id, user: ada.id, text: "psst", blocks };
-  await call("chat.postEphemeral", whisper);
+  const ephemeral = { channel: general.id, user: ada.id, text: "psst", blocks };
+  await call("chat.postEphemeral", ephemeral);
   const [shown] = slack.ephemerals(general, ada.id);
   if (shown === undefined) throw new Error("Nothing is shown.");
   await ada.press(shown, "retry");

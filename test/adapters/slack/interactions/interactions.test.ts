@@ -3,7 +3,7 @@ import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import { recordingLog } from "../../../support/log.ts";
 import { startInteractions } from "../interaction-stage.ts";
 
-describe("what Slack sends", () => {
+describe("a payload of Slack", () => {
   test.each<Body>([
     { command: "/ask" },
     { command: 1, channel_id: "C1" },

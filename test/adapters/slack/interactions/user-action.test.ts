@@ -20,7 +20,7 @@ async function start(options: InteractionStageOptions = {}) {
   };
 }
 
-describe("what a person is told", () => {
+describe("an ephemeral answer to an interaction", () => {
   test("is read by that person alone, as the answer to what they did", async () => {
     const { slack, bob, general, by, tellPerson, told, posts } = await start();
     await tellPerson(by, "psst");
@@ -56,7 +56,7 @@ describe("what a person is told", () => {
   });
 });
 
-describe("an answer that may not be sent to the address of the interaction is posted", () => {
+describe("where the response_url is none of Slack's, the person is told by chat.postEphemeral", () => {
   test("about a button that is worn out", async () => {
     const { ada, slack, general, call, told } = await start({ hasForeignHooks: true });
     const text = { type: "plain_text", text: "old" };

@@ -24,7 +24,7 @@ function readEarlier({ adapter }: Stage, event: MessageEvent) {
   return adapter.readEarlier(event, signal);
 }
 
-describe("what was said before the bot was asked", () => {
+describe("the earlier messages of a thread", () => {
   test("is what people said in the thread up to the question, with their files", async () => {
     const stage = await startStage();
     const { event, root } = await startThread(stage);

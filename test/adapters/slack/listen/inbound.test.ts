@@ -25,7 +25,7 @@ function addressed(fields: Body, place?: Parameters<typeof readSlackMessage>[1])
   return said && toAddressed(said);
 }
 
-describe("what somebody wrote", () => {
+describe("reading a message that somebody wrote", () => {
   test.each([
     ["a plain message", {}],
     ["one with files", { subtype: "file_share", files: [{ id: "F1" }] }],
@@ -56,7 +56,7 @@ describe("what somebody wrote", () => {
   });
 });
 
-describe("whom a message addresses", () => {
+describe("the addressee of a message", () => {
   test.each([
     ["the bot, where it is mentioned", { text: "hey <@UBOT>" }, CHANNEL, "bot"],
     ["nobody of the bot's business, in a channel", {}, CHANNEL, undefined],

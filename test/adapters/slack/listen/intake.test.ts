@@ -186,7 +186,7 @@ describe("Bolt", () => {
   });
 });
 
-describe("what Bolt logs", () => {
+describe("the log of Bolt", () => {
   test("comes one level lower, and its debug lines at none", () => {
     const { log, lines } = recordingLog();
     const bolt = toBoltLogger(log);

@@ -157,7 +157,7 @@ describe("the listener", () => {
 
 const messageOf = (text: string) => ({ text }) as SlackMessage;
 
-describe("what overtook its message", () => {
+describe("an edit or a deletion that overtakes its message", () => {
   test("an edit takes the place of the message, and a deletion leaves none", () => {
     const known = createKnownMessages();
     expect(known.latest("a", messageOf("first"))).toEqual(messageOf("first"));

@@ -204,7 +204,7 @@ describe("the headers of a request", () => {
   });
 });
 
-describe("requests that were taken", () => {
+describe("the replay guard of requests", () => {
   test("are known for as long as their time could still be right", () => {
     let nowMs = 0;
     const replays = createReplays(() => nowMs);

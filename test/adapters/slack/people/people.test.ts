@@ -127,7 +127,7 @@ function startCache() {
   return { answers, find, found: () => found, wait: (ms: number) => void (nowMs += ms) };
 }
 
-describe("answers that were given", () => {
+describe("the cache of look-ups", () => {
   test("hold for an hour, and the lack of one for a minute", async () => {
     const { answers, find, found, wait } = startCache();
     expect(await answers.get("a", () => find("Ada"))).toBe("Ada");
@@ -168,7 +168,7 @@ function startQuery(answer: () => Promise<Readonly<Record<string, unknown>>>) {
   };
 }
 
-describe("looking people up", () => {
+describe("the look-up of people", () => {
   test("stays below what Slack allows in a minute", async () => {
     const { look, calls, wait } = startQuery(async () => ({ user: "Ada" }));
     for (let count = 0; count < 200; count++) await look();

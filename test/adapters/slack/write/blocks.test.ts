@@ -93,7 +93,7 @@ describe("a message on Slack", () => {
   });
 });
 
-describe("metadata", () => {
+describe("the metadata of a message", () => {
   test("says what a message was posted for", () => {
     expect(readMark({ metadata: toMetadata("mark") })).toBe("mark");
   });

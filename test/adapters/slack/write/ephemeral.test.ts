@@ -5,7 +5,7 @@ import { type Desk, finalDraft, growing, RETRY, startDesk } from "../writing.ts"
 const signal = new AbortController().signal;
 
 /** The address of an answer that only Ada sees, with what a command brought along. */
-async function startWhisper(hasUrl = true): Promise<Desk & { address: ReplyAddress; shown(): string[] }> {
+async function startEphemeral(hasUrl = true): Promise<Desk & { address: ReplyAddress; shown(): string[] }> {
   const desk = await startDesk();
   const { slack, ada, general, address } = desk;
   let responseUrl: string | undefined;
@@ -26,7 +26,7 @@ async function startWhisper(hasUrl = true): Promise<Desk & { address: ReplyAddre
 
 describe("an answer on Slack that one person sees", () => {
   test("grows in the place of what it was, within the five answers that a command has", async () => {
-    const { slack, general, address, outbound, shown } = await startWhisper();
+    const { slack, general, address, outbound, shown } = await startEphemeral();
     const sink = outbound.sink(address);
     const { id } = await sink.post(growing("1"), "n", signal);
     for (const text of ["1 2", "1 2 3", "1 2 3 4", "1 2 3 4 5", "1 2 3 4 5 6"]) {
@@ -38,14 +38,14 @@ describe("an answer on Slack that one person sees", () => {
   });
 
   test("comes another way when the command is not answered any more", async () => {
-    const { slack, address, outbound, shown } = await startWhisper();
+    const { slack, address, outbound, shown } = await startEphemeral();
     slack.advance(31 * 60_000);
     await outbound.sink(address).post(finalDraft("Late."), "n", signal);
     expect(shown()).toEqual(["Late."]);
   });
 
   test("comes once, when it is whole, where nothing else is known than the person", async () => {
-    const { address, outbound, shown } = await startWhisper(false);
+    const { address, outbound, shown } = await startEphemeral(false);
     const sink = outbound.sink(address);
     const { id } = await sink.post(growing("1"), "n", signal);
     await sink.edit(id, growing("1 2"), signal);
@@ -55,7 +55,7 @@ describe("an answer on Slack that one person sees", () => {
   });
 
   test("is a message like any other in the direct conversation with them, where nobody else is", async () => {
-    const { slack, ada, address, outbound, shown } = await startWhisper(false);
+    const { slack, ada, address, outbound, shown } = await startEphemeral(false);
     const direct = ada.direct();
     await outbound.sink({ ...address, channelId: direct.id }).post(finalDraft("For you."), "n", signal);
     expect(slack.texts(direct)).toEqual(["For you."]);
@@ -63,13 +63,13 @@ describe("an answer on Slack that one person sees", () => {
   });
 
   test("notifies nobody", async () => {
-    const { slack, address, outbound } = await startWhisper();
+    const { slack, address, outbound } = await startEphemeral();
     await outbound.sink(address).post(finalDraft("<!channel> <@U012>"), "n", signal);
     expect(slack.pings).toEqual([]);
   });
 
   test("is taken back", async () => {
-    const { address, outbound, shown } = await startWhisper();
+    const { address, outbound, shown } = await startEphemeral();
     const sink = outbound.sink(address);
     const { id } = await sink.post(finalDraft("Never mind."), "n", signal);
     await sink.remove(id, signal);
@@ -79,7 +79,7 @@ describe("an answer on Slack that one person sees", () => {
   test.each(["https://example.com/hook", "no address"])(
     "comes another way where the address of the command is none of Slack's: %s",
     async (responseUrl) => {
-      const { address, outbound, shown, calls } = await startWhisper(false);
+      const { address, outbound, shown, calls } = await startEphemeral(false);
       const sink = outbound.sink({ ...address, extra: { ...address.extra, responseUrl } });
       await sink.post(finalDraft("For you."), "n", signal);
       expect(shown()).toEqual(["For you."]);
@@ -88,7 +88,7 @@ describe("an answer on Slack that one person sees", () => {
   );
 
   test("keeps its address out of every error", async () => {
-    const { slack, address, outbound } = await startWhisper();
+    const { slack, address, outbound } = await startEphemeral();
     const sink = outbound.sink(address);
     await slack.close();
     const failure = await sink.post(finalDraft("x"), "n", signal).catch((error: unknown) => error);

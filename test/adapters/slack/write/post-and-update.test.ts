@@ -16,7 +16,7 @@ async function begin() {
   return { ...desk, sink, under };
 }
 
-describe("an answer on Slack that is judged", () => {
+describe("an answer on Slack with feedback buttons", () => {
   test("has Slack's own buttons for it, however it was written", async () => {
     const { sink, under } = await begin();
     const { id } = await sink.post(growing("One"), "streamed", signal);

@@ -57,7 +57,7 @@ describe("an agent's session on Slack", () => {
     expect(said()).toEqual(["processing", "active", "active"]);
   });
 
-  test("is no matter of a message that is written whole", async () => {
+  test("is not begun for a message that is posted and updated", async () => {
     const { address, outbound, calls, api } = await startDesk();
     await outbound.sink(address).post(finalDraft("One."), "n", signal);
     await api.settled();

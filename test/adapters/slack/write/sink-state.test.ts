@@ -9,9 +9,9 @@ function refusal(code: string, status = 200): SlackApiError {
   return new SlackApiError("chat.startStream", "Refused.", { code, status });
 }
 
-describe("what replies leave for each other", () => {
+describe("the state that replies on Slack share", () => {
   test.each([refusal("unknown_method"), refusal("", 404), refusal("feature_not_enabled")])(
-    "is that a workspace does not stream, for a day: $message $code",
+    "remembers for a day that a workspace does not stream: $message $code",
     (error) => {
       let now = 0;
       const state = createSinkState(() => now);
@@ -22,13 +22,13 @@ describe("what replies leave for each other", () => {
     },
   );
 
-  test("is that a channel does not stream, and others do", () => {
+  test("remembers that one channel does not stream, and others do", () => {
     const state = createSinkState(() => 0);
     noteRefusal("T1", "C1", refusal("channel_type_not_supported"), state);
     expect([state.supports("streams", "T1", "C1"), state.supports("streams", "T1", "C2")]).toEqual([false, true]);
   });
 
-  test("is nothing that says no more than that one call failed", () => {
+  test("remembers no refusal that says only that one call failed", () => {
     const state = createSinkState(() => 0);
     for (const error of [refusal("internal_error"), refusal("", 503), new Error("cut")]) {
       noteRefusal("T1", "C1", error, state);
@@ -36,7 +36,7 @@ describe("what replies leave for each other", () => {
     expect(state.supports("streams", "T1", "C1")).toBe(true);
   });
 
-  test("is bounded, and the oldest goes first", () => {
+  test("is bounded, and its oldest entry goes first", () => {
     const { posted } = createSinkState(() => 0);
     for (let index = 0; index < 2_001; index++) posted.set(`${index}`, { id: `${index}` });
     expect([posted.get("0"), posted.get("1")?.id, posted.get("2000")?.id]).toEqual([undefined, "1", "2000"]);

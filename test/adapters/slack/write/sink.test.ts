@@ -69,7 +69,7 @@ describe("a reply on Slack that grows as a stream", () => {
   });
 });
 
-describe("a reply on Slack that is written whole", () => {
+describe("a reply on Slack that is posted and updated", () => {
   test("says no to a draft that is longer than what fits", async () => {
     const { address, outbound } = await startDesk();
     const sink = outbound.sink(address);
