@@ -1,11 +1,11 @@
 import type { ThreadMode } from "../adapters/discord/options.ts";
-import { createPacers } from "../src/app/pacers.ts";
+import { createDiscordPace } from "../adapters/discord/write/pace.ts";
 import type { CounterSettings, LimitSettings } from "../test/simulators/discord/limits.ts";
 import { type Figures, toFigures, toMean } from "../test/support/pacing/measure.ts";
 import { fixedCounter, leakyCounter, type PlatformCounter, slidingCounter } from "../test/support/pacing/platform.ts";
 import { createRandom } from "../test/support/pacing/random.ts";
 import { several } from "../test/support/pacing/scenarios.ts";
-import { DISCORD_TRIP, tryDiscord } from "../test/support/pacing/trials.ts";
+import { DISCORD_TRIP_MS, tryDiscord } from "../test/support/pacing/trials.ts";
 import { type DiscordRun, runOnDiscord } from "./support/discord-run.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { describeSummary, formatNumber, summarize } from "./support/statistics.ts";
@@ -37,7 +37,7 @@ interface Measured {
 }
 
 const LIMIT = 5;
-const WINDOW_S = 5;
+const WINDOW_MS = 5_000;
 const ROUNDS = 5;
 const VIRTUAL_RUNS = 25;
 /** A mean lag further from the one in virtual time than this share is a failure. */
@@ -46,9 +46,9 @@ const TOLERANCE = 0.15;
 const APART_MS = 400;
 
 const KINDS: readonly Kind[] = [
-  { name: "fixed", postsAndEdits: "one-bucket", counters: 1, create: () => fixedCounter(LIMIT, WINDOW_S) },
-  { name: "leaky", postsAndEdits: "one-hash-two-counters", counters: 2, create: () => leakyCounter(LIMIT, WINDOW_S) },
-  { name: "sliding", postsAndEdits: "one-bucket", counters: 1, create: () => slidingCounter(LIMIT, WINDOW_S) },
+  { name: "fixed", postsAndEdits: "one-bucket", counters: 1, create: () => fixedCounter(LIMIT, WINDOW_MS) },
+  { name: "leaky", postsAndEdits: "one-hash-two-counters", counters: 2, create: () => leakyCounter(LIMIT, WINDOW_MS) },
+  { name: "sliding", postsAndEdits: "one-bucket", counters: 1, create: () => slidingCounter(LIMIT, WINDOW_MS) },
 ];
 const SHORT = { tokens: 400, rate: 60, rounds: ROUNDS };
 /** An answer of three or four messages. */
@@ -84,7 +84,7 @@ await runBench(async () => {
   if (measured.some(isOff)) process.exitCode = 1;
   return [
     `Lag of replies behind the model in seconds, through discord.js and the whole adapter, ${describeMachine()}.`,
-    `Round trips of ${DISCORD_TRIP} s in the median, ${LIMIT} calls per ${WINDOW_S} s; the median of ${ROUNDS} runs in real time (min–max), of long replies one, the mean of ${VIRTUAL_RUNS} in virtual time.`,
+    `Round trips of ${DISCORD_TRIP_MS / 1_000} s in the median, ${LIMIT} calls per ${WINDOW_MS / 1_000} s; the median of ${ROUNDS} runs in real time (min–max), of long replies one, the mean of ${VIRTUAL_RUNS} in virtual time.`,
     "",
     formatTable(HEAD, measured.map(toCells)),
     ...measured.flatMap(({ row, runs }) =>
@@ -98,7 +98,7 @@ await runBench(async () => {
 
 async function measure({ kind, count, threads, tokens, rate, rounds }: Row, afterMs: number): Promise<DiscordRun[]> {
   await new Promise((resolve) => setTimeout(resolve, afterMs));
-  const messages: CounterSettings = { kind: kind.name, limit: LIMIT, windowMs: WINDOW_S * 1_000 };
+  const messages: CounterSettings = { kind: kind.name, limit: LIMIT, windowMs: WINDOW_MS };
   const limits = { messages, postsAndEdits: kind.postsAndEdits };
   const scenario = several(count, tokens, rate, 0);
   const runs: DiscordRun[] = [];
@@ -113,8 +113,8 @@ function toVirtual({ kind, count, threads, tokens, rate }: Row): Figures {
   const scenario = several(threads === "auto" ? 1 : count, tokens, rate, 0);
   return toMean(
     Array.from({ length: VIRTUAL_RUNS }, (_, run) => {
-      const options = { pacer: createPacers()("discord:channel") };
-      const trial = { scenario, seed: run + 1, trip: DISCORD_TRIP, options };
+      const options = { pacer: createDiscordPace().channel("discord:channel").createPacer() };
+      const trial = { scenario, seed: run + 1, tripMs: DISCORD_TRIP_MS, options };
       return toFigures(tryDiscord(trial, kind.create, kind.counters).outcomes);
     }),
   );

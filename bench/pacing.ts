@@ -5,8 +5,8 @@ import { createRandom, toRoundTrip } from "../test/support/pacing/random.ts";
 import type { Faults } from "../test/support/pacing/simulate.ts";
 import { simulateTimers } from "../test/support/pacing/timers.ts";
 import {
-  DISCORD_TRIP,
-  SLACK_TRIP,
+  DISCORD_TRIP_MS,
+  SLACK_TRIP_MS,
   type TrialResult,
   toWrongs,
   tryDiscord,
@@ -76,8 +76,8 @@ function measure(row: PacingRow): Measured {
   const means = runs.map(({ mean }) => mean).sort((a, b) => a - b);
   const cells = [
     row.name,
-    describeTimers(row, 0.5),
-    describeTimers(row, 1),
+    describeTimers(row, 500),
+    describeTimers(row, 1_000),
     describeFigures(policy),
     format(policy.worstFinal),
     `${format(means.at(0))}-${format(means.at(-1))}`,
@@ -91,29 +91,29 @@ function measure(row: PacingRow): Measured {
 
 function runPolicy({ platform, scenario }: PacingRow, seed: number): TrialResult {
   if (platform.name === "discord") {
-    return tryDiscord({ scenario, seed, trip: DISCORD_TRIP }, platform.counter, platform.counters);
+    return tryDiscord({ scenario, seed, tripMs: DISCORD_TRIP_MS }, platform.counter, platform.counters);
   }
-  return trySlack({ scenario, seed, trip: SLACK_TRIP }, platform.method);
+  return trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, platform.method);
 }
 
 /** Native streams have no such timers beside them: others use them without a pace. */
-function describeTimers(row: PacingRow, interval: number): string {
+function describeTimers(row: PacingRow, intervalMs: number): string {
   const isStream = row.platform.name === "slack" && row.platform.method === "native";
-  return isStream ? "" : describeFigures(runTimers(row, interval));
+  return isStream ? "" : describeFigures(runTimers(row, intervalMs));
 }
 
 /** A timer per message, as other bots have it: after a placeholder every half second, or with the first text every second. */
-function runTimers({ platform, scenario, runs }: PacingRow, interval: number): Figures {
+function runTimers({ platform, scenario, runs }: PacingRow, intervalMs: number): Figures {
   const figures = Array.from({ length: runs }, (_, run) => {
     const random = createRandom(run + 1);
     const isDiscord = platform.name === "discord";
     const outcomes = simulateTimers({
-      interval,
-      hasPlaceholder: interval < 1,
+      intervalMs,
+      hasPlaceholder: intervalMs < 1_000,
       platform: isDiscord ? discordPlatform(platform.counter, platform.counters) : slackPlatform("update"),
       replies: scenario(random),
       random,
-      roundTrip: () => toRoundTrip(random, isDiscord ? DISCORD_TRIP : SLACK_TRIP),
+      roundTrip: () => toRoundTrip(random, isDiscord ? DISCORD_TRIP_MS : SLACK_TRIP_MS),
       isQueued: isDiscord,
     });
     return toFigures(outcomes);
@@ -123,12 +123,12 @@ function runTimers({ platform, scenario, runs }: PacingRow, interval: number): F
 
 function describeOptimum({ platform, scenario, limit }: PacingRow): string {
   if (limit === undefined) return "";
-  const trip = platform.name === "discord" ? DISCORD_TRIP : SLACK_TRIP;
+  const tripMs = platform.name === "discord" ? DISCORD_TRIP_MS : SLACK_TRIP_MS;
   const lags = Array.from({ length: OPTIMUM_RUNS }, (_, run) => {
     const [arrivals = []] = scenario(createRandom(run + 1));
-    return findOptimum(arrivals, limit, trip);
+    return findOptimum(arrivals, limit, tripMs);
   });
-  return format(lags.reduce((sum, lag) => sum + lag, 0) / lags.length);
+  return format(lags.reduce((sum, lag) => sum + lag, 0) / lags.length / 1_000);
 }
 
 function describeVerdict(measured: readonly Measured[]): string {

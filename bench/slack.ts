@@ -1,7 +1,7 @@
 import { toFigures, toMean } from "../test/support/pacing/measure.ts";
 import { createRandom } from "../test/support/pacing/random.ts";
 import { afterQuestion, several } from "../test/support/pacing/scenarios.ts";
-import { SLACK_TRIP, trySlack } from "../test/support/pacing/trials.ts";
+import { SLACK_TRIP_MS, trySlack } from "../test/support/pacing/trials.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { runOnSlack, type SlackRun } from "./support/slack-run.ts";
 import { formatTable } from "./support/table.ts";
@@ -11,8 +11,8 @@ interface Row {
   count: number;
   isNative: boolean;
   rounds: number;
-  /** Seconds since one question before; nobody asked anything without it. */
-  ago?: number | undefined;
+  /** Time since one question before; nobody asked anything without it. */
+  agoMs?: number | undefined;
   tokens: number;
   rate: number;
   /** The best mean of other bots, raced in real time on 2026-11-22, seconds. */
@@ -25,9 +25,9 @@ const PEERS = { one: 0.51, five: 0.5, native: 1.44, fallback: 29 };
 
 const ROWS: readonly Row[] = [true, false].flatMap((isNative) =>
   [
-    ...[undefined, 2, 10, 60].flatMap((ago) => [
-      { count: 1, rounds: ago === undefined ? 3 : 1, ago, ...USUAL, peers: PEERS.one },
-      { count: 5, rounds: ago === undefined ? 2 : 1, ago, ...USUAL, peers: PEERS.five },
+    ...[undefined, 2_000, 10_000, 60_000].flatMap((agoMs) => [
+      { count: 1, rounds: agoMs === undefined ? 3 : 1, agoMs, ...USUAL, peers: PEERS.one },
+      { count: 5, rounds: agoMs === undefined ? 2 : 1, agoMs, ...USUAL, peers: PEERS.five },
     ]),
     { count: 20, rounds: 1, ...USUAL },
     { count: 5, rounds: 1, ...LONG, peers: isNative ? PEERS.native : PEERS.fallback },
@@ -61,7 +61,7 @@ interface Measured extends Run {
 
 await runBench(async () => {
   // Each has a workspace of its own; what they have in common is this machine, which is idle most of the time.
-  const isQuick = ({ ago, tokens }: Row) => ago === undefined && tokens === USUAL.tokens;
+  const isQuick = ({ agoMs, tokens }: Row) => agoMs === undefined && tokens === USUAL.tokens;
   const quick = await Promise.all(ROWS.filter(isQuick).map(measure));
   const run = [...quick, ...(await Promise.all(ROWS.filter((row) => !isQuick(row)).map(measure)))];
   // Calculated when nothing is measured any more, as it keeps a core busy.
@@ -69,7 +69,7 @@ await runBench(async () => {
   if (measured.some(isOff)) process.exitCode = 1;
   return [
     `Mean lag of a reply behind the model in seconds, through Slack's own client, ${describeMachine()}.`,
-    `Round trips of ${SLACK_TRIP} s in the median; the real limits of a workspace; rounds of real time, ${VIRTUAL_RUNS} runs of virtual time.`,
+    `Round trips of ${SLACK_TRIP_MS / 1_000} s in the median; the real limits of a workspace; rounds of real time, ${VIRTUAL_RUNS} runs of virtual time.`,
     "",
     formatTable(HEAD, measured.map(toCells)),
     ...measured.flatMap(({ row, runs }) =>
@@ -78,27 +78,29 @@ await runBench(async () => {
   ].join("\n");
 }, LIMIT_MS);
 
-function toName({ count, ago, tokens, rate }: Omit<Row, "name" | "isNative">, isNative: boolean): string {
+function toName({ count, agoMs, tokens, rate }: Omit<Row, "name" | "isNative">, isNative: boolean): string {
   const replies = count === 1 ? `${tokens}@${rate}` : `${count} x ${tokens}@${rate} at once`;
-  return `${isNative ? "native" : "fallback"}, ${replies}${ago === undefined ? "" : `, asked ${ago} s before`}`;
+  return `${isNative ? "native" : "fallback"}, ${replies}${agoMs === undefined ? "" : `, asked ${agoMs / 1_000} s before`}`;
 }
 
 async function measure(row: Row): Promise<Run> {
   const scenario = several(row.count, row.tokens, row.rate, 0);
   const runs: SlackRun[] = [];
   for (let seed = 1; seed <= row.rounds; seed++) {
-    runs.push(await runOnSlack({ replies: scenario(createRandom(seed)), isNative: row.isNative, seed, ago: row.ago }));
+    runs.push(
+      await runOnSlack({ replies: scenario(createRandom(seed)), isNative: row.isNative, seed, agoMs: row.agoMs }),
+    );
   }
   return { row, runs };
 }
 
-function toVirtualMean({ count, isNative, ago, tokens, rate }: Row): number {
+function toVirtualMean({ count, isNative, agoMs, tokens, rate }: Row): number {
   const replies = several(count, tokens, rate, 0);
-  const scenario = ago === undefined ? replies : afterQuestion(ago, replies);
+  const scenario = agoMs === undefined ? replies : afterQuestion(agoMs, replies);
   const method = isNative ? "native" : "update";
   const runs = Array.from({ length: VIRTUAL_RUNS }, (_, run) => {
-    const { outcomes } = trySlack({ scenario, seed: run + 1, trip: SLACK_TRIP }, method);
-    return toFigures(ago === undefined ? outcomes : outcomes.slice(1));
+    const { outcomes } = trySlack({ scenario, seed: run + 1, tripMs: SLACK_TRIP_MS }, method);
+    return toFigures(agoMs === undefined ? outcomes : outcomes.slice(1));
   });
   return toMean(runs).mean;
 }

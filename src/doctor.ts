@@ -6,7 +6,7 @@ import { secretsOf } from "./config/summary.ts";
 import { checkAddress } from "./doctor/address.ts";
 import { checkData } from "./doctor/data.ts";
 import { checkGateway, type GatewayCheckOptions } from "./doctor/gateway.ts";
-import { createPlatformSections } from "./doctor/platforms.ts";
+import { createPlatformSections, findEventsAddress } from "./doctor/platforms.ts";
 import { checkRedis } from "./doctor/redis.ts";
 import { formatFinding, formatSummary, type ReportOptions, type Section } from "./doctor/report.ts";
 import { createRedactor } from "./log/redact.ts";
@@ -28,7 +28,7 @@ function createSections(config: Config, options: GatewayCheckOptions): Section[]
     { title: "Gateway", run: (signal) => checkGateway(config.gateway, options, signal) },
     { title: "Storage", run: async () => checkData(config.dataDir) },
     ...redis,
-    { title: "Address", run: (signal) => checkAddress(config, signal) },
+    { title: "Address", run: (signal) => checkAddress(config, findEventsAddress(config), signal) },
     ...createPlatformSections(config),
   ];
 }

@@ -1,44 +1,15 @@
 import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
 import type { Keyv } from "keyv";
-import type { Logger } from "pino";
 import { createConsoleAdapter } from "../adapters/console/index.ts";
 import { createLocalAdapter, EXAMPLES } from "../adapters/local/index.ts";
 import type { SeveralWorkspaces } from "../adapters/slack/install/several-workspaces.ts";
-import type { Engine } from "./app/engine.ts";
-import type { Config, SlackConfig } from "./config/config.ts";
-import type { GatewayProblem } from "./gateway/health.ts";
+import type { Platforms, PlatformsOptions } from "./app/service.ts";
+import type { SlackConfig } from "./config/config.ts";
 import type { Adapter } from "./port/adapter.ts";
-import type { Stores } from "./store/keyv.ts";
 
 /** Offered at the page while the sandbox gateway answers, which can fail on request. */
 const FAILURE_EXAMPLE = { label: "See a failure", prompt: "sandbox fault: cut" };
-
-export interface PlatformsOptions {
-  config: Config;
-  engine: Pick<Engine, "commands" | "listModels" | "imagineMenu" | "readAbout" | "eraseConversations">;
-  database: DatabaseSync;
-  stores: Pick<Stores, "open">;
-  /** Signs what proves that a browser was let in before. */
-  browserKey: string;
-  /** See `SlackAdapterOptions`. */
-  markKey: string;
-  log: Logger;
-  /** A platform takes this bot no more. */
-  onFatal(reason: string): void;
-  /** The person at the terminal has nothing more to say. */
-  onEnd(): void;
-}
-
-/** The adapters that are switched on. */
-export interface Platforms {
-  adapters: ReadonlyMap<string, Adapter>;
-  /** What they serve on the one HTTP server. */
-  mounts: Hono[];
-  /** Shows whoever runs the service what is wrong with the gateway; undefined: nothing any more. */
-  showGateway(problem: GatewayProblem | undefined): void;
-}
 
 /**
  * Makes the adapters that the configuration switches on, and no other file knows them. What is off is not loaded: the
@@ -90,7 +61,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
     commands: engine.commands,
     listModels: engine.listModels,
     imagine: engine.imagineMenu,
-    directs: toDirects(stores.open("discord")),
+    directChannels: toDirectChannelStore(stores.open("discord")),
     log,
     now: Date.now,
     onFatal,
@@ -139,7 +110,7 @@ async function createSlackWorkspaces(
 }
 
 /** Where the Discord adapter keeps the direct conversations it knows. */
-function toDirects(keyv: Keyv) {
+function toDirectChannelStore(keyv: Keyv) {
   return {
     read: async () => (await keyv.get<string[]>("directs")) ?? [],
     write: async (ids: readonly string[]) => void (await keyv.set("directs", ids)),

@@ -8,6 +8,8 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const readText = (path: string) => readFileSync(root + path, "utf8");
 const DOCUMENTS = [
   "README.md",
+  "CONTRIBUTING.md",
+  "CHANGELOG.md",
   ...readdirSync(`${root}docs`, { encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
@@ -90,5 +92,35 @@ describe("the documents", () => {
     const stale =
       "`src/bot/bot.ts`, `src/gone.ts`, [it](docs/gone.md), `adapters/<platform>/`; npm run gone, npm run check";
     expect(findStale(stale)).toEqual(["src/gone.ts", "docs/gone.md", "gone"]);
+  });
+});
+
+describe("docs/architecture.md", () => {
+  /** The files of a path through the code, in the order in which they run. */
+  const filesOf = (path: string) => {
+    const [, list = ""] =
+      new RegExp(`<!-- path: ${path} -->([^]*?)<!-- end -->`).exec(readText("docs/architecture.md")) ?? [];
+    return [...list.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file = ""]) => file);
+  };
+
+  test.each([
+    ["message", 15],
+    ["delta", 12],
+    ["picture", 12],
+  ])("follows a %s through at most %d files, all of which there are", (path, most) => {
+    const files = filesOf(path);
+    expect(files.length).toBeGreaterThan(4);
+    expect(files.length).toBeLessThanOrEqual(most);
+    expect(files.filter((file) => !existsSync(root + file))).toEqual([]);
+  });
+
+  test("names no folder of the core that there is not, and every one that there is", () => {
+    const table = /## Floors([^]*?)\n## /.exec(readText("docs/architecture.md"))?.[1] ?? "";
+    const rows = table.split("\n").filter((line) => line.startsWith("|"));
+    const named = new Set([...rows.join().matchAll(/`([\w-]+)\/`/g)].map(([, name]) => name));
+    const there = readdirSync(`${root}src`, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const names = new Set(there.map(({ name }) => name));
+    expect([...named].filter((name) => !names.has(name ?? ""))).toEqual([]);
+    expect([...names].filter((name) => !named.has(name))).toEqual([]);
   });
 });

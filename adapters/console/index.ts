@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
+import { createEvenPacer, OWN_SURFACE_PACE } from "../../src/pacing/even.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { SinkError } from "../../src/port/errors.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
@@ -77,7 +78,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
 
   const sink: ReplySink = {
     limits: LIMITS,
-    budget: PLATFORM,
+    budget: { key: PLATFORM, createPacer: () => createEvenPacer(OWN_SURFACE_PACE) },
     post: (draft, nonce, signal) => once(nonce, signal, (id) => print(id, draft)),
     async edit(id, draft, signal) {
       signal.throwIfAborted();

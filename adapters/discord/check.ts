@@ -1,19 +1,31 @@
 import {
   type APIApplication,
   type APIApplicationCommand,
+  type APIChannel,
+  type APIGuildMember,
+  type APIOverwrite,
+  type APIRole,
   type APIUser,
   ApplicationFlags,
+  ChannelType,
+  PermissionFlagsBits,
+  type RESTAPIPartialCurrentUserGuild,
   type RESTGetAPIGatewayBotResult,
   Routes,
 } from "discord.js";
 import type { Finding } from "../../src/port/finding.ts";
 import { type Api, createApi } from "./api/client.ts";
 import { ApiError, isRefused } from "./api/error.ts";
-import { checkGateway } from "./check/gateway.ts";
-import { checkGuilds } from "./check/guilds.ts";
+import {
+  channelPermissions,
+  guildPermissions,
+  inviteLink,
+  type Member,
+  PERMISSION_BITS,
+  PERMISSIONS,
+} from "./api/permissions.ts";
 import { ASK } from "./interactions/commands.ts";
-import { inviteLink } from "./invite.ts";
-import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./listen/closes.ts";
+import { CONTENT_IS_OFF, SWITCH_ON_CONTENT } from "./listen/connection.ts";
 import { toSinkError } from "./write/failures.ts";
 
 export interface CheckOptions {
@@ -100,4 +112,149 @@ function toFailure(what: string, error: unknown, signal: AbortSignal): Finding {
       ? "Try again in a minute; https://discordstatus.com says whether Discord has trouble."
       : "Look whether this machine reaches Discord: a proxy or a firewall may be in the way.";
   return { ok: false, what: `${what} could not be found out. ${message}`, fix };
+}
+
+const HELLO_MS = 10_000;
+const HELLO = 10;
+/** A bot that is started over and over uses these up, and its token is changed by Discord when they are gone. */
+const FEW_SESSIONS = 50;
+
+/** Looks whether the gateway can be reached and how many sessions may still be begun. Begins none. */
+export async function checkGateway(
+  { url, shards, session_start_limit: limit }: RESTGetAPIGatewayBotResult,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const hasHello = await waitForHello(`${url}?v=10&encoding=json`, signal);
+  signal.throwIfAborted();
+  const reach: Finding = hasHello
+    ? { ok: true, what: `The gateway answers; Discord recommends ${shards} shard${shards === 1 ? "" : "s"}.` }
+    : {
+        ok: false,
+        what: `The gateway ${new URL(url).host} cannot be reached.`,
+        fix: "Let this machine open WebSockets to it: a proxy or a firewall may be in the way.",
+      };
+  const minutes = Math.ceil(limit.reset_after / 60_000);
+  const left = `${limit.remaining} of ${limit.total} starts are left for the next ${minutes} minutes.`;
+  if (limit.remaining > FEW_SESSIONS) return [reach, { ok: true, what: left }];
+  return [reach, { ok: limit.remaining > shards, what: left, fix: "Find out why the bot is started so often." }];
+}
+
+function waitForHello(url: string, signal: AbortSignal): Promise<boolean> {
+  const late = AbortSignal.any([signal, AbortSignal.timeout(HELLO_MS)]);
+  const socket = new WebSocket(url);
+  return new Promise<boolean>((resolve) => {
+    late.addEventListener("abort", () => resolve(false), { once: true });
+    socket.addEventListener("error", () => resolve(false));
+    socket.addEventListener("close", () => resolve(false));
+    socket.addEventListener("message", ({ data }) => resolve(isHello(data)));
+  }).finally(() => socket.close());
+}
+
+function isHello(data: unknown): boolean {
+  try {
+    return (JSON.parse(String(data)) as { op?: unknown }).op === HELLO;
+  } catch {
+    return false;
+  }
+}
+
+const PAGE = 200;
+/** Looked at one after the other; a bot in more servers than this is not being set up any more. */
+const MAX_GUILDS = 20;
+const MAX_NAMED = 10;
+const PLACES = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement, ChannelType.GuildForum]);
+
+export interface GuildsCheck {
+  read<T>(route: `/${string}`, query?: URLSearchParams): Promise<T>;
+  botId: string;
+  invite: string;
+  guildId: string | undefined;
+}
+
+type Guild = Pick<RESTAPIPartialCurrentUserGuild, "id" | "name">;
+type Place = Extract<APIChannel, { permission_overwrites?: APIOverwrite[] }>;
+
+/** What the bot may do in its servers, and in the channels that say otherwise. */
+export async function checkGuilds(check: GuildsCheck): Promise<Finding[]> {
+  const { invite, guildId } = check;
+  const guilds = await readGuilds(check);
+  if (guilds.length === 0) {
+    const what = guildId === undefined ? "The bot is in no server yet." : `The bot is not in the server ${guildId}.`;
+    return [{ ok: false, what, fix: `Invite it: ${invite}` }];
+  }
+  const findings: Finding[] = [];
+  for (const guild of guilds.slice(0, MAX_GUILDS)) findings.push(...(await checkGuild(guild, check)));
+  if (guilds.length > MAX_GUILDS) {
+    findings.push({ ok: true, what: `${guilds.length - MAX_GUILDS} further servers were not looked at.` });
+  }
+  return findings;
+}
+
+/** The bot's servers, as far as one page lists them, or the one that is wanted where the bot is in it. */
+async function readGuilds({ read, guildId }: GuildsCheck): Promise<Guild[]> {
+  const listed = await read<Guild[]>(Routes.userGuilds(), new URLSearchParams({ limit: String(PAGE) }));
+  if (guildId === undefined) return listed;
+  const found = listed.filter(({ id }) => id === guildId);
+  if (found.length > 0 || listed.length < PAGE) return found;
+  try {
+    return [await read<Guild>(Routes.guild(guildId))];
+  } catch (error) {
+    if (isRefused(error)) return [];
+    throw error;
+  }
+}
+
+async function checkGuild({ id, name }: Guild, { read, botId, invite }: GuildsCheck): Promise<Finding[]> {
+  const [{ owner_id: ownerId }, roles, { roles: ownRoles }, channels] = await Promise.all([
+    read<{ owner_id: string }>(Routes.guild(id)),
+    read<APIRole[]>(Routes.guildRoles(id)),
+    read<APIGuildMember>(Routes.guildMember(id, botId)),
+    read<APIChannel[]>(Routes.guildChannels(id)),
+  ]);
+  const bot: Member = { id: botId, guildId: id, ownerId, roleIds: ownRoles };
+  const granted = guildPermissions(bot, roles);
+  const places = channels.filter((channel): channel is Place => PLACES.has(channel.type));
+  const own: Finding =
+    missingOf(granted) === ""
+      ? { ok: true, what: `In ${name} the bot has what it needs.` }
+      : {
+          ok: false,
+          what: `In ${name} the bot lacks: ${missingOf(granted)}.`,
+          fix: `Open the invitation again and choose the server: ${invite}`,
+        };
+  const judged = places.map((place) => {
+    const bits = channelPermissions(granted, bot, place.permission_overwrites ?? []);
+    return { name: `#${place.name}`, bits };
+  });
+  return [own, ...checkPlaces(name, judged, granted)];
+}
+
+function checkPlaces(guild: string, judged: readonly { name: string; bits: bigint }[], granted: bigint): Finding[] {
+  const hidden = judged.filter(({ bits }) => (bits & PermissionFlagsBits.ViewChannel) === 0n);
+  const seen = judged.filter(({ bits }) => (bits & PermissionFlagsBits.ViewChannel) !== 0n);
+  // What the server does not give at all is said once.
+  const lacking = seen.filter(({ bits }) => (PERMISSION_BITS & granted & ~bits) !== 0n);
+  const findings = lacking.slice(0, MAX_NAMED).map(({ name, bits }) => ({
+    ok: false,
+    what: `In ${name} of ${guild} the bot lacks: ${missingOf(bits | ~granted)}.`,
+    fix: `Allow it to the bot's role in the settings of ${name}, under Permissions.`,
+  }));
+  const names = hidden.slice(0, MAX_NAMED).map(({ name }) => name);
+  const more = hidden.length > MAX_NAMED ? ` and ${hidden.length - MAX_NAMED} more` : "";
+  return [
+    ...findings,
+    ...(lacking.length > MAX_NAMED
+      ? [{ ok: false, what: `${lacking.length - MAX_NAMED} more channels of ${guild} lack something.` }]
+      : []),
+    ...(hidden.length > 0 && (granted & PermissionFlagsBits.ViewChannel) !== 0n
+      ? [{ ok: true, what: `The bot does not see ${names.join(", ")}${more} of ${guild}, and is not spoken to there.` }]
+      : []),
+  ];
+}
+
+/** By the names that Discord's settings have for them. */
+function missingOf(bits: bigint): string {
+  return PERMISSIONS.filter(({ name }) => (bits & PermissionFlagsBits[name]) === 0n)
+    .map(({ title, why }) => `${title} (${why})`)
+    .join(", ");
 }

@@ -42,6 +42,13 @@ export function toFingerprint(secret: string): string {
   return digest(secret).slice(0, 16);
 }
 
+/** A token begins with the application's id; undefined for what stands in for one. */
+export function applicationIdOf(token: string): string | undefined {
+  const [first = "", ...rest] = token.trim().split(".");
+  const id = Buffer.from(first, "base64url").toString();
+  return rest.length === 2 && /^\d{17,20}$/.test(id) ? id : undefined;
+}
+
 function digest(text: string): string {
   return createHash("sha256").update(text).digest("base64url");
 }

@@ -1,25 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "discord.js";
+import { BoundedMap } from "../../src/concurrency/bounded-map.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Accept } from "../../src/port/events.ts";
 import { createApi } from "./api/client.ts";
 import { createFiles } from "./api/files.ts";
-import { PLATFORM } from "./ids.ts";
-import { applicationIdOf, inviteLink } from "./invite.ts";
+import { inviteLink } from "./api/permissions.ts";
+import { type Rooms, UNKNOWN_NAMES } from "./api/rooms.ts";
+import { applicationIdOf, PLATFORM } from "./ids.ts";
+import { attachListeners, type IncomingParts } from "./incoming.ts";
 import { createConnection } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
-import { createDirects } from "./listen/directs.ts";
+import { createDirectChannels } from "./listen/direct-channels.ts";
 import { readEarlier } from "./listen/earlier.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
-import { listenTo, type Parts } from "./packets.ts";
-import { type Rooms, UNKNOWN_NAMES } from "./rooms.ts";
-import { createLastWords } from "./write/last-words.ts";
-import { createSightings } from "./write/seen-messages.ts";
+import { createFinalMessages } from "./write/final-message.ts";
+import { createDiscordPace } from "./write/pace.ts";
+import { createSeenInteractionMessages } from "./write/seen-messages.ts";
 import { createSink } from "./write/sink.ts";
 import { createTypings } from "./write/typing.ts";
 
 /** Longest that calls under way hold up the end. */
 const SETTLE_MS = 1_000;
+/** Interactions that wait for their answer. */
+const MAX_FRESH = 1_000;
 
 /** Discord: mentions, threads, direct messages, commands and buttons, on discord.js. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
@@ -27,23 +31,24 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const fatal = createFatal(options.onFatal);
   const api = createApi({ token, apiUrl, now, onUnauthorized: () => fatal(UNAUTHORIZED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
-  const directs = createDirects(options.directs);
-  const fresh = new Set<string>();
-  const sightings = createSightings();
+  const directChannels = createDirectChannels(options.directChannels);
+  const fresh = new BoundedMap<string, true>(MAX_FRESH);
+  const seenMessages = createSeenInteractionMessages();
+  const pace = createDiscordPace();
   const typingIn = createTypings(api);
   let rooms: Pick<Rooms, keyof typeof UNKNOWN_NAMES> = UNKNOWN_NAMES;
   let botId = (): string | undefined => undefined;
   const mayReadHistory = (channelId: string): boolean => rooms.mayReadHistory(channelId);
   const closing = new AbortController();
-  const lastWords = createLastWords(api, now, closing.signal);
+  const finalMessages = createFinalMessages(api, now, closing.signal);
   let delivery: Delivery | undefined;
-  const parts: Parts = {
+  const parts: IncomingParts = {
     api,
     files,
-    directs,
+    directChannels,
     fresh,
-    sightings,
-    lastWords,
+    seenMessages,
+    finalMessages,
     setRooms: (known, knownBotId) => {
       rooms = known;
       botId = knownBotId;
@@ -51,7 +56,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     delivery: () => delivery,
     closing: closing.signal,
   };
-  const attach = (client: Client) => listenTo(client, parts, options);
+  const attach = (client: Client) => attachListeners(client, parts, options);
   const connection = createConnection({ ...options, attach, onFatal: fatal });
 
   return {
@@ -63,7 +68,17 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       if (applicationId !== undefined) log.info(`To let the bot into a server, open ${inviteLink(applicationId)}`);
     },
     sink: (address) =>
-      createSink(address, { api, files, fresh, sightings, lastWords, typingIn, rooms: { mayReadHistory }, now }),
+      createSink(address, {
+        api,
+        files,
+        fresh,
+        seenMessages,
+        finalMessages,
+        pace,
+        typingIn,
+        rooms: { mayReadHistory },
+        now,
+      }),
     openAttachment: files.open,
     publicUrl: files.publicUrl,
     readEarlier(event, signal) {

@@ -22,11 +22,11 @@ export interface DiscordAdapterOptions {
   /** The shards of this process; all that Discord recommends when absent. */
   shards?: { ids: readonly number[]; count: number };
   /** Keeps the direct conversations over a restart, since Discord does not list them. */
-  directs?: DirectsStore;
+  directChannels?: DirectChannelStore;
 }
 
 /** Where the ids of direct conversations are kept over a restart. */
-export interface DirectsStore {
+export interface DirectChannelStore {
   read(): Promise<readonly string[]>;
   write(channelIds: readonly string[]): Promise<void>;
 }

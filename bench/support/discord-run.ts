@@ -8,7 +8,7 @@ import { lookFor } from "../../test/support/fault-loop/world.ts";
 import { type Figures, type Outcome, toFigures } from "../../test/support/pacing/measure.ts";
 import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
 import { type Arrivals, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
-import { DISCORD_TRIP } from "../../test/support/pacing/trials.ts";
+import { DISCORD_TRIP_MS } from "../../test/support/pacing/trials.ts";
 import { findTakenBack } from "../../test/support/taken-back.ts";
 import { startPacedUpstream, wordsOf } from "./paced-upstream.ts";
 import { startSlowProxy } from "./slow-proxy.ts";
@@ -41,7 +41,7 @@ export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRu
   const discord = await createDiscord({ limits });
   resources.defer(discord.close);
   const random = createRandom(seed);
-  const { origin, close } = await startSlowProxy(discord.apiUrl, () => toRoundTrip(random, DISCORD_TRIP) * 1_000);
+  const { origin, close } = await startSlowProxy(discord.apiUrl, () => toRoundTrip(random, DISCORD_TRIP_MS));
   resources.defer(close);
   const names = replies.map((_, index) => `question ${index}`);
   const upstream = await startPacedUpstream((question) => replies[names.indexOf(question)] ?? []);
@@ -112,7 +112,7 @@ function toResult(
     const start = whole.length - whole.slice(end).trimStart().length;
     end = start + shown(message).content.length;
     return message.states.map(({ atMs, content }) => ({
-      at: (atMs - startMs) / 1_000,
+      at: atMs - startMs,
       tokens: Math.ceil((start + content.length) / TOKEN_UNITS),
     }));
   });

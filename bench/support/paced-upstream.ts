@@ -24,7 +24,7 @@ export function wordsOf(arrivals: Arrivals): string[] {
   });
 }
 
-/** `plan` says when the tokens of a question's answer come, in seconds from its beginning. */
+/** `plan` says when the tokens of a question's answer come, in milliseconds from its beginning. */
 export async function startPacedUpstream(plan: (question: string) => Arrivals): Promise<PacedUpstream> {
   const starts = new Map<string, number>();
 
@@ -36,7 +36,7 @@ export async function startPacedUpstream(plan: (question: string) => Arrivals): 
     const arrivals = plan(question);
     response.writeHead(200, { "content-type": "text/event-stream" });
     for (const [index, word] of wordsOf(arrivals).entries()) {
-      const waitMs = startMs + (arrivals[index] ?? 0) * 1_000 - Date.now();
+      const waitMs = startMs + (arrivals[index] ?? 0) - Date.now();
       if (waitMs > 0) await sleep(waitMs);
       response.write(toEvent({ content: word }, null));
     }

@@ -7,7 +7,7 @@ import {
   steady,
   withPause,
 } from "../../test/support/pacing/scenarios.ts";
-import { NO_WRONGS, SLACK_TRIP, toWrongs, trySlack } from "../../test/support/pacing/trials.ts";
+import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../../test/support/pacing/trials.ts";
 
 type Method = "native" | "update";
 
@@ -31,28 +31,33 @@ const RACES: readonly Race[] = [
   { name: "1500@30", scenario: () => [steady(1500, 30)], peers: { native: 1.44, update: 5.3 } },
   {
     name: "3 x 400@60 in one channel, 1 s apart",
-    scenario: several(3, 400, 60, 1),
+    scenario: several(3, 400, 60, 1_000),
     isOneRoom: true,
     peers: { native: 0.51, update: 0.51 },
   },
   { name: "5 x 400@60 at once", scenario: several(5, 400, 60, 0), peers: { native: 0.5, update: 0.5 } },
   { name: "5 x 400@30 at once", scenario: several(5, 400, 30, 0) },
-  { name: "400@60 every 6 s, 60 s", scenario: several(10, 400, 60, 6), peers: { native: 0.79, update: 4.1 } },
+  { name: "400@60 every 6 s, 60 s", scenario: several(10, 400, 60, 6_000), peers: { native: 0.79, update: 4.1 } },
   { name: "5 x 1500@30 at once", scenario: several(5, 1500, 30, 0), peers: { native: 1.44, update: 29 } },
 ];
-/** Seconds since one question before; undefined in a workspace where nobody asked anything. */
-const AGO = [undefined, 2, 10, 60] as const;
+/** Time since one question before; undefined in a workspace where nobody asked anything. */
+const AGO_MS = [undefined, 2_000, 10_000, 60_000] as const;
 const RUNS = 6;
 
-export const RACE_HEAD = ["scenario", "peers", "fresh", ...AGO.slice(1).map((ago) => `asked ${ago} s before`)];
+export const RACE_HEAD = [
+  "scenario",
+  "peers",
+  "fresh",
+  ...AGO_MS.slice(1).map((agoMs) => `asked ${(agoMs ?? 0) / 1_000} s before`),
+];
 
 /** Each scenario fresh and after an earlier question: mean / p95 / final lag / worst final. And what went wrong, added up. */
 export function race(): { cells: string[][]; wrongs: number } {
   let wrongs = 0;
   const cells = (["native", "update"] as const).flatMap((method) =>
     RACES.map((one) => {
-      const measured = AGO.map((ago) => {
-        const runs = Array.from({ length: RUNS }, (_, run) => runOne(one, method, ago, run + 1));
+      const measured = AGO_MS.map((agoMs) => {
+        const runs = Array.from({ length: RUNS }, (_, run) => runOne(one, method, agoMs, run + 1));
         wrongs += runs.reduce((sum, run) => sum + run.wrongs, 0);
         return describe(toMean(runs.map(({ figures }) => figures)));
       });
@@ -62,12 +67,12 @@ export function race(): { cells: string[][]; wrongs: number } {
   return { cells, wrongs };
 }
 
-function runOne({ scenario, isOneRoom }: Race, method: Method, ago: number | undefined, seed: number) {
+function runOne({ scenario, isOneRoom }: Race, method: Method, agoMs: number | undefined, seed: number) {
   const result = trySlack(
     {
-      scenario: ago === undefined ? scenario : afterQuestion(ago, scenario),
+      scenario: agoMs === undefined ? scenario : afterQuestion(agoMs, scenario),
       seed,
-      trip: SLACK_TRIP,
+      tripMs: SLACK_TRIP_MS,
       options: isOneRoom === true ? { room: "channel" } : {},
     },
     method,
@@ -75,7 +80,7 @@ function runOne({ scenario, isOneRoom }: Race, method: Method, ago: number | und
   const wrongs = toWrongs(result);
   const kinds = Object.keys(NO_WRONGS) as Array<keyof typeof NO_WRONGS>;
   return {
-    figures: toFigures(ago === undefined ? result.outcomes : result.outcomes.slice(1)),
+    figures: toFigures(agoMs === undefined ? result.outcomes : result.outcomes.slice(1)),
     wrongs: kinds.reduce((sum, kind) => sum + wrongs[kind], 0),
   };
 }

@@ -24,8 +24,8 @@ const SLACK_RUNS = 12;
 /** What arrives within two minutes by chance differs widely from run to run. */
 const WORKDAY_RUNS = 40;
 
-const SHARED: PacingPlatform = { name: "discord", counter: () => fixedCounter(5, 5), counters: 1 };
-const LEAKY: PacingPlatform = { name: "discord", counter: () => leakyCounter(5, 5), counters: 2 };
+const SHARED: PacingPlatform = { name: "discord", counter: () => fixedCounter(5, 5_000), counters: 1 };
+const LEAKY: PacingPlatform = { name: "discord", counter: () => leakyCounter(5, 5_000), counters: 2 };
 
 const WORKDAY = "20 of 200 to 800";
 const short: Scenario = () => [steady(40, 60)];
@@ -47,8 +47,8 @@ function discord(kind: string, platform: PacingPlatform, limit: OptimumLimit) {
   });
 }
 
-const fixed = discord("fixed", SHARED, fixedLimit(5, 5));
-const leaky = discord("leaky", LEAKY, leakyLimit(5, 5));
+const fixed = discord("fixed", SHARED, fixedLimit(5, 5_000));
+const leaky = discord("leaky", LEAKY, leakyLimit(5, 5_000));
 
 /** Two rows, for edits alone and for native streams with edits as their way out. The mixes are other runs than those that the constants were found with. */
 function slack(
@@ -75,7 +75,7 @@ export const DOCUMENTED: readonly PacingRow[] = [
   fixed("400@60", usual, 0.63, 0.5),
   fixed("1500@30", long, 0.61, 0.58),
   fixed("bursty 600", bursts, 0.33, 0.19),
-  fixed("3 x 400@60, 1 s apart", several(3, 400, 60, 1), 1.69, 1.13),
+  fixed("3 x 400@60, 1 s apart", several(3, 400, 60, 1_000), 1.69, 1.13),
   leaky("400@60", usual, 0.42, 0.37),
   leaky("1500@30", long, 0.56, 0.54),
   ...slack("40@60", short, [0.28, 0.28]),
@@ -83,12 +83,12 @@ export const DOCUMENTED: readonly PacingRow[] = [
   ...slack("1500@30", long, [0.78, 0.45], 0.61),
   ...slack("3000@40", longest, [0.83, 0.47]),
   ...slack("bursty 600", bursts, [0.3, 0.28], 0.16),
-  ...slack("3 x 400@60, 1 s apart", several(3, 400, 60, 1), [0.45, 0.32]),
+  ...slack("3 x 400@60, 1 s apart", several(3, 400, 60, 1_000), [0.45, 0.32]),
   ...slack("5 x 400@60", several(5, 400, 60, 0), [0.56, 0.34], 0.51),
-  ...slack("5 x 1500@30, 2 s apart", several(5, 1500, 30, 2), [3.65, 1.77], 2.4),
+  ...slack("5 x 1500@30, 2 s apart", several(5, 1500, 30, 2_000), [3.65, 1.77], 2.4),
   ...slack("5 x 1500@30 at once", several(5, 1500, 30, 0), [4.03, 2.07]),
-  ...slack("400@60 every 6 s, 60 s", several(10, 400, 60, 6), [1.05, 0.48]),
-  ...slack("400@60 every 6 s, 180 s", several(30, 400, 60, 6), [0.92, 0.48]),
+  ...slack("400@60 every 6 s, 60 s", several(10, 400, 60, 6_000), [1.05, 0.48]),
+  ...slack("400@60 every 6 s, 180 s", several(30, 400, 60, 6_000), [0.92, 0.48]),
   ...slack(WORKDAY, workday(20), [1.86, 0.77]),
   ...slack("mix, 2 a minute", mix(2), [0.67, 0.4]),
   ...slack("mix, 5 a minute", mix(5), [0.86, 0.48]),

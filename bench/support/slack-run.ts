@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { createSlackApi } from "../../adapters/slack/api/client.ts";
 import { createOutbound } from "../../adapters/slack/write/outbound.ts";
-import { createPacers } from "../../src/app/pacers.ts";
 import { createScheduler, type Scheduler } from "../../src/pacing/scheduler.ts";
 import { type Run, writeReply } from "../../src/reply/reply.ts";
 import { openSlack, type Slack } from "../../test/simulators/slack/control.ts";
@@ -11,7 +10,7 @@ import type { Message } from "../../test/simulators/slack/world.ts";
 import { type Figures, type Outcome, toFigures } from "../../test/support/pacing/measure.ts";
 import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
 import { type Arrivals, steady, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
-import { SLACK_TRIP } from "../../test/support/pacing/trials.ts";
+import { SLACK_TRIP_MS } from "../../test/support/pacing/trials.ts";
 import { startSlowProxy } from "./slow-proxy.ts";
 
 export interface SlackRun {
@@ -25,17 +24,17 @@ export interface SlackRunOptions {
   replies: readonly Arrivals[];
   isNative: boolean;
   seed: number;
-  /** Seconds since one question for a short answer; without it nobody asked anything within the minute. */
-  ago?: number | undefined;
+  /** Time since one question for a short answer; without it nobody asked anything within the minute. */
+  agoMs?: number | undefined;
 }
 
 const BUTTON = { action: "retry", turnId: "turn", label: "Retry" } as const;
 
 /** Writes replies into channels of one simulated workspace in real time, through Slack's own client. */
-export async function runOnSlack({ replies, isNative, seed, ago }: SlackRunOptions): Promise<SlackRun> {
+export async function runOnSlack({ replies, isNative, seed, agoMs }: SlackRunOptions): Promise<SlackRun> {
   const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
   const random = createRandom(seed);
-  const proxy = await startSlowProxy(slack.apiUrl, () => toRoundTrip(random, SLACK_TRIP) * 1_000);
+  const proxy = await startSlowProxy(slack.apiUrl, () => toRoundTrip(random, SLACK_TRIP_MS));
   const log = pino({ level: "silent" });
   const apiUrl = `${proxy.origin}/api/`;
   const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log });
@@ -49,15 +48,15 @@ export async function runOnSlack({ replies, isNative, seed, ago }: SlackRunOptio
     turnsByMessage: new Map(),
     now: slack.now,
   });
-  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
+  const scheduler = createScheduler({ now: () => performance.now() });
   const ada = slack.user({ name: "Ada" });
   try {
     await warmUp(slack, outbound, ada);
-    if (ago !== undefined) {
+    if (agoMs !== undefined) {
       const askedMs = performance.now();
       const channel = slack.channel({ name: "earlier", members: [ada] });
       await writeOne(slack, scheduler, outbound, ada.mention(channel, "question"), steady(40, 60));
-      await sleep(Math.max(0, askedMs + ago * 1_000 - performance.now()));
+      await sleep(Math.max(0, askedMs + agoMs - performance.now()));
     }
     const outcomes = await Promise.all(
       replies.map((arrivals, index) => {
@@ -79,7 +78,7 @@ export async function runOnSlack({ replies, isNative, seed, ago }: SlackRunOptio
 
 /** Has the workspace say whether it streams, and lets its minute pass. */
 async function warmUp(slack: Slack, outbound: ReturnType<typeof createOutbound>, ada: Person): Promise<void> {
-  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
+  const scheduler = createScheduler({ now: () => performance.now() });
   const channel = slack.channel({ name: "warm-up", members: [ada] });
   await writeOne(slack, scheduler, outbound, ada.mention(channel, "question"), steady(30, 60));
   scheduler.close();
@@ -125,7 +124,7 @@ async function writeOne(
   const answers = slack.answers(channel, ts);
   const [answer] = answers;
   const showings = (answer?.states ?? []).map(({ atMs, shown }) => ({
-    at: (atMs - startMs) / 1_000,
+    at: atMs - startMs,
     tokens: Math.ceil(shown.length / TOKEN_UNITS),
   }));
   const isRight = answers.length === 1 && slack.texts(channel, ts)[0] === text.trimEnd();
@@ -136,7 +135,7 @@ async function writeOne(
 function runModel(slack: Slack, arrivals: Arrivals, startMs: number): Run {
   return async (onText) => {
     for (const [index, at] of arrivals.entries()) {
-      const waitMs = startMs + at * 1_000 - slack.now();
+      const waitMs = startMs + at - slack.now();
       if (waitMs > 0) await sleep(waitMs);
       onText(`${index.toString(36).padStart(TOKEN_UNITS - 1, "0")} `);
     }

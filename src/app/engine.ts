@@ -62,6 +62,8 @@ export interface EngineOptions {
   pseudonym(platform: string, userId: string): string;
   metrics: Metrics;
   log: Logger;
+  /** Platforms that serve several workspaces, see `SettingKeysOptions`. */
+  severalWorkspaces?: ReadonlySet<string>;
   /** Pauses of the queue between attempts at failed work. */
   retryMs?: readonly [first: number, longest: number];
 }
@@ -94,12 +96,13 @@ export interface Engine {
 
 /** Puts the engine together. Nothing is worked on before the queue is started. */
 export function createEngine(options: EngineOptions): Engine {
-  const { database, stores, limits, adapterOf, log, retryMs } = options;
+  const { database, stores, limits, adapterOf, log, retryMs, severalWorkspaces } = options;
   const ttlMs = limits.historyTtlMs;
   const said = createHistory({ open: stores.open, ttlMs, log, now: Date.now, clock: stores.now });
   const history = withLinkErasure(said, options.references);
   const records = createTurnRecords({ open: stores.open, ttlMs, log });
-  const settings = createSettings({ open: stores.open, ttlMs, log });
+  const common = { open: stores.open, ttlMs, log, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
+  const settings = createSettings(common);
   const embedded = { database, maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
   const own = createEmbeddedQueue(embedded);
   const queue = stores.marks === undefined ? own : withSharedClaims(own, { database, marks: stores.marks, log });
@@ -113,7 +116,7 @@ export function createEngine(options: EngineOptions): Engine {
   const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
   const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
-  const usage = createUsage({ open: stores.open, ttlMs, log, now: Date.now });
+  const usage = createUsage({ ...common, now: Date.now });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const pictures = createPictureDesk({
     stores,

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Service } from "./service.ts";
 
 /** Signals closer together than this are one. */
 const SAME_SIGNAL_MS = 1_000;
@@ -8,31 +9,27 @@ const SAME_SIGNAL_MS = 1_000;
  */
 const CLOSE_MS = 7_000;
 
-interface Closable {
-  /** What runs may go on for so long before it is cut. */
-  close(graceMs: number): Promise<void>;
-}
+const LAUNCHER_POLL_MS = 500;
 
-interface HowToEnd {
+interface EndOptions {
   exitCode?: number;
-  /** Longest that the end may take. Where nothing of what runs could be written any more, waiting would help nobody. */
+  /** Longest that the end may take. Zero where running work could not be written any more, so that waiting helps nobody. */
   graceMs?: number;
 }
 
-/** Ends the process. */
 export interface Ending {
-  begin(why: string, how?: HowToEnd): void;
+  begin(why: string, options?: EndOptions): void;
   isBegun(): boolean;
 }
 
 /**
- * What ends the process: in order when it is begun first, also while the service is just starting, and at once when it
- * is begun again. With exit code 0 and the usual grace where nothing else is said.
+ * Ends the process in order when it is begun first, also while the service is just starting, and at once when it is
+ * begun again. With exit code 0 and the usual grace where nothing else is said.
  */
-export function createEnding(starting: Promise<Closable>, usualGraceMs: number, log: Logger): Ending {
+export function createEnding(starting: Promise<Pick<Service, "close">>, usualGraceMs: number, log: Logger): Ending {
   let askedAt: number | undefined;
 
-  async function end(why: string, { exitCode = 0, graceMs = usualGraceMs }: HowToEnd): Promise<void> {
+  async function end(why: string, { exitCode = 0, graceMs = usualGraceMs }: EndOptions): Promise<void> {
     if (askedAt !== undefined) {
       // Ctrl-C at a terminal reaches this process twice: from the terminal, and passed on by npm.
       if (performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(1);
@@ -51,5 +48,19 @@ export function createEnding(starting: Promise<Closable>, usualGraceMs: number, 
     process.exit(exitCode);
   }
 
-  return { begin: (why, how = {}) => void end(why, how), isBegun: () => askedAt !== undefined };
+  return { begin: (why, options = {}) => void end(why, options), isBegun: () => askedAt !== undefined };
+}
+
+/**
+ * Calls `onGone` once when the process that started this one has ended. A launcher such as npm that is killed takes
+ * nothing along, and what it left running would hold the port and the data against the next start. Keeps no process
+ * alive. Not for a process whose parent leaves on purpose, as a daemon's does.
+ */
+export function watchLauncher(onGone: () => void): void {
+  const launcher = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === launcher) return;
+    clearInterval(timer);
+    onGone();
+  }, LAUNCHER_POLL_MS).unref();
 }

@@ -2,9 +2,9 @@ import type { Logger } from "pino";
 import { toSpokenCommand } from "../commands/spoken.ts";
 import type { History } from "../history/history.ts";
 import type { Accept, ActionEvent, InboundEvent, MessageEvent } from "../port/events.ts";
+import { isPrivateConversation, toConversationOf } from "../port/ids.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Answers } from "../turn/answers.ts";
-import { isPrivateConversation, toConversationOf } from "../turn/private-conversation.ts";
 import type { TurnRecords } from "../turn/record.ts";
 
 export interface IntakeDeps {

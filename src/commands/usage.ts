@@ -6,11 +6,14 @@ import { type Command, mayConfigure, NOT_KNOWN, postNotice } from "./command.ts"
 export function createUsageCommand(usage: Pick<Usage, "readMonth" | "readOwnMonth">): Command {
   async function describe({ author, reply }: CommandEvent): Promise<string> {
     const { platform, channelId, workspaceId } = reply;
+    const workspace = workspaceId === undefined ? undefined : { workspaceId };
     const own = usage.readOwnMonth(platform, author);
     const others = [
-      ...(mayConfigure(author) ? [{ name: "This channel", used: usage.readMonth({ platform, channelId }) }] : []),
-      ...(author.isModerator === true && workspaceId !== undefined
-        ? [{ name: "All channels of this server", used: usage.readMonth({ platform, workspaceId }) }]
+      ...(mayConfigure(author)
+        ? [{ name: "This channel", used: usage.readMonth({ platform, channelId, ...workspace }) }]
+        : []),
+      ...(author.isModerator === true && workspace !== undefined
+        ? [{ name: "All channels of this server", used: usage.readMonth({ platform, ...workspace }) }]
         : []),
     ];
     const [mine, ...sums] = await Promise.all([own, ...others.map(({ used }) => used)]);

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 /**
  * Runs `task` for at most `timeoutMs`. The signal handed to it aborts when that time is over or when `signal` does.
  * Rejects at that moment with the signal's reason, a `TimeoutError` when it is the time, even if the task goes on:
@@ -65,29 +64,4 @@ export async function mapBounded<T, R>(
 
   await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, work));
   return results;
-}
-
-const STORE_PAUSES_MS = [0, 200, 1_000];
-/** For what would be missed later: as long as it takes a store to be started anew. */
-export const PATIENT_PAUSES_MS = [...STORE_PAUSES_MS, 2_000, 4_000];
-
-/**
- * Writes to a store that may be away for a moment: tries again after pauses, short ones where no others are given.
- * Resolves to whether it was written in the end; `onFailure` is told of each attempt that failed.
- */
-export async function persist(
-  write: () => Promise<unknown>,
-  onFailure: (error: unknown) => void,
-  pausesMs: readonly number[] = STORE_PAUSES_MS,
-): Promise<boolean> {
-  for (const pauseMs of pausesMs) {
-    await sleep(pauseMs);
-    try {
-      await write();
-      return true;
-    } catch (error) {
-      onFailure(error);
-    }
-  }
-  return false;
 }

@@ -1,17 +1,26 @@
-/** Runs tasks that share a key one after another, and tasks with different keys side by side. */
-export type KeyedTurns = <T>(key: string, task: () => Promise<T>) => Promise<T>;
+export interface KeyedQueue {
+  /** Runs tasks that share a key one after another, and tasks with different keys side by side. */
+  run<T>(key: string, task: () => Promise<T>): Promise<T>;
+  /** Resolves when everything that was given to `run` before has ended. */
+  idle(): Promise<void>;
+}
 
-export function createKeyedTurns(): KeyedTurns {
+export function createKeyedQueue(): KeyedQueue {
   const tails = new Map<string, Promise<void>>();
 
-  return (key, task) => {
-    const result = (tails.get(key) ?? Promise.resolve()).then(task);
-    // The tail swallows failures so that one failed task does not fail the next.
-    const tail = result.then(noop, noop).finally(() => {
-      if (tails.get(key) === tail) tails.delete(key);
-    });
-    tails.set(key, tail);
-    return result;
+  return {
+    run(key, task) {
+      const result = (tails.get(key) ?? Promise.resolve()).then(task);
+      // The tail swallows failures so that one failed task does not fail the next.
+      const tail = result.then(noop, noop).finally(() => {
+        if (tails.get(key) === tail) tails.delete(key);
+      });
+      tails.set(key, tail);
+      return result;
+    },
+    async idle() {
+      await Promise.all(tails.values());
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { similarNames } from "../text/misspelling.ts";
+import { similarNames } from "./misspelling.ts";
 import { findConflicts, findOddForms, type GivenVariables, isPageOn } from "./rules.ts";
 import { variables } from "./variables.ts";
 
@@ -136,6 +136,16 @@ export function readConfig(env: Environment): Config {
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   return toConfig(parsed.data, isPageOn(given));
+}
+
+/** Origins of what stands in for platforms whose links to files anybody may open. */
+export function publicFileOrigins({ discord }: Pick<Config, "discord">): string[] {
+  return discord?.apiUrl === undefined ? [] : [new URL(discord.apiUrl).origin];
+}
+
+/** Platforms where the bot may be installed in several workspaces, which may have channels with the same id. */
+export function platformsOfSeveralWorkspaces({ slack }: Pick<Config, "slack">): ReadonlySet<string> {
+  return new Set(slack?.oauth === undefined ? [] : ["slack"]);
 }
 
 function findMisspelt(given: GivenVariables): string[] {

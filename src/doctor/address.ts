@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Config } from "../config/config.ts";
@@ -15,11 +15,25 @@ interface Host {
   close(): Promise<void>;
 }
 
-/** Whether the port is free, and whether `PUBLIC_URL` leads to it. */
-export async function checkAddress(config: Config, signal: AbortSignal): Promise<Finding[]> {
+/** Where a platform sends its events, below `PUBLIC_URL`, and a request of the kind by which it tries that address itself. */
+export interface EventsAddress {
+  /** As people call the platform. */
+  platform: string;
+  path: string;
+  toRequest(): RequestInit;
+  /** Part of the service's answer to that request. */
+  expected: string;
+}
+
+/** Checks that the port is free, and that `PUBLIC_URL` leads to it. */
+export async function checkAddress(
+  config: Config,
+  eventsAddress: EventsAddress | undefined,
+  signal: AbortSignal,
+): Promise<Finding[]> {
   const [finding, host] = await occupy(config, signal);
   try {
-    return host === undefined ? [finding] : [finding, ...(await checkPublic(config, host, signal))];
+    return host === undefined ? [finding] : [finding, ...(await checkPublic(config, host, eventsAddress, signal))];
   } finally {
     await host?.close();
   }
@@ -66,35 +80,23 @@ async function isService({ host, port }: Config, signal: AbortSignal): Promise<b
   return answer.body.includes('"status":"ok"');
 }
 
-async function checkPublic(config: Config, host: Host, signal: AbortSignal): Promise<Finding[]> {
-  const { publicUrl, slack, port } = config;
-  const isForSlack = slack?.mode === "http";
+async function checkPublic(
+  { publicUrl, port }: Config,
+  host: Host,
+  events: EventsAddress | undefined,
+  signal: AbortSignal,
+): Promise<Finding[]> {
   if (publicUrl === undefined) {
-    const what = "PUBLIC_URL is not set, so whether Slack reaches POST /slack/events cannot be told.";
-    return isForSlack ? [{ ok: true, what }] : [];
+    const what = `PUBLIC_URL is not set, so whether ${events?.platform} reaches POST ${events?.path} cannot be told.`;
+    return events === undefined ? [] : [{ ok: true, what }];
   }
   if (port === 0) return [{ ok: true, what: "PUBLIC_URL cannot be tried: with PORT=0 the port is another each time." }];
   const expected = host.probe ?? '"status":"ok"';
   const health = judge(`${publicUrl}/healthz`, await ask(`${publicUrl}/healthz`, {}, signal), expected, port);
-  if (!isForSlack || !health.ok || health.isUntold) return [health.finding];
-  const url = `${publicUrl}/slack/events`;
-  const answer = await ask(url, toVerification(slack.signingSecret), signal);
-  return [health.finding, judge(url, answer, host.probe ?? CHALLENGE, port).finding];
-}
-
-const CHALLENGE = "palaver-doctor";
-
-/** What Slack sends to an address before it takes it, signed as Slack signs. */
-function toVerification(signingSecret: string): RequestInit {
-  const body = JSON.stringify({ type: "url_verification", challenge: CHALLENGE, token: "" });
-  const seconds = Math.floor(Date.now() / 1_000);
-  const signature = createHmac("sha256", signingSecret).update(`v0:${seconds}:${body}`).digest("hex");
-  const headers = {
-    "content-type": "application/json",
-    "x-slack-request-timestamp": String(seconds),
-    "x-slack-signature": `v0=${signature}`,
-  };
-  return { method: "POST", body, headers };
+  if (events === undefined || !health.ok || health.isUntold) return [health.finding];
+  const url = publicUrl + events.path;
+  const answer = await ask(url, events.toRequest(), signal);
+  return [health.finding, judge(url, answer, host.probe ?? events.expected, port).finding];
 }
 
 interface Answer {

@@ -1,10 +1,14 @@
+import { createHmac } from "node:crypto";
 import { checkDiscord } from "../../adapters/discord/check.ts";
 import { checkSlack } from "../../adapters/slack/check.ts";
 import type { Config, DiscordConfig } from "../config/config.ts";
 import type { Finding } from "../port/finding.ts";
+import type { EventsAddress } from "./address.ts";
 import type { Section } from "./report.ts";
 
-/** What each platform's own adapter knows to try. */
+const CHALLENGE = "palaver-doctor";
+
+/** One section for each platform, carried out by its adapter. */
 export function createPlatformSections({ slack, discord }: Config): Section[] {
   const off = (variable: string) => [{ ok: true, what: `Off: ${variable} is not set.` }];
   return [
@@ -22,4 +26,29 @@ export function createPlatformSections({ slack, discord }: Config): Section[] {
 function examineDiscord({ token, apiUrl, guildId }: DiscordConfig, signal: AbortSignal): Promise<Finding[]> {
   const options = { token, ...(apiUrl !== undefined && { apiUrl }), ...(guildId !== undefined && { guildId }) };
   return checkDiscord(options, signal);
+}
+
+/** Where a platform sends its events by HTTP; undefined where none does. */
+export function findEventsAddress({ slack }: Pick<Config, "slack">): EventsAddress | undefined {
+  if (slack?.mode !== "http") return undefined;
+  const { signingSecret } = slack;
+  return {
+    platform: "Slack",
+    path: "/slack/events",
+    toRequest: () => toVerification(signingSecret),
+    expected: CHALLENGE,
+  };
+}
+
+/** Slack's first request to a new address (https://docs.slack.dev/reference/events/url_verification), signed as Slack signs. */
+function toVerification(signingSecret: string): RequestInit {
+  const body = JSON.stringify({ type: "url_verification", challenge: CHALLENGE, token: "" });
+  const seconds = Math.floor(Date.now() / 1_000);
+  const signature = createHmac("sha256", signingSecret).update(`v0:${seconds}:${body}`).digest("hex");
+  const headers = {
+    "content-type": "application/json",
+    "x-slack-request-timestamp": String(seconds),
+    "x-slack-signature": `v0=${signature}`,
+  };
+  return { method: "POST", body, headers };
 }

@@ -1,6 +1,5 @@
 import type { Logger } from "pino";
 import { isName } from "../log/fields.ts";
-import type { ChatCompletion } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import type { SafeText } from "./safe-text.ts";
 import type { Tally } from "./stream-decoder.ts";
@@ -11,7 +10,6 @@ export interface AnswerReport {
   complete(tally: Readonly<Tally>): void;
   /** The answer ended before it was whole. */
   broken(tally: Readonly<Tally>, failure: unknown): void;
-  whole(completion: ChatCompletion): void;
 }
 
 export function createAnswerReport(log: Logger, requestedModel: string, safe: SafeText): AnswerReport {
@@ -51,12 +49,6 @@ export function createAnswerReport(log: Logger, requestedModel: string, safe: Sa
     broken(tally, failure) {
       const kind = failure instanceof GatewayError ? failure.kind : "left";
       log.info({ ...describe(tally), kind }, "answer broke off");
-    },
-    whole({ id, model, choices, usage }) {
-      const chars = choices.reduce((sum, { message }) => sum + message.content.length, 0);
-      const finishReason = toName(choices[0]?.finish_reason ?? "");
-      const answering = { id: toName(id), model: toName(model), requestedModel };
-      log.info({ ...answering, totalMs: sinceStart(), chars, finishReason, usage }, "answer complete");
     },
   };
 }

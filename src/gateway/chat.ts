@@ -1,7 +1,6 @@
 import { createAnswerReport } from "./answer-report.ts";
-import { ask, type CallDeps } from "./call.ts";
-import type { ChatCompletion, ChatCompletionChunk, ChatRequest } from "./chunks.ts";
-import { parseCompletion } from "./completion.ts";
+import type { CallDeps } from "./call.ts";
+import type { ChatCompletionChunk, ChatRequest } from "./chunks.ts";
 import type { Attempts, CallOptions } from "./retry.ts";
 import { type AnswerReader, createAnswerReader } from "./stream.ts";
 import type { OnChunk } from "./stream-decoder.ts";
@@ -11,11 +10,9 @@ import { createWatch } from "./watch.ts";
 
 type StreamChat = (request: ChatRequest, signal: AbortSignal, onChunk: OnChunk, options: CallOptions) => Promise<void>;
 
-type CompleteChat = (request: ChatRequest, signal: AbortSignal, options: CallOptions) => Promise<ChatCompletion>;
-
 export function createStreamChat(deps: CallDeps): StreamChat {
   return async (request, signal, onChunk, options) => {
-    const call = toCall(request, true);
+    const call = toCall(request);
     const attempts = deps.retry(request.model, options, deps.limits.firstTokenTotalMs);
     for (;;) {
       await attempts.begin(signal);
@@ -68,32 +65,7 @@ async function attempt(
   }
 }
 
-export function createCompleteChat(deps: CallDeps): CompleteChat {
-  const { transport, limits, safe, log } = deps;
-  return async (request, signal, options) => {
-    const report = createAnswerReport(log, request.model, safe);
-    const completion = await ask(
-      deps,
-      {
-        call: toCall(request, false),
-        maxBytes: limits.maxBodyBytes,
-        send: transport.send,
-        read: (json) => parseCompletion(json, safe),
-      },
-      signal,
-      options,
-    );
-    report.whole(completion);
-    return completion;
-  };
-}
-
-function toCall(request: ChatRequest, streaming: boolean): GatewayCall {
-  return {
-    method: "POST",
-    path: "/v1/chat/completions",
-    json: toChatJson(request, streaming),
-    model: request.model,
-    streaming,
-  };
+function toCall(request: ChatRequest): GatewayCall {
+  const { model } = request;
+  return { method: "POST", path: "/v1/chat/completions", json: toChatJson(request), model, streaming: true };
 }

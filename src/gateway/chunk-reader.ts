@@ -1,5 +1,5 @@
 import { createPlaceOf } from "./call-places.ts";
-import type { ChatCompletionChunk, Usage } from "./chunks.ts";
+import type { ChatCompletionChunk, Delta, Usage } from "./chunks.ts";
 import { isRecord } from "./failures.ts";
 
 /** Reads one event's JSON as a chunk; undefined when it is none. */
@@ -67,12 +67,35 @@ export function fixContent(message: Record<string, unknown>): boolean {
   const { content, refusal } = message;
   if (Array.isArray(content)) {
     // Parts of other types are the model thinking, or nothing that can be shown as text.
-    message.content = content.map((part) => (isRecord(part) && part.type === "text" ? toText(part.text) : "")).join("");
+    message.content = content.map((part) => (isTextPart(part) ? toText(part.text) : "")).join("");
+    message.reasoning ??= content.filter((part) => !isTextPart(part));
     return true;
   }
   if (content !== undefined && content !== null && typeof content !== "string") return false;
   if (!content && typeof refusal === "string" && refusal !== "") message.content = refusal;
   return true;
+}
+
+function isTextPart(part: unknown): part is Record<string, unknown> {
+  return isRecord(part) && part.type === "text";
+}
+
+/** The interface has no reasoning; these are the names under which servers stream it all the same. */
+const REASONING_FIELDS = [
+  "reasoning_content",
+  "reasoning",
+  "reasoning_details",
+  "thinking",
+  "thinking_blocks",
+] as const;
+
+/** The delta carries some of what the model thinks before it answers. */
+export function hasReasoning(delta: Delta): boolean {
+  const fields = delta as Record<string, unknown>;
+  return REASONING_FIELDS.some((name) => {
+    const value = fields[name];
+    return Array.isArray(value) ? value.length > 0 : isRecord(value) || toText(value) !== "";
+  });
 }
 
 /** Token counts; undefined unless both parts are there. A missing total is their sum. */

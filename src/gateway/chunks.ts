@@ -53,7 +53,7 @@ export interface ToolDefinition {
 
 export type ToolChoice = "auto" | "none" | "required" | { type: "function"; function: { name: string } };
 
-/** The thirteen fields of the interface, less `stream`: the method called says that. */
+/** The thirteen fields of the interface, less `stream`, which is always true. */
 export interface ChatRequest {
   model: string;
   messages: ChatMessage[];

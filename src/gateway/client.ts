@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { readBaseUrl } from "./base-url.ts";
 import { ask, type CallDeps, type Question } from "./call.ts";
-import { createCompleteChat, createStreamChat } from "./chat.ts";
-import type { ChatCompletion, ChatRequest } from "./chunks.ts";
+import { createStreamChat } from "./chat.ts";
+import type { ChatRequest } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import type { GeneratedImage } from "./image-answer.ts";
 import type { ImageRequest } from "./image-request.ts";
@@ -34,7 +34,6 @@ export interface Gateway {
    * that failed may precede those of the next.
    */
   streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void>;
-  completeChat(request: ChatRequest, signal: AbortSignal, options?: CallOptions): Promise<ChatCompletion>;
   /** Ids of the models that the key may use. */
   listModels(signal: AbortSignal, options?: CallOptions): Promise<string[]>;
   /** Rejects as `rejected` also when the model declines to draw; the message then quotes its reason. */
@@ -61,12 +60,10 @@ export function createGateway({ baseUrl, apiKey, imageKeyHeader, log, limits: gi
   const transport = createTransport({ baseUrl: readBaseUrl(baseUrl), apiKey, limits, safe });
   const deps: CallDeps = { transport, retry: createRetry(limits), limits, safe, log };
   const streamChat = createStreamChat(deps);
-  const completeChat = createCompleteChat(deps);
   const generateImage = createGenerateImage(deps, imageKeyHeader);
 
   return {
     streamChat: (request, signal, { onChunk, ...options }) => streamChat(request, signal, onChunk, options),
-    completeChat: (request, signal, options = {}) => completeChat(request, signal, options),
     generateImage: (request, signal, options = {}) => generateImage(request, signal, options),
     async listModels(signal, options = {}) {
       const question: Question<string[]> = {

@@ -1,7 +1,7 @@
 /** Bounds of every wait and every size. All of them can be set, so that a test need not wait. */
 export interface GatewayLimits {
   connectMs: number;
-  /** Longest silence until the first piece of the answer. Only data events count: comments do not. */
+  /** Longest silence until the first piece of the answer. Text, tool calls and reasoning end it: comments and empty deltas do not. */
   firstTokenMs: number;
   /** The same for all attempts at an answer that comes piece by piece and the waits between them, together. */
   firstTokenTotalMs: number;

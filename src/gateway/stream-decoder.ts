@@ -1,5 +1,5 @@
 import { createParser } from "eventsource-parser";
-import { createReadChunk } from "./chunk-reader.ts";
+import { createReadChunk, hasReasoning } from "./chunk-reader.ts";
 import type { ChatCompletionChunk, Usage } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import { hasError, parseJson, toStreamError } from "./failures.ts";
@@ -22,7 +22,7 @@ export interface Tally {
   opened: boolean;
   finishReason: string | undefined;
   usage: Usage | undefined;
-  /** Chunks with something in them: comments and pings are no sign that the answer goes on. */
+  /** Chunks with text, a tool call or reasoning: comments and empty deltas are no sign that the answer goes on. */
   signs: number;
   /** Broken events that were dropped. */
   malformed: number;
@@ -158,19 +158,14 @@ function count(tally: Tally, chunk: ChatCompletionChunk): void {
   if (tally.id === "" && typeof chunk.id === "string") tally.id = chunk.id;
   if (tally.model === "" && typeof chunk.model === "string") tally.model = chunk.model;
   if (chunk.usage) tally.usage = chunk.usage;
-  if (chunk.usage || chunk.choices.length > 0) tally.signs += 1;
   for (const { index, delta, finish_reason } of chunk.choices) {
     tally.opened = true;
-    if (delta.content) {
-      tally.answered = true;
-      tally.chars += delta.content.length;
-    }
-    if (delta.tool_calls !== undefined) {
-      for (const call of delta.tool_calls) {
-        tally.answered = true;
-        tally.chars += call.function?.arguments?.length ?? 0;
-      }
-    }
+    const { content, tool_calls: calls } = delta;
+    if (content) tally.chars += content.length;
+    if (calls !== undefined) for (const call of calls) tally.chars += call.function?.arguments?.length ?? 0;
+    const hasAnswer = Boolean(content) || (calls !== undefined && calls.length > 0);
+    if (hasAnswer) tally.answered = true;
+    if (hasAnswer || hasReasoning(delta)) tally.signs += 1;
     if (index === 0 && finish_reason) tally.finishReason = finish_reason;
   }
 }

@@ -65,7 +65,7 @@ const toolChoice = z.union([
   z.strictObject({ type: z.literal("function"), function: z.strictObject({ name }) }),
 ]);
 
-/** The interface's request table, less `stream`. Its limits are the interface's; what it leaves open is left open. */
+/** The interface's request table, less `stream`, which is always true. Its limits are the interface's; what it leaves open is left open. */
 const chatRequest = z.strictObject({
   model: name,
   messages: z.array(message).min(1),
@@ -85,17 +85,16 @@ const chatRequest = z.strictObject({
  * The request as JSON for the wire, with nothing in it that the interface does not list. Throws a `rejected`
  * GatewayError that names every problem at once.
  */
-export function toChatJson(request: ChatRequest, stream: boolean): string {
+export function toChatJson(request: ChatRequest): string {
   check(chatRequest, request, "The chat request");
   const { messages, tools, tool_choice, stop, ...rest } = request;
-  const body: Record<string, unknown> = { ...rest, messages: messages.map(withoutEmptyCalls) };
+  const body: Record<string, unknown> = { ...rest, messages: messages.map(withoutEmptyCalls), stream: true };
   // Empty lists mean "none" to us, and are an error to many servers; so is a choice among no tools.
   if (stop !== undefined && stop.length > 0) body.stop = stop;
   if (tools !== undefined && tools.length > 0) {
     body.tools = tools;
     body.tool_choice = tool_choice;
   }
-  if (stream) body.stream = true;
   return toJson(body);
 }
 

@@ -1,4 +1,4 @@
-import type { KeyedTurns } from "../concurrency/keyed-queue.ts";
+import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { Erasure, HistoryKeys } from "./keys.ts";
 import type { HistoryEntry } from "./record.ts";
 import { type AuthorPosition, toAuthorKeys, toAuthorNamespace } from "./record.ts";
@@ -36,7 +36,7 @@ interface Found {
 }
 
 /** What the history keeps about one person, found through the namespace that belongs to that person alone. */
-export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: () => number): AuthorRecords {
+export function createAuthorRecords(keys: HistoryKeys, queue: KeyedQueue, now: () => number): AuthorRecords {
   return {
     async exportAuthor(platform, authorId, within) {
       const conversations = new Map<string, Array<{ seq: number; entry: HistoryEntry }>>();
@@ -63,7 +63,7 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedTurns, now: 
       for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId }), within))) {
         const toConversation = ({ position, entryKey }: Found) => position?.conversationId ?? entryKey;
         for (const [conversationId, found] of Map.groupBy(page, toConversation)) {
-          erased += await inTurn(conversationId, () => forgetEntries(keys, found));
+          erased += await queue.run(conversationId, () => forgetEntries(keys, found));
         }
       }
       return erased;

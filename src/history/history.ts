@@ -1,15 +1,27 @@
+import { setImmediate } from "node:timers/promises";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
-import { createKeyedTurns, type KeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { readKeyPart } from "../store/key-part.ts";
-import { append, begin, emptyHead, readHead } from "./appends.ts";
 import { type AuthorCount, type AuthorExport, createAuthorRecords } from "./authors.ts";
 import { readChain } from "./chain.ts";
-import { eraseConversation, toErasure } from "./erasures.ts";
-import { createHistoryKeys, type HistoryKeys } from "./keys.ts";
-import type { HistoryEntry } from "./record.ts";
-import { type Position, toEntryKey, toHeadKey, toIndexKey } from "./record.ts";
+import { createHistoryKeys, type Erasure, type HistoryKeys, type Place } from "./keys.ts";
+import {
+  type Head,
+  type HistoryEntry,
+  type Position,
+  type StoredEntry,
+  toAuthorKey,
+  toAuthorKeys,
+  toEntryKey,
+  toHeadKey,
+  toIndexKey,
+} from "./record.ts";
+
+/** More than can be appended in a millisecond. */
+const SEQS_PER_MS = 1_000;
+const PAGE_ENTRIES = 100;
 
 /**
  * Conversations. One conversation has one writer at a time: the queue gives each conversation to one worker, and no
@@ -88,23 +100,23 @@ export interface HistoryOptions {
 export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOptions): History {
   const keys = createHistoryKeys(open, ttlMs, log);
   // Within this process also an edit, an erasure and an append of one conversation wait for each other.
-  const inTurn = createKeyedTurns();
+  const queue = createKeyedQueue();
 
   return {
     append: (conversationId, entry, aliases = [], after) =>
-      inTurn(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after })),
+      queue.run(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after })),
     async isNew(conversationId) {
       const head = await readHead(keys, conversationId);
       return head === undefined || head.last < head.first;
     },
-    begin: (conversationId, entries) => inTurn(conversationId, () => begin(keys, clock, conversationId, entries)),
+    begin: (conversationId, entries) => queue.run(conversationId, () => begin(keys, clock, conversationId, entries)),
     read: (conversationId, options) => read(keys, conversationId, options),
     async find(messageId) {
       const position = await keys.readPosition(messageId);
       return position && { conversationId: position.conversationId, entryId: position.entryId };
     },
     edit: (messageId, text, attachments) =>
-      atPosition(keys, inTurn, messageId, async (position) => {
+      atPosition(keys, queue, messageId, async (position) => {
         const stored = await keys.readEntry(position);
         if (stored?.entry === undefined || stored.entry.author === undefined) return false;
         const [first, ...rest] = stored.entry.messages;
@@ -114,7 +126,7 @@ export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOpt
         return true;
       }),
     remove: (messageId) =>
-      atPosition(keys, inTurn, messageId, async (position) => {
+      atPosition(keys, queue, messageId, async (position) => {
         const stored = await keys.readEntry(position);
         const ids = [messageId, position.entryId];
         const left = { entryKey: toEntryKey(position), ids, authorKeys: [], after: stored?.after };
@@ -126,20 +138,20 @@ export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOpt
       return head?.followed === true && at >= (head.followedSince ?? 0);
     },
     setFollowed: (conversationId, followed, since) =>
-      inTurn(conversationId, async () => {
+      queue.run(conversationId, async () => {
         const head = await readHead(keys, conversationId);
         if ((head?.followed ?? false) === followed) return;
         await keys.writeHead(conversationId, { ...(head ?? emptyHead(clock)), followed, followedSince: since });
       }),
     forgetConversation: (conversationId, person) =>
-      inTurn(conversationId, () => eraseConversation(keys, conversationId, person)),
+      queue.run(conversationId, () => eraseConversation(keys, conversationId, person)),
     async *conversations(prefix) {
       for await (const [part] of keys.walk("h")) {
         const conversationId = readKeyPart(part);
         if (conversationId?.startsWith(prefix)) yield conversationId;
       }
     },
-    ...createAuthorRecords(keys, inTurn, now),
+    ...createAuthorRecords(keys, queue, now),
   };
 }
 
@@ -161,15 +173,134 @@ async function read(keys: HistoryKeys, conversationId: string, options: ReadOpti
 /** Runs a change at the place of a message, once no other change of that conversation runs. */
 async function atPosition(
   keys: HistoryKeys,
-  inTurn: KeyedTurns,
+  queue: KeyedQueue,
   messageId: string,
   change: (position: Position) => Promise<boolean>,
 ): Promise<boolean> {
   const found = await keys.readPosition(messageId);
   if (found === undefined) return false;
-  return inTurn(found.conversationId, async () => {
+  return queue.run(found.conversationId, async () => {
     // It may have been erased while this waited.
     const position = await keys.readPosition(messageId);
     return position === undefined || toEntryKey(position) !== toEntryKey(found) ? false : change(position);
   });
+}
+
+interface Append {
+  conversationId: string;
+  entry: HistoryEntry;
+  aliases: readonly string[];
+  /** An id that finds the entry it continues. */
+  after: string | undefined;
+}
+
+/** Appends an entry, or replaces it where it stands; what it continues stays then as it was. */
+async function append(keys: HistoryKeys, now: () => number, appended: Append): Promise<void> {
+  const { conversationId, entry, aliases, after } = appended;
+  const headKey = toHeadKey(conversationId);
+  const indexKeys = [entry.id, ...(after === undefined ? [] : [after])].map(toIndexKey);
+  const [head, ...indexes] = await keys.getMany([headKey, ...indexKeys]);
+  const known = keys.readers.head(headKey, head) ?? emptyHead(now);
+  const [place, continued] = indexKeys.map((key, index) =>
+    placeOf(keys.readers.position(key, indexes[index]), conversationId, known),
+  );
+  const old = place && (await keys.readEntry(place));
+  const seq = place?.seq ?? known.last + 1;
+  const parent = old === undefined ? toParent(entry, seq, continued?.seq) : old.after;
+  const allAliases = [...new Set([...(old?.entry === undefined ? [] : old.aliases), ...aliases])];
+  const stored = { entry, aliases: allAliases, ...(parent !== undefined && { after: parent }) };
+  const position = { conversationId, seq, entryId: entry.id };
+  await keys.writeEntries([{ position, stored }], { ...known, last: Math.max(known.last, seq) });
+}
+
+/** An answer follows the entry right before it anyway; a person's message says that it follows that one alone. */
+function toParent({ author }: HistoryEntry, seq: number, continued: number | undefined): number | undefined {
+  const isImplied = author === undefined && continued === seq - 1;
+  return isImplied || (continued !== undefined && continued >= seq) ? undefined : continued;
+}
+
+/** Writes all of the first entries of a conversation, or none. Those found elsewhere already are left where they are. */
+async function begin(
+  keys: HistoryKeys,
+  now: () => number,
+  conversationId: string,
+  entries: readonly HistoryEntry[],
+): Promise<void> {
+  const headKey = toHeadKey(conversationId);
+  const indexKeys = entries.map(({ id }) => toIndexKey(id));
+  const [head, ...indexes] = await keys.getMany([headKey, ...indexKeys]);
+  const known = keys.readers.head(headKey, head) ?? emptyHead(now);
+  if (known.last >= known.first) return;
+  const unknown = entries.filter((_, index) => indexes[index] === undefined);
+  const placed = unknown.map((entry, index) => ({
+    position: { conversationId, seq: known.first + index, entryId: entry.id },
+    stored: { entry, aliases: [] },
+  }));
+  await keys.writeEntries(placed, { ...known, last: known.last + placed.length });
+}
+
+/** The place of an entry that is stored already and can be seen, not one that an index left behind. */
+function placeOf(position: Position | undefined, conversationId: string, head: Head): Position | undefined {
+  if (position?.conversationId !== conversationId) return undefined;
+  return position.seq >= head.first && position.seq <= head.last ? position : undefined;
+}
+
+async function readHead(keys: HistoryKeys, conversationId: string): Promise<Head | undefined> {
+  const key = toHeadKey(conversationId);
+  const [head] = await keys.getMany([key]);
+  return keys.readers.head(key, head);
+}
+
+/**
+ * The head of a conversation of which nothing is known. Numbers begin at the clock and grow more slowly than it, so
+ * entries which a lost head left behind have smaller ones than any that follow: never seen again, nor overwritten.
+ */
+function emptyHead(now: () => number): Head {
+  const first = now() * SEQS_PER_MS;
+  return { first, last: first - 1, followed: false };
+}
+
+/** An entry with everything that finds it. What continues it goes on with what it continued. */
+function toErasure(place: Place, { entry, aliases, after }: StoredEntry): Erasure {
+  const entryKey = toEntryKey(place);
+  return { entryKey, ids: [entry.id, ...aliases], authorKeys: toAuthorKeys(entry, entryKey), after };
+}
+
+/**
+ * Erases what a person said in a conversation and the answers to it; all of the conversation where no person is given,
+ * which then has a history all the same, one without entries. Gives the ids of what was erased.
+ */
+async function eraseConversation(
+  keys: HistoryKeys,
+  conversationId: string,
+  person: { platform: string; id: string } | undefined,
+): Promise<string[]> {
+  const head = await readHead(keys, conversationId);
+  if (head === undefined) return [];
+  const erased: string[] = [];
+  for (let from = head.first; from <= head.last; from += PAGE_ENTRIES) {
+    const length = Math.min(PAGE_ENTRIES, head.last - from + 1);
+    const places = Array.from({ length }, (_, offset) => ({ conversationId, seq: from + offset }));
+    const found = await keys.readEntries(places);
+    // Lets others go on: an embedded store answers without ever leaving this thread.
+    await setImmediate();
+    const erasures: Erasure[] = [];
+    for (const [index, place] of places.entries()) {
+      const stored = found[index];
+      const erasure = stored?.entry === undefined ? toBareErasure(place) : toErasure(place, stored);
+      // Where all goes nobody goes on from anywhere, and what cannot be read goes too.
+      if (person === undefined) erasures.push({ ...erasure, after: undefined });
+      else if (erasure.authorKeys.includes(toAuthorKey(person, erasure.entryKey))) erasures.push(erasure);
+      else continue;
+      if (stored?.entry !== undefined) erased.push(stored.entry.id);
+    }
+    if (erasures.length > 0) await keys.erase(erasures);
+  }
+  // One number stays behind: a conversation that never had any is begun with what was said before it.
+  if (person === undefined) await keys.writeHead(conversationId, { ...head, first: Math.max(head.first, head.last) });
+  return erased;
+}
+
+function toBareErasure(place: Place): Erasure {
+  return { entryKey: toEntryKey(place), ids: [], authorKeys: [], after: undefined };
 }

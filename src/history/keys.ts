@@ -1,5 +1,6 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
+import { createDamageLog, walk } from "../store/values.ts";
 import {
   createReaders,
   type ErasedEntry,
@@ -14,10 +15,8 @@ import {
 } from "./record.ts";
 
 const NAMESPACE = "history";
-/** Keys whose damage was logged, so that each is logged once; beyond this many no more are. */
-const MAX_LOGGED_KEYS = 1_000;
 
-type Place = Pick<Position, "conversationId" | "seq">;
+export type Place = Pick<Position, "conversationId" | "seq">;
 
 export interface PlacedEntry {
   position: Position;
@@ -53,7 +52,7 @@ export interface HistoryKeys {
 
 export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: number, log: Logger): HistoryKeys {
   const keyv = open(NAMESPACE);
-  const readers = createReaders(logOnce(log));
+  const readers = createReaders(createDamageLog(log));
   const getMany = (keys: string[]): Promise<unknown[]> => keyv.getMany<unknown>(keys);
 
   const keys: HistoryKeys = {
@@ -103,11 +102,7 @@ export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: numb
     async eraseKey(key) {
       await keyv.delete(key);
     },
-    async *walk(namespace) {
-      const iterator = open(`${NAMESPACE}:${namespace}`).iterator;
-      if (iterator === undefined) throw new TypeError("The store of the history cannot be walked through.");
-      yield* iterator(undefined) as AsyncIterable<[string, unknown]>;
-    },
+    walk: (namespace) => walk(open(`${NAMESPACE}:${namespace}`)),
   };
   return keys;
 }
@@ -142,13 +137,4 @@ function entryValues(position: Position, stored: StoredEntry): Value[] {
 
 function headValue(conversationId: string, head: Head): Value {
   return { key: toHeadKey(conversationId), value: head };
-}
-
-function logOnce(log: Logger): (key: string) => void {
-  const logged = new Set<string>();
-  return (key) => {
-    if (logged.has(key) || logged.size >= MAX_LOGGED_KEYS) return;
-    logged.add(key);
-    log.error({ key }, "a stored value cannot be read and counts as absent");
-  };
 }

@@ -1,11 +1,11 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
-import type { BodyBudget } from "./body-budget.ts";
+import type { ByteBudget } from "../concurrency/byte-budget.ts";
 
 /** What the one HTTP server gives along with every request. */
 export interface ServerBindings extends HttpBindings {
   /** Shared by all routes. */
-  bodies: BodyBudget;
+  bodies: ByteBudget;
 }
 
 export function bindingsOf(context: Context): ServerBindings {

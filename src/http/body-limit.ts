@@ -26,17 +26,13 @@ export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }:
 
     const share = bodies.open();
     outgoing.once("close", share.release);
-    let isLong = false;
-    const mayHold = (sizeBytes: number) => {
-      isLong = sizeBytes > maxBytes;
-      return !isLong && share.hold(sizeBytes);
-    };
     const { url, method, headers, body: source, signal } = context.req.raw;
     const late = AbortSignal.timeout(timeoutMs);
     try {
       const bounded = AbortSignal.any([signal, late]);
-      const body = source === null ? new Uint8Array() : await readBounded(source, { maxBytes, mayHold }, bounded);
-      if (body === undefined) return isLong ? refuseLength() : refuseForNow(context);
+      const body = source === null ? new Uint8Array() : await readBounded(source, { maxBytes, share }, bounded);
+      if (body === "too-large") return refuseLength();
+      if (body === "no-room") return refuseForNow(context);
       context.req.raw = new Request(url, { method, headers, body: body as Uint8Array<ArrayBuffer>, signal });
     } catch {
       if (late.aborted && !signal.aborted) return context.json({ error: "The request took too long to arrive." }, 408);

@@ -3,9 +3,9 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Logger } from "pino";
+import { createByteBudget } from "../concurrency/byte-budget.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { hasLeft } from "./bindings.ts";
-import { createBodyBudget } from "./body-budget.ts";
 import { createHealthRoutes, type HealthCheck } from "./health.ts";
 import { createInsiders } from "./insiders.ts";
 import { createMetricsRoutes } from "./metrics.ts";
@@ -51,7 +51,7 @@ const IDLE_SWEEP_MS = 100;
 /** Starts the one HTTP server. Rejects with a sentence that says what to change when it cannot listen. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const app = createApp(options);
-  const bodies = createBodyBudget(options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES);
+  const bodies = createByteBudget(options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES);
   const answer = getRequestListener((request, bindings) => app.fetch(request, { ...bindings, bodies }), {
     overrideGlobalObjects: false,
   });

@@ -1,4 +1,4 @@
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { History } from "../history/history.ts";
 import type { References } from "../media/reference.ts";
 import type { ListModels } from "../port/catalogue.ts";
@@ -68,7 +68,7 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "remember" | "onS
 export function createImagine(deps: ImagineDeps): Imagine {
   const { jobs, running, links, model, maxReferences, sinkOf, log } = deps;
   const waiting = createWaitingRoom(sinkOf, log);
-  const inTurn = createKeyedTurns();
+  const { run: inTurn } = createKeyedQueue();
   const remember = createRemember(deps.history, log);
   const onSettled = (jobId: string) => {
     running.settle(jobId);

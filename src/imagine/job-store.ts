@@ -1,8 +1,8 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { persist } from "../concurrency/deadlines.ts";
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { persist } from "../concurrency/retry.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
 import type { Actor } from "../port/catalogue.ts";
@@ -66,7 +66,7 @@ export interface JobStoreOptions {
 
 export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOptions): JobStore {
   const keyv = open(NAMESPACE);
-  const inTurn = createKeyedTurns();
+  const { run: inTurn } = createKeyedQueue();
 
   async function store(job: PictureJob): Promise<void> {
     await keyv.setMany([

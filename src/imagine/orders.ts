@@ -1,9 +1,8 @@
 import { findModel, nearModels } from "../gateway/model-list.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import type { ActionEvent, AttachmentRef, CommandEvent } from "../port/events.ts";
-import { readPictureId, toTurnId } from "../port/ids.ts";
+import { readPictureId, toConversationOf, toTurnId } from "../port/ids.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { toConversationOf } from "../turn/private-conversation.ts";
 import { maySee, NOT_HERE } from "../turn/rights.ts";
 import { attachmentOf, type PictureJob, type PicturePart } from "./picture-job.ts";
 import { describeProblems, describeTooMany, readWish, toNextSize, type Wish } from "./request.ts";

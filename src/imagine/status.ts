@@ -1,4 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { createNewest } from "../concurrency/newest.ts";
+import { retry } from "../concurrency/retry.ts";
 import { SinkError } from "../port/errors.ts";
 import type { Draft, ReplySink } from "../port/sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
@@ -18,33 +19,23 @@ export interface Status {
 
 /** `shown` is what the message says already, where that is known. */
 export function createStatus(sink: ReplySink, id: string, shown?: Draft): Status {
-  let newest: Draft | undefined;
   /** What it says, or will say once the newest call has ended. */
   let latest = shown?.markdown;
-  let showing: Promise<void> | undefined;
-  /** Gives up what waits for its turn when there is a last word. */
+  /** Gives up what is being shown when there is a last word. */
   const closing = new AbortController();
-
-  async function catchUp(): Promise<void> {
-    while (newest !== undefined) {
-      const draft = newest;
-      newest = undefined;
-      await sink.edit(id, draft, closing.signal).catch(() => {});
-    }
-    showing = undefined;
-  }
+  const drafts = createNewest<Draft | undefined>(async (draft) => {
+    if (draft !== undefined && !closing.signal.aborted) await sink.edit(id, draft, closing.signal);
+  }, undefined);
 
   return {
     show(draft) {
       if (closing.signal.aborted || draft.markdown === latest) return;
       latest = draft.markdown;
-      newest = draft;
-      showing ??= catchUp();
+      drafts.show(draft);
     },
     async close(draft, signal) {
       closing.abort("closed");
-      newest = undefined;
-      await showing;
+      await drafts.settled();
       try {
         await insist(async () => {
           if (draft === undefined) await sink.remove(id, signal);
@@ -62,21 +53,11 @@ export function createStatus(sink: ReplySink, id: string, shown?: Draft): Status
  * Makes a call again after a pause when the platform did not answer, or asked for time. Rejects with what it refuses
  * for good, with the last failure, or with the signal's reason.
  */
-export async function insist<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  for (const pauseMs of PAUSES_MS) {
-    try {
-      return await call();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (isRefusal(error)) throw error;
-      const askedMs = error instanceof SinkError ? error.retryAfterMs : undefined;
-      await pause(Math.min(askedMs ?? pauseMs, MAX_WAIT_MS), signal);
-    }
-  }
-  return call();
+export function insist<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return retry(call, { pausesMs: PAUSES_MS, mayPass: (error) => !isRefusal(error), askedMs }, signal);
 }
 
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {});
-  signal.throwIfAborted();
+function askedMs(error: unknown): number | undefined {
+  const askedMs = error instanceof SinkError ? error.retryAfterMs : undefined;
+  return askedMs && Math.min(askedMs, MAX_WAIT_MS);
 }

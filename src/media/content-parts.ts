@@ -1,19 +1,15 @@
-import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
+import { mapBounded } from "../concurrency/deadlines.ts";
 import type { ContentPart } from "../gateway/chunks.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { toShownSize } from "./byte-size.ts";
 import { toShownFileName } from "./file-name.ts";
-import { findFileProblem } from "./file-problem.ts";
 import { describePictureProblem, fitPicture, type PictureLimits, type PictureProblem } from "./picture.ts";
-import { readBounded } from "./read-bounded.ts";
 import { type ImageMimeType, sniffType } from "./sniff.ts";
 import { frameTexts, type LoadedText } from "./text-frame.ts";
+import { type FileLimits, type OpenAttachment, useFile } from "./use-file.ts";
 
-export interface ContentLimits extends PictureLimits {
+export interface ContentLimits extends PictureLimits, FileLimits {
   maxFiles: number;
-  maxFileBytes: number;
-  /** For opening and reading one file. */
-  timeoutMs: number;
   concurrency: number;
   /**
    * For the pictures of a message together; each may use an equal share. A conversation shows several such messages
@@ -31,8 +27,6 @@ export interface LoadedAttachments {
   notices: string[];
 }
 
-export type OpenAttachment = (ref: AttachmentRef, signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>;
-
 const DEFAULT_LIMITS: ContentLimits = {
   maxFiles: 10,
   maxFileBytes: 20 * 1024 * 1024,
@@ -44,8 +38,8 @@ const DEFAULT_LIMITS: ContentLimits = {
   maxTextTokens: 24_000,
 };
 
-/** What became of one file. `problem` completes the sentence that begins with its name. */
-type LoadedFile = { type: "picture"; url: string } | LoadedText | { type: "unusable"; problem: string };
+/** `problem` completes the sentence that begins with the file's name, "it …". */
+type LoadedFile = { type: "picture"; url: string } | LoadedText | { problem: string };
 
 /**
  * Turns the files of a message into what a model reads. A file that cannot be used becomes a notice for the person
@@ -62,7 +56,11 @@ export async function loadContentParts(
   const bounds = { ...DEFAULT_LIMITS, ...limits };
   const taken = refs.slice(0, bounds.maxFiles);
   const share = { ...bounds, maxSentBytes: bounds.maxSentBytes / Math.max(1, taken.length) };
-  const files = await mapBounded(taken, bounds.concurrency, (ref) => loadFile(ref, open, share, owner, signal));
+  const tooLarge = `is larger than ${toShownSize(bounds.maxFileBytes)}`;
+  const files = await mapBounded(taken, bounds.concurrency, (ref) => {
+    const read = (bytes: Uint8Array) => readFile(ref, bytes, share, owner, signal);
+    return useFile({ ...bounds, ref, open, owner, tooLarge }, read, signal);
+  });
   const { parts, notices } = toParts(taken, files, bounds);
 
   const leftOut = refs.length - taken.length;
@@ -78,17 +76,17 @@ export async function loadContentParts(
 function toParts(refs: readonly AttachmentRef[], files: LoadedFile[], bounds: ContentLimits): LoadedAttachments {
   const parts: ContentPart[] = [];
   const notices: string[] = [];
-  const texts = files.filter((file) => file.type === "text");
+  const texts = files.filter((file) => "type" in file && file.type === "text");
   const framed = new Map(frameTexts(texts, bounds.maxTextTokens).map((frame, index) => [texts[index], frame]));
 
   for (const [index, file] of files.entries()) {
     const name = toShownFileName(refs[index]?.name ?? "");
-    if (file.type === "picture") {
-      parts.push({ type: "text", text: `Attached picture "${name}":` });
-      parts.push({ type: "image_url", image_url: { url: file.url } });
-    } else if (file.type === "unusable") {
+    if ("problem" in file) {
       parts.push({ type: "text", text: `(A file "${name}" was attached but could not be read: it ${file.problem}.)` });
       notices.push(`\`${name}\` could not be read: it ${file.problem}.`);
+    } else if (file.type === "picture") {
+      parts.push({ type: "text", text: `Attached picture "${name}":` });
+      parts.push({ type: "image_url", image_url: { url: file.url } });
     } else {
       const frame = framed.get(file);
       if (frame === undefined) continue;
@@ -97,31 +95,6 @@ function toParts(refs: readonly AttachmentRef[], files: LoadedFile[], bounds: Co
     }
   }
   return { parts, notices };
-}
-
-async function loadFile(
-  ref: AttachmentRef,
-  open: OpenAttachment,
-  bounds: ContentLimits,
-  owner: string,
-  signal: AbortSignal,
-): Promise<LoadedFile> {
-  const tooLarge = { type: "unusable", problem: `is larger than ${toShownSize(bounds.maxFileBytes)}` } as const;
-  if (ref.sizeBytes > bounds.maxFileBytes) return tooLarge;
-  try {
-    const bytes = await runWithin(
-      bounds.timeoutMs,
-      async (signal) => readBounded(await open(ref, signal), bounds.maxFileBytes, signal),
-      signal,
-    );
-    return bytes === undefined ? tooLarge : await readFile(ref, bytes, bounds, owner, signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    // What the platform answered is not for the channel, and may carry a signed address.
-    const isLate = error instanceof DOMException && error.name === "TimeoutError";
-    const problem = isLate ? "took too long to arrive" : findFileProblem(error)?.message;
-    return { type: "unusable", problem: problem ?? "could not be fetched; attach it again" };
-  }
 }
 
 const UNKNOWN_KIND =
@@ -134,16 +107,15 @@ async function readFile(
   owner: string,
   signal: AbortSignal,
 ): Promise<LoadedFile> {
-  if (bytes.byteLength === 0) return { type: "unusable", problem: "is empty" };
+  if (bytes.byteLength === 0) return { problem: "is empty" };
   const sniffed = await sniffType(bytes);
-  if (sniffed === undefined) return { type: "unusable", problem: UNKNOWN_KIND };
+  if (sniffed === undefined) return { problem: UNKNOWN_KIND };
   if (sniffed.kind === "text") return { type: "text", name: toShownFileName(ref.name), text: sniffed.text };
   if (sniffed.kind === "document") {
-    return { type: "unusable", problem: "is a PDF, a kind that cannot be read yet; paste its text instead" };
+    return { problem: "is a PDF, a kind that cannot be read yet; paste its text instead" };
   }
   const picture = await fitPicture(bytes, sniffed.mimeType, bounds, owner, signal);
-  if ("problem" in picture)
-    return { type: "unusable", problem: describeProblem(picture.problem, sniffed.mimeType, bounds) };
+  if ("problem" in picture) return { problem: describeProblem(picture.problem, sniffed.mimeType, bounds) };
   return { type: "picture", url: `data:${picture.mimeType};base64,${Buffer.from(picture.bytes).toString("base64")}` };
 }
 

@@ -3,7 +3,7 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { mapBounded } from "../concurrency/deadlines.ts";
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { toKeyPart } from "../store/key-part.ts";
 import type { ReadPicture } from "./reference-picture.ts";
@@ -81,7 +81,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
   const { read, log, maxTotalBytes = MAX_TOTAL_BYTES, maxJobBytes = MAX_JOB_BYTES } = options;
   const ttlMs = options.ttlMs + SPARE_MS;
   const keyv = options.open(NAMESPACE);
-  const inTurn = createKeyedTurns();
+  const { run: inTurn } = createKeyedQueue();
   let counted = { bytes: 0, until: 0 };
 
   async function* walk(namespace: string): AsyncGenerator<[string, unknown]> {

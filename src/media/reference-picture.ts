@@ -1,18 +1,12 @@
 import { fileTypeFromBuffer } from "file-type";
-import { runWithin } from "../concurrency/deadlines.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { toShownSize } from "./byte-size.ts";
-import { findFileProblem } from "./file-problem.ts";
 import { describePictureProblem, fitPicture, type PictureLimits } from "./picture.ts";
-import { readBounded } from "./read-bounded.ts";
 import { type ImageMimeType, sniffType } from "./sniff.ts";
+import { type FileLimits, type OpenAttachment, useFile } from "./use-file.ts";
 
-export interface ReferenceLimits extends PictureLimits {
-  maxFileBytes: number;
-  /** For opening and reading one file. */
-  timeoutMs: number;
-}
+export type ReferenceLimits = PictureLimits & FileLimits;
 
 /** A picture as the gateway gets it. */
 export interface ReferencePicture {
@@ -58,34 +52,15 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "a PDF"],
 ]);
 
-/** Reads attachments as pictures, at most one at a time for each call. */
 export function createReadPicture({ adapterOf, limits = {} }: ReadPictureDeps): ReadPicture {
   const bounds = { ...DEFAULT_LIMITS, ...limits };
-  const tooLarge = { problem: `is larger than ${toShownSize(bounds.maxFileBytes)}; send a smaller version` };
+  const tooLarge = `is larger than ${toShownSize(bounds.maxFileBytes)}; send a smaller version`;
 
-  return async (ref, owner, signal) => {
-    if (ref.sizeBytes > bounds.maxFileBytes) return tooLarge;
-    try {
-      const bytes = await runWithin(
-        bounds.timeoutMs,
-        async (signal) => {
-          const source = await adapterOf(ref.platform).openAttachment(ref, signal);
-          return await readBounded(source, bounds.maxFileBytes, signal);
-        },
-        signal,
-      );
-      return bytes === undefined ? tooLarge : await toPicture(bytes, bounds, owner, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      return { problem: describeFailure(error) };
-    }
+  return (ref, owner, signal) => {
+    const open: OpenAttachment = (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal);
+    const read = (bytes: Uint8Array) => toPicture(bytes, bounds, owner, signal);
+    return useFile({ ...bounds, ref, open, owner, tooLarge }, read, signal);
   };
-}
-
-/** What a platform answered is not for the channel, and may carry a signed address. */
-function describeFailure(error: unknown): string {
-  if (error instanceof DOMException && error.name === "TimeoutError") return "took too long to arrive";
-  return findFileProblem(error)?.message ?? "could not be fetched; attach it again";
 }
 
 async function toPicture(

@@ -1,4 +1,4 @@
-import type { Answer, CallKind } from "./call.ts";
+import type { CallKind, CallResult } from "../port/pace.ts";
 
 /** One call as its budget sees it. Posts may be limited per room, whatever reply they belong to. */
 export interface Call {
@@ -10,7 +10,7 @@ export interface Call {
 export interface Growth {
   /** Units that arrived so far. */
   total: number;
-  /** Units per second. */
+  /** Units per millisecond. */
   rate: number;
   /** When its first text arrived. */
   firstText: number;
@@ -27,7 +27,7 @@ export interface Demand {
   active: number;
   /** Replies with text whose last call has not begun, growing or not: each of them needs one more. */
   unfinished: number;
-  /** When replies began, oldest first, the last 300 s. */
+  /** When replies began, oldest first, the last five minutes. */
   starts: readonly number[];
 }
 
@@ -36,15 +36,15 @@ export interface Demand {
  * planned. Questions about a moment to come have no side effects and never forget anything for it.
  */
 export interface Budget {
-  /** Seconds after which the first edit of a lone reply may come while the budget is rich. */
-  readonly firstGap: number;
-  /** Least seconds between two calls of one reply. */
-  readonly minGap: number;
+  /** After so long the first edit of a lone reply may come while the budget is rich. */
+  readonly firstGapMs: number;
+  /** Least time between two calls of one reply. */
+  readonly minGapMs: number;
   /** Credits beyond the reserve that an edit out of turn leaves. */
   readonly keep: number;
   /** Calls that edits leave for finals. */
   reserve(demand: Demand): number;
-  /** Planned seconds between calls, over all replies of the budget. */
+  /** Planned time between calls, over all replies of the budget, milliseconds. */
   gap(demand: Demand): number;
   /** Whether there is plenty at that moment; `gapPerReply` is the planned gap of each reply. */
   isRich(at: number, gapPerReply: number): boolean;
@@ -54,6 +54,6 @@ export interface Budget {
   creditAt(call: Call, needs: number, from: number): number;
   sent(call: Call, now: number): void;
   /** The call that started at `sentAt` as `planned` has ended; `made` is what it turned out to be. */
-  done(planned: Call, made: CallKind, sentAt: number, answer: Answer, now: number): void;
+  done(planned: Call, made: CallKind, sentAt: number, answer: CallResult, now: number): void;
   keepUntil(): number;
 }

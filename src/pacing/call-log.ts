@@ -1,10 +1,22 @@
-import type { Limit } from "./limit.ts";
+import type { CallResult } from "../port/pace.ts";
+
+/** One limit of a platform, kept by counting the own calls. */
+export interface Limit {
+  /** Calls that could start at that moment. */
+  credit(at: number): number;
+  /** The first moment from `from` on with that many credits; Infinity if that never comes or depends on an answer. */
+  creditAt(needs: number, from: number): number;
+  sent(now: number): void;
+  done(answer: CallResult, now: number): void;
+  /** Until when its calls and refusals matter. */
+  keepUntil(): number;
+}
 
 /** What the platform's real limit seems to be when it refuses a call that the own log allowed. */
 interface TightBucket {
   /** At least 2, so that an edit can leave one call for a final. */
   depth: number;
-  /** Calls that come back per second. */
+  /** Calls that come back per millisecond. */
   rate: number;
   /** Calls there were at `at`. */
   level: number;
@@ -19,23 +31,23 @@ export interface CallLog extends Limit {
   isTight(at: number): boolean;
 }
 
-/** Seconds for which a limit that refused an allowed call is taken to be tighter than it should be. */
-const TIGHT_FOR = 600;
-/** The calls of this many seconds before a refusal show how deep the real limit may be. */
-const TIGHT_SPAN = 15;
+/** A limit that refused an allowed call is taken to be tighter than it should be for so long. */
+const TIGHT_FOR_MS = 600_000;
+/** The calls of this time before a refusal show how deep the real limit may be. */
+const TIGHT_SPAN_MS = 15_000;
 /** Share of the nominal rate that is used meanwhile. */
 const TIGHT_SHARE = 0.9;
 
 /**
- * A sliding log: at most `calls` starts in any `window` seconds. After a 429 nothing starts before its wait is over, and
+ * A sliding log: at most `calls` starts in any `windowMs`. After a 429 nothing starts before its wait is over, and
  * little for a while after that.
  */
-export function createCallLog(calls: number, window: number): CallLog {
+export function createCallLog(calls: number, windowMs: number): CallLog {
   let log: number[] = [];
   let blockedUntil = -Infinity;
   let tight: TightBucket | undefined;
 
-  const count = (at: number) => log.length - firstAfter(log, at - window);
+  const count = (at: number) => log.length - firstAfter(log, at - windowMs);
   const isTight = (at: number) => tight !== undefined && at < tight.until;
 
   function credit(at: number): number {
@@ -47,7 +59,7 @@ export function createCallLog(calls: number, window: number): CallLog {
   function creditAt(needs: number, from: number): number {
     if (needs > calls) return Infinity;
     const returning = log[log.length - (calls - needs) - 1];
-    const at = Math.max(from, blockedUntil, returning === undefined ? -Infinity : returning + window);
+    const at = Math.max(from, blockedUntil, returning === undefined ? -Infinity : returning + windowMs);
     if (tight === undefined || !isTight(at)) return at;
     if (needs > tight.depth) return tight.until;
     return Math.min(tight.until, Math.max(at, tight.at + (needs - tight.level) / tight.rate));
@@ -58,25 +70,25 @@ export function createCallLog(calls: number, window: number): CallLog {
     creditAt,
     count,
     sent(now) {
-      log = log.slice(firstAfter(log, now - window));
+      log = log.slice(firstAfter(log, now - windowMs));
       // A call may be entered late, when it turned out to be of this kind.
       log.splice(firstAfter(log, now), 0, now);
       if (tight !== undefined) Object.assign(tight, { level: toLevel(tight, now) - 1, at: now });
     },
     done(answer, now) {
-      if (answer.ok || answer.retryAfter === undefined) return;
-      blockedUntil = Math.max(blockedUntil, now + answer.retryAfter);
-      const recent = log.length - firstAfter(log, now - TIGHT_SPAN);
+      if (answer.ok || answer.retryAfterMs === undefined) return;
+      blockedUntil = Math.max(blockedUntil, now + answer.retryAfterMs);
+      const recent = log.length - firstAfter(log, now - TIGHT_SPAN_MS);
       tight = {
         depth: Math.max(2, recent / 2),
-        rate: (TIGHT_SHARE * calls) / window,
+        rate: (TIGHT_SHARE * calls) / windowMs,
         level: 0,
         at: blockedUntil,
-        until: now + TIGHT_FOR,
+        until: now + TIGHT_FOR_MS,
       };
     },
     isTight,
-    keepUntil: () => Math.max((log.at(-1) ?? -Infinity) + window, blockedUntil, tight?.until ?? -Infinity),
+    keepUntil: () => Math.max((log.at(-1) ?? -Infinity) + windowMs, blockedUntil, tight?.until ?? -Infinity),
   };
 }
 

@@ -1,6 +1,5 @@
-import { toBackoff } from "./backoff.ts";
-import type { CallKind, Written } from "./call.ts";
-import type { Pacer, Step } from "./pacer.ts";
+import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
+import { toBackoffMs } from "./pacer.ts";
 
 interface EvenReply {
   /** Text or an ending that no call has carried yet. */
@@ -14,28 +13,31 @@ interface EvenReply {
 }
 
 export interface EvenPace {
-  /** Seconds between two calls, whichever replies they are for. */
-  gap: number;
-  /** Least seconds between two edits of one reply, its final excepted; 0 when absent. */
-  replyGap?: number;
+  /** Time between two calls, whichever replies they are for. */
+  gapMs: number;
+  /** Least time between two edits of one reply, its final excepted; 0 when absent. */
+  replyGapMs?: number;
 }
+
+/** For a surface of our own, which sets no limit: each answer evenly enough to read along, all of them no more than the disk bears. */
+export const OWN_SURFACE_PACE: EvenPace = { gapMs: 10, replyGapMs: 120 };
 
 /**
  * A plain pace for platforms that say nothing about their limits: the first text at once, then one call every
- * `gap` seconds over all replies of the budget. Finals go first, then first posts, then edits in turn.
+ * `gapMs` over all replies of the budget. Finals go first, then first posts, then edits in turn.
  */
-export function createEvenPacer({ gap, replyGap = 0 }: EvenPace): Pacer {
+export function createEvenPacer({ gapMs, replyGapMs = 0 }: EvenPace): Pacer {
   const replies = new Map<number, EvenReply>();
   let joined = 0;
   let lastCall = -Infinity;
   let blockedUntil = -Infinity;
 
   function dueOf(reply: EvenReply): number {
-    const editDue = toClass(reply) === EDIT_CLASS ? reply.lastSend + replyGap : -Infinity;
-    return Math.max(lastCall + gap, blockedUntil, reply.notBefore, editDue);
+    const editDue = toClass(reply) === EDIT_CLASS ? reply.lastSend + replyGapMs : -Infinity;
+    return Math.max(lastCall + gapMs, blockedUntil, reply.notBefore, editDue);
   }
 
-  function step(now: number): Step {
+  function step(now: number): PacerStep {
     let until = Infinity;
     let chosen: { number: number; reply: EvenReply } | undefined;
     for (const [number, reply] of replies) {
@@ -52,7 +54,8 @@ export function createEvenPacer({ gap, replyGap = 0 }: EvenPace): Pacer {
   }
 
   function done(number: number, { answer, behind, next }: Written, now: number): void {
-    if (!answer.ok && answer.retryAfter !== undefined) blockedUntil = Math.max(blockedUntil, now + answer.retryAfter);
+    if (!answer.ok && answer.retryAfterMs !== undefined)
+      blockedUntil = Math.max(blockedUntil, now + answer.retryAfterMs);
     const reply = replies.get(number);
     if (reply === undefined) return;
     reply.inFlight = false;
@@ -63,13 +66,13 @@ export function createEvenPacer({ gap, replyGap = 0 }: EvenPace): Pacer {
       return;
     }
     reply.waiting = true;
-    if (answer.retryAfter !== undefined) return;
+    if (answer.retryAfterMs !== undefined) return;
     reply.failures += 1;
-    reply.notBefore = now + toBackoff(reply.failures);
+    reply.notBefore = now + toBackoffMs(reply.failures);
   }
 
   return {
-    join(_now, _room, _isSpare, first = "post") {
+    join(_now, { first = "post" } = {}) {
       joined += 1;
       replies.set(joined, {
         waiting: false,
@@ -93,7 +96,7 @@ export function createEvenPacer({ gap, replyGap = 0 }: EvenPace): Pacer {
     leave: (number) => void replies.delete(number),
     step,
     done,
-    keepUntil: () => Math.max(lastCall + gap, blockedUntil),
+    keepUntil: () => Math.max(lastCall + gapMs, blockedUntil),
   };
 }
 

@@ -1,49 +1,5 @@
-import type { Budget, Demand } from "./budget.ts";
-import type { CallKind, Written } from "./call.ts";
-import type { ReplyState } from "./reply-state.ts";
-import {
-  applyEnd,
-  applySend,
-  applyText,
-  applyWritten,
-  createReplyState,
-  isUnfinished,
-  isWaiting,
-  toArea,
-} from "./reply-state.ts";
-import type { Moment, Urgency } from "./urgency.ts";
-import { toUrgency } from "./urgency.ts";
-
-export type Step =
-  | { type: "send"; reply: number; kind: CallKind; isFallback?: boolean }
-  | { type: "wait"; until: number }
-  /** Nothing will be due before the next event. */
-  | { type: "idle" };
-
-/**
- * Decides which reply of one rate-limit budget is written next, and when. Pure: events in, steps out.
- * Times are seconds on one monotonic clock of the caller's; they never go back. `step` is asked after every
- * event and at every time it named, again and again until it says something else than "send". At most one
- * call of a reply is in flight.
- */
-export interface Pacer {
-  /**
-   * Takes up a reply and gives it a number. Replies of one `room` share the limit on posts; without it a reply is
-   * alone. `isFallback` begins it on the fallback, where there are two. `first` is its first call, a post when absent.
-   */
-  join(now: number, room?: string, isFallback?: boolean, first?: CallKind): number;
-  /** `units` of new text arrived (characters). */
-  text(reply: number, units: number, now: number): void;
-  /** No more text comes. One more call is made whatever was shown before, and repeated until it is accepted and not behind. */
-  end(reply: number, now: number): void;
-  /** Forgets a reply that is finished or given up. What is still in flight keeps counting against the budget. */
-  leave(reply: number, now: number): void;
-  step(now: number): Step;
-  /** The call that the last "send" for this reply started has ended. */
-  done(reply: number, written: Written, now: number): void;
-  /** Until when what was learnt and counted still matters; a pacer without replies may be dropped after that. */
-  keepUntil(): number;
-}
+import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
+import type { Budget, Call, Demand } from "./budget.ts";
 
 /** A pacer whose replies can go over to another one. */
 export interface OpenPacer extends Pacer {
@@ -56,12 +12,14 @@ export interface OpenPacer extends Pacer {
   adopt(reply: ReplyState): number;
 }
 
-/** A reply without new text for this long, seconds, no longer counts as growing. */
-const LIVE = 2;
-/** Seconds that the start of a reply is remembered. */
-const STARTS_KEPT = 300;
-/** Least planned gap between two calls of one reply, seconds. */
-const LEAST_GAP = 0.35;
+/** A reply without new text for this long no longer counts as growing. */
+const LIVE_MS = 2_000;
+/** The start of a reply is remembered for so long. */
+const STARTS_KEPT_MS = 300_000;
+/** Least planned gap between two calls of one reply. */
+const LEAST_GAP_MS = 350;
+/** A reply counts as growing no slower than this. */
+const LEAST_RATE_UNITS_PER_MS = 0.001;
 
 /**
  * Spends a budget so that the text of its replies waits as little as possible to be seen: each call when the integral
@@ -70,17 +28,17 @@ const LEAST_GAP = 0.35;
  */
 export function createPacer(budget: Budget): OpenPacer {
   const replies = new Map<number, ReplyState>();
-  const flights = new Map<number, { call: { kind: CallKind; room: string }; at: number }>();
+  const flights = new Map<number, { call: Call; at: number }>();
   let starts: number[] = [];
   let joined = 0;
   let lastCall = -Infinity;
 
   function toLive(now: number): ReplyState[] {
-    return [...replies.values()].filter((reply) => !reply.ended && now - reply.lastText < LIVE);
+    return [...replies.values()].filter((reply) => !reply.ended && now - reply.lastText < LIVE_MS);
   }
 
   function toMoment(now: number): Moment {
-    starts = starts.filter((at) => at > now - STARTS_KEPT);
+    starts = starts.filter((at) => at > now - STARTS_KEPT_MS);
     const live = toLive(now);
     const unfinished = [...replies.values()].filter(isUnfinished).length;
     const demand: Demand = { now, live, active: Math.max(1, live.length), unfinished, starts };
@@ -89,14 +47,14 @@ export function createPacer(budget: Budget): OpenPacer {
       now,
       budget,
       active,
-      G: Math.max(LEAST_GAP / active, budget.gap(demand)),
-      z: live.reduce((sum, { rate }) => sum + Math.sqrt(Math.max(rate, 1) / 2), 0),
+      G: Math.max(LEAST_GAP_MS / active, budget.gap(demand)),
+      z: live.reduce((sum, { rate }) => sum + Math.sqrt(Math.max(rate, LEAST_RATE_UNITS_PER_MS) / 2), 0),
       R: budget.reserve(demand),
       lastCall,
     };
   }
 
-  function step(now: number): Step {
+  function step(now: number): PacerStep {
     let until = Infinity;
     let chosen: { number: number; reply: ReplyState; urgency: Urgency } | undefined;
     let moment: Moment | undefined;
@@ -119,7 +77,7 @@ export function createPacer(budget: Budget): OpenPacer {
   }
 
   return {
-    join(_now, room, _isSpare, first) {
+    join(_now, { room, first } = {}) {
       joined += 1;
       replies.set(joined, createReplyState(room ?? `reply ${joined}`, first));
       return joined;
@@ -172,4 +130,294 @@ function comesBefore(a: Candidate, b: Candidate, now: number): boolean {
   if (a.urgency.rank !== b.urgency.rank) return a.urgency.rank < b.urgency.rank;
   if (a.urgency.rank === 2) return toArea(a.reply, now) > toArea(b.reply, now);
   return a.reply.oldest < b.reply.oldest;
+}
+
+// --- the state of one reply ---
+
+/** A pause counts as at most this much time in the estimate of a reply's rate. */
+const MAX_PAUSE_MS = 500;
+/** Bounds of the span over which the rate is estimated. */
+const MIN_SPAN_MS = 150;
+const MAX_SPAN_MS = 4_000;
+/** Deltas closer than this came with one read of the network and say nothing about the gaps between arrivals. */
+const SAME_READ_MS = 2;
+/** The mean gap between arrivals counts no gap as longer than this. */
+const MAX_ARRIVAL_GAP_MS = 2_000;
+
+/** What was unseen when a call began: it comes back when the call fails. */
+interface Flight {
+  at: number;
+  kind: CallKind;
+  sent: number;
+  area: number;
+  backlog: number;
+  oldest: number;
+  /** Began after the end was known. */
+  isFinal: boolean;
+}
+
+/** One reply in a pacer. Units are characters, times milliseconds, rates units per millisecond. */
+export interface ReplyState {
+  room: string;
+  /** Units that arrived, that calls have carried, that the platform accepted. */
+  total: number;
+  sent: number;
+  acked: number;
+  /** Integral of the backlog since the last call, as of `areaAt`, unit-milliseconds. */
+  area: number;
+  areaAt: number;
+  firstText: number;
+  lastText: number;
+  /** Arrival of the oldest text that no call has carried; Infinity without one. */
+  oldest: number;
+  lastSend: number;
+  edits: number;
+  /** Mean gap between arrivals; undefined before the second one. */
+  arrivalGap: number | undefined;
+  /** Time that counts in the estimate of the rate. */
+  span: number;
+  rate: number;
+  next: CallKind;
+  ended: boolean;
+  /** The reply itself has one more call to make at once. */
+  owes: boolean;
+  flight: Flight | undefined;
+  failures: number;
+  notBefore: number;
+}
+
+export function createReplyState(room: string, next: CallKind = "post"): ReplyState {
+  return {
+    room,
+    total: 0,
+    sent: 0,
+    acked: 0,
+    area: 0,
+    areaAt: 0,
+    firstText: Infinity,
+    lastText: -Infinity,
+    oldest: Infinity,
+    lastSend: -Infinity,
+    edits: 0,
+    arrivalGap: undefined,
+    span: 0,
+    rate: 0,
+    next,
+    ended: false,
+    owes: false,
+    flight: undefined,
+    failures: 0,
+    notBefore: -Infinity,
+  };
+}
+
+export function toBacklog(reply: ReplyState): number {
+  return reply.total - reply.sent;
+}
+
+export function isWaiting(reply: ReplyState): boolean {
+  return reply.flight === undefined && (reply.owes || toBacklog(reply) > 0);
+}
+
+/** Whether the reply has begun and its last call has not: also one that has ended needs a call kept for it until then. */
+function isUnfinished({ total, flight }: ReplyState): boolean {
+  return total > 0 && flight?.isFinal !== true;
+}
+
+export function toArea(reply: ReplyState, now: number): number {
+  return reply.area + toBacklog(reply) * (now - reply.areaAt);
+}
+
+/** Takes in new text and what its arrival says about the reply's rate. */
+export function applyText(reply: ReplyState, units: number, now: number): void {
+  advance(reply, now);
+  const gap = reply.total === 0 ? 0 : now - reply.lastText;
+  if (reply.total === 0) reply.firstText = now;
+  else if (gap >= SAME_READ_MS) {
+    const seen = Math.min(gap, MAX_ARRIVAL_GAP_MS);
+    reply.arrivalGap = reply.arrivalGap === undefined ? seen : 0.85 * reply.arrivalGap + 0.15 * seen;
+  }
+  const step = Math.min(gap, MAX_PAUSE_MS);
+  reply.span += step;
+  const span = Math.min(Math.max(reply.span, MIN_SPAN_MS), MAX_SPAN_MS);
+  reply.rate = reply.rate * Math.exp(-step / span) + units / span;
+  if (toBacklog(reply) === 0) reply.oldest = now;
+  reply.total += units;
+  reply.lastText = now;
+}
+
+export function applyEnd(reply: ReplyState): void {
+  reply.ended = true;
+  reply.owes = true;
+}
+
+/** A call begins: it carries all text there is. */
+export function applySend(reply: ReplyState, kind: CallKind, now: number): void {
+  advance(reply, now);
+  reply.flight = {
+    at: now,
+    kind,
+    sent: reply.total,
+    area: reply.area,
+    backlog: toBacklog(reply),
+    oldest: reply.oldest,
+    isFinal: reply.ended,
+  };
+  reply.sent = reply.total;
+  reply.area = 0;
+  reply.oldest = Infinity;
+  reply.lastSend = now;
+  reply.owes = false;
+  if (kind !== "post") reply.edits += 1;
+}
+
+/** A call has ended: a failed one gives back what it carried. */
+export function applyWritten(reply: ReplyState, { answer, behind, next }: Written, now: number): void {
+  const { flight } = reply;
+  if (flight === undefined) return;
+  advance(reply, now);
+  reply.flight = undefined;
+  if (answer.ok) {
+    reply.acked = flight.sent;
+    reply.failures = 0;
+    reply.next = next ?? "edit";
+    // While text grows, what came during the call is paced as ever; only the rest of what the call left out is due.
+    if (reply.ended) reply.owes = behind || !flight.isFinal;
+    else reply.owes = behind && (next === "post" || toBacklog(reply) === 0);
+    return;
+  }
+  reply.sent = reply.acked;
+  reply.area += flight.area + flight.backlog * (now - flight.at);
+  reply.oldest = Math.min(flight.oldest, reply.oldest);
+  reply.owes ||= reply.ended || flight.backlog === 0;
+  if (answer.retryAfterMs !== undefined) return;
+  reply.failures += 1;
+  reply.notBefore = now + toBackoffMs(reply.failures);
+}
+
+function advance(reply: ReplyState, now: number): void {
+  reply.area = toArea(reply, now);
+  reply.areaAt = now;
+}
+
+// --- when its next call is due ---
+
+/** The first post waits so long at most, so that it says more than one token. */
+const FIRST_HOLD_MS = 100;
+/** Text that comes more seldom than this says too little more within the hold. */
+const FIRST_GAP_MS = 25;
+/** The least a lull must last before it counts as one. */
+const LULL_MS = 60;
+/** After so long without text the leftovers of a burst are shown if there is plenty. */
+const LONG_PAUSE_MS = 500;
+/** A credit this close to coming back is as good as one in hand. */
+const SOON_MS = 800;
+/** An edit may use the reserve for finals when a credit returns within this time. */
+const REFILL_MS = 4_000;
+/** No question about credit is asked again before this time has passed. */
+const LEAST_WAIT_MS = 2;
+
+/** What all replies of a budget share at a moment; letters as in the policy. */
+export interface Moment {
+  now: number;
+  budget: Budget;
+  /** Planned gap between calls. */
+  G: number;
+  active: number;
+  /** Sum of sqrt(rate / 2) over the replies that grow: the price of attention. */
+  z: number;
+  /** Calls that edits leave for finals. */
+  R: number;
+  lastCall: number;
+}
+
+/** Finals before posts before edits. */
+export type Rank = 0 | 1 | 2;
+
+export interface Urgency {
+  rank: Rank;
+  kind: CallKind;
+  /** When the call should begin and may: not after now if it can at once. */
+  at: number;
+}
+
+/** When the next call of a reply with something to show is due, and whether the budget allows it. */
+export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
+  const { now, budget, R } = moment;
+  const { rank, kind, due } = toWish(reply, moment);
+  const wished = Math.max(due, reply.notBefore);
+  if (wished > now) return { rank, kind, at: wished };
+
+  const call: Call = { kind, room: reply.room };
+  const credit = budget.credit(call, now);
+  let needs = 1;
+  if (rank === 2 && !(credit >= 1 && budget.creditAt(call, credit + 1, now) <= now + REFILL_MS)) needs = 1 + R;
+  if (credit >= needs) return { rank, kind, at: now };
+  return { rank, kind, at: Math.max(budget.creditAt(call, needs, now), now + LEAST_WAIT_MS) };
+}
+
+function toWish(reply: ReplyState, moment: Moment): { rank: Rank; kind: CallKind; due: number } {
+  const { now } = moment;
+  if (reply.ended) return { rank: 0, kind: reply.next === "post" ? "post" : "final", due: now };
+  if (reply.next === "post" && reply.acked === 0) return { rank: 1, kind: "post", due: toFirstDue(reply) };
+  if (reply.owes || reply.next === "post") return { rank: 1, kind: reply.next, due: now };
+  return { rank: 2, kind: "edit", due: toEditDue(reply, moment) };
+}
+
+/** The first post waits only while more text is likely before the hold is over. */
+function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState): number {
+  const end = firstText + FIRST_HOLD_MS;
+  if (arrivalGap !== undefined && lastText + arrivalGap > end) return lastText;
+  return Math.min(end, lastText + Math.max(FIRST_GAP_MS, 2 * (arrivalGap ?? 0)));
+}
+
+/**
+ * An edit is due when the integral of what is unseen reaches the price of a call. For steady text that gives exactly
+ * the planned gap, for a burst it waits for the end of the burst, and replies that share a budget get calls in
+ * proportion to the root of their rates: the optimum for a cost that is that integral.
+ */
+function toEditDue(reply: ReplyState, moment: Moment): number {
+  const { now, budget, G, active, z, lastCall } = moment;
+  const isFirst = reply.edits === 0 && active === 1;
+  const g = isFirst && budget.isRich(now, G * active) ? Math.min(G, budget.firstGapMs) : G;
+  const price = (g * Math.max(z, Math.sqrt(reply.rate / 2))) ** 2;
+
+  let due = momentOfArea(reply, price, now);
+  if (active > 1) due = Math.min(due, Math.max(lastCall + G, momentOfArea(reply, 0.6 * price, now)));
+  due = Math.min(due, reply.oldest + 1.5 * G * active);
+  due = Math.min(due, toLullDue(reply, moment, due));
+  return Math.max(due, reply.lastSend + budget.minGapMs);
+}
+
+/** When a lull lets the edit go before its turn; `due` when it does not. */
+function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
+  const { budget, now, G, active } = moment;
+  const gap = reply.arrivalGap ?? 0;
+  // Text in rare lumps: each lump is whole as soon as it is there.
+  const lull = reply.lastText + (gap >= 0.35 * G * active ? LULL_MS : Math.max(LULL_MS, 4 * gap));
+  const isWorth = toBacklog(reply) >= 0.3 * reply.rate * G * active;
+  if (lull < due && isWorth && canSpare(reply, moment, Math.max(now, lull))) return lull;
+
+  const pause = reply.lastText + LONG_PAUSE_MS;
+  const at = Math.max(now, pause);
+  if (pause < due && budget.isRich(at, G * active) && canSpare(reply, moment, at)) return pause;
+  return due;
+}
+
+/** Whether a call out of turn at that moment leaves enough for those in turn. */
+function canSpare(reply: ReplyState, { budget, R }: Moment, at: number): boolean {
+  const call: Call = { kind: "edit", room: reply.room };
+  const credit = budget.credit(call, at);
+  if (credit > budget.keep + R) return true;
+  return credit > R && budget.credit(call, at + SOON_MS) > credit;
+}
+
+function momentOfArea(reply: ReplyState, area: number, now: number): number {
+  const missing = area - toArea(reply, now);
+  return missing <= 0 ? now : now + missing / toBacklog(reply);
+}
+
+/** How long a call waits that failed `failures` times in a row for another reason than the rate, milliseconds. */
+export function toBackoffMs(failures: number): number {
+  return Math.min(500 * 2 ** (failures - 1), 8_000);
 }

@@ -1,6 +1,5 @@
+import type { CallKind, Pacer, ReplyBudget, Written } from "../port/pace.ts";
 import type { Fallback } from "../port/sink.ts";
-import type { CallKind, Written } from "./call.ts";
-import type { Pacer } from "./pacer.ts";
 
 /** What a reply looks like to the scheduler. */
 export interface Paced {
@@ -31,20 +30,19 @@ export interface Pace {
 }
 
 export interface Scheduler {
-  /** Takes up a reply whose calls count against the budget of this key. */
-  join(budgetKey: string, paced: Paced): Pace;
+  /** Takes up a reply whose calls count against this budget: all replies of one key share the pacer of the first. */
+  join(budget: ReplyBudget, paced: Paced): Pace;
   /** Begins no more calls; every pending `end` rejects. */
   close(): void;
 }
 
 export interface SchedulerOptions {
-  pacerFor(budgetKey: string): Pacer;
-  /** Seconds on a monotonic clock. */
+  /** Milliseconds on a monotonic clock. */
   now(): number;
 }
 
-/** Seconds that a budget without replies is kept at least, so that a conversation in full swing keeps what was learnt. */
-const IDLE_KEPT = 60;
+/** A budget without replies is kept so long at least, so that a conversation in full swing keeps what was learnt. */
+const IDLE_KEPT_MS = 60_000;
 /** Timers of Node hold no longer waits than 24.8 days; a wake-up too many does no harm. */
 const MAX_TIMER_MS = 3_600_000;
 
@@ -63,14 +61,14 @@ interface Member {
 }
 
 /** Runs one pacer and one timer per budget, and makes the calls that the pacers ask for. */
-export function createScheduler({ pacerFor, now }: SchedulerOptions): Scheduler {
+export function createScheduler({ now }: SchedulerOptions): Scheduler {
   const lanes = new Map<string, Lane>();
   let closed = false;
 
-  function laneOf(key: string): Lane {
+  function laneOf({ key, createPacer }: ReplyBudget): Lane {
     const known = lanes.get(key);
     if (known !== undefined) return known;
-    const lane: Lane = { key, pacer: pacerFor(key), members: new Map(), timer: undefined, pumping: false };
+    const lane: Lane = { key, pacer: createPacer(), members: new Map(), timer: undefined, pumping: false };
     lanes.set(key, lane);
     return lane;
   }
@@ -99,7 +97,7 @@ export function createScheduler({ pacerFor, now }: SchedulerOptions): Scheduler 
       if (lane.pacer.keepUntil() > now()) retire(lane);
       else if (lanes.get(lane.key) === lane) lanes.delete(lane.key);
     };
-    const rest = Math.max(IDLE_KEPT, lane.pacer.keepUntil() - now());
+    const rest = Math.max(IDLE_KEPT_MS, lane.pacer.keepUntil() - now());
     lane.timer = setTimeout(drop, toTimerMs(rest)).unref();
   }
 
@@ -127,10 +125,11 @@ export function createScheduler({ pacerFor, now }: SchedulerOptions): Scheduler 
   }
 
   return {
-    join(budgetKey, paced) {
-      const lane = laneOf(budgetKey);
+    join(budget, paced) {
+      const lane = laneOf(budget);
       const member: Member = { paced, ending: undefined };
-      const number = lane.pacer.join(now(), paced.room, paced.fallback?.isActive, paced.first);
+      const { room, first, fallback } = paced;
+      const number = lane.pacer.join(now(), { room, first, isFallback: fallback?.isActive });
       lane.members.set(number, member);
       return {
         text(units) {
@@ -179,6 +178,6 @@ async function attempt(paced: Paced): Promise<Written> {
   }
 }
 
-function toTimerMs(seconds: number): number {
-  return Math.min(Math.max(1, Math.ceil(seconds * 1000)), MAX_TIMER_MS);
+function toTimerMs(waitMs: number): number {
+  return Math.min(Math.max(1, Math.ceil(waitMs)), MAX_TIMER_MS);
 }

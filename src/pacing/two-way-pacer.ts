@@ -1,7 +1,6 @@
+import type { Pacer, PacerStep } from "../port/pace.ts";
 import type { Budget, Call } from "./budget.ts";
-import type { CallKind } from "./call.ts";
-import { createPacer, type OpenPacer, type Pacer, type Step } from "./pacer.ts";
-import { isWaiting } from "./reply-state.ts";
+import { createPacer, isWaiting, type OpenPacer } from "./pacer.ts";
 
 /** Replies that grow at once the first way before another one may be better off the fallback. */
 const AT_EASE = 3;
@@ -47,7 +46,7 @@ export function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
     return fallback.credit(edit, now) / (pacers.fallback.growing(now) + 1) >= first.credit(edit, now) / growing;
   }
 
-  function toOuter(step: Step & { type: "send" }, isFallback: boolean): Step {
+  function toOuter(step: PacerStep & { type: "send" }, isFallback: boolean): PacerStep {
     const [reply = 0, route] =
       [...routes].find(([, it]) => it.isFallback === isFallback && it.number === step.reply) ?? [];
     if (route !== undefined) flights.set(reply, { ...route });
@@ -55,14 +54,11 @@ export function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   }
 
   return {
-    join(now, room, isFallback = false, first?: CallKind) {
+    join(now, { room, isFallback = false, first } = {}) {
       joined += 1;
       // Alone means alone among all replies, whichever way they go.
-      const own = room ?? `reply ${joined}`;
-      routes.set(joined, {
-        isFallback,
-        number: (isFallback ? pacers.fallback : pacers.first).join(now, own, isFallback, first),
-      });
+      const own = { room: room ?? `reply ${joined}`, first };
+      routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.first).join(now, own) });
       return joined;
     },
     text(reply, units, now) {

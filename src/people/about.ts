@@ -13,17 +13,18 @@ export interface AboutDeps {
 }
 
 export function createReadAbout({ history, settings, usage, model }: AboutDeps): ReadAbout {
-  return async ({ platform, author, channelId }) => {
-    const [counts, channel, used] = await Promise.all([
+  return async ({ author, ...channel }) => {
+    const { platform } = channel;
+    const [counts, set, used] = await Promise.all([
       Promise.all(idsOf(author).map(({ id, within }) => history.countAuthor(platform, id, within))),
-      settings.read({ platform, channelId }),
+      settings.read(channel),
       usage.readOwnMonth(platform, author),
     ]);
     const sum = (name: "entries" | "conversations") => counts.reduce((all, count) => all + count[name], 0);
     const kept = { entries: sum("entries"), conversations: sum("conversations") };
-    const { persona } = channel;
+    const { persona } = set;
     return {
-      model: channel.model ?? model,
+      model: set.model ?? model,
       ...(persona !== undefined && { persona }),
       kept,
       used: describeAmounts(used),

@@ -30,7 +30,7 @@ export function createEraseConversations(deps: ConversationErasureDeps): EraseCo
     await jobs.eraseConversations(prefix);
     const places = await records.eraseConversations(prefix);
     const channels = new Map(
-      places.map(({ platform, channelId }) => [`${platform} ${channelId}`, { platform, channelId }]),
+      places.map((place) => [JSON.stringify([place.platform, place.workspaceId, place.channelId]), place]),
     );
     for (const channel of channels.values()) {
       const isDone = await Promise.all([

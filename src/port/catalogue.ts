@@ -1,4 +1,4 @@
-import type { ActionEvent, Author } from "./events.ts";
+import type { ActionEvent, Author, ReplyAddress } from "./events.ts";
 
 /** What people choose for a picture, on every platform. Part of the port: types only. */
 
@@ -51,12 +51,10 @@ export interface About {
   used: string;
 }
 
-/** Rejects when the store does not answer. `channelId` is the person's direct conversation with the bot. */
-export type ReadAbout = (who: {
-  platform: string;
-  author: Pick<Author, "id" | "former">;
-  channelId: string;
-}) => Promise<About>;
+/** Rejects when the store does not answer. The channel is the person's direct conversation with the bot. */
+export type ReadAbout = (
+  who: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId"> & { author: Pick<Author, "id" | "former"> },
+) => Promise<About>;
 
 /** Names of models that the gateway offers for one purpose, in its order. Rejects when they cannot be told. */
 export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;

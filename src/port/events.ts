@@ -65,6 +65,8 @@ export interface MessageEvent extends EventBase {
    * the conversation. `other`: somebody else, never answered, and the bot stops following until it is addressed again.
    */
   addressed: "bot" | "open" | "other";
+  /** The platform holds a place open for the answer to this one alone, as for a slash command's: no other is answered with it. */
+  isAnsweredAlone?: true;
 }
 
 /** A person changed a message. The text and the attachments are whole, not a difference. */

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import type { InboundEvent } from "./events.ts";
+
 /**
  * What buttons know a picture by: its job and its number in it, from 1 on. Number 0 is the job as a whole. Short, and
  * without ":", because platforms put it into ids of their own; the "." tells it from the id of a turn.
@@ -26,4 +28,24 @@ export function toTurnId(eventKey: string): string {
 /** The nonce of the next post of a reply. It stays the same until that post is known to be carried out. */
 export function toNonce({ id, posted, removed }: { id: string; posted: readonly string[]; removed: number }): string {
   return `${id}:${posted.length + removed}`;
+}
+
+/** Occurs in no id that a platform makes. */
+const PRIVATE_MARK = "~";
+
+/**
+ * The conversation of what an event begins: that of its place, and one of its own where only one person sees the
+ * answer. Whoever asks there next is shown nothing of it, whatever place the adapter named.
+ */
+export function toConversationOf({
+  conversationId,
+  reply,
+  key,
+}: Pick<InboundEvent, "conversationId" | "reply" | "key">): string {
+  if (reply.visibleTo === undefined || isPrivateConversation(conversationId)) return conversationId;
+  return `${conversationId}${PRIVATE_MARK}${toTurnId(key)}`;
+}
+
+export function isPrivateConversation(conversationId: string): boolean {
+  return conversationId.includes(PRIVATE_MARK);
 }

@@ -1,4 +1,6 @@
 import type { Action, AttachmentRef } from "./events.ts";
+import type { BudgetHeaders, ReplyBudget } from "./pace.ts";
+
 export interface Button {
   action: Action;
   turnId: string;
@@ -50,8 +52,8 @@ export interface SinkLimits {
 export interface Receipt {
   /** The message does not show the whole draft yet: it is to be written again. */
   isPartial?: boolean;
-  /** Its counter behind `ReplySink.budget`, where it tells: calls a window allows, calls left, until it is full again. */
-  budget?: { limit: number; remaining: number; resetAfterMs: number };
+  /** Its counter behind `ReplySink.budget`, where it tells. */
+  budget?: BudgetHeaders;
 }
 
 export interface Posted extends Receipt {
@@ -70,8 +72,8 @@ export interface Fallback {
 /** Writes one reply. One call in flight per message. A rate limit is a `SinkError`, never a sleep inside. */
 export interface ReplySink {
   readonly limits: SinkLimits;
-  /** Names the rate-limit bucket that this reply's edits share with others. */
-  readonly budget: string;
+  /** The rate limit that this reply's calls share with others, and the policy that keeps it. */
+  readonly budget: ReplyBudget;
   /** Names the place whose limit on posts this reply shares with others, where the platform has one; absent: it is alone. */
   readonly room?: string;
   /** Absent where there is one way of writing. Taken by the core before a post, and by the sink in any call. */

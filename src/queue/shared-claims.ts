@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { runWithin } from "../concurrency/deadlines.ts";
-import type { Marks } from "../store/marks.ts";
+import type { Marks } from "../store/redis.ts";
 import type { Queue } from "./queue.ts";
 
 /** Longer than an event is taken over for; then another process may have it. */

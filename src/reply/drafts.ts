@@ -1,9 +1,9 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
 import type { Button, Draft, OutboundFile, SinkLimits, Step } from "../port/sink.ts";
 import { HEAL_ROOM, healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
-import type { Part } from "../text/split.ts";
-import { createRest } from "./rest.ts";
-import type { Sealed } from "./sealed.ts";
+import { createSplitter, type Part } from "../text/split.ts";
 import { createPlacedSteps } from "./steps.ts";
 
 /** What stands under the text when the turn is over. */
@@ -12,53 +12,72 @@ export interface Closing {
   buttons: Button[];
 }
 
+/** The first messages of a reply, where the platform takes no change of them any more: the rest stands behind them. */
+export type Sealed = z.infer<typeof sealed>;
+
+export const sealed = z.object({
+  count: z.number(),
+  /** How much of the text they show, in UTF-16 units of the text as it is shown. */
+  shown: z.number(),
+  /** Tells the text that was: an answer that is made again may be another one. */
+  mark: z.string(),
+});
+
 /** What the messages of one reply should show. */
 export interface ReplyDrafts {
   append(text: string): void;
   /** Text so far, as the model wrote it. */
   readonly text: string;
-  /** No more text comes. */
   /** Stands there until there is text; "" for nothing. */
   wait(note: string): void;
+  /** No more text comes. */
   end(closing: Closing): void;
   /** From this message on the platform does not take the text: the refusal stands in its place, and ends the reply. */
   reject(index: number): void;
   /** The platform does not take the file: the answer comes in as many messages as it needs. */
   rejectFile(): void;
-  /** It is there: only now is that said. */
+  /** The file is there: only now is that said. */
   noteFile(): void;
   readonly isOver: boolean;
   readonly isRejected: boolean;
   /** What the messages behind those that are sealed should show; without any of those, all of them. */
   render(): Draft[];
-  /** The messages up to this one stay as they are and show the text so far: what follows begins behind it. */
-  seal(count: number, shown: number): Sealed;
-  /** Where in the shown text a draft that was rendered begins and ends. */
-  placeOf(draft: Draft): { start: number; end: number };
-  /** Where so much of the source of a draft ends. */
-  placeAt(draft: Draft, length: number): number;
+  /**
+   * Leaves the first `count` messages as they are. What follows begins behind so much of this draft as `shown` says: a
+   * number of UTF-16 units of its source, all that it shows, or nothing of it.
+   */
+  seal(count: number, draft: Draft, shown: number | "all" | "nothing"): Sealed;
   /** The whole answer, once it is over and its messages could not hold it. */
   file(): OutboundFile | undefined;
+}
+
+export interface ReplyDraftsOptions {
+  turnId: string;
+  limits: SinkLimits;
+  /** Stands in the place of a text that the platform does not take. */
+  refusal: Closing;
+  /** Undefined where the platform shows none any more: what it has shown then stays as it was. */
+  steps?: () => readonly Step[] | undefined;
+  /** What an earlier run left in messages that stay as they are. */
+  sealed?: Sealed | undefined;
 }
 
 const WILL_COME = "_This is longer than fits here; the whole answer will come as a file._";
 const HAS_COME = "_The whole answer is in the attached file._";
 const WAS_ALL = "_That was the whole answer: the message with the end of it cannot be changed any more._";
 
-/**
- * `stepsToShow` is undefined where the platform shows none any more: what it has shown then stays as it was. `before` is
- * what an earlier run left in messages that stay as they are.
- */
-export function createReplyDrafts(
-  turnId: string,
-  limits: SinkLimits,
-  refusal: Closing,
-  stepsToShow: () => readonly Step[] | undefined = () => undefined,
-  before?: Sealed,
-): ReplyDrafts {
+export function createReplyDrafts({ turnId, limits, refusal, ...options }: ReplyDraftsOptions): ReplyDrafts {
   const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
   // Room for healing is kept also when nothing is to heal: a draft must never need more messages than the final text.
-  const rest = createRest({ maxLength: maxLength - HEAL_ROOM, lengthOf, keptLength }, before);
+  const splitLimits = { maxLength: maxLength - HEAL_ROOM, lengthOf, keptLength };
+  const stop: Button = { action: "stop", turnId, label: "Stop" };
+  /** What each draft was made of. */
+  const origins = new WeakMap<Draft, Origin>();
+  let splitter = createSplitter(splitLimits);
+  /** Where in the text the first message begins that is not sealed. */
+  let from = 0;
+  /** Messages of an earlier run, until there is as much text as they show. */
+  let undecided = options.sealed;
   let placed = createPlacedSteps();
   let text = "";
   let ending: Closing | undefined;
@@ -67,23 +86,47 @@ export function createReplyDrafts(
   let isTooLong = false;
   let file: "due" | "there" | "refused" = "due";
 
+  const toBody = () => neutralize(text).trimEnd();
+
+  function goOnBehind(place: number): void {
+    undecided = undefined;
+    from = place;
+    splitter = createSplitter(splitLimits, from);
+  }
+
+  /** False while it is not known where the text goes on. */
+  function decide(body: string): boolean {
+    if (undecided === undefined) return true;
+    const { shown, mark } = undecided;
+    if (body.length < shown && ending === undefined) return false;
+    const isSameText = shown <= body.length && toTextMark(body.slice(0, shown)) === mark;
+    goOnBehind(isSameText ? shown : 0);
+    return true;
+  }
+
   function toDraft({ text: markdown, closingLength }: Part, isLast: boolean): Draft {
     if (!isLast) return { markdown, buttons: [], streaming: false };
     if (ending !== undefined) return { markdown, buttons: ending.buttons, streaming: false };
-    const stop: Button = { action: "stop", turnId, label: "Stop" };
     const source = markdown.slice(0, markdown.length - closingLength);
     return { markdown: healMarkdown(markdown), source, buttons: [stop], streaming: true };
-  }
-
-  /** No part of the text, so that it is written in a way that takes it back. */
-  function toWaiting(): Draft {
-    return { markdown: waiting, buttons: [{ action: "stop", turnId, label: "Stop" }], streaming: false };
   }
 
   function toNote(body: string): string {
     const note = neutralize(ending?.note ?? "");
     // Otherwise nothing would tell that no more comes, and the buttons of the end would have no message.
-    return note === "" && ending !== undefined && rest.isEmpty(body) ? WAS_ALL : note;
+    const isEmpty = from > 0 && body.slice(from).trim() === "";
+    return note === "" && ending !== undefined && isEmpty ? WAS_ALL : note;
+  }
+
+  /** The messages of a text with its note; of a very long one the first, and a word about its file. */
+  function toParts(whole: string, note: string): Part[] {
+    const parts = splitter.update(whole, ending !== undefined).filter((part) => part.text.trim() !== "");
+    isTooLong = file !== "refused" && parts.length > maxMessages;
+    if (!isTooLong) return parts;
+    const shown = parts.slice(0, maxMessages);
+    const promise = [file === "there" ? HAS_COME : WILL_COME, note].filter(Boolean).join("\n\n");
+    const end = parts[shown.length]?.start ?? whole.length;
+    return [...shown, { text: promise, start: end, end, closingLength: 0 }];
   }
 
   return {
@@ -102,30 +145,28 @@ export function createReplyDrafts(
     get isRejected() {
       return rejectedIndex !== undefined;
     },
-    seal(count, shown) {
+    seal(count, draft, shown) {
+      const origin = origins.get(draft);
+      const place = origin === undefined ? from : findPlace(draft, origin, shown);
       placed = createPlacedSteps();
       if (rejectedIndex !== undefined) rejectedIndex = 0;
-      return rest.seal(neutralize(text).trimEnd(), count, shown);
+      goOnBehind(place);
+      return { count, shown: place, mark: toTextMark(toBody().slice(0, place)) };
     },
-    placeOf: rest.placeOf,
-    placeAt: rest.placeAt,
     render() {
-      const body = neutralize(text).trimEnd();
-      if (waiting !== "" && body === "" && ending === undefined) return [toWaiting()];
-      if (!rest.isDecided(body, ending !== undefined)) return [];
+      const body = toBody();
+      // No part of the text, so that it is written in a way that takes it back.
+      if (waiting !== "" && body === "" && ending === undefined) {
+        return [{ markdown: waiting, buttons: [stop], streaming: false }];
+      }
+      if (!decide(body)) return [];
       const note = toNote(body);
       const whole = note === "" ? body : [closeFence(body), note].filter(Boolean).join("\n\n");
-      const parts = rest.split(whole, ending !== undefined).filter((part) => part.text.trim() !== "");
-      isTooLong = file !== "refused" && parts.length > maxMessages;
-      const shown = isTooLong ? parts.slice(0, maxMessages) : parts;
-      const word = file === "there" ? HAS_COME : WILL_COME;
-      const promise = [word, note].filter(Boolean).join("\n\n");
-      const end = parts[shown.length]?.start ?? whole.length;
-      if (isTooLong) shown.push({ text: promise, start: end, end, closingLength: 0 });
-      if (shown.length > 0) placed.place(stepsToShow() ?? [], shown.length - 1);
-      const drafts = shown.map((part, index) => {
-        const draft = withSteps(toDraft(part, index === shown.length - 1), placed.of(index));
-        rest.place(draft, part, whole);
+      const parts = toParts(whole, note);
+      if (parts.length > 0) placed.place(options.steps?.() ?? [], parts.length - 1);
+      const drafts = parts.map((part, index) => {
+        const draft = withSteps(toDraft(part, index === parts.length - 1), placed.of(index));
+        origins.set(draft, { part, whole });
         return draft;
       });
       if (rejectedIndex === undefined) return drafts;
@@ -134,7 +175,7 @@ export function createReplyDrafts(
     },
     file() {
       if (!isTooLong || ending === undefined || rejectedIndex !== undefined) return undefined;
-      const bytes = new TextEncoder().encode(`${neutralize(text).trimEnd()}\n`);
+      const bytes = new TextEncoder().encode(`${toBody()}\n`);
       return { name: "answer.md", contentType: "text/markdown", bytes };
     },
   };
@@ -150,4 +191,53 @@ function closeFence(body: string): string {
   const probe = `${body}\nx`;
   const healed = healMarkdown(probe);
   return body + (healed.startsWith(`${probe}\n`) ? healed.slice(probe.length) : "");
+}
+
+/** Tells texts apart without keeping them. */
+function toTextMark(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, 16);
+}
+
+/** The part that a draft was made of, and the text which that is a part of. */
+interface Origin {
+  part: Part;
+  whole: string;
+}
+
+function findPlace(draft: Draft, { part, whole }: Origin, shown: number | "all" | "nothing"): number {
+  if (shown === "nothing") return part.start;
+  const { markdown, source = markdown.slice(0, markdown.length - part.closingLength) } = draft;
+  return shown === "all" ? findEnd(source, markdown, part, whole) : findPlaceAt(source, part, whole, shown);
+}
+
+/** As much of the end of what is shown as must be found in the text. */
+const COMPARED_CHARS = 48;
+
+/** The place in `text` behind what is shown of a part of it. */
+function findEnd(source: string, markdown: string, part: Part, text: string): number {
+  const shown = source.slice(0, countCommon(source, markdown)).trimEnd();
+  for (let end = part.end; end > part.start; end -= 1) {
+    if (shown.endsWith(text.slice(Math.max(part.start, end - COMPARED_CHARS), end).trimStart())) {
+      if (text.slice(part.start, end).trim() === "") break;
+      return end;
+    }
+  }
+  return part.start;
+}
+
+/** The place in `text` behind so many units of the source of a part of it. */
+function findPlaceAt(source: string, part: Part, text: string, length: number): number {
+  const content = text.slice(part.start, part.end);
+  const lead = content.length - content.trimStart().length;
+  const repeated = Math.max(0, source.length - content.trim().length);
+  // What has only begun was not shown.
+  const written = source.slice(0, length);
+  const shown = countCommon(written, healMarkdown(written));
+  return part.start + lead + Math.max(0, shown - repeated);
+}
+
+function countCommon(one: string, other: string): number {
+  let count = 0;
+  while (count < one.length && one[count] === other[count]) count += 1;
+  return count;
 }

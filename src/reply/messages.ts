@@ -1,24 +1,28 @@
+import { z } from "zod";
 import { SinkError } from "../port/errors.ts";
 import { toNonce } from "../port/ids.ts";
 import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../port/sink.ts";
+import { sealed } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
-import type { Sealed } from "./sealed.ts";
 
 /** What a reply leaves for whoever takes it up again after a crash. No text. */
-export interface ReplyRecord {
+export type ReplyRecord = z.infer<typeof replyRecord>;
+
+/** What has a default is absent from the oldest records. */
+export const replyRecord = z.object({
   /** Of the turn. */
-  id: string;
+  id: z.string(),
   /** Messages of the reply, in order. */
-  posted: string[];
+  posted: z.array(z.string()),
   /** How many more were posted and taken back: what they were posted with is used up. */
-  removed: number;
+  removed: z.number().default(0),
   /** One more message may have been posted: whether it was is not known. Posted again, with the same nonce, it is found. */
-  isPosting: boolean;
+  isPosting: z.boolean().default(false),
   /** As much of the model's text as people have seen at most, in UTF-16 units: what is taken up again shows no less. */
-  seen: number;
+  seen: z.number().default(0),
   /** Messages of the reply that take no changes any more; absent: none. */
-  sealed?: Sealed;
-}
+  sealed: sealed.exactOptional(),
+});
 
 export interface ReplyMessagesOptions {
   sink: ReplySink;

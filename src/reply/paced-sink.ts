@@ -1,12 +1,12 @@
 import { untilAborted } from "../concurrency/deadlines.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import type { CallKind, Written } from "../pacing/call.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { SinkError } from "../port/errors.ts";
 import type { ReplyAddress } from "../port/events.ts";
-import type { Draft, Fallback, Receipt, ReplySink } from "../port/sink.ts";
-import { callPlatform } from "./platform-call.ts";
+import type { CallKind, Written } from "../port/pace.ts";
+import type { Draft, Fallback, ReplySink } from "../port/sink.ts";
+import { callPlatform, toCallResult } from "./platform-call.ts";
 
 /** Longest that a call waits for its turn, refusals for the rate included. */
 const TURN_TIMEOUT_MS = 120_000;
@@ -64,15 +64,11 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
         try {
           const result = await attempt(call, bound);
           ended.resolve(result);
-          return { answer: toAnswer(result), behind: false, kind: call.kind };
+          return { answer: toCallResult(result ?? {}), behind: false, kind: call.kind };
         } catch (error) {
           if (isRateLimit(error) && !bound.aborted) {
             isAtWork = false;
-            return {
-              answer: { ok: false, retryAfter: (error.retryAfterMs ?? 1_000) / 1_000 },
-              behind: true,
-              kind: call.kind,
-            };
+            return { answer: { ok: false, retryAfterMs: error.retryAfterMs ?? 1_000 }, behind: true, kind: call.kind };
           }
           // What failed otherwise is for the caller to try again, or not.
           ended.reject(error);
@@ -117,11 +113,4 @@ function toEditKind({ buttons }: Draft): CallKind {
 
 function isRateLimit(error: unknown): error is SinkError {
   return error instanceof SinkError && error.kind === "rate-limited";
-}
-
-function toAnswer(result: unknown): Written["answer"] {
-  const { budget } = (result ?? {}) as Receipt;
-  if (budget === undefined) return { ok: true };
-  const { limit, remaining, resetAfterMs } = budget;
-  return { ok: true, budget: { limit, remaining, resetAfter: resetAfterMs / 1_000 } };
 }

@@ -1,5 +1,7 @@
 import { runWithin } from "../concurrency/deadlines.ts";
 import { SinkError } from "../port/errors.ts";
+import type { CallResult } from "../port/pace.ts";
+import type { Receipt } from "../port/sink.ts";
 
 /** Longest a platform may take for one call before it counts as unanswered. */
 const CALL_TIMEOUT_MS = 15_000;
@@ -12,6 +14,11 @@ const NEVER = new AbortController().signal;
  */
 export function callPlatform<T>(call: (signal: AbortSignal) => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
   return runWithin(timeoutMs, call, NEVER);
+}
+
+/** An accepted call as its pacer is told of it. */
+export function toCallResult({ budget }: Receipt): CallResult {
+  return budget === undefined ? { ok: true } : { ok: true, budget };
 }
 
 /** Whether the platform will refuse the same call again, however often it is made. */

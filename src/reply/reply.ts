@@ -1,3 +1,4 @@
+import { createNewest } from "../concurrency/newest.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Button, ReplySink } from "../port/sink.ts";
 import type { Closing } from "./drafts.ts";
@@ -104,28 +105,15 @@ export interface Progress {
 
 /** Progress in a conversation, and `stop` with it: best effort, the newest text only, and a late "thinking" never outlives `clear`. */
 export function createProgress(sink: ReplySink, stop?: Button, timeoutMs = PROGRESS_TIMEOUT_MS): Progress {
-  let newest = "";
-  let shown = "";
-  let showing: Promise<void> | undefined;
-
-  async function catchUp(): Promise<void> {
-    while (shown !== newest) {
-      shown = newest;
-      await callPlatform((signal) => sink.progress(shown, signal, stop), timeoutMs).catch(() => {});
-    }
-    showing = undefined;
-  }
-
-  function show(text: string): void {
-    newest = text;
-    showing ??= catchUp();
-  }
-
+  const texts = createNewest<string>(
+    (text) => callPlatform((signal) => sink.progress(text, signal, stop), timeoutMs),
+    "",
+  );
   return {
-    show,
+    show: texts.show,
     async clear() {
-      show("");
-      await showing;
+      texts.show("");
+      await texts.settled();
     },
   };
 }

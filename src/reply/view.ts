@@ -1,8 +1,9 @@
-import type { Answer, CallKind, Written } from "../pacing/call.ts";
 import { SinkError, type SinkErrorKind } from "../port/errors.ts";
+import type { CallKind, Written } from "../port/pace.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
+import { toCallResult } from "./platform-call.ts";
 import { type Steps, takesSteps } from "./steps.ts";
 
 /**
@@ -34,8 +35,13 @@ export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "wait" 
 
 export function createReplyView(options: ReplyViewOptions): ReplyView {
   const { sink, record, refusal, steps } = options;
-  const toSteps = () => (takesSteps(sink) ? steps?.all : undefined);
-  const reply = createReplyDrafts(record.id, sink.limits, refusal, toSteps, record.sealed);
+  const reply = createReplyDrafts({
+    turnId: record.id,
+    limits: sink.limits,
+    refusal,
+    steps: () => (takesSteps(sink) ? steps?.all : undefined),
+    sealed: record.sealed,
+  });
   const messages = createReplyMessages(options);
   /** An answer that is written again after a crash does not take back what people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
@@ -48,12 +54,12 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     // It was to be written once more for safety's sake.
     if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.trust(index, draft);
     if (shownLength !== undefined && shownLength > 0) {
-      record.sealed = reply.seal(index + 1, reply.placeAt(draft, shownLength));
+      record.sealed = reply.seal(index + 1, draft, shownLength);
     } else if (taken !== undefined && shownLength === undefined) {
-      record.sealed = reply.seal(index + 1, reply.placeOf(taken).end);
+      record.sealed = reply.seal(index + 1, taken, "all");
     } else {
       // What an earlier run left is another text, or nobody knows which: rather all of it again than some of it never.
-      record.sealed = reply.seal(record.posted.length, reply.placeOf(draft).start);
+      record.sealed = reply.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
   }
@@ -112,7 +118,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       options.onCall(change.type, error, isWait);
       if (isPost(change) && error.kind !== "unavailable") record.isPosting = wasPosting;
       if (error.kind === "rate-limited") {
-        return { answer: { ok: false, retryAfter: (error.retryAfterMs ?? 1_000) / 1_000 }, behind: true, kind };
+        return { answer: { ok: false, retryAfterMs: error.retryAfterMs ?? 1_000 }, behind: true, kind };
       }
       if (error.kind === "unavailable") return { answer: { ok: false }, behind: true, kind };
       await onRefusal(change, error);
@@ -121,7 +127,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     }
     const rest = messages.nextChange(drafts, reply.file(), reply.isOver);
     const next = rest === undefined ? "edit" : toKind(rest);
-    return { answer: toAnswer(receipt), behind: rest !== undefined, kind, next };
+    return { answer: toCallResult(receipt), behind: rest !== undefined, kind, next };
   }
 
   return {
@@ -148,12 +154,6 @@ function toKind(change: Change): CallKind {
 
 function isPost({ type }: Change): boolean {
   return type === "post" || type === "upload";
-}
-
-function toAnswer({ budget }: Receipt): Answer {
-  if (budget === undefined) return { ok: true };
-  const { limit, remaining, resetAfterMs } = budget;
-  return { ok: true, budget: { limit, remaining, resetAfter: resetAfterMs / 1_000 } };
 }
 
 /** What an adapter rejects with that is no `SinkError`, a timeout among it, leaves open whether the call was carried out. */

@@ -3,20 +3,20 @@ import type { Logger } from "pino";
 import { z } from "zod";
 import type { ReplyAddress } from "../port/events.ts";
 import { toKeyPart } from "../store/key-part.ts";
+import { createDamageLog, walk } from "../store/values.ts";
 
 /** The shapes that the settings store, and the keys they are stored under. */
 
 const NAMESPACE = "settings";
 /** A setting that is used is written anew once this share of its time is over: that is seldom, and keeps it alive. */
 const REFRESH_SHARE = 0.1;
-/** Keys whose damage was logged, so that each is logged once; beyond this many no more are. */
-const MAX_LOGGED_KEYS = 1_000;
 
-export type Channel = Pick<ReplyAddress, "platform" | "channelId">;
+/** Workspaces may have a channel with the same id: Slack's shared ones do. */
+export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">;
 
 const modelSchema = z.object({ model: z.string() });
 const personaSchema = z.object({ text: z.string(), authorId: z.string() });
-const ownedSchema = z.object({ channelId: z.string() });
+const ownedSchema = z.object({ channelId: z.string(), workspaceId: z.string().exactOptional() });
 
 export type StoredPersona = z.infer<typeof personaSchema>;
 
@@ -24,14 +24,14 @@ export type StoredPersona = z.infer<typeof personaSchema>;
 export interface Owned {
   key: string;
   /** Undefined when that cannot be read. */
-  channelId: string | undefined;
+  channel: Channel | undefined;
 }
 
 /** What is stored for a channel. */
 export interface Stored {
   model: string | undefined;
   persona: StoredPersona | undefined;
-  /** Some of it was last written so long ago that it should be written anew. */
+  /** Some of it was last written so long ago, or under such an old key, that it should be written anew. */
   isAging: boolean;
 }
 
@@ -43,11 +43,24 @@ export interface SettingKeys {
   read(channel: Channel): Promise<Stored>;
   writeModel(channel: Channel, model: string): Promise<void>;
   writePersona(channel: Channel, persona: StoredPersona): Promise<void>;
-  erase(keys: string[]): Promise<void>;
+  erase(keys: readonly string[]): Promise<void>;
   walkOwned(platform: string, authorId: string): AsyncIterable<Owned>;
 }
 
-export function createSettingKeys(open: (namespace: string) => Keyv, ttlMs: number, log: Logger): SettingKeys {
+export interface SettingKeysOptions {
+  /** Namespaces nest, and `setMany` and `deleteMany` do all or nothing: see `Stores`. */
+  open(namespace: string): Keyv;
+  ttlMs: number;
+  log: Logger;
+  /**
+   * Platforms that serve several workspaces. Nobody knows there whose channel a setting is of that was stored before
+   * keys named the workspace, so it counts as absent; everywhere else it is taken over.
+   */
+  severalWorkspaces?: ReadonlySet<string>;
+}
+
+export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
+  const { open, ttlMs, log, severalWorkspaces = new Set() } = options;
   const keyv = open(NAMESPACE);
   const parse = createParse(log);
 
@@ -58,70 +71,85 @@ export function createSettingKeys(open: (namespace: string) => Keyv, ttlMs: numb
     return { value, isAging: value !== undefined && leftMs < ttlMs * (1 - REFRESH_SHARE) };
   }
 
-  async function write(values: Record<string, object>): Promise<void> {
+  async function readSetting<T>({ platform }: Channel, [key, formerKey]: SettingKey, schema: z.ZodType<T>) {
+    const found = await readValue(key, schema);
+    if (found.value !== undefined || formerKey === undefined || severalWorkspaces.has(platform)) return found;
+    const { value } = await readValue(formerKey, schema);
+    return { value, isAging: value !== undefined };
+  }
+
+  async function write(values: Record<string, object>, former: readonly (string | undefined)[]): Promise<void> {
     const entries = Object.entries(values);
     await keyv.setMany(entries.map(([key, value]) => ({ key, value: { v: 1, ...value }, ttl: ttlMs })));
+    const erased = former.filter((key) => key !== undefined);
+    if (erased.length > 0) await keyv.deleteMany(erased);
   }
 
   return {
     async read(channel) {
       const [model, persona] = await Promise.all([
-        readValue(toModelKey(channel), modelSchema),
-        readValue(toPersonaKey(channel), personaSchema),
+        readSetting(channel, toModelKeys(channel), modelSchema),
+        readSetting(channel, toPersonaKeys(channel), personaSchema),
       ]);
       return { model: model.value?.model, persona: persona.value, isAging: model.isAging || persona.isAging };
     },
-    writeModel: (channel, model) => write({ [toModelKey(channel)]: { model } }),
+    writeModel(channel, model) {
+      const [key, formerKey] = toModelKeys(channel);
+      return write({ [key]: { model } }, [formerKey]);
+    },
     writePersona(channel, persona) {
-      const { platform, channelId } = channel;
-      const ownedKey = `${toOwner(platform, persona.authorId)}:${toKeyPart(channelId)}`;
-      return write({ [toPersonaKey(channel)]: persona, [ownedKey]: { channelId } });
+      const { platform, channelId, workspaceId } = channel;
+      const [key, formerKey] = toPersonaKeys(channel);
+      const [ownedKey, formerOwnedKey] = toKeys(toOwner(platform, persona.authorId), channel);
+      const owned = { channelId, ...(workspaceId !== undefined && { workspaceId }) };
+      return write({ [key]: persona, [ownedKey]: owned }, [formerKey, formerOwnedKey]);
     },
     async erase(erased) {
-      await keyv.deleteMany(erased);
+      await keyv.deleteMany([...erased]);
     },
     async *walkOwned(platform, authorId) {
       const owner = toOwner(platform, authorId);
-      const iterator = open(`${NAMESPACE}:${owner}`).iterator;
-      if (iterator === undefined) throw new TypeError("The store of the settings cannot be walked through.");
-      for await (const [part, value] of iterator(undefined) as AsyncIterable<[string, unknown]>) {
+      for await (const [part, value] of walk(open(`${NAMESPACE}:${owner}`))) {
         const key = `${owner}:${part}`;
-        yield { key, channelId: parse(key, value, ownedSchema)?.channelId };
+        const owned = parse(key, value, ownedSchema);
+        yield { key, channel: owned && { platform, ...owned } };
       }
     },
   };
 }
 
-export function toModelKey(channel: Channel): string {
-  return `model:${toChannelKey(channel)}`;
+/** The key of a setting, and the one it had before keys named the workspace, where that is another one. */
+type SettingKey = [key: string] | [key: string, formerKey: string];
+
+export function toModelKeys(channel: Channel): SettingKey {
+  return toKeys(`model:${toKeyPart(channel.platform)}`, channel);
 }
 
-export function toPersonaKey(channel: Channel): string {
-  return `persona:${toChannelKey(channel)}`;
+export function toPersonaKeys(channel: Channel): SettingKey {
+  return toKeys(`persona:${toKeyPart(channel.platform)}`, channel);
 }
 
-/** Names a channel among those of all platforms. */
-export function toChannelKey({ platform, channelId }: Channel): string {
-  return `${toKeyPart(platform)}:${toKeyPart(channelId)}`;
+function toKeys(prefix: string, { workspaceId, channelId }: Channel): SettingKey {
+  const formerKey = `${prefix}:${toKeyPart(channelId)}`;
+  return workspaceId === undefined
+    ? [formerKey]
+    : [`${prefix}:${toKeyPart(workspaceId)}:${toKeyPart(channelId)}`, formerKey];
 }
 
 function toOwner(platform: string, authorId: string): string {
   return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 
-/** Reads a stored value. Undefined: it is absent, or damaged or of another version, which is logged once. */
+/** Reads a stored value. Undefined: it is absent, or damaged or of another version. */
 function createParse(log: Logger) {
-  const logged = new Set<string>();
+  const logDamage = createDamageLog(log);
   const version = z.object({ v: z.literal(1) });
 
   return <T>(key: string, value: unknown, schema: z.ZodType<T>): T | undefined => {
     if (value === undefined) return undefined;
     const result = schema.safeParse(value);
     if (result.success && version.safeParse(value).success) return result.data;
-    if (!logged.has(key) && logged.size < MAX_LOGGED_KEYS) {
-      logged.add(key);
-      log.error({ key }, "a stored setting cannot be read and counts as absent");
-    }
+    logDamage(key);
     return undefined;
   };
 }

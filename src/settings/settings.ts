@@ -1,8 +1,6 @@
-import type { Keyv } from "keyv";
-import type { Logger } from "pino";
-import { persist } from "../concurrency/deadlines.ts";
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
-import { type Channel, createSettingKeys, toChannelKey, toModelKey, toPersonaKey } from "./keys.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { persist } from "../concurrency/retry.ts";
+import { type Channel, createSettingKeys, type SettingKeysOptions, toModelKeys, toPersonaKeys } from "./keys.ts";
 
 /** What a channel has of its own. What is absent is as the service is configured. */
 export interface ChannelSettings {
@@ -14,8 +12,7 @@ export interface ChannelSettings {
 }
 
 /** What a person wrote for a channel. */
-export interface OwnPersona {
-  channelId: string;
+export interface OwnPersona extends Pick<Channel, "workspaceId" | "channelId"> {
   persona: string;
 }
 
@@ -34,21 +31,17 @@ export interface Settings {
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
 
-export interface SettingsOptions {
-  /** Namespaces nest, and `setMany` and `deleteMany` do all or nothing: see `Stores`. */
-  open(namespace: string): Keyv;
-  ttlMs: number;
-  log: Logger;
-}
-
 /** Somebody waits for the word that it is kept, or is not, and a store that is away takes two seconds to say so. */
-const PAUSES_MS = [0, 200];
+const PAUSES_MS = [200];
 
-export function createSettings({ open, ttlMs, log }: SettingsOptions): Settings {
-  const keys = createSettingKeys(open, ttlMs, log);
+export function createSettings(options: SettingKeysOptions): Settings {
+  const { log } = options;
+  const keys = createSettingKeys(options);
   // What is written anew because it was used must not replace what is set meanwhile.
-  const queue = createKeyedTurns();
-  const inTurn = <T>(channel: Channel, task: () => Promise<T>) => queue(toChannelKey(channel), task);
+  const queue = createKeyedQueue();
+  // Without the workspace: what was stored before keys named it is taken over by whoever uses it first.
+  const inTurn = <T>({ platform, channelId }: Channel, task: () => Promise<T>) =>
+    queue.run(JSON.stringify([platform, channelId]), task);
 
   function change(channel: Channel, act: () => Promise<void>): Promise<boolean> {
     const onFailure = (err: unknown) => log.error({ err, ...toFields(channel) }, "a setting could not be stored");
@@ -79,38 +72,36 @@ export function createSettings({ open, ttlMs, log }: SettingsOptions): Settings 
       }
     },
     setModel: (channel, model) =>
-      change(channel, () =>
-        model === undefined ? keys.erase([toModelKey(channel)]) : keys.writeModel(channel, model),
-      ),
+      change(channel, () => (model === undefined ? keys.erase(toModelKeys(channel)) : keys.writeModel(channel, model))),
     setPersona: (channel, persona, authorId) =>
       change(channel, () =>
         persona === undefined
-          ? keys.erase([toPersonaKey(channel)])
+          ? keys.erase(toPersonaKeys(channel))
           : keys.writePersona(channel, { text: persona, authorId }),
       ),
     async exportAuthor(platform, authorId) {
       const personas: OwnPersona[] = [];
-      for await (const { channelId } of keys.walkOwned(platform, authorId)) {
-        if (channelId === undefined) continue;
-        const { persona } = await keys.read({ platform, channelId });
-        if (persona?.authorId === authorId) personas.push({ channelId, persona: persona.text });
+      for await (const { channel } of keys.walkOwned(platform, authorId)) {
+        if (channel === undefined) continue;
+        const { platform: _, ...place } = channel;
+        const { persona } = await keys.read(channel);
+        if (persona?.authorId === authorId) personas.push({ ...place, persona: persona.text });
       }
       return personas;
     },
     async forgetAuthor(platform, authorId) {
-      for await (const { key, channelId } of keys.walkOwned(platform, authorId)) {
-        const channel = { platform, channelId: channelId ?? "" };
+      for await (const { key, channel = { platform, channelId: "" } } of keys.walkOwned(platform, authorId)) {
         await inTurn(channel, async () => {
           const { persona } = await keys.read(channel);
           // What cannot be read goes too: nobody knows that it is somebody else's.
           const isTheirs = persona === undefined || persona.authorId === authorId;
-          await keys.erase(isTheirs ? [key, toPersonaKey(channel)] : [key]);
+          await keys.erase(isTheirs ? [key, toPersonaKeys(channel)[0]] : [key]);
         });
       }
     },
   };
 }
 
-function toFields({ platform, channelId }: Channel) {
-  return { platform, channelId };
+function toFields({ platform, workspaceId, channelId }: Channel) {
+  return { platform, workspaceId, channelId };
 }

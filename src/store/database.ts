@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { LoggableError } from "../port/errors.ts";
-import { createFolder } from "./folder.ts";
-import { makePrivate } from "./private-files.ts";
+import { sqliteCodeOf } from "./outage.ts";
+import { createFolder, makePrivate } from "./private-files.ts";
 
 /** What `user_version` of the file says; raised by whoever changes a table in a way that older code cannot read. */
 const SCHEMA_VERSION = 1;
@@ -139,8 +139,7 @@ function toDatabaseError(cause: unknown, path: string): DatabaseError {
 }
 
 function explain(cause: unknown, path: string): string {
-  const code = resultCode(cause) ?? 0;
-  switch (code) {
+  switch (sqliteCodeOf(cause)) {
     case RESULT.busy:
       return `The database ${path} is in use by another process. Stop that one first, or set DATA_DIR to another folder.`;
     case RESULT.corrupt:
@@ -155,12 +154,6 @@ function explain(cause: unknown, path: string): string {
     default:
       return `The database ${path} cannot be opened (${describeCause(cause)}).`;
   }
-}
-
-function resultCode(cause: unknown): number | undefined {
-  if (!(cause instanceof Error) || !("errcode" in cause) || typeof cause.errcode !== "number") return undefined;
-  // The low byte of an extended code is the primary one.
-  return cause.errcode & 0xff;
 }
 
 function describeCause(cause: unknown): string {

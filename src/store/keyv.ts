@@ -2,9 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { type Clock, createClock } from "./clock.ts";
-import type { Marks } from "./marks.ts";
 import { createNamespaceView } from "./namespace.ts";
-import { createRedisStore, type OpenStore } from "./redis.ts";
+import { createRedisStore, type Marks, type OpenStore } from "./redis.ts";
 import { createSqliteStore } from "./sqlite.ts";
 
 /** Keeps our keys apart from those of other programs, and of the queue, on the same Redis. */

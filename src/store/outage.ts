@@ -20,13 +20,15 @@ const MAX_DEPTH = 5;
 export function isStoreOutage(error: unknown): boolean {
   let at = error;
   for (let depth = 0; depth < MAX_DEPTH && at instanceof Error; depth++) {
-    if (at instanceof StoreError || isSqliteOutage(at)) return true;
+    if (at instanceof StoreError || SQLITE_OUTAGES.has(sqliteCodeOf(at) ?? 0)) return true;
     at = at.cause;
   }
   return false;
 }
 
-function isSqliteOutage(error: Error): boolean {
+/** SQLite's primary result code in an error; undefined where the error is not SQLite's. */
+export function sqliteCodeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return undefined;
   // The low byte of an extended code is the primary one.
-  return "errcode" in error && typeof error.errcode === "number" && SQLITE_OUTAGES.has(error.errcode & 0xff);
+  return error.errcode & 0xff;
 }

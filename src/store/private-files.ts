@@ -1,4 +1,5 @@
-import { chmodSync, closeSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 
 const PRIVATE = 0o600;
 /** What SQLite puts beside a database, and the lock that we do. */
@@ -28,6 +29,23 @@ export function findExposed(databasePath: string): string[] {
   return existing(databasePath).filter((path) => (modeOf(path) & 0o077) !== 0);
 }
 
+/**
+ * Creates a folder and those it stands in, for nobody else on the machine to read. Throws what the system says where
+ * one of them cannot be made. Node's own way never ends where the system takes an existing folder for absent, as it
+ * does below /proc.
+ */
+export function createFolder(path: string): void {
+  if (isFolder(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) createFolder(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!isFolder(path)) throw error;
+  }
+}
+
 function existing(databasePath: string): string[] {
   return SUFFIXES.map((suffix) => databasePath + suffix).filter((path) => tryStat(path)?.isFile() === true);
 }
@@ -50,4 +68,8 @@ function tryStat(path: string) {
   } catch {
     return undefined;
   }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

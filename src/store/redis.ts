@@ -1,7 +1,6 @@
 import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
 import type { Clock } from "./clock.ts";
-import type { Marks } from "./marks.ts";
 import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
 
@@ -11,6 +10,13 @@ const SCAN_COUNT = 1_000;
 const PROBE_KEY = "palaver:probe";
 const PROBE_TTL_MS = 10_000;
 const CLOCK_KEPT_MS = 60_000;
+
+/** What processes with queues of their own share: marks that only one of them can set. */
+export interface Marks {
+  /** Sets the mark for this long where there is none. Resolves to the one that stands there. */
+  claim(key: string, mark: string, ttlMs: number): Promise<string>;
+  set(key: string, mark: string, ttlMs: number): Promise<void>;
+}
 
 /** A store with what belongs to it. */
 export interface OpenStore {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { editDistance } from "../text/misspelling.ts";
+import { editDistance } from "../text/edit-distance.ts";
 import { defineTool, type Tool, ToolError } from "./tool.ts";
 
 const FORMATS = ["iso", "date", "time", "weekday", "unix"] as const;

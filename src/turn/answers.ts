@@ -8,10 +8,10 @@ import type { SinkOf } from "../reply/paced-sink.ts";
 import { callPlatform, isRefusal } from "../reply/platform-call.ts";
 import type { Attempt } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
+import { isQuestionGone, storeQuestions } from "./context.ts";
 import { showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier } from "./earlier.ts";
-import { isQuestionGone, storeQuestions, toQuestion } from "./questions.ts";
-import { newRecord, type Progress, type TurnRecord, type TurnRecords } from "./record.ts";
+import { newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
 import { mayPress } from "./rights.ts";
 import type { AttemptResult } from "./running.ts";
 import { createRunningTurn, type RunningTurn } from "./running.ts";
@@ -130,7 +130,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       if (record === undefined) return "This answer is too old to go on with. Please ask once more.";
       if (!mayPress(event, record)) return NOT_YOURS;
       if (!record.canContinue) return "This answer is being continued already.";
-      return toQuestion(event, record);
+      return toContinuation(event, record);
     },
 
     async continued(event, signal) {
@@ -167,12 +167,12 @@ async function proceed(
 ): Promise<readonly InboundEvent[]> {
   const { history, log } = deps;
   const { record } = turn;
-  const progress = await loadProgress(deps, record.id, messages.length > 0);
-  const { own, done } = splitBatch(events, messages, progress?.messageIds);
-  const isOver = progress?.phase === "final";
+  const earlier = await loadEarlier(deps, record.id, messages.length > 0);
+  const { own, done } = splitBatch(events, messages, earlier?.messageIds);
+  const isOver = earlier?.phase === "final";
   for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
   if (isOver) return done;
-  Object.assign(record, progress, { messageIds: own.map(({ messageId }) => messageId) });
+  Object.assign(record, earlier, { messageIds: own.map(({ messageId }) => messageId) });
   const [first] = own;
   if (first !== undefined && !isGivenUp) await deps.bringEarlier(first, signal);
   await storeQuestions(history, own, log);
@@ -238,12 +238,15 @@ async function findPosted(sink: ReplySink, record: TurnRecord): Promise<void> {
   record.isPosting = false;
 }
 
-/** A store that is out of reach must not keep an answer back: how far the turn had come is then taken for unknown. */
-async function loadProgress(
+/**
+ * Reads what an earlier run left of a turn, as far as that is known: a store that is out of reach must not keep an answer
+ * back.
+ */
+async function loadEarlier(
   { records, log }: AnswersDeps,
   id: string,
   isAsked: boolean,
-): Promise<Progress | undefined> {
+): Promise<Partial<TurnRecord> | undefined> {
   try {
     return await records.load(id);
   } catch (error) {
@@ -252,4 +255,24 @@ async function loadProgress(
     // Whatever there was, it began before: its posts may be found again.
     return { attempts: 1, isPosting: true };
   }
+}
+
+/** Makes the question that lets an answer go on. The same press makes the same question. */
+export function toContinuation({ key, author, at }: ActionEvent, record: TurnRecord): MessageEvent {
+  const { conversationId, reply, posted } = record;
+  const inReplyTo = posted.at(-1);
+  return {
+    kind: "message",
+    key: `${key}:continue`,
+    messageId: `${reply.platform}:continue:${key}`,
+    conversationId,
+    author,
+    reply,
+    at,
+    text: "Go on exactly where you stopped.",
+    attachments: [],
+    addressed: "bot",
+    // What was said after that answer is not what it goes on with.
+    ...(inReplyTo !== undefined && { inReplyTo }),
+  };
 }

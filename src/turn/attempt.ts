@@ -1,21 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { PATIENT_PAUSES_MS, persist } from "../concurrency/deadlines.ts";
+import type { Logger } from "pino";
+import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
+import type { Gateway } from "../gateway/client.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history/history.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
+import type { MessageEvent } from "../port/events.ts";
+import { toTurnId } from "../port/ids.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
-import { type Cause, createProgress, writeReply } from "../reply/reply.ts";
+import { type Cause, createProgress, type OnText, writeReply } from "../reply/reply.ts";
 import { createSteps, describeRunning, type Steps, takesSteps } from "../reply/steps.ts";
 import type { Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
-import type { Usage } from "../usage/usage.ts";
+import type { Tool, TurnPiece } from "../tools/tool.ts";
+import type { Amounts, Usage } from "../usage/usage.ts";
+import type { Context, ReadContext } from "./context.ts";
 import { describeEnding, type Ending } from "./endings.ts";
-import { type Asked, type ObservedTurn, runObserved, secondsSince, type TurnEventDeps } from "./observed.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
+import { runTurn, type TurnDeps } from "./turn.ts";
 
+const MAX_ROUNDS = 8;
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
 
 /** Longest that showing more text waits until it is noted. */
@@ -34,7 +42,11 @@ export type Attempt = (
   signal: AbortSignal,
 ) => Promise<AttemptResult>;
 
-export interface AttemptDeps extends TurnEventDeps {
+export interface AttemptDeps {
+  gateway: Gateway;
+  tools: readonly Tool[];
+  readContext: ReadContext;
+  pseudonym(platform: string, userId: string): string;
   /** The configured ones, where a channel has none of its own. */
   model: string;
   systemPrompt: string;
@@ -46,6 +58,8 @@ export interface AttemptDeps extends TurnEventDeps {
   adapterOf(platform: string): Adapter;
   /** Told, before people see it, that a turn has more to show than any attempt before. */
   onProgress(turnId: string): void;
+  metrics: Metrics;
+  log: Logger;
 }
 
 export function createAttempt(deps: AttemptDeps): Attempt {
@@ -73,11 +87,11 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       controller,
       show: progress.show,
       steps,
-      noteStep: (step) => noteStep(run, step),
       acceptedAt,
       model: own.model ?? deps.model,
       systemPrompt: own.persona ?? deps.systemPrompt,
-      context: NONE,
+      context: { messages: [], notices: [], oldestShownId: undefined, written: [] },
+      askedCount: 0,
       used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
       pieces: [],
     };
@@ -98,21 +112,29 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
-const NONE: Asked = { messages: [], notices: [], oldestShownId: undefined, written: [], count: 0 };
-
-interface Run extends ObservedTurn {
+interface Run {
   deps: AttemptDeps;
+  record: TurnRecord;
+  messages: readonly MessageEvent[];
   sink: ReplySink;
-  steps: Steps;
   controller: AbortController;
-}
-
-function noteStep({ steps, sink, record, show }: Run, step: Step): void {
-  steps.note(step);
-  const words = describeRunning(steps.all);
-  // Where the reply stands already, it shows them itself.
-  const isInReply = takesSteps(sink) && record.posted.length > 0;
-  if (words !== "" && !isInReply) show(words);
+  signal: AbortSignal;
+  mustAsk: boolean;
+  /** Shows beside the reply what is waited for; "" takes it away. */
+  show(words: string): void;
+  steps: Steps;
+  /** Unix milliseconds. */
+  acceptedAt: number;
+  /** In use for the whole of the attempt. */
+  model: string;
+  systemPrompt: string;
+  /** Empty until it is read. The turn adds its own messages to those of it. */
+  context: Context;
+  /** How many messages the context had before. */
+  askedCount: number;
+  used: Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">;
+  /** Ids of what the attempt made for people to see, besides the answer. */
+  pieces: string[];
 }
 
 /** Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt. */
@@ -131,7 +153,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     return { note, buttons: toButtons(ending, record, sink) };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
-  const text = await writeReply((onText) => runObserved(run, onText), {
+  const text = await writeReply((onText) => ask(run, onText), {
     sink,
     steps,
     scheduler: deps.scheduler,
@@ -170,6 +192,92 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   return { text, ending: isRefused ? refusal : ending };
 }
 
+/** Reads the context and runs the turn on it. Resolves as `runTurn` does. */
+async function ask(run: Run, onText: OnText): Promise<string> {
+  const { deps, record, messages, signal } = run;
+  run.context = await deps.readContext(record, messages, run.systemPrompt, signal);
+  run.askedCount = run.context.messages.length;
+  let isFirst = true;
+  deps.metrics.streamOpened();
+  try {
+    const onFirst = (text: string) => {
+      if (isFirst) deps.metrics.firstToken(secondsSince(run.acceptedAt));
+      isFirst = false;
+      onText(text);
+    };
+    return await runTurn(run.context.messages, toTurnDeps(run), onFirst, signal);
+  } catch (error) {
+    // Asked once more in vain: people keep what they have read.
+    if (isFirst && !isTakenOver(signal)) repeatWritten(run.context, onText);
+    throw error;
+  } finally {
+    deps.metrics.streamClosed();
+  }
+}
+
+/** Whether what stands there is somebody else's to change. */
+function isTakenOver({ reason }: AbortSignal): boolean {
+  return reason === "superseded" || reason === "forgotten" || reason === "shutdown";
+}
+
+function repeatWritten({ messages, written }: Context, onText: OnText): void {
+  const texts = written.flatMap(({ role, content }) =>
+    role === "assistant" && typeof content === "string" ? content : [],
+  );
+  const text = texts.filter(Boolean).join("\n\n");
+  if (text === "") return;
+  messages.push(...written);
+  onText(text);
+}
+
+function toTurnDeps(run: Run): TurnDeps {
+  const { deps, record, model, mustAsk, context, used } = run;
+  const { gateway, tools, metrics, log } = deps;
+  return {
+    gateway,
+    tools,
+    model,
+    maxRounds: MAX_ROUNDS,
+    mustAsk,
+    toolContext: {
+      conversationId: record.conversationId,
+      ...(context.oldestShownId !== undefined && { oldestShownId: context.oldestShownId }),
+      turn: { author: record.author, reply: record.reply, nextPiece: () => nextPiece(run) },
+      onFailure: (tool, err) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
+    },
+    user: deps.pseudonym(record.reply.platform, record.author.id),
+    // What an earlier attempt did may still be shown.
+    onStep: (step) => noteStep(run, { ...step, id: `${record.attempts}.${step.id}` }),
+    onRetry: ({ waitMs, error }) => {
+      if (error.kind === "rate-limited") metrics.rateLimited("gateway");
+      run.show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
+    },
+    onUsage: (usage, estimated) => {
+      metrics.tokens("prompt", usage.prompt_tokens, estimated);
+      metrics.tokens("completion", usage.completion_tokens, estimated);
+      used.promptTokens += usage.prompt_tokens;
+      used.completionTokens += usage.completion_tokens;
+      if (estimated) used.estimatedTokens += usage.prompt_tokens + usage.completion_tokens;
+    },
+  };
+}
+
+function nextPiece({ record, pieces }: Run): TurnPiece {
+  const index = pieces.length;
+  const id = toTurnId(`${record.id}:made:${(record.made ?? 0) + index}`);
+  const after = pieces.at(-1) ?? record.messageIds.at(-1);
+  pieces.push(id);
+  return { index, id, after };
+}
+
+function noteStep({ steps, sink, record, show }: Run, step: Step): void {
+  steps.note(step);
+  const words = describeRunning(steps.all);
+  // Where the reply stands already, it shows them itself.
+  const isInReply = takesSteps(sink) && record.posted.length > 0;
+  if (words !== "" && !isInReply) show(words);
+}
+
 /** What is not seen is no answer, whatever the model sent. */
 function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): Ending {
   const aborted = "error" in cause && signal.aborted;
@@ -199,11 +307,11 @@ function canContinue({ outcome, retry }: Ending): boolean {
  * Keeps the answer in the history and ends the record. Also an answer without text has an entry: it holds the place
  * of the one that Retry may bring.
  */
-async function keep({ deps, record, context, pieces, signal }: Run, ending: Ending): Promise<void> {
+async function keep({ deps, record, context, askedCount, pieces, signal }: Run, ending: Ending): Promise<void> {
   const { history, records, log } = deps;
   const { id, conversationId, author, reply, posted, messageIds } = record;
   const askedBy = { platform: reply.platform, id: author.id };
-  const messages = context.messages.slice(context.count);
+  const messages = context.messages.slice(askedCount);
   const isRefused = messages.length === 0 && (ending.outcome === "filtered" || !ending.retry);
   const partial = ending.outcome !== "complete";
   const entry = { id, at: Date.now(), askedBy, messages, partial, ...(isRefused && { isRefused }) };
@@ -234,4 +342,8 @@ function report({ deps, record, model, acceptedAt }: Run, text: string, { outcom
   const { id: turnId, conversationId, posted } = record;
   const fields = { turnId, conversationId, model, outcome, chars: text.length, messages: posted.length };
   deps.log.info({ ...fields, seconds: secondsSince(acceptedAt) }, "turn ended");
+}
+
+function secondsSince(unixMs: number): number {
+  return Math.max(0, Date.now() - unixMs) / 1_000;
 }

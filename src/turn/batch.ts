@@ -6,8 +6,9 @@ const MAX_TOGETHER = 20;
 
 /**
  * Chooses what is worked on next from the events that wait in one conversation, oldest first: messages of one
- * author on one branch that wait together are answered together, with the edits and deletions that already came for them. A stop
- * that already came for the turn is taken along. Everything else is worked on alone.
+ * author on one branch that wait together are answered together, with the edits and deletions that already came for
+ * them, except those that have an answer of their own to come. A stop that already came for the turn is taken along.
+ * Everything else is worked on alone.
  */
 export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
   const [first, ...rest] = waiting;
@@ -46,6 +47,7 @@ function isStopOf(event: InboundEvent, turnId: string): boolean {
 }
 
 function belongs(event: MessageEvent, first: MessageEvent): boolean {
+  if (event.isAnsweredAlone === true || first.isAnsweredAlone === true) return false;
   return event.author.id === first.author.id && (event.addressed === "other") === (first.addressed === "other");
 }
 

@@ -110,3 +110,30 @@ export function toEntry({ messageId, at, text, author, reply, attachments }: Mes
     attachments,
   };
 }
+
+/**
+ * Stores the messages that are answered together. The first continues the branch that ends at the message it replies
+ * to, and the others follow it there.
+ */
+export async function storeQuestions(
+  history: Pick<History, "append">,
+  messages: readonly MessageEvent[],
+  log: Logger,
+): Promise<void> {
+  const isBranch = messages[0]?.inReplyTo !== undefined;
+  for (const [index, message] of messages.entries()) {
+    const { conversationId, inReplyTo } = message;
+    const after = index === 0 || !isBranch ? inReplyTo : messages[index - 1]?.messageId;
+    try {
+      await history.append(conversationId, toEntry(message), [], after);
+    } catch (error) {
+      log.error({ err: error, conversationId }, "a message could not be stored in the history");
+    }
+  }
+}
+
+/** True when every message that a turn answers was deleted. */
+export async function isQuestionGone(history: Pick<History, "find">, { messageIds }: TurnRecord): Promise<boolean> {
+  const places = await Promise.all(messageIds.map((id) => history.find(id)));
+  return places.every((place) => place === undefined);
+}

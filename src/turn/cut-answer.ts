@@ -47,7 +47,7 @@ async function close(
     const said = await readText(history, record);
     // What is kept nowhere stands on the platform alone.
     if (said === undefined) return false;
-    const text = createReplyDrafts(turnId, sink.limits, NO_CLOSING);
+    const text = createReplyDrafts({ turnId, limits: sink.limits, refusal: NO_CLOSING });
     text.append(said);
     text.end(closing);
     // The file of an answer that has ended is there, or is found missing below.

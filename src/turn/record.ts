@@ -1,43 +1,49 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
-import { persist } from "../concurrency/deadlines.ts";
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { z } from "zod";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { persist } from "../concurrency/retry.ts";
 import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
-import type { ReplyRecord } from "../reply/messages.ts";
+import { replyRecord } from "../reply/messages.ts";
 import { toKeyPart } from "../store/key-part.ts";
 
 /**
  * What must survive a crash in the middle of a turn, and what its buttons need afterwards: where the
  * reply stands and whose it is. No text.
  */
-export interface TurnRecord extends ReplyRecord {
-  v: 1;
-  conversationId: string;
-  reply: ReplyAddress;
+export type TurnRecord = z.infer<typeof turnRecord>;
+
+export type Feedback = z.infer<typeof feedback>;
+
+const feedback = z.enum(["good", "bad"]);
+/** The port declares these two: what it adds to them is kept as it is. */
+const author: z.ZodType<Author> = z.looseObject({ id: z.string(), name: z.string() });
+const reply: z.ZodType<ReplyAddress> = z.looseObject({ platform: z.string(), channelId: z.string() });
+
+/** What has a default is absent from the oldest records. */
+const turnRecord = replyRecord.extend({
+  v: z.literal(1),
+  conversationId: z.string(),
+  reply,
   /** Who asked; may press the reply's buttons. */
-  author: Author;
+  author,
   /** The messages that are answered together. */
-  messageIds: string[];
-  phase: "received" | "posted" | "final";
+  messageIds: z.array(z.string()),
+  phase: z.enum(["received", "posted", "final"]),
   /** How often the turn was begun without reaching its end. */
-  attempts: number;
+  attempts: z.number(),
   /** Whether its end, once it is there, offers to ask again. */
-  canRetry: boolean;
+  canRetry: z.boolean().default(false),
   /** Whether its end offers to go on where it was cut off. */
-  canContinue: boolean;
+  canContinue: z.boolean().default(false),
   /** The place took no more of it at some point, so that its last message may look as if more were to come. */
-  isRefused?: boolean;
+  isRefused: z.boolean().exactOptional(),
   /** How many pictures and the like the turn made before this attempt, besides the answer; absent: none. */
-  made?: number;
+  made: z.number().exactOptional(),
   /** What people said of the answer, by their id; the latest word of each counts. */
-  feedback?: Readonly<Record<string, Feedback>>;
-}
-
-export type Feedback = "good" | "bad";
-
-/** What an earlier run left of a turn, as far as it is known. */
-export type Progress = Partial<TurnRecord> & Pick<TurnRecord, "attempts">;
+  feedback: z.record(z.string(), feedback).exactOptional(),
+});
 
 export interface TurnRecords {
   load(id: string): Promise<TurnRecord | undefined>;
@@ -72,11 +78,10 @@ export interface TurnRecordsOptions {
 export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): TurnRecords {
   const keyv = open(NAMESPACE);
   // Two people who judge one answer at once must not replace each other's word.
-  const inTurn = createKeyedTurns();
+  const { run: inTurn } = createKeyedQueue();
 
   async function load(id: string): Promise<TurnRecord | undefined> {
-    const record: unknown = await keyv.get(id);
-    return isTurnRecord(record) ? record : undefined;
+    return readTurnRecord(await keyv.get(id));
   }
 
   function store(record: TurnRecord, pointers: readonly string[]): Promise<boolean> {
@@ -137,8 +142,9 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
     async eraseConversations(prefix) {
       if (keyv.iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
       const places: ReplyAddress[] = [];
-      for await (const [, record] of keyv.iterator(undefined) as AsyncIterable<[string, unknown]>) {
-        if (!isTurnRecord(record) || !record.conversationId.startsWith(prefix)) continue;
+      for await (const [, value] of keyv.iterator(undefined) as AsyncIterable<[string, unknown]>) {
+        const record = readTurnRecord(value);
+        if (record?.conversationId.startsWith(prefix) !== true) continue;
         const { id, reply, author } = record;
         await keyv.deleteMany([id, `${toOwner(reply.platform, author.id)}:${id}`]);
         places.push(reply);
@@ -184,6 +190,7 @@ export function newRecord(events: readonly InboundEvent[], messages: readonly Me
   };
 }
 
-function isTurnRecord(value: unknown): value is TurnRecord {
-  return typeof value === "object" && value !== null && "v" in value && value.v === 1;
+/** Undefined for what is damaged, or of another version. */
+function readTurnRecord(value: unknown): TurnRecord | undefined {
+  return turnRecord.safeParse(value).data;
 }

@@ -1,11 +1,12 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { persist } from "../concurrency/deadlines.ts";
-import { createKeyedTurns } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { persist } from "../concurrency/retry.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 import { idsOf, isWhole } from "../port/identity.ts";
 import { toKeyPart } from "../store/key-part.ts";
+import { walk } from "../store/values.ts";
 
 const NAMESPACE = "usage";
 const DAYS_OF_MONTH = Array.from({ length: 31 }, (_, index) => String(index + 1).padStart(2, "0"));
@@ -32,7 +33,7 @@ export interface OwnUsage extends Amounts {
 /** Whose, or where, something was used. */
 export type UsageSubject =
   | { platform: string; authorId: string }
-  | { platform: string; channelId: string }
+  | { platform: string; channelId: string; workspaceId?: string }
   | { platform: string; workspaceId: string };
 
 /** Counts by day what people use, for each person, channel and workspace apart; kept for `ttlMs`. */
@@ -58,11 +59,13 @@ export interface UsageOptions {
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
+  /** Platforms that serve several workspaces: sums of channels from before keys named the workspace are no one's there. */
+  severalWorkspaces?: ReadonlySet<string>;
 }
 
-export function createUsage({ open, ttlMs, log, now }: UsageOptions): Usage {
+export function createUsage({ open, ttlMs, log, now, severalWorkspaces = new Set() }: UsageOptions): Usage {
   const keyv = open(NAMESPACE);
-  const inTurn = createKeyedTurns();
+  const { run: inTurn } = createKeyedQueue();
 
   const toDay = () => new Date(now()).toISOString().slice(0, 10);
 
@@ -71,33 +74,36 @@ export function createUsage({ open, ttlMs, log, now }: UsageOptions): Usage {
     await keyv.set(key, { v: 1, ...sum, ...(workspaceId !== undefined && { workspaceId }) }, ttlMs);
   }
 
-  async function list(namespace: string): Promise<Array<[string, unknown]>> {
-    const { iterator } = open(namespace);
-    if (iterator === undefined) throw new TypeError("The store of what was used cannot be walked through.");
-    return Array.fromAsync(iterator(undefined) as AsyncIterable<[string, unknown]>);
-  }
-
   /** Days as they are stored, by their names. */
   async function readDays(platform: string, authorId: string): Promise<Map<string, Amounts>> {
-    const days = await list(`${NAMESPACE}:${toPrefix({ platform, authorId })}`);
+    const days = await Array.fromAsync(walk(open(`${NAMESPACE}:${toPrefix({ platform, authorId })}`)));
     return new Map(days.map(([day, value]) => [day, readAmounts(value)]));
   }
 
   async function readMonth(subject: UsageSubject): Promise<Amounts> {
     const month = toDay().slice(0, 7);
-    const keys = DAYS_OF_MONTH.map((day) => `${toPrefix(subject)}:${month}-${day}`);
+    const prefixes = [toPrefix(subject), ...toFormerPrefixes(subject)];
+    const keys = prefixes.flatMap((prefix) => DAYS_OF_MONTH.map((day) => `${prefix}:${month}-${day}`));
     const values = await keyv.getMany<unknown>(keys);
     return values.map(readAmounts).reduce<Amounts>(addAmounts, NOTHING);
+  }
+
+  /** Where the sums of a channel stood before keys named the workspace. */
+  function toFormerPrefixes(subject: UsageSubject): string[] {
+    if (!("channelId" in subject) || subject.workspaceId === undefined) return [];
+    const { platform, channelId } = subject;
+    return severalWorkspaces.has(platform) ? [] : [toPrefix({ platform, channelId })];
   }
 
   return {
     async note({ id: authorId }, { platform, channelId, workspaceId }, used) {
       if (!Object.values(used).some((count) => count > 0)) return;
       const day = toDay();
+      const workspace = workspaceId === undefined ? undefined : { workspaceId };
       const subjects: UsageSubject[] = [
         { platform, authorId },
-        { platform, channelId },
-        ...(workspaceId === undefined ? [] : [{ platform, workspaceId }]),
+        { platform, channelId, ...workspace },
+        ...(workspace === undefined ? [] : [{ platform, ...workspace }]),
       ];
       const onFailure = (err: unknown) => log.warn({ err }, "what was used could not be counted");
       await Promise.all(
@@ -127,7 +133,7 @@ export function createUsage({ open, ttlMs, log, now }: UsageOptions): Usage {
       }
     },
     async eraseWorkspace(platform, workspaceId) {
-      for (const [key, value] of await list(NAMESPACE)) {
+      for (const [key, value] of await Array.fromAsync(walk(keyv))) {
         const isIn = inWorkspace.safeParse(value).data?.workspaceId === workspaceId;
         if (isIn && key.split(":")[1] === toKeyPart(platform)) await inTurn(key, () => keyv.delete(key));
       }
@@ -168,6 +174,11 @@ function addAmounts(one: Amounts, other: Partial<Amounts>): Amounts {
 function toPrefix(subject: UsageSubject): string {
   const platform = toKeyPart(subject.platform);
   if ("authorId" in subject) return `by:${platform}:${toKeyPart(subject.authorId)}`;
-  if ("channelId" in subject) return `in:${platform}:${toKeyPart(subject.channelId)}`;
+  if ("channelId" in subject) {
+    const { workspaceId, channelId } = subject;
+    return ["in", platform, ...(workspaceId === undefined ? [] : [toKeyPart(workspaceId)]), toKeyPart(channelId)].join(
+      ":",
+    );
+  }
   return `at:${platform}:${toKeyPart(subject.workspaceId)}`;
 }

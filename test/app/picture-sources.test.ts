@@ -117,7 +117,7 @@ describe("createPictureSources", () => {
     const { references, platform, database, adapter, gateway, toLink } = await startLinks();
     const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
     const [mine, others] = [await toLink("ada"), await toLink("ben")];
-    await accept(command("forget", "me"));
+    await accept(command("forget", "me for good"));
     await idle();
     expect([(await fetch(mine)).status, (await fetch(others)).status]).toEqual([404, 200]);
   });

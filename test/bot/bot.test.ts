@@ -820,7 +820,6 @@ describe("work on which the process dies each time", () => {
           return never;
         },
         listModels: () => never,
-        completeChat: () => never,
         close: async () => {},
       };
       const { accept } = startEngine({ database, platform, gateway, imageModel: "painter" });

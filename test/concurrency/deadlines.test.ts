@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
-import { mapBounded, persist, runWithin, untilAborted } from "../../src/concurrency/deadlines.ts";
+import { mapBounded, runWithin, untilAborted } from "../../src/concurrency/deadlines.ts";
 
 const LONG_MS = 60_000;
 const never = new AbortController().signal;
@@ -87,36 +87,5 @@ describe("mapBounded", () => {
     await expect(mapped).rejects.toThrow("first");
     await new Promise(setImmediate);
     expect(begun).toEqual([0, 1]);
-  });
-});
-
-describe("persist", () => {
-  test("writes again what failed for a moment, and says whether it was written", async () => {
-    const failures: unknown[] = [];
-    let attempts = 0;
-    const write = async () => {
-      attempts += 1;
-      if (attempts < 3) throw new Error(`attempt ${attempts}`);
-    };
-    expect(await persist(write, (error) => failures.push(error))).toBe(true);
-    expect(failures.map(String)).toEqual(["Error: attempt 1", "Error: attempt 2"]);
-  });
-
-  test("gives up on what fails for good", async () => {
-    const failures: unknown[] = [];
-    expect(
-      await persist(
-        () => Promise.reject(new Error("no")),
-        (error) => failures.push(error),
-      ),
-    ).toBe(false);
-    expect(failures).toHaveLength(3);
-  });
-
-  test("tries as often as it is given pauses", async () => {
-    const failures: unknown[] = [];
-    const fail = () => Promise.reject(new Error("no"));
-    expect(await persist(fail, (error) => failures.push(error), [0, 0, 0, 0, 0])).toBe(false);
-    expect(failures).toHaveLength(5);
   });
 });

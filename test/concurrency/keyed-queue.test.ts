@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { createKeyedTurns } from "../../src/concurrency/keyed-queue.ts";
+import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
 
-describe("createKeyedTurns", () => {
+describe("createKeyedQueue", () => {
   test("runs tasks of one key one after another, and of another key beside them", async () => {
-    const inTurn = createKeyedTurns();
+    const queue = createKeyedQueue();
     const order: string[] = [];
     const first = Promise.withResolvers<void>();
-    const one = inTurn("a", async () => {
+    const one = queue.run("a", async () => {
       order.push("a1 begins");
       await first.promise;
       order.push("a1 ends");
     });
-    const two = inTurn("a", async () => void order.push("a2"));
-    await inTurn("b", async () => void order.push("b1"));
+    const two = queue.run("a", async () => void order.push("a2"));
+    await queue.run("b", async () => void order.push("b1"));
     expect(order).toEqual(["a1 begins", "b1"]);
     first.resolve();
     await Promise.all([one, two]);
@@ -20,10 +20,25 @@ describe("createKeyedTurns", () => {
   });
 
   test("gives each caller its own result, and goes on after a failure", async () => {
-    const inTurn = createKeyedTurns();
-    const failing = inTurn("a", () => Promise.reject(new Error("no")));
-    const next = inTurn("a", () => Promise.resolve(7));
+    const queue = createKeyedQueue();
+    const failing = queue.run("a", () => Promise.reject(new Error("no")));
+    const next = queue.run("a", () => Promise.resolve(7));
     await expect(failing).rejects.toThrow("no");
     expect(await next).toBe(7);
+  });
+
+  test("is idle once everything it was given has ended, failures too", async () => {
+    const queue = createKeyedQueue();
+    await queue.idle();
+    const end = Promise.withResolvers<void>();
+    const ended: string[] = [];
+    const running = queue.run("a", () => end.promise).then(() => ended.push("task"));
+    const failing = queue.run("b", () => Promise.reject(new Error("no"))).catch(() => ended.push("failure"));
+    const idle = queue.idle().then(() => ended.push("idle"));
+    await failing;
+    expect(ended).toEqual(["failure"]);
+    end.resolve();
+    await Promise.all([running, idle]);
+    expect(ended).toEqual(["failure", "task", "idle"]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CONFIG_VARIABLES, ConfigError, readConfig } from "../../src/config/config.ts";
+import { CONFIG_VARIABLES, ConfigError, platformsOfSeveralWorkspaces, readConfig } from "../../src/config/config.ts";
 import { variables } from "../../src/config/variables.ts";
 
 /** In the forms that the platforms give them out in. */
@@ -172,6 +172,9 @@ describe("readConfig", () => {
     });
     expect(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }).slack).toMatchObject({ mode: "socket" });
     expect(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }).localChat.enabled).toBe(false);
+    const several = platformsOfSeveralWorkspaces(readConfig({ ...oauth, SLACK_APP_TOKEN: "xapp-1" }));
+    expect([...several]).toEqual(["slack"]);
+    expect(platformsOfSeveralWorkspaces(readConfig({})).size).toBe(0);
   });
 
   test("takes the same encryption key in hex, in base64 and in base64 for addresses", () => {

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { type Config, readConfig } from "../../src/config/config.ts";
 import { checkAddress } from "../../src/doctor/address.ts";
+import { findEventsAddress } from "../../src/doctor/platforms.ts";
 import { listenUntilTestEnds } from "../support/listen.ts";
 
 const { signal } = new AbortController();
@@ -25,7 +26,7 @@ async function freePort(): Promise<number> {
 
 function check(env: Record<string, string>, port: number): ReturnType<typeof checkAddress> {
   const config: Config = readConfig({ PORT: String(port), ...env });
-  return checkAddress(config, signal);
+  return checkAddress(config, findEventsAddress(config), signal);
 }
 
 describe("the port", () => {

@@ -180,31 +180,47 @@ test("Leaving is logged without the text", async () => {
   expect(lines).toMatchObject([{ kind: "left", chars: 5 }]);
 });
 
-describe("a whole answer", () => {
-  test("comes from a request without stream, and is logged without its text", async () => {
+describe("an answer that comes as JSON though it was asked for as a stream", () => {
+  test("is handed over as chunks and logged without its text", async () => {
     const { url, received } = await startFaultServer(json(200, completion));
     const { log, lines } = recordingLog();
-    expect(await connect(url, { log }).completeChat(request, open)).toEqual(completion);
-    expect(received[0]?.json).toEqual(request);
+    const { chunks, text, error } = await readAnswer(connect(url, { log }), request, open);
+    expect({ text, error, usage: chunks.at(-1)?.usage }).toEqual({
+      text: "Hello",
+      error: undefined,
+      usage: completion.usage,
+    });
+    expect(received[0]?.json).toEqual({ ...request, stream: true });
     expect(lines).toMatchObject([{ id: "chatcmpl-9", model: "answering-model", chars: 5, finishReason: "stop" }]);
     expect(JSON.stringify(lines)).not.toContain("Hello");
   });
 
   test("is asked for again after a failure that passes", async () => {
     const { url, received } = await startFaultServer(json(503, {}), json(200, completion));
-    expect(await connect(url).completeChat(request, open)).toEqual(completion);
+    expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello", error: undefined });
     expect(received).toHaveLength(2);
   });
 
-  test("larger than a body may be is refused", async () => {
+  test("is refused when it is larger than a body may be", async () => {
     const { url } = await startFaultServer(json(200, completion));
-    const failure = await failureOf(connect(url, { limits: { maxBodyBytes: 100 } }).completeChat(request, open));
+    const gateway = connect(url, { limits: { maxBodyBytes: 100 } });
+    expect(await failureOf(gateway.streamChat(request, open, ignoring))).toMatchObject({
+      kind: "malformed",
+      message: expect.stringContaining("100 characters"),
+    });
+  });
+});
+
+describe("a call whose answer is one document", () => {
+  test("is refused when that is larger than a body may be", async () => {
+    const { url } = await startFaultServer(json(200, completion));
+    const failure = await failureOf(connect(url, { limits: { maxBodyBytes: 100 } }).listModels(open));
     expect(failure).toMatchObject({ kind: "malformed", message: expect.stringContaining("100 bytes") });
   });
 
-  test("that never comes ends with the time for the whole call", async () => {
+  test("ends with the time for the whole call when none comes", async () => {
     const { url } = await startFaultServer(() => {});
-    const failure = await failureOf(connect(url, { limits: { totalMs: 50 } }).completeChat(request, open));
+    const failure = await failureOf(connect(url, { limits: { totalMs: 50 } }).listModels(open));
     expect(failure.kind).toBe("interrupted");
   });
 
@@ -213,7 +229,7 @@ describe("a whole answer", () => {
     const { url, received } = await startFaultServer(() => arrive());
     const controller = new AbortController();
     const reason = new Error("stopped");
-    const answer = connect(url).completeChat(request, controller.signal);
+    const answer = connect(url).listModels(controller.signal);
     answer.catch(() => {});
     await arrived;
     controller.abort(reason);
@@ -227,6 +243,5 @@ test("A request that breaks the interface's rules is not sent", async () => {
   const gateway = connect(url);
   const bad = { ...request, temperature: 3 };
   expect(await failureOf(gateway.streamChat(bad, open, ignoring))).toMatchObject({ kind: "rejected" });
-  expect(await failureOf(gateway.completeChat(bad, open))).toMatchObject({ kind: "rejected" });
   expect(received).toEqual([]);
 });

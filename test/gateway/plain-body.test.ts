@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { type Answer, startFaultServer, stream } from "../support/fault-server.ts";
-import { connect, failureOf, open, readAnswer, request } from "../support/gateway-client.ts";
+import { connect, failureOf, ignoring, open, readAnswer, request } from "../support/gateway-client.ts";
 
 /** Hardly shorter when it is compressed, so that it comes in many pieces. */
 const TEXT = `Grüße, 世界 👋. ${randomBytes(150_000).toString("base64")}`;
@@ -33,14 +33,14 @@ describe("an answer that is compressed though nobody asked for it", () => {
     );
     const gateway = connect(url, once);
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: `${TEXT}end`, error: undefined });
-    expect((await gateway.completeChat(request, open)).choices[0]?.message.content).toBe(TEXT);
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: TEXT, error: undefined });
     expect(received[0]?.headers["accept-encoding"]).toBe("identity");
   });
 
   test("says what an error says", async () => {
     const body = gzipSync(JSON.stringify({ error: { message: "too much", code: "bad" } }));
     const { url } = await startFaultServer(compressed("gzip", body, 400));
-    const failure = await failureOf(connect(url, once).completeChat(request, open));
+    const failure = await failureOf(connect(url, once).streamChat(request, open, ignoring));
     expect(failure).toMatchObject({ status: 400, code: "bad", message: expect.stringContaining("too much") });
   });
 
@@ -57,7 +57,7 @@ describe("an answer that is compressed though nobody asked for it", () => {
 
   test("is malformed when it is not what it says", async () => {
     const { url } = await startFaultServer(compressed("gzip", completion("plain")));
-    expect(await failureOf(connect(url, once).completeChat(request, open))).toMatchObject({
+    expect(await failureOf(connect(url, once).streamChat(request, open, ignoring))).toMatchObject({
       kind: "malformed",
       message: expect.stringContaining("cannot be read"),
     });
@@ -68,7 +68,7 @@ describe("an answer that is compressed though nobody asked for it", () => {
       response.writeHead(200, { "content-encoding": "compress" });
       response.write("more is coming");
     });
-    expect(await failureOf(connect(url, once).completeChat(request, open))).toMatchObject({
+    expect(await failureOf(connect(url, once).streamChat(request, open, ignoring))).toMatchObject({
       kind: "malformed",
       message: expect.stringContaining("not asked for"),
     });
@@ -82,7 +82,7 @@ describe("an answer that is compressed though nobody asked for it", () => {
       compressed("gzip", gzipSync(Buffer.concat([Buffer.from("data: "), Buffer.alloc(64 << 20, 120)]))),
     );
     const gateway = connect(url, { limits: { attempts: 1, maxBodyBytes: 1 << 20, maxEventBytes: 1 << 20 } });
-    expect(await failureOf(gateway.completeChat(request, open))).toMatchObject({
+    expect(await failureOf(gateway.listModels(open))).toMatchObject({
       kind: "malformed",
       message: expect.stringContaining("larger than"),
     });

@@ -10,9 +10,11 @@ import {
   type ToolDefinition,
 } from "../../src/gateway/chunks.ts";
 import type { Gateway, GatewayOptions } from "../../src/gateway/client.ts";
+import { parseCompletion } from "../../src/gateway/completion.ts";
+import { createSafeText } from "../../src/gateway/safe-text.ts";
 import type { SandboxOptions } from "../../src/sandbox/server.ts";
 import { dataUrl, picture, serveFiles, start } from "../sandbox/sandbox.ts";
-import { connect, failureOf, open, readAnswer } from "../support/gateway-client.ts";
+import { connect, failureOf, ignoring, open, readAnswer } from "../support/gateway-client.ts";
 
 const TIME: ToolDefinition = {
   type: "function",
@@ -32,10 +34,11 @@ function say(content: string, fields: Partial<ChatRequest> = {}): ChatRequest {
   return { model: "sandbox-chat", messages: [{ role: "user", content }], ...fields };
 }
 
-/** Content and finish_reason of a whole answer. */
-async function answerOf(gateway: Gateway, request: ChatRequest): Promise<[string | undefined, unknown]> {
-  const { choices } = await gateway.completeChat(request, open);
-  return [choices[0]?.message.content, choices[0]?.finish_reason];
+/** Content and finish_reason of an answer. */
+async function answerOf(gateway: Gateway, request: ChatRequest): Promise<[string, unknown]> {
+  const { chunks, text, error } = await readAnswer(gateway, request, open);
+  if (error !== undefined) throw error;
+  return [text, chunks.flatMap(({ choices }) => choices).at(-1)?.finish_reason];
 }
 
 describe("the client and the sandbox", () => {
@@ -76,7 +79,13 @@ describe("the client and the sandbox", () => {
   });
 
   test("agree on the whole answer: id, model, role, content, usage", async () => {
-    expect(await (await meet()).completeChat(say("say: 日本語"), open)).toEqual({
+    const { url } = await start();
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: "Bearer sk-sandbox-all", "content-type": "application/json" },
+      body: JSON.stringify(say("say: 日本語")),
+    });
+    expect(parseCompletion(await response.text(), createSafeText([]))).toEqual({
       id: expect.stringMatching(/^chatcmpl-/),
       object: "chat.completion",
       created: expect.any(Number),
@@ -104,7 +113,7 @@ describe("the client and the sandbox", () => {
     expect(await answerOf(gateway, say("count to 9", { stop: "\n4" }))).toEqual(["1\n2\n3", "stop"]);
     expect((await answerOf(gateway, say("write 90 words", { max_tokens: 5 })))[1]).toBe("length");
     const [json] = await answerOf(gateway, say("say: yes", { response_format: { type: "json_object" } }));
-    expect(JSON.parse(json ?? "")).toEqual({ answer: "yes" });
+    expect(JSON.parse(json)).toEqual({ answer: "yes" });
   });
 
   test("carry several tool calls there and their results back", async () => {
@@ -140,7 +149,7 @@ describe("the client and the sandbox", () => {
     [403, "sk-sandbox-chat", "unauthorized", "model_not_permitted", { model: "sandbox-image" }],
     [404, "sk-sandbox-all", "rejected", "model_not_found", { model: "gone" }],
   ])("agree on the error object of a %i", async (status, apiKey, kind, code, fields) => {
-    const failure = await failureOf((await meet({ apiKey })).completeChat(say("hi", fields), open));
+    const failure = await failureOf((await meet({ apiKey })).streamChat(say("hi", fields), open, ignoring));
     expect(failure).toMatchObject({ status, kind, code });
     expect(failure.type).toMatch(/_error$/);
     expect(failure.message).not.toContain(apiKey);
@@ -148,8 +157,8 @@ describe("the client and the sandbox", () => {
 
   test("agree on the rate limit, which names the model and the wait", async () => {
     const gateway = await meet({}, { requestsPerMinute: 1 });
-    await gateway.completeChat(say("hi"), open);
-    const failure = await failureOf(gateway.completeChat(say("hi"), open));
+    await gateway.streamChat(say("hi"), open, ignoring);
+    const failure = await failureOf(gateway.streamChat(say("hi"), open, ignoring));
     expect(failure).toMatchObject({
       kind: "rate-limited",
       status: 429,

@@ -23,6 +23,15 @@ async function read(answer: Answer, limits = {}): Promise<Reading> {
   return readAnswer(connect(url, { limits: { attempts: 1, ...limits } }), request, open);
 }
 
+/** Sends the same event again and again, until the connection closes. */
+function repeating(bytes: string): Answer {
+  return (response) => {
+    hanging(bytes)(response, undefined as never);
+    const timer = setInterval(() => response.writableEnded || response.write(bytes), 10);
+    response.on("close", () => clearInterval(timer));
+  };
+}
+
 describe("an answer is complete", () => {
   test("when it comes in the interface's order", async () => {
     const { text, error, chunks } = await read(events(stream("Hel", "lo")));
@@ -114,6 +123,18 @@ describe("an answer is partial", () => {
     expect(error).toMatchObject({ kind: "stalled" });
   });
 
+  test("when only deltas come that carry nothing", async () => {
+    for (const delta of [
+      { role: "assistant", content: "" },
+      {},
+      { content: null, reasoning: "" },
+      { tool_calls: [] },
+    ]) {
+      const { text, error } = await read(repeating(event(chunk({ delta }))), { firstTokenMs: SHORT_MS });
+      expect({ text, error }).toMatchObject({ text: "", error: { kind: "stalled" } });
+    }
+  });
+
   test("when an error object comes in a data event", async () => {
     const error = { type: "server_error", code: "boom", message: `upstream died, key ${KEY}`, param: null };
     const reading = await read(events(words("Hel"), event({ error }), words("lo"), DONE));
@@ -183,6 +204,23 @@ describe("chunks", () => {
     const { text, error } = await read(events(ROLE, reasoning, words("Hello"), FINISH, DONE));
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
   });
+});
+
+test("A model that thinks for longer than an answer may keep silent is waited for, by whatever name its thoughts come", async () => {
+  const thoughts = [
+    { reasoning_content: "hmm" },
+    { content: "", reasoning: "hmm" },
+    { reasoning_details: [{ type: "reasoning.text", text: "hmm" }] },
+    { content: [{ type: "thinking", thinking: [{ type: "text", text: "hmm" }] }] },
+  ];
+  for (const delta of thoughts) {
+    const { url } = await startFaultServer((response) => {
+      repeating(event(chunk({ delta })))(response, undefined as never);
+      setTimeout(() => response.end(words("Hello") + FINISH + DONE), 3 * SHORT_MS);
+    });
+    const gateway = connect(url, { limits: { attempts: 1, firstTokenMs: SHORT_MS } });
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
+  }
 });
 
 test("Chunks behind [DONE] are not read, though the connection stays open", async () => {

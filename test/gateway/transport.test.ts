@@ -11,7 +11,7 @@ describe("the gateway", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
-    const failure = await failureOf(connect(`http://127.0.0.1:${port}`, once).completeChat(request, open));
+    const failure = await failureOf(connect(`http://127.0.0.1:${port}`, once).streamChat(request, open, ignoring));
     expect(failure).toMatchObject({
       kind: "unreachable",
       message: "The gateway cannot be reached: nothing listens at its address (ECONNREFUSED).",
@@ -20,13 +20,13 @@ describe("the gateway", () => {
 
   test("that does not speak TLS is unreachable over https", async () => {
     const { url } = await startFaultServer(json(200, {}));
-    const failure = await failureOf(connect(url.replace("http:", "https:"), once).completeChat(request, open));
+    const failure = await failureOf(connect(url.replace("http:", "https:"), once).streamChat(request, open, ignoring));
     expect(failure.kind).toBe("unreachable");
   });
 
   test("that drops the connection is unreachable", async () => {
     const { url } = await startFaultServer((response) => response.socket?.destroy());
-    const failure = await failureOf(connect(url, once).completeChat(request, open));
+    const failure = await failureOf(connect(url, once).streamChat(request, open, ignoring));
     expect(failure).toMatchObject({ kind: "unreachable", message: expect.stringContaining("closed the connection") });
   });
 
@@ -45,7 +45,7 @@ describe("the gateway", () => {
     const { port } = server.address() as AddressInfo;
     const controller = new AbortController();
     const reason = new Error("stopped");
-    const answer = connect(`https://127.0.0.1:${port}`, once).completeChat(request, controller.signal);
+    const answer = connect(`https://127.0.0.1:${port}`, once).streamChat(request, controller.signal, ignoring);
     answer.catch(() => {});
     const socket = await arrived.promise;
     controller.abort(reason);
@@ -75,7 +75,7 @@ describe("the body of an error", () => {
       response.write("so far");
     });
     const gateway = connect(url, { limits: { errorBodyMs: 50 } });
-    const failure = await failureOf(gateway.completeChat(request, open));
+    const failure = await failureOf(gateway.streamChat(request, open, ignoring));
     expect(failure).toMatchObject({ kind: "rejected", status: 400, message: expect.stringContaining("so far") });
     await received[0]?.closed;
   });
@@ -88,14 +88,14 @@ describe("the body of an error", () => {
       };
       more();
     });
-    expect(await failureOf(connect(url).completeChat(request, open))).toMatchObject({ kind: "rejected" });
+    expect(await failureOf(connect(url).streamChat(request, open, ignoring))).toMatchObject({ kind: "rejected" });
     await received[0]?.closed;
   });
 
   test("never brings the key into the error", async () => {
     for (const text of [`no ${KEY}`, `{"error":"no ${KEY}"}`, `{"error":{"message":"Bearer ${KEY}"}}`]) {
       const { url } = await startFaultServer(body(401, "application/json", text));
-      const failure = await failureOf(connect(url).completeChat(request, open));
+      const failure = await failureOf(connect(url).streamChat(request, open, ignoring));
       expect(`${failure.message} ${failure.stack} ${JSON.stringify(failure)}`).not.toContain(KEY);
     }
   });
@@ -108,7 +108,7 @@ describe("the body of an error", () => {
     });
     const controller = new AbortController();
     const reason = new Error("stopped");
-    const answer = connect(url).completeChat(request, controller.signal);
+    const answer = connect(url).streamChat(request, controller.signal, ignoring);
     answer.catch(() => {});
     await begun;
     controller.abort(reason);

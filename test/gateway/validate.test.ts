@@ -14,9 +14,9 @@ const tool: ToolDefinition = {
 };
 const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } } as const;
 
-function wire(fields: Record<string, unknown>, stream = false): Record<string, unknown> {
+function wire(fields: Record<string, unknown>): Record<string, unknown> {
   const request = { model: "m", messages: [user], ...fields } as unknown as ChatRequest;
-  return JSON.parse(toChatJson(request, stream)) as Record<string, unknown>;
+  return JSON.parse(toChatJson(request)) as Record<string, unknown>;
 }
 
 function problem(fields: Record<string, unknown>): string {
@@ -57,11 +57,11 @@ describe("a request that keeps the interface's rules", () => {
       tool_choice: { type: "function", function: { name: "look" } },
       user: "u_1",
     };
-    expect(wire(fields, true)).toEqual({ model: "m", ...fields, stream: true });
+    expect(wire(fields)).toEqual({ model: "m", ...fields, stream: true });
   });
 
-  test("goes out without what is undefined, and without stream unless it streams", () => {
-    expect(wire({ temperature: undefined, tools: undefined })).toEqual({ model: "m", messages: [user] });
+  test("goes out without what is undefined, and as a stream", () => {
+    expect(wire({ temperature: undefined, tools: undefined })).toEqual({ model: "m", messages: [user], stream: true });
   });
 
   test("may have each string form of tool_choice and of stop", () => {
@@ -90,12 +90,13 @@ describe("a request that keeps the interface's rules", () => {
     expect(wire({ messages, tools: [], tool_choice: "auto", stop: [] })).toEqual({
       model: "m",
       messages: [user, { role: "assistant", content: "hi" }],
+      stream: true,
     });
   });
 
   test("goes out with lone surrogates replaced", () => {
     const request = { model: "m", messages: [{ role: "user", content: "a\uD83Db" }] } as ChatRequest;
-    expect(toChatJson(request, false)).toContain("a\uFFFDb");
+    expect(toChatJson(request)).toContain("a\uFFFDb");
   });
 });
 

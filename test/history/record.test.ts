@@ -2,12 +2,16 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   createReaders,
+  type Head,
+  type HistoryEntry,
+  type StoredEntry,
   toAuthorKeys,
   toAuthorNamespace,
   toEntryKey,
   toHeadKey,
   toIndexKey,
 } from "../../src/history/record.ts";
+import type { AttachmentRef } from "../../src/port/events.ts";
 import { readKeyPart, toKeyPart } from "../../src/store/key-part.ts";
 import { answered, said } from "../support/history-contract.ts";
 
@@ -61,6 +65,26 @@ describe("createReaders", () => {
     const bad = [null, 7, "text", {}, { ...head, v: 2 }, { ...head, last: "2" }, [head]];
     for (const [index, value] of bad.entries()) expect(readers.head(`bad${index}`, value)).toBeUndefined();
     expect(unreadable).toEqual(bad.map((_, index) => `bad${index}`));
+  });
+
+  test("give back every field of what is stored", () => {
+    const readers = createReaders(() => {});
+    const head: Required<Head> = { first: 1, last: 2, followed: true, followedSince: 3 };
+    expect(readers.head("h", { v: 1, ...head })).toEqual({ v: 1, ...head });
+    const attachment = { platform: "p", id: "f", name: "a.png", sizeBytes: 1, isFleeting: true, description: "a cat" };
+    const entry: Required<HistoryEntry> = {
+      id: "1",
+      at: 2,
+      author: { platform: "p", id: "ada", name: "Ada" },
+      askedBy: { platform: "p", id: "ben" },
+      messages: [{ role: "user", content: [{ type: "text", text: "x" }], name: "Ada" }],
+      attachments: [attachment as AttachmentRef],
+      partial: true,
+      isRefused: true,
+      isEarlier: true,
+    };
+    const stored: Required<StoredEntry> = { entry, aliases: ["a"], after: 7 };
+    expect(readers.entry("e", { v: 1, ...stored })).toEqual({ v: 1, ...stored });
   });
 
   test("leave nothing out of an entry that a gateway added to its messages", () => {

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadContentParts, type OpenAttachment } from "../../src/media/content-parts.ts";
+import { loadContentParts } from "../../src/media/content-parts.ts";
+import type { OpenAttachment } from "../../src/media/use-file.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
 
 const never = new AbortController().signal;
@@ -174,6 +175,28 @@ describe("loadContentParts", () => {
       never,
     );
     expect(most).toBe(2);
+  });
+
+  test("holds no more than 128 MiB of files at a time, whatever many messages bring, and reads them all", async () => {
+    const sizeBytes = 20 * 1024 * 1024;
+    const piece = new Uint8Array(1024 * 1024);
+    let heldBytes = 0;
+    let mostBytes = 0;
+    async function* large(): AsyncGenerator<Uint8Array> {
+      for (let given = 0; given < sizeBytes; given += piece.length) {
+        heldBytes += piece.length;
+        mostBytes = Math.max(mostBytes, heldBytes);
+        yield piece;
+      }
+    }
+    const load = async (owner: number) => {
+      const { notices } = await loadContentParts([ref("a.bin", sizeBytes)], async () => large(), `${owner}`, never);
+      heldBytes -= sizeBytes;
+      return notices[0];
+    };
+    const notices = await Promise.all(Array.from({ length: 12 }, (_, owner) => load(owner)));
+    expect(notices).toEqual(notices.map(() => expect.stringContaining("neither a picture")));
+    expect(mostBytes).toBeLessThanOrEqual(128 * 1024 * 1024);
   });
 
   test("repeats nothing of what a platform answered", async () => {

@@ -3,9 +3,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { request } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readBounded } from "../../src/media/read-bounded.ts";
+import { type ReadLimit, readBounded } from "../../src/media/read-bounded.ts";
 
 const never = new AbortController().signal;
+
+const upTo = (maxBytes: number): ReadLimit => ({ maxBytes, share: { hold: () => true } });
 
 async function* chunks(...sizes: number[]): AsyncGenerator<Uint8Array> {
   let next = 0;
@@ -21,16 +23,22 @@ async function* stopping(stop: () => Promise<void>): AsyncGenerator<Uint8Array> 
 describe("readBounded", () => {
   test("returns the bytes in order, however they are cut", async () => {
     const expected = Uint8Array.from({ length: 200_001 }, (_, index) => index % 251);
-    await expect(readBounded(chunks(1, 65_535, 2, 0, 134_463), 1e6, never)).resolves.toEqual(expected);
+    await expect(readBounded(chunks(1, 65_535, 2, 0, 134_463), upTo(1e6), never)).resolves.toEqual(expected);
   });
 
   test("takes exactly as many bytes as allowed", async () => {
-    await expect(readBounded(chunks(60, 40), 100, never)).resolves.toHaveLength(100);
-    await expect(readBounded(chunks(60, 41), 100, never)).resolves.toBeUndefined();
+    await expect(readBounded(chunks(60, 40), upTo(100), never)).resolves.toHaveLength(100);
+    await expect(readBounded(chunks(60, 41), upTo(100), never)).resolves.toBe("too-large");
+  });
+
+  test("stops where its share has no room for what has come", async () => {
+    const share = { hold: (sizeBytes: number) => sizeBytes <= 60 };
+    await expect(readBounded(chunks(60), { maxBytes: 100, share }, never)).resolves.toHaveLength(60);
+    await expect(readBounded(chunks(60, 1), { maxBytes: 100, share }, never)).resolves.toBe("no-room");
   });
 
   test("resolves to nothing for an empty source", async () => {
-    await expect(readBounded(chunks(), 100, never)).resolves.toEqual(new Uint8Array());
+    await expect(readBounded(chunks(), upTo(100), never)).resolves.toEqual(new Uint8Array());
   });
 
   test("stops reading an endless source at the bound and closes it", async () => {
@@ -43,7 +51,7 @@ describe("readBounded", () => {
         closed.resolve();
       }
     }
-    await expect(readBounded(endless(), 100, never)).resolves.toBeUndefined();
+    await expect(readBounded(endless(), upTo(100), never)).resolves.toBe("too-large");
     await closed.promise;
     expect(given).toBe(11);
   });
@@ -51,7 +59,7 @@ describe("readBounded", () => {
   test("rejects with the reason of the signal although the source never answers", async () => {
     const controller = new AbortController();
     const stuck = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
-    const reading = readBounded(stuck, 100, controller.signal);
+    const reading = readBounded(stuck, upTo(100), controller.signal);
     controller.abort("stopped");
     await expect(reading).rejects.toBe("stopped");
   });
@@ -60,7 +68,7 @@ describe("readBounded", () => {
     const controller = new AbortController();
     const reading = readBounded(
       stopping(() => new Promise(() => {})),
-      100,
+      upTo(100),
       controller.signal,
     );
     setImmediate(() => controller.abort("stopped"));
@@ -69,7 +77,7 @@ describe("readBounded", () => {
 
   test("passes on the failure of a source", async () => {
     const failing = stopping(() => Promise.reject(new Error("cut")));
-    await expect(readBounded(failing, 100, never)).rejects.toThrow("cut");
+    await expect(readBounded(failing, upTo(100), never)).rejects.toThrow("cut");
   });
 
   test("hangs up on a server that sends more than it may", async () => {
@@ -84,7 +92,7 @@ describe("readBounded", () => {
     onTestFinished(() => void server.close());
     await once(server, "listening");
     const { body } = await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-    await expect(readBounded(body, 1024 * 1024, never)).resolves.toBeUndefined();
+    await expect(readBounded(body, upTo(1024 * 1024), never)).resolves.toBe("too-large");
     await hungUp.promise;
   });
 });

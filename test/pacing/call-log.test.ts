@@ -3,53 +3,53 @@ import { createCallLog } from "../../src/pacing/call-log.ts";
 
 describe("call log", () => {
   test("gives each call back one window after it was made", () => {
-    const log = createCallLog(3, 60);
-    for (const now of [0, 10, 20]) log.sent(now);
-    expect([20, 59, 61, 71, 81].map(log.credit)).toEqual([0, 0, 1, 2, 3]);
-    expect([1, 2, 3, 4].map((needs) => log.creditAt(needs, 20))).toEqual([60, 70, 80, Infinity]);
-    expect(log.creditAt(1, 65)).toBe(65);
-    expect(log.count(65)).toBe(2);
+    const log = createCallLog(3, 60_000);
+    for (const now of [0, 10_000, 20_000]) log.sent(now);
+    expect([20_000, 59_000, 61_000, 71_000, 81_000].map(log.credit)).toEqual([0, 0, 1, 2, 3]);
+    expect([1, 2, 3, 4].map((needs) => log.creditAt(needs, 20_000))).toEqual([60_000, 70_000, 80_000, Infinity]);
+    expect(log.creditAt(1, 65_000)).toBe(65_000);
+    expect(log.count(65_000)).toBe(2);
   });
 
   test("forgets nothing when it is asked about a moment to come", () => {
-    const log = createCallLog(1, 60);
+    const log = createCallLog(1, 60_000);
     log.sent(0);
-    expect(log.credit(100)).toBe(1);
-    expect(log.credit(30)).toBe(0);
+    expect(log.credit(100_000)).toBe(1);
+    expect(log.credit(30_000)).toBe(0);
   });
 
   test("takes calls that are entered late", () => {
-    const log = createCallLog(2, 60);
-    log.sent(50);
-    log.sent(40);
-    expect([99, 101, 111].map(log.credit)).toEqual([0, 1, 2]);
+    const log = createCallLog(2, 60_000);
+    log.sent(50_000);
+    log.sent(40_000);
+    expect([99_000, 101_000, 111_000].map(log.credit)).toEqual([0, 1, 2]);
   });
 
   test("starts nothing before the wait of a refusal, and comes back slowly", () => {
-    const log = createCallLog(60, 60);
-    for (let now = 0; now < 10; now++) log.sent(now);
-    log.done({ ok: false, retryAfter: 30 }, 10);
-    expect(log.isTight(10)).toBe(true);
-    expect([10, 39.9, 40, 41, 42, 43].map(log.credit)).toEqual([0, 0, 0, 0, 1, 2]);
-    expect(log.creditAt(1, 10)).toBeCloseTo(40 + 1 / 0.9);
+    const log = createCallLog(60, 60_000);
+    for (let second = 0; second < 10; second++) log.sent(second * 1_000);
+    log.done({ ok: false, retryAfterMs: 30_000 }, 10_000);
+    expect(log.isTight(10_000)).toBe(true);
+    expect([10_000, 39_900, 40_000, 41_000, 42_000, 43_000].map(log.credit)).toEqual([0, 0, 0, 0, 1, 2]);
+    expect(log.creditAt(1, 10_000)).toBeCloseTo(40_000 + 1_000 / 0.9);
     // Half of the ten calls before the refusal is as deep as the limit is taken to be.
-    expect(log.credit(300)).toBe(5);
-    expect(log.creditAt(20, 300)).toBe(610);
-    expect(log.credit(611)).toBe(60);
-    expect(log.keepUntil()).toBe(610);
+    expect(log.credit(300_000)).toBe(5);
+    expect(log.creditAt(20, 300_000)).toBe(610_000);
+    expect(log.credit(611_000)).toBe(60);
+    expect(log.keepUntil()).toBe(610_000);
   });
 
   test("spends the tight credit call by call", () => {
-    const log = createCallLog(60, 60);
-    log.done({ ok: false, retryAfter: 0 }, 0);
-    log.sent(10);
-    expect(log.credit(10)).toBe(1);
-    log.sent(10);
-    expect(log.credit(10)).toBe(0);
+    const log = createCallLog(60, 60_000);
+    log.done({ ok: false, retryAfterMs: 0 }, 0);
+    log.sent(10_000);
+    expect(log.credit(10_000)).toBe(1);
+    log.sent(10_000);
+    expect(log.credit(10_000)).toBe(0);
   });
 
   test("learns nothing from an error that is no refusal", () => {
-    const log = createCallLog(1, 60);
+    const log = createCallLog(1, 60_000);
     log.done({ ok: false }, 0);
     expect(log.credit(0)).toBe(1);
     expect(log.keepUntil()).toBe(-Infinity);

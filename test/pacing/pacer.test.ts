@@ -1,51 +1,63 @@
 import { describe, expect, test } from "vitest";
 import type { Budget } from "../../src/pacing/budget.ts";
-import type { Written } from "../../src/pacing/call.ts";
-import { createPacer, type Pacer } from "../../src/pacing/pacer.ts";
+import {
+  applyEnd,
+  applySend,
+  applyText,
+  applyWritten,
+  createPacer,
+  createReplyState,
+  isWaiting,
+  type Moment,
+  toArea,
+  toBacklog,
+  toUrgency,
+} from "../../src/pacing/pacer.ts";
+import type { CallKind, Pacer, Written } from "../../src/port/pace.ts";
 import { toFigures, toMean } from "../support/pacing/measure.ts";
 import { fixedCounter, leakyCounter } from "../support/pacing/platform.ts";
 import type { Scenario } from "../support/pacing/scenarios.ts";
 import { several, steady } from "../support/pacing/scenarios.ts";
-import { DISCORD_TRIP, SLACK_TRIP, type TrialResult, tryDiscord, trySlack } from "../support/pacing/trials.ts";
-
-const ACCEPTED: Written = { answer: { ok: true }, behind: false };
-
-/** A budget that allows `calls` calls and remembers what became of them. */
-function budgetOf(calls: number) {
-  const events: string[] = [];
-  const left = () => calls - events.filter((event) => event.startsWith("sent")).length;
-  const budget: Budget = {
-    firstGap: 0.33,
-    minGap: 0.25,
-    keep: 1,
-    reserve: () => 0,
-    gap: () => 1,
-    isRich: () => false,
-    credit: left,
-    creditAt: (_call, needs, from) => (left() >= needs ? from : Infinity),
-    sent: ({ kind, room }, now) => void events.push(`sent ${kind} ${room} ${now}`),
-    done: (planned, made, sentAt) => void events.push(`done ${planned.kind} as ${made} of ${sentAt}`),
-    keepUntil: () => 77,
-  };
-  return { budget, events };
-}
-
-function send(pacer: Pacer, now: number): number {
-  const step = pacer.step(now);
-  if (step.type !== "send") throw new Error(`Nothing is sent at ${now}.`);
-  return step.reply;
-}
+import { DISCORD_TRIP_MS, SLACK_TRIP_MS, type TrialResult, tryDiscord, trySlack } from "../support/pacing/trials.ts";
 
 describe("pacer", () => {
+  const ACCEPTED: Written = { answer: { ok: true }, behind: false };
+
+  /** A budget that allows `calls` calls and remembers what became of them. */
+  function budgetOf(calls: number) {
+    const events: string[] = [];
+    const left = () => calls - events.filter((event) => event.startsWith("sent")).length;
+    const budget: Budget = {
+      firstGapMs: 330,
+      minGapMs: 250,
+      keep: 1,
+      reserve: () => 0,
+      gap: () => 1_000,
+      isRich: () => false,
+      credit: left,
+      creditAt: (_call, needs, from) => (left() >= needs ? from : Infinity),
+      sent: ({ kind, room }, now) => void events.push(`sent ${kind} ${room} ${now}`),
+      done: (planned, made, sentAt) => void events.push(`done ${planned.kind} as ${made} of ${sentAt}`),
+      keepUntil: () => 77,
+    };
+    return { budget, events };
+  }
+
+  function send(pacer: Pacer, now: number): number {
+    const step = pacer.step(now);
+    if (step.type !== "send") throw new Error(`Nothing is sent at ${now}.`);
+    return step.reply;
+  }
+
   test("begins with the call that it is told", () => {
     const { budget, events } = budgetOf(9);
     const pacer = createPacer(budget);
-    pacer.end(pacer.join(0, "a", false, "edit"), 0);
+    pacer.end(pacer.join(0, { room: "a", first: "edit" }), 0);
     send(pacer, 0);
-    pacer.text(pacer.join(1, "b", false, "edit"), 1, 1);
-    expect(pacer.step(1)).toMatchObject({ type: "wait" });
-    send(pacer, 9);
-    expect(events).toEqual(["sent final a 0", "sent edit b 9"]);
+    pacer.text(pacer.join(1_000, { room: "b", first: "edit" }), 1, 1_000);
+    expect(pacer.step(1_000)).toMatchObject({ type: "wait" });
+    send(pacer, 9_000);
+    expect(events).toEqual(["sent final a 0", "sent edit b 9000"]);
   });
 
   test("sends finals first, then first posts, then the edit that cost most so far", () => {
@@ -53,30 +65,35 @@ describe("pacer", () => {
     const [little, much, fresh, ending] = [pacer.join(0), pacer.join(0), pacer.join(0), pacer.join(0)];
     for (const reply of [little, much, ending]) {
       pacer.text(reply, 4, 0);
-      expect(send(pacer, 0.1)).toBe(reply);
-      pacer.done(reply, ACCEPTED, 0.2);
+      expect(send(pacer, 100)).toBe(reply);
+      pacer.done(reply, ACCEPTED, 200);
     }
-    pacer.text(little, 40, 1);
-    pacer.text(much, 400, 1);
-    pacer.text(fresh, 4, 1);
-    pacer.text(ending, 4, 1);
-    pacer.end(ending, 1);
-    expect([send(pacer, 9), send(pacer, 9), send(pacer, 9), send(pacer, 9)]).toEqual([ending, fresh, much, little]);
-    expect(pacer.step(9)).toEqual({ type: "idle" });
+    pacer.text(little, 40, 1_000);
+    pacer.text(much, 400, 1_000);
+    pacer.text(fresh, 4, 1_000);
+    pacer.text(ending, 4, 1_000);
+    pacer.end(ending, 1_000);
+    expect([send(pacer, 9_000), send(pacer, 9_000), send(pacer, 9_000), send(pacer, 9_000)]).toEqual([
+      ending,
+      fresh,
+      much,
+      little,
+    ]);
+    expect(pacer.step(9_000)).toEqual({ type: "idle" });
   });
 
   test("has one call of a reply in flight, and tells the budget of each", () => {
     const { budget, events } = budgetOf(100);
     const pacer = createPacer(budget);
-    const reply = pacer.join(0, "general");
+    const reply = pacer.join(0, { room: "general" });
     pacer.text(reply, 4, 0);
-    expect(pacer.step(0)).toEqual({ type: "wait", until: 0.025 });
-    send(pacer, 0.1);
-    pacer.text(reply, 400, 5);
-    expect(pacer.step(5)).toEqual({ type: "idle" });
-    pacer.done(reply, { ...ACCEPTED, kind: "edit" }, 6);
-    expect(send(pacer, 6)).toBe(reply);
-    expect(events).toEqual(["sent post general 0.1", "done post as edit of 0.1", "sent edit general 6"]);
+    expect(pacer.step(0)).toEqual({ type: "wait", until: 25 });
+    send(pacer, 100);
+    pacer.text(reply, 400, 5_000);
+    expect(pacer.step(5_000)).toEqual({ type: "idle" });
+    pacer.done(reply, { ...ACCEPTED, kind: "edit" }, 6_000);
+    expect(send(pacer, 6_000)).toBe(reply);
+    expect(events).toEqual(["sent post general 100", "done post as edit of 100", "sent edit general 6000"]);
   });
 
   test("tells the budget also of calls whose reply has left", () => {
@@ -84,12 +101,12 @@ describe("pacer", () => {
     const pacer = createPacer(budget);
     const reply = pacer.join(0);
     pacer.text(reply, 4, 0);
-    send(pacer, 1);
-    pacer.leave(reply, 1);
-    pacer.done(reply, { answer: { ok: false, retryAfter: 3 }, behind: true }, 2);
-    pacer.done(reply, ACCEPTED, 3);
+    send(pacer, 1_000);
+    pacer.leave(reply, 1_000);
+    pacer.done(reply, { answer: { ok: false, retryAfterMs: 3_000 }, behind: true }, 2_000);
+    pacer.done(reply, ACCEPTED, 3_000);
     expect(events).toHaveLength(2);
-    expect(pacer.step(60)).toEqual({ type: "idle" });
+    expect(pacer.step(60_000)).toEqual({ type: "idle" });
     expect(pacer.keepUntil()).toBe(77);
   });
 
@@ -98,19 +115,19 @@ describe("pacer", () => {
     const [first, second] = [pacer.join(0), pacer.join(0)];
     pacer.text(first, 4, 0);
     pacer.text(second, 4, 0);
-    send(pacer, 1);
-    expect(pacer.step(1).type).not.toBe("send");
-    pacer.end(second, 2);
-    expect(pacer.step(2).type).not.toBe("send");
+    send(pacer, 1_000);
+    expect(pacer.step(1_000).type).not.toBe("send");
+    pacer.end(second, 2_000);
+    expect(pacer.step(2_000).type).not.toBe("send");
   });
 
   test("shows nothing for a reply without text before its end, then one call", () => {
     const pacer = createPacer(budgetOf(100).budget);
     const reply = pacer.join(0);
     pacer.text(reply, 0, 0);
-    expect(pacer.step(10)).toEqual({ type: "idle" });
-    pacer.end(reply, 10);
-    expect(pacer.step(10)).toEqual({ type: "send", reply, kind: "post" });
+    expect(pacer.step(10_000)).toEqual({ type: "idle" });
+    pacer.end(reply, 10_000);
+    expect(pacer.step(10_000)).toEqual({ type: "send", reply, kind: "post" });
   });
 });
 
@@ -132,23 +149,23 @@ describe("pacer under virtual time", () => {
     "40@60": () => [steady(40, 60)],
     "400@60": () => [steady(400, 60)],
     "1500@30": () => [steady(1500, 30)],
-    "3 x 400@60": several(3, 400, 60, 1),
+    "3 x 400@60": several(3, 400, 60, 1_000),
     "5 x 400@60": several(5, 400, 60, 0),
-    "5 x 1500@30": several(5, 1500, 30, 2),
+    "5 x 1500@30": several(5, 1500, 30, 2_000),
   };
   const cases: Array<[string, Record<string, number>, (scenario: Scenario, seed: number) => TrialResult]> = [
     [
       "Discord, fixed window",
       fixed,
-      (scenario, seed) => tryDiscord({ scenario, seed, trip: DISCORD_TRIP }, () => fixedCounter(5, 5), 1),
+      (scenario, seed) => tryDiscord({ scenario, seed, tripMs: DISCORD_TRIP_MS }, () => fixedCounter(5, 5_000), 1),
     ],
     [
       "Discord, two leaky counters",
       leaky,
-      (scenario, seed) => tryDiscord({ scenario, seed, trip: DISCORD_TRIP }, () => leakyCounter(5, 5), 2),
+      (scenario, seed) => tryDiscord({ scenario, seed, tripMs: DISCORD_TRIP_MS }, () => leakyCounter(5, 5_000), 2),
     ],
-    ["Slack, update", update, (scenario, seed) => trySlack({ scenario, seed, trip: SLACK_TRIP }, "update")],
-    ["Slack, append", append, (scenario, seed) => trySlack({ scenario, seed, trip: SLACK_TRIP }, "append")],
+    ["Slack, update", update, (scenario, seed) => trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, "update")],
+    ["Slack, append", append, (scenario, seed) => trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, "append")],
   ];
 
   for (const [platform, means, run] of cases) {
@@ -164,13 +181,255 @@ describe("pacer under virtual time", () => {
 
   test("shows the first text within half a round trip and the hold", () => {
     for (let seed = 0; seed < SEEDS; seed++) {
-      const options = { roundTrip: () => 0.2 };
+      const options = { roundTrip: () => 200 };
       const { outcomes } = tryDiscord(
-        { scenario: () => [steady(100, 60)], seed, trip: 0.2, options },
-        () => fixedCounter(5, 5),
+        { scenario: () => [steady(100, 60)], seed, tripMs: 200, options },
+        () => fixedCounter(5, 5_000),
         1,
       );
-      expect(outcomes[0]?.showings[0]?.at).toBeCloseTo(0.2, 6);
+      expect(outcomes[0]?.showings[0]?.at).toBeCloseTo(200, 3);
     }
+  });
+});
+
+describe("urgency", () => {
+  interface Plenty {
+    credit?: number;
+    creditAt?: number;
+    isRich?: boolean;
+  }
+
+  function budgetWith({ credit = 100, creditAt = Infinity, isRich = false }: Plenty): Budget {
+    return {
+      firstGapMs: 330,
+      minGapMs: 250,
+      keep: 1,
+      reserve: () => 0,
+      gap: () => 1_000,
+      isRich: () => isRich,
+      credit: () => credit,
+      creditAt: () => creditAt,
+      sent() {},
+      done() {},
+      keepUntil: () => 0,
+    };
+  }
+
+  function momentAt(now: number, more: Partial<Moment> & { plenty?: Plenty } = {}): Moment {
+    const { plenty = {}, ...rest } = more;
+    return { now, budget: budgetWith(plenty), G: 1_000, active: 1, z: 0, R: 0, lastCall: -Infinity, ...rest };
+  }
+
+  /** A reply of 240 units per second that was posted after 10 s; its text since then came with the tokens of 60 per second. */
+  function growing({ edits = 1, until = 10_100 } = {}) {
+    const reply = createReplyState("room");
+    for (let token = 0; token <= 600; token++) applyText(reply, 4, (token * 1_000) / 60);
+    const calls: CallKind[] = ["post", ...Array.from({ length: edits }, (): CallKind => "edit")];
+    for (const kind of calls) {
+      applySend(reply, kind, 10_000);
+      applyWritten(reply, { answer: { ok: true }, behind: false }, 10_000_000);
+    }
+    for (let token = 601; (token * 1_000) / 60 <= until; token++) applyText(reply, 4, (token * 1_000) / 60);
+    return reply;
+  }
+
+  test("holds the first post while more text is likely, a tenth of a second at most", () => {
+    const dueOf = (...arrivals: number[]) => {
+      const reply = createReplyState("room");
+      for (const at of arrivals) applyText(reply, 4, at);
+      return toUrgency(reply, momentAt(arrivals.at(-1) ?? 0)).at;
+    };
+    expect(dueOf(5_000)).toBeCloseTo(5_025);
+    expect(dueOf(5_000, 5_020)).toBeCloseTo(5_060);
+    expect(dueOf(5_000, 5_020, 5_040, 5_060)).toBeCloseTo(5_100);
+    // The next one would come too late.
+    expect(dueOf(5_000, 5_060)).toBeCloseTo(5_060);
+    const late = createReplyState("room");
+    applyText(late, 4, 5_000);
+    expect(toUrgency(late, momentAt(5_200))).toEqual({ rank: 1, kind: "post", at: 5_200 });
+  });
+
+  test("makes a final due at once, as a post where nothing was posted", () => {
+    const reply = createReplyState("room");
+    applyText(reply, 4, 5_000);
+    applyEnd(reply);
+    expect(toUrgency(reply, momentAt(5_000))).toEqual({ rank: 0, kind: "post", at: 5_000 });
+    const posted = growing();
+    applyEnd(posted);
+    expect(toUrgency(posted, momentAt(10_100))).toEqual({ rank: 0, kind: "final", at: 10_100 });
+  });
+
+  test("makes the next message due at once when the text overflows", () => {
+    const reply = growing();
+    applySend(reply, "edit", 10_200);
+    applyWritten(reply, { answer: { ok: true }, behind: true, next: "post" }, 10_400);
+    expect(toUrgency(reply, momentAt(10_400))).toEqual({ rank: 1, kind: "post", at: 10_400 });
+  });
+
+  test("gives steady text exactly the planned gap, once it has come in", () => {
+    const reply = growing({ until: 10_980 });
+    const { at } = toUrgency(reply, momentAt(10_980));
+    expect(at).toBeGreaterThan(10_980);
+    expect(at).toBeLessThan(11_030);
+  });
+
+  test("makes the first edit early while there is plenty", () => {
+    const eager = growing({ edits: 0, until: 10_300 });
+    expect(toUrgency(eager, momentAt(10_300, { plenty: { isRich: true, credit: 1 } })).at).toBeCloseTo(10_330, -2);
+    expect(toUrgency(eager, momentAt(10_300, { plenty: { credit: 1 } })).at).toBeGreaterThan(10_500);
+  });
+
+  test("never lets text wait longer than one and a half gaps of its turn", () => {
+    const reply = growing({ until: 10_020 });
+    expect(toUrgency(reply, momentAt(10_020, { G: 2_000, plenty: { credit: 1 } })).at).toBeCloseTo(
+      10_000 + 1_000 / 60 + 3_000,
+      -2,
+    );
+  });
+
+  test("goes before its price is reached when a shared budget was not used for a gap", () => {
+    const reply = growing({ until: 10_900 });
+    const dueAfter = (lastCall: number) =>
+      toUrgency(reply, momentAt(10_900, { z: 22 / Math.sqrt(1_000), active: 2, lastCall, plenty: { credit: 1 } })).at;
+    expect(dueAfter(9_000)).toBeLessThan(11_850);
+    expect(dueAfter(10_900)).toBeCloseTo(11_900);
+    expect(dueAfter(11_500)).toBeCloseTo(12_500);
+  });
+
+  test("uses a lull if enough is unseen and there are calls to spare", () => {
+    const reply = growing({ until: 10_500 });
+    expect(toUrgency(reply, momentAt(10_550)).at).toBeCloseTo(10_500 + 4_000 / 60, -1);
+    expect(toUrgency(reply, momentAt(10_550, { plenty: { credit: 1 } })).at).toBeGreaterThan(10_700);
+    const little = growing({ until: 10_100 });
+    expect(toUrgency(little, momentAt(10_170)).at).toBeGreaterThan(10_300);
+  });
+
+  test("shows the leftovers before a long pause if there is plenty", () => {
+    const little = growing({ until: 10_100 });
+    expect(toUrgency(little, momentAt(10_200, { plenty: { isRich: true } })).at).toBeCloseTo(10_600, -2);
+  });
+
+  test("keeps two calls of one reply apart", () => {
+    const reply = growing({ until: 10_100 });
+    expect(toUrgency(reply, momentAt(10_100, { G: 10 })).at).toBe(10_250);
+  });
+
+  test("leaves calls for finals, unless one more returns soon", () => {
+    const reply = growing({ until: 12_000 });
+    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 3, creditAt: 20_000 } })).at).toBe(20_000);
+    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 3, creditAt: 15_000 } })).at).toBe(12_000);
+    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 4, creditAt: 20_000 } })).at).toBe(12_000);
+    applyEnd(reply);
+    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 1 } })).at).toBe(12_000);
+  });
+
+  test("asks again no sooner than in two milliseconds, and not before a back-off is over", () => {
+    const reply = growing({ until: 12_000 });
+    expect(toUrgency(reply, momentAt(12_000, { plenty: { credit: 0, creditAt: 12_000 } })).at).toBeCloseTo(12_002);
+    reply.notBefore = 14_000;
+    expect(toUrgency(reply, momentAt(12_000)).at).toBe(14_000);
+  });
+});
+
+describe("reply state", () => {
+  const ACCEPTED: Written = { answer: { ok: true }, behind: false };
+
+  function replyWith(...texts: Array<[at: number, units: number]>) {
+    const reply = createReplyState("room");
+    for (const [at, units] of texts) applyText(reply, units, at);
+    return reply;
+  }
+
+  test("adds up what is unseen over time", () => {
+    const reply = replyWith([0, 4], [1_000, 4]);
+    expect(toBacklog(reply)).toBe(8);
+    expect(toArea(reply, 2_000)).toBe(4_000 + 8_000);
+    expect(reply.oldest).toBe(0);
+    applySend(reply, "post", 2_000);
+    expect([toBacklog(reply), toArea(reply, 3_000), reply.oldest]).toEqual([0, 0, Infinity]);
+    expect(isWaiting(reply)).toBe(false);
+  });
+
+  test("finds the rate of steady text, and a pause counts half a second at most", () => {
+    const reply = createReplyState("room");
+    for (let token = 0; token < 600; token++) applyText(reply, 4, (token * 1_000) / 60);
+    expect(reply.rate).toBeGreaterThan(0.23);
+    expect(reply.rate).toBeLessThan(0.25);
+    expect(reply.arrivalGap).toBeCloseTo(1_000 / 60);
+    applyText(reply, 4, 60_000);
+    expect(reply.rate).toBeGreaterThan(0.2);
+  });
+
+  test("does not take deltas of one network read for a gap", () => {
+    const reply = replyWith([0, 4], [1, 4]);
+    expect(reply.arrivalGap).toBeUndefined();
+    applyText(reply, 4, 5_000);
+    expect(reply.arrivalGap).toBe(2_000);
+  });
+
+  test("gives back what a failed call carried, as if it had never been made", () => {
+    const reply = replyWith([0, 4], [1_000, 4]);
+    applySend(reply, "post", 1_000);
+    applyText(reply, 4, 2_000);
+    applyWritten(reply, { answer: { ok: false }, behind: true }, 3_000);
+    expect(toBacklog(reply)).toBe(12);
+    expect(toArea(reply, 3_000)).toBe(4_000 + 8 * 2_000 + 4 * 1_000);
+    expect(reply.oldest).toBe(0);
+    expect(reply.next).toBe("post");
+    expect(reply.notBefore).toBe(3_500);
+  });
+
+  test("waits longer with each failure and not at all for a refusal", () => {
+    const reply = replyWith([0, 4]);
+    for (const [index, waitMs] of [500, 1_000, 2_000].entries()) {
+      const now = index * 1_000;
+      applySend(reply, "post", now);
+      applyWritten(reply, { answer: { ok: false }, behind: true }, now);
+      expect(reply.notBefore).toBe(now + waitMs);
+    }
+    applySend(reply, "post", 10_000);
+    applyWritten(reply, { answer: { ok: false, retryAfterMs: 3_000 }, behind: true }, 10_000);
+    expect(reply.notBefore).toBe(4_000);
+    applySend(reply, "post", 13_000);
+    applyWritten(reply, ACCEPTED, 13_000);
+    expect([reply.failures, reply.next, isWaiting(reply)]).toEqual([0, "edit", false]);
+  });
+
+  test("owes a call after the end until one that began afterwards showed everything", () => {
+    const reply = replyWith([0, 4]);
+    applySend(reply, "post", 0);
+    applyEnd(reply);
+    applyWritten(reply, ACCEPTED, 1_000);
+    expect(isWaiting(reply)).toBe(true);
+    applySend(reply, "final", 1_000);
+    applyWritten(reply, { answer: { ok: true }, behind: true, next: "post" }, 2_000);
+    expect([isWaiting(reply), reply.next]).toEqual([true, "post"]);
+    applySend(reply, "post", 2_000);
+    applyWritten(reply, { answer: { ok: false }, behind: true }, 3_000);
+    expect(isWaiting(reply)).toBe(true);
+    applySend(reply, "post", 4_000);
+    applyWritten(reply, ACCEPTED, 5_000);
+    expect(isWaiting(reply)).toBe(false);
+  });
+
+  test("owes the rest of text that did not fit in one message, not what came meanwhile", () => {
+    const reply = replyWith([0, 4]);
+    applySend(reply, "post", 0);
+    applyWritten(reply, { answer: { ok: true }, behind: true }, 1_000);
+    expect(reply.owes).toBe(true);
+    applySend(reply, "edit", 1_000);
+    applyText(reply, 4, 1_500);
+    applyWritten(reply, { answer: { ok: true }, behind: true }, 2_000);
+    expect(reply.owes).toBe(false);
+    applySend(reply, "edit", 2_000);
+    applyText(reply, 4, 2_500);
+    applyWritten(reply, { answer: { ok: true }, behind: true, next: "post" }, 3_000);
+    expect(reply.owes).toBe(true);
+  });
+
+  test("ignores an answer to no call", () => {
+    const reply = replyWith([0, 4]);
+    applyWritten(reply, ACCEPTED, 1_000);
+    expect(toBacklog(reply)).toBe(4);
   });
 });

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { Written } from "../../src/pacing/call.ts";
-import { createDiscordBudget, createDiscordShared } from "../../src/pacing/discord-budget.ts";
+import { createDiscordBudget, createDiscordShared } from "../../adapters/discord/write/pace.ts";
 import { createEvenPacer } from "../../src/pacing/even.ts";
-import { createPacer, type Pacer } from "../../src/pacing/pacer.ts";
-import type { Pace, Paced, Scheduler } from "../../src/pacing/scheduler.ts";
+import { createPacer } from "../../src/pacing/pacer.ts";
+import type { Pace, Paced } from "../../src/pacing/scheduler.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
+import type { Pacer, Written } from "../../src/port/pace.ts";
 import { fixedCounter } from "../support/pacing/platform.ts";
 
 const ACCEPTED: Written = { answer: { ok: true }, behind: false };
@@ -40,12 +40,11 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms));
 }
 
-function seconds(): number {
-  return performance.now() / 1000;
-}
-
-function quick(pacerFor: (key: string) => Pacer = () => createEvenPacer({ gap: 0 })): Scheduler {
-  return createScheduler({ pacerFor, now: seconds });
+/** A scheduler whose budgets are told by their keys alone: `pacerFor` makes the pacer of each. */
+function quick(pacerFor: (key: string) => Pacer = () => createEvenPacer({ gapMs: 0 })) {
+  const scheduler = createScheduler({ now: () => performance.now() });
+  const join = (key: string, paced: Paced) => scheduler.join({ key, createPacer: () => pacerFor(key) }, paced);
+  return { join, close: scheduler.close };
 }
 
 afterEach(() => void vi.useRealTimers());
@@ -81,14 +80,14 @@ describe("scheduler", () => {
     const pace = quick().join("channel", reply.paced);
     const ended = pace.end(never);
     await reply.answer(0, { answer: { ok: true }, behind: true, next: "post" });
-    await reply.answer(1, { answer: { ok: false, retryAfter: 0.01 }, behind: true });
+    await reply.answer(1, { answer: { ok: false, retryAfterMs: 10 }, behind: true });
     await reply.answer(2);
     await ended;
     expect(reply.calls).toHaveLength(3);
   });
 
   test("shares one pace among the replies of a budget and none between budgets", () => {
-    const scheduler = quick(() => createEvenPacer({ gap: 1000 }));
+    const scheduler = quick(() => createEvenPacer({ gapMs: 1_000_000 }));
     const replies = [heldReply(), heldReply(), heldReply()];
     const keys = ["one", "one", "other"];
     const paces = replies.map(({ paced }, index) => scheduler.join(keys[index] ?? "", paced));
@@ -99,7 +98,7 @@ describe("scheduler", () => {
 
   test("wakes by itself when the next write is due", async () => {
     const reply = heldReply();
-    const scheduler = quick(() => createEvenPacer({ gap: 0.02 }));
+    const scheduler = quick(() => createEvenPacer({ gapMs: 20 }));
     const pace = scheduler.join("channel", reply.paced);
     pace.text(1);
     await reply.answer(0);
@@ -178,7 +177,7 @@ describe("scheduler", () => {
     const opened: string[] = [];
     const scheduler = quick((key) => {
       opened.push(key);
-      return createEvenPacer({ gap: 0 });
+      return createEvenPacer({ gapMs: 0 });
     });
     for (let turn = 0; turn < 2; turn++) {
       const reply = heldReply();
@@ -194,10 +193,10 @@ describe("scheduler", () => {
     const opened: string[] = [];
     const open = (key: string): Pacer => {
       opened.push(key);
-      const pacer = createEvenPacer({ gap: 0 });
-      return key === "short" ? pacer : { ...pacer, keepUntil: () => 150 };
+      const pacer = createEvenPacer({ gapMs: 0 });
+      return key === "short" ? pacer : { ...pacer, keepUntil: () => 150_000 };
     };
-    const scheduler = createScheduler({ pacerFor: open, now: () => performance.now() / 1000 });
+    const scheduler = quick(open);
     const visit = (key: string) => scheduler.join(key, heldReply().paced).leave();
     for (const minute of [0, 59, 61, 200]) {
       await vi.advanceTimersByTimeAsync(minute * 1000 - performance.now());
@@ -209,10 +208,10 @@ describe("scheduler", () => {
 
   test("carries the policy through real timers: never refused, everything shown", async () => {
     vi.useFakeTimers();
-    const counter = fixedCounter(5, 5);
-    const clock = () => performance.now() / 1000;
+    const counter = fixedCounter(5, 5_000);
+    const clock = () => performance.now();
     const pacerFor = () => createPacer(createDiscordBudget(createDiscordShared()));
-    const scheduler = createScheduler({ pacerFor, now: clock });
+    const scheduler = quick(pacerFor);
     const refused: number[] = [];
     const run = async (tokens: number): Promise<{ arrived: number; shown: number; writes: number }> => {
       const reply = { arrived: 0, shown: 0, writes: 0 };
@@ -247,7 +246,7 @@ describe("scheduler", () => {
 
   test("takes the fallback before the write for which the first has no room", async () => {
     const told: Array<boolean | undefined> = [];
-    const pacer = createEvenPacer({ gap: 0 });
+    const pacer = createEvenPacer({ gapMs: 0 });
     const step: Pacer["step"] = (now) => {
       const next = pacer.step(now);
       return next.type === "send" ? { ...next, isFallback: true } : next;
@@ -275,10 +274,10 @@ describe("scheduler", () => {
 
   test("tells the pacer the room of a reply", () => {
     const rooms: Array<string | undefined> = [];
-    const pacer = createEvenPacer({ gap: 0 });
-    const join: Pacer["join"] = (now, room) => {
-      rooms.push(room);
-      return pacer.join(now, room);
+    const pacer = createEvenPacer({ gapMs: 0 });
+    const join: Pacer["join"] = (now, options) => {
+      rooms.push(options?.room);
+      return pacer.join(now, options);
     };
     const { paced } = heldReply();
     quick(() => ({ ...pacer, join })).join("workspace", { ...paced, room: "general" });

@@ -1,41 +1,41 @@
 import { describe, expect, test } from "vitest";
-import type { Pacer, Step } from "../../src/pacing/pacer.ts";
-import { createSlackPacer } from "../../src/pacing/slack-pacer.ts";
+import { createSlackPacer } from "../../adapters/slack/write/pace.ts";
+import type { Pacer, PacerStep } from "../../src/port/pace.ts";
 import { mix, several } from "../support/pacing/scenarios.ts";
-import { NO_WRONGS, SLACK_TRIP, toWrongs, trySlack } from "../support/pacing/trials.ts";
+import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../support/pacing/trials.ts";
 
 const OK = { answer: { ok: true }, behind: false } as const;
 
 /** Asks until there is nothing to send at this moment. */
-function sendAll(pacer: Pacer, now: number): Array<Step & { type: "send" }> {
-  const sent: Array<Step & { type: "send" }> = [];
+function sendAll(pacer: Pacer, now: number): Array<PacerStep & { type: "send" }> {
+  const sent: Array<PacerStep & { type: "send" }> = [];
   for (let step = pacer.step(now); step.type === "send"; step = pacer.step(now)) sent.push(step);
   return sent;
 }
 
 /** A reply that was begun and answered at once. */
-function begin(pacer: Pacer, now: number): Step & { type: "send" } {
+function begin(pacer: Pacer, now: number): PacerStep & { type: "send" } {
   const reply = pacer.join(now);
   pacer.text(reply, 50, now);
-  const [step] = sendAll(pacer, now + 0.11);
+  const [step] = sendAll(pacer, now + 110);
   if (step === undefined) throw new Error("The reply was not begun.");
-  pacer.done(step.reply, { ...OK, isFallback: step.isFallback === true }, now + 0.11);
+  pacer.done(step.reply, { ...OK, isFallback: step.isFallback === true }, now + 110);
   return step;
 }
 
 describe("two-way pacer", () => {
   test("lets replies begin the first way while it has room, and the others on the fallback without a wait", () => {
     const pacer = createSlackPacer();
-    const begun = Array.from({ length: 25 }, (_, index) => begin(pacer, index));
+    const begun = Array.from({ length: 25 }, (_, index) => begin(pacer, index * 1_000));
     expect(begun.map(({ isFallback }) => isFallback === true).indexOf(true)).toBe(19);
     expect(begun.slice(19).every(({ isFallback }) => isFallback === true)).toBe(true);
   });
 
   test("begins a reply on the fallback that gets more calls there than many replies the first way", () => {
     const pacer = createSlackPacer();
-    const replies = Array.from({ length: 6 }, (_, index) => pacer.join(0, `room ${index}`));
+    const replies = Array.from({ length: 6 }, (_, index) => pacer.join(0, { room: `room ${index}` }));
     for (const reply of replies) pacer.text(reply, 10, 0);
-    const begun = sendAll(pacer, 0.11);
+    const begun = sendAll(pacer, 110);
     expect(begun).toHaveLength(6);
     expect(begun.filter(({ isFallback }) => isFallback === true)).toHaveLength(2);
   });
@@ -43,52 +43,55 @@ describe("two-way pacer", () => {
   test("leaves three replies at once the first way", () => {
     const pacer = createSlackPacer();
     for (let count = 0; count < 3; count++) pacer.text(pacer.join(0), 10, 0);
-    expect(sendAll(pacer, 0.11).every(({ isFallback }) => isFallback !== true)).toBe(true);
+    expect(sendAll(pacer, 110).every(({ isFallback }) => isFallback !== true)).toBe(true);
   });
 
   test("leaves a reply on the way it was begun", () => {
     const pacer = createSlackPacer();
     const { reply } = begin(pacer, 0);
-    for (let count = 1; count < 25; count++) begin(pacer, count);
-    pacer.end(reply, 30);
-    expect(sendAll(pacer, 30)).toContainEqual({ type: "send", reply, kind: "final" });
+    for (let count = 1; count < 25; count++) begin(pacer, count * 1_000);
+    pacer.end(reply, 30_000);
+    expect(sendAll(pacer, 30_000)).toContainEqual({ type: "send", reply, kind: "final" });
   });
 
   test("writes a reply that is over before its first post by the fallback", () => {
     const pacer = createSlackPacer();
-    const reply = pacer.join(0, "general");
+    const reply = pacer.join(0, { room: "general" });
     pacer.text(reply, 10, 0);
-    pacer.end(reply, 0.05);
-    expect(sendAll(pacer, 0.05)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
+    pacer.end(reply, 50);
+    expect(sendAll(pacer, 50)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
   test("follows a reply that took the fallback by itself, with its text and without its failures", () => {
     const pacer = createSlackPacer();
-    const reply = pacer.join(0, "general");
+    const reply = pacer.join(0, { room: "general" });
     pacer.text(reply, 10, 0);
-    expect(sendAll(pacer, 0.11)).toEqual([{ type: "send", reply, kind: "post" }]);
-    pacer.done(reply, { answer: { ok: false }, behind: true, kind: "post", isFallback: true }, 0.3);
-    expect(sendAll(pacer, 0.3)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
+    expect(sendAll(pacer, 110)).toEqual([{ type: "send", reply, kind: "post" }]);
+    pacer.done(reply, { answer: { ok: false }, behind: true, kind: "post", isFallback: true }, 300);
+    expect(sendAll(pacer, 300)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
   test("begins a reply on the fallback that has no other", () => {
     const pacer = createSlackPacer();
-    const reply = pacer.join(0, "general", true);
+    const reply = pacer.join(0, { room: "general", isFallback: true });
     pacer.text(reply, 10, 0);
-    expect(sendAll(pacer, 0.11)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
+    expect(sendAll(pacer, 110)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
   test("settles a call whose reply has left meanwhile", () => {
     const pacer = createSlackPacer();
-    const [first, second] = [pacer.join(0, "general", true), pacer.join(0, "general", true)];
+    const [first, second] = [
+      pacer.join(0, { room: "general", isFallback: true }),
+      pacer.join(0, { room: "general", isFallback: true }),
+    ];
     pacer.text(first, 10, 0);
-    expect(sendAll(pacer, 0.11)).toHaveLength(1);
-    pacer.leave(first, 0.2);
-    pacer.done(first, { ...OK, isFallback: true }, 0.3);
-    pacer.text(second, 10, 0.3);
+    expect(sendAll(pacer, 110)).toHaveLength(1);
+    pacer.leave(first, 200);
+    pacer.done(first, { ...OK, isFallback: true }, 300);
+    pacer.text(second, 10, 300);
     // The room is taken for a second after the answer, and not for good.
-    expect(sendAll(pacer, 0.5)).toEqual([]);
-    expect(sendAll(pacer, 1.31)).toHaveLength(1);
+    expect(sendAll(pacer, 500)).toEqual([]);
+    expect(sendAll(pacer, 1_310)).toHaveLength(1);
   });
 
   for (const [name, scenario] of Object.entries({
@@ -97,12 +100,12 @@ describe("two-way pacer", () => {
   })) {
     test(`is never refused and lets nobody wait for a beginning: ${name}`, () => {
       for (const seed of [1, 2, 3]) {
-        const result = trySlack({ scenario, seed, trip: SLACK_TRIP }, "native");
+        const result = trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, "native");
         expect(toWrongs(result)).toEqual(NO_WRONGS);
         const waits = result.outcomes.map(
           ({ arrivals, showings }) => (showings[0]?.at ?? Infinity) - (arrivals[0] ?? 0),
         );
-        expect(Math.max(...waits)).toBeLessThan(3);
+        expect(Math.max(...waits)).toBeLessThan(3_000);
       }
     });
   }

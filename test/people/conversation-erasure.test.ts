@@ -47,9 +47,9 @@ async function start() {
     const reply: ReplyAddress = { platform: "slack", channelId, workspaceId: team, extra: { team } };
     const author = { platform: "slack", id: "U1", name: "Ada" };
     await history.append(conversationId, said(`${conversationId}:q`, `a secret of <${team}>`, author));
-    await history.append(conversationId, answered(`turn-${channelId}`, `<${team}> was told`, author));
-    await records.save({ ...RECORD, id: `turn-${channelId}`, conversationId, reply, author: ada });
-    const job = pictureJob({ id: `job-${channelId}`, prompt: `<${team}> drawn` });
+    await history.append(conversationId, answered(`turn-${channelId}-${team}`, `<${team}> was told`, author));
+    await records.save({ ...RECORD, id: `turn-${channelId}-${team}`, conversationId, reply, author: ada });
+    const job = pictureJob({ id: `job-${channelId}-${team}`, prompt: `<${team}> drawn` });
     await jobs.save({ ...job, conversationId, reply });
     await settings.setModel(reply, `<${team}> model`);
     await settings.setPersona(reply, `<${team}> persona`, "U1");
@@ -58,6 +58,10 @@ async function start() {
 
   const dump = () => JSON.stringify(database.prepare("SELECT * FROM keyv").all());
   return { erase, talk, dump, history, settings, usage, emptied: () => emptied };
+}
+
+function channel(workspaceId: string, channelId: string) {
+  return { platform: "slack", workspaceId, channelId };
 }
 
 describe("the erasure of a workspace's conversations", () => {
@@ -73,10 +77,20 @@ describe("the erasure of a workspace's conversations", () => {
       expect(left).toContain(word);
     }
     expect((await history.read("slack:T12:C3:1.1", { maxEntries: 9 })).entries).toHaveLength(2);
-    expect(await settings.read({ platform: "slack", channelId: "C1" })).toEqual({ isKnown: true });
-    const used = (channelId: string) => usage.readMonth({ platform: "slack", channelId });
-    expect([(await used("C1")).answers, (await used("C3")).answers]).toEqual([0, 1]);
+    expect(await settings.read(channel("T1", "C1"))).toEqual({ isKnown: true });
+    const used = (workspaceId: string, channelId: string) => usage.readMonth(channel(workspaceId, channelId));
+    expect([(await used("T1", "C1")).answers, (await used("T12", "C3")).answers]).toEqual([0, 1]);
     expect(emptied()).toBe(1);
+  });
+
+  test("leaves the settings and counts of a channel that another workspace has too", async () => {
+    const { erase, talk, settings, usage } = await start();
+    await talk("T1", "C1");
+    await talk("T2", "C1");
+    await erase("slack:T1:");
+    expect(await settings.read(channel("T1", "C1"))).toEqual({ isKnown: true });
+    expect(await settings.read(channel("T2", "C1"))).toMatchObject({ model: "<T2> model", persona: "<T2> persona" });
+    expect(await usage.readMonth(channel("T2", "C1"))).toMatchObject({ answers: 1 });
   });
 
   test("goes on where it was interrupted, and finds nothing the next time", async () => {

@@ -4,7 +4,7 @@ import { createEmbeddedQueue } from "../../src/queue/embedded.ts";
 import { withSharedClaims } from "../../src/queue/shared-claims.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import type { Marks } from "../../src/store/marks.ts";
+import type { Marks } from "../../src/store/redis.ts";
 import { message } from "../support/events.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 

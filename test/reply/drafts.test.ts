@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
 import type { Step } from "../../src/port/sink.ts";
-import { createReplyDrafts } from "../../src/reply/drafts.ts";
+import { createReplyDrafts, type Sealed } from "../../src/reply/drafts.ts";
 
 const limits = { maxLength: 200, lengthOf: (text: string) => text.length, maxFiles: 1, maxFileBytes: 1 };
 const retry = { action: "retry" as const, turnId: "turn", label: "Retry" };
 
 function open() {
-  return createReplyDrafts("turn", limits, { note: "_Not taken._", buttons: [retry] });
+  return createReplyDrafts({ turnId: "turn", limits, refusal: { note: "_Not taken._", buttons: [retry] } });
 }
 
 describe("steps in reply drafts", () => {
   const running: Step = { id: "1.0", title: "looking", state: "running" };
   const done: Step = { ...running, state: "done" };
   const stepsOf = (steps: () => readonly Step[] | undefined) => {
-    const drafts = createReplyDrafts("turn", limits, { note: "", buttons: [] }, steps);
+    const drafts = createReplyDrafts({ turnId: "turn", limits, refusal: { note: "", buttons: [] }, steps });
     return { drafts, shown: () => drafts.render().map((draft) => draft.steps) };
   };
 
@@ -91,4 +91,57 @@ test("while code grows, the source of a draft leaves its fence open, so that the
     before = draft?.source ?? "";
   }
   expect(before).toBe("Look:\n\n```ts\nconst a = 1;\nlet b;\n```\n\nDone.");
+});
+
+describe("the messages that take no changes any more", () => {
+  function grow(text: string, sealed?: Sealed) {
+    const drafts = createReplyDrafts({ turnId: "turn", limits, refusal: { note: "", buttons: [] }, sealed });
+    drafts.append(text);
+    return drafts;
+  }
+
+  test.each([
+    ["One, two", ""],
+    ["One, **two", ""],
+    ["One, two\n\n- ", "\n\n- "],
+    ["ha ha ha ha ha ha", ""],
+    ["```ts\nconst a = 1;\nconst b", ""],
+  ])("show of %j all but %j", (text, rest) => {
+    const drafts = grow(text);
+    const [draft] = drafts.render();
+    if (draft === undefined) throw new Error("There is no draft.");
+    const { shown } = drafts.seal(1, draft, "all");
+    expect(text.slice(shown)).toBe(rest);
+  });
+
+  test("are followed by what would have stood in the next one, also inside code", () => {
+    const text = `\`\`\`ts\n${"const a = 1;\n".repeat(30)}const b = 2;`;
+    const all = grow(text).render();
+    expect(all.length).toBeGreaterThan(2);
+    for (const index of all.keys()) {
+      const drafts = grow(text);
+      const draft = drafts.render()[index];
+      if (draft === undefined) throw new Error("There is no such draft.");
+      drafts.seal(index + 1, draft, "all");
+      expect(drafts.render().map(({ markdown }) => markdown)).toEqual(
+        all.slice(index + 1).map(({ markdown }) => markdown),
+      );
+    }
+  });
+
+  test("are followed by the rest of the same text, and by all of another one", () => {
+    const before = grow("One");
+    const [draft] = before.render();
+    if (draft === undefined) throw new Error("There is no draft.");
+    const sealed = before.seal(1, draft, "all");
+    const shownBehind = (text: string) => {
+      const drafts = grow(text, sealed);
+      drafts.end({ note: "", buttons: [] });
+      return drafts.render().map(({ markdown }) => markdown);
+    };
+    expect(shownBehind("One, two")).toEqual([", two"]);
+    expect(shownBehind("On")).toEqual(["On"]);
+    expect(shownBehind("Uno, dos")).toEqual(["Uno, dos"]);
+    expect(grow("On", sealed).render()).toEqual([]);
+  });
 });

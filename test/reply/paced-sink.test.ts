@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createPacers } from "../../src/app/pacers.ts";
 import type { ChatRequest } from "../../src/gateway/chunks.ts";
 import type { StreamOptions } from "../../src/gateway/client.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
-import { createEvenPacer } from "../../src/pacing/even.ts";
-import { createScheduler } from "../../src/pacing/scheduler.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Button, Draft } from "../../src/port/sink.ts";
 import { createPacedSinks } from "../../src/reply/paced-sink.ts";
@@ -15,18 +12,16 @@ import { command, message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { startImageGateway } from "../support/image-gateway.ts";
+import { createQuickScheduler } from "../support/quick-scheduler.ts";
 
 const never = new AbortController().signal;
 const ADDRESS = { platform: "test", channelId: "general" };
 const STOP: Button = { action: "stop", turnId: "job.0", label: "Stop" };
 const draft = (markdown: string, buttons: Button[] = []): Draft => ({ markdown, buttons, streaming: false });
 
-function start(gap = 0.001) {
+function start(gapMs = 1) {
   const platform = fakePlatform();
-  const scheduler = createScheduler({
-    pacerFor: () => createEvenPacer({ gap }),
-    now: () => performance.now() / 1_000,
-  });
+  const scheduler = createQuickScheduler(gapMs);
   const metrics = createMetrics();
   const sinkOf = createPacedSinks({ adapterOf: () => platform.adapter, scheduler, metrics });
   return { ...platform, scheduler, metrics, paced: sinkOf(ADDRESS) };
@@ -118,7 +113,7 @@ async function startBot(adapterOf: () => Adapter) {
     imageModel: "sandbox-image",
     model: "fake",
     adapterOf,
-    pacerFor: createPacers(),
+    isPaced: true,
   });
 }
 

@@ -1,13 +1,12 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createEvenPacer } from "../../src/pacing/even.ts";
-import { createScheduler } from "../../src/pacing/scheduler.ts";
 import { SinkError } from "../../src/port/errors.ts";
 import type { Button, Draft, Step } from "../../src/port/sink.ts";
 import type { Closing } from "../../src/reply/drafts.ts";
 import { createProgress, type ReplyOptions, type Run, writeReply } from "../../src/reply/reply.ts";
 import { createSteps } from "../../src/reply/steps.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
+import { createQuickScheduler } from "../support/quick-scheduler.ts";
 
 type Scripted = string | Promise<unknown> | Error;
 
@@ -33,10 +32,7 @@ interface SetUp {
 
 function setUp({ maxLength = 2_000, maxMessages, posted = [], closing = { note: "", buttons: [] } }: SetUp = {}) {
   const platform = fakePlatform({ maxLength, ...(maxMessages !== undefined && { maxMessages }) });
-  const scheduler = createScheduler({
-    pacerFor: () => createEvenPacer({ gap: 0 }),
-    now: () => performance.now() / 1_000,
-  });
+  const scheduler = createQuickScheduler();
   const saved: string[][] = [];
   const refusals: Array<SinkError["kind"]> = [];
   const options: ReplyOptions = {
@@ -215,10 +211,7 @@ describe("writeReply", () => {
       taken.push(fallback.isActive);
       return options.sink.post(...call);
     };
-    const scheduler = createScheduler({
-      pacerFor: () => createEvenPacer({ gap: 0.05 }),
-      now: () => performance.now() / 1_000,
-    });
+    const scheduler = createQuickScheduler(50);
     // Something else has just used the budget: the text is whole when its turn comes.
     await writeReply(events("First"), { ...options, scheduler });
     const record = { ...options.record, id: "another", posted: [] };

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { type Channel, createSettingKeys, toModelKey, toPersonaKey } from "../../src/settings/keys.ts";
+import { type Channel, createSettingKeys, toModelKeys, toPersonaKeys } from "../../src/settings/keys.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "../support/log.ts";
 
@@ -9,7 +9,7 @@ const odd: Channel = { platform: "a:b", channelId: "🧪 c:d\uD800" };
 
 function open() {
   const stores = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
-  return { keys: createSettingKeys(stores.open, HOUR_MS, silent), keyv: stores.open("settings") };
+  return { keys: createSettingKeys({ open: stores.open, ttlMs: HOUR_MS, log: silent }), keyv: stores.open("settings") };
 }
 
 describe("the keys of the settings", () => {
@@ -20,7 +20,7 @@ describe("the keys of the settings", () => {
     expect((await keys.read({ platform: "a", channelId: `b:${odd.channelId}` })).model).toBeUndefined();
     await keys.writePersona(odd, { text: "a pirate", authorId: "e:f" });
     const owned = await Array.fromAsync(keys.walkOwned("a:b", "e:f"));
-    expect(owned).toMatchObject([{ channelId: odd.channelId }]);
+    expect(owned).toMatchObject([{ channel: odd }]);
     expect(await Array.fromAsync(keys.walkOwned("a:b", "e"))).toEqual([]);
   });
 
@@ -29,7 +29,7 @@ describe("the keys of the settings", () => {
     expect((await keys.read(odd)).isAging).toBe(false);
     await keys.writeModel(odd, "large");
     expect((await keys.read(odd)).isAging).toBe(false);
-    await keyv.set(toPersonaKey(odd), { v: 1, text: "a pirate", authorId: "ada" }, HOUR_MS * 0.8);
+    await keyv.set(toPersonaKeys(odd)[0], { v: 1, text: "a pirate", authorId: "ada" }, HOUR_MS * 0.8);
     expect((await keys.read(odd)).isAging).toBe(true);
   });
 
@@ -37,7 +37,7 @@ describe("the keys of the settings", () => {
     const { keys } = open();
     await keys.writeModel(odd, "large");
     await keys.writePersona(odd, { text: "a pirate", authorId: "ada" });
-    await keys.erase([toModelKey(odd)]);
+    await keys.erase(toModelKeys(odd));
     expect(await keys.read(odd)).toMatchObject({ model: undefined, persona: { text: "a pirate" } });
   });
 });

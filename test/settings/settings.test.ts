@@ -8,11 +8,16 @@ const HOUR_MS = 3_600_000;
 const here = { platform: "test", channelId: "general" };
 const there = { platform: "test", channelId: "random" };
 
-function open() {
+function open(severalWorkspaces?: ReadonlySet<string>) {
   const database = new DatabaseSync(":memory:");
   const { log, lines } = recordingLog();
   const stores = createStores({ redisUrl: undefined, database, log });
-  const settings = createSettings({ open: stores.open, ttlMs: HOUR_MS, log });
+  const settings = createSettings({
+    open: stores.open,
+    ttlMs: HOUR_MS,
+    log,
+    ...(severalWorkspaces && { severalWorkspaces }),
+  });
   const keyv = stores.open("settings");
   const leftMs = async (key: string) => ((await keyv.getRaw(key))?.expires ?? 0) - Date.now();
   return { database, settings, keyv, leftMs, lines };
@@ -103,5 +108,49 @@ describe("a persona", () => {
     await keyv.set("persona:test:general", { text: "a pirate" });
     await settings.forgetAuthor("test", "ada");
     expect(await keyv.get("persona:test:general")).toBeUndefined();
+  });
+});
+
+describe("channels with one id in two workspaces", () => {
+  const inOne = { platform: "test", workspaceId: "T1", channelId: "general" };
+  const inTwo = { ...inOne, workspaceId: "T2" };
+
+  test("have settings of their own, and each persona is exported and erased with its workspace", async () => {
+    const { settings } = open();
+    await settings.setModel(inOne, "large");
+    await settings.setPersona(inOne, "a pirate", "ada");
+    await settings.setPersona(inTwo, "a nurse", "ada");
+    expect(await settings.read(inOne)).toEqual({ model: "large", persona: "a pirate", isKnown: true });
+    expect(await settings.read(inTwo)).toEqual({ persona: "a nurse", isKnown: true });
+    expect(await settings.exportAuthor("test", "ada")).toEqual([
+      { workspaceId: "T1", channelId: "general", persona: "a pirate" },
+      { workspaceId: "T2", channelId: "general", persona: "a nurse" },
+    ]);
+    await settings.setModel(inTwo, undefined);
+    await settings.setPersona(inTwo, undefined, "ada");
+    expect(await settings.read(inOne)).toEqual({ model: "large", persona: "a pirate", isKnown: true });
+  });
+
+  test("share nothing that was stored before workspaces were told apart, where there are several", async () => {
+    const { settings } = open(new Set(["test"]));
+    await settings.setModel(here, "large");
+    await settings.setPersona(here, "a pirate", "ada");
+    expect(await settings.read(inOne)).toEqual({ isKnown: true });
+    await settings.forgetAuthor("test", "ada");
+    expect(await settings.exportAuthor("test", "ada")).toEqual([]);
+    expect(await settings.read(here)).toEqual({ model: "large", isKnown: true });
+  });
+
+  test("have what was stored before taken over by the one workspace there is, for good", async () => {
+    const { settings, keyv } = open();
+    await settings.setModel(here, "large");
+    await settings.setPersona(here, "a pirate", "ada");
+    expect(await settings.read(inOne)).toEqual({ model: "large", persona: "a pirate", isKnown: true });
+    expect(await settings.read(inTwo)).toEqual({ isKnown: true });
+    const keys = (await Array.fromAsync(keyv.iterator?.(undefined) ?? [])).map(([key]) => String(key));
+    expect(keys.toSorted()).toEqual(["by:test:ada:T1:general", "model:test:T1:general", "persona:test:T1:general"]);
+    await settings.setModel(here, "small");
+    await settings.setModel(inTwo, undefined);
+    expect(await settings.read(inTwo)).toEqual({ isKnown: true });
   });
 });

@@ -5,8 +5,6 @@ import { createEngine } from "../../src/app/engine.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
 import type { References } from "../../src/media/reference.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
-import { createEvenPacer } from "../../src/pacing/even.ts";
-import type { Pacer } from "../../src/pacing/pacer.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
@@ -16,6 +14,7 @@ import { fakeGateway, type Step } from "./fake-gateway.ts";
 import { fakePlatform } from "./fake-platform.ts";
 import { silent } from "./log.ts";
 import { noLinks } from "./picture-job.ts";
+import { createQuickScheduler } from "./quick-scheduler.ts";
 
 /** Generous, so that no test meets one that is not about it. */
 export const LIMITS = {
@@ -43,8 +42,8 @@ export interface EngineOptions {
   tools?: Tool[];
   /** Makes pictures reachable for the gateway; without it none is. */
   references?: References;
-  /** Instead of one that hardly waits. */
-  pacerFor?: (budgetKey: string) => Pacer;
+  /** Replies are written at the pace that their sinks bring; otherwise they hardly wait. */
+  isPaced?: boolean;
   log?: Logger;
 }
 
@@ -60,6 +59,7 @@ export function startEngine({
   ...options
 }: EngineOptions = {}) {
   const { gateway, requests, open } = fakeGateway(...scripts);
+  const metrics = createMetrics();
   const engine = createEngine({
     botName: "Palaver",
     model,
@@ -74,20 +74,29 @@ export function startEngine({
       ...noLinks,
       prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }),
     },
-    scheduler: createScheduler({
-      pacerFor: options.pacerFor ?? (() => createEvenPacer({ gap: 0.001 })),
-      now: () => performance.now() / 1_000,
-    }),
+    scheduler: options.isPaced ? createScheduler({ now: () => performance.now() }) : createQuickScheduler(1),
     adapterOf: options.adapterOf ?? (() => platform.adapter),
     pseudonym: (_, userId) => `pseudonym-of-${userId}`,
-    metrics: createMetrics(),
+    metrics,
     log,
     retryMs: [1, 4],
   });
   const { accept, history, records, queue, imagineMenu, usage } = engine;
   /** Resolves when nothing waits and nothing runs. */
   const idle = watchIdle(queue, engine.worker);
-  return { ...platform, requests, openStreams: open, accept, history, records, queue, imagineMenu, usage, idle };
+  return {
+    ...platform,
+    requests,
+    openStreams: open,
+    accept,
+    history,
+    records,
+    queue,
+    imagineMenu,
+    usage,
+    metrics,
+    idle,
+  };
 }
 
 const RECOUNT_MS = 100;

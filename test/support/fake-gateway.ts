@@ -36,7 +36,7 @@ export function fakeGateway(...scripts: Step[][]): { gateway: Gateway; requests:
   }
 
   const unused = () => Promise.reject(new Error("not part of this test"));
-  const gateway = { streamChat, completeChat: unused, listModels: unused, close: async () => {} } as unknown as Gateway;
+  const gateway = { streamChat, listModels: unused, close: async () => {} } as unknown as Gateway;
   return { gateway, requests, open: () => open };
 }
 

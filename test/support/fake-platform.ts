@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { createEvenPacer } from "../../src/pacing/even.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { SinkError, type SinkErrorKind } from "../../src/port/errors.ts";
 import type { Draft, OutboundFile, Posted, ReplySink } from "../../src/port/sink.ts";
@@ -75,7 +76,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity } = {})
 
   const sink: ReplySink = {
     limits: { maxLength, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000, maxMessages },
-    budget: "test",
+    budget: { key: "test", createPacer: () => createEvenPacer({ gapMs: 1 }) },
     post: (draft, nonce) => call("post", nonce, () => postOnce(nonce, draft, [])),
     upload: (files, caption = { markdown: "", buttons: [], streaming: false }, nonce) =>
       call("upload", nonce, () => postOnce(nonce, caption, files)),

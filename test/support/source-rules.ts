@@ -15,7 +15,8 @@ const PLATFORM_SDKS: Readonly<Record<string, RegExp>> = {
 };
 
 /** Files whose functions depend on nothing but their arguments. */
-const PURE = /^src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\/.+|gateway\/chunks\.ts)$/;
+const PURE =
+  /^(src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\/.+|gateway\/chunks\.ts)|adapters\/[^/]+\/write\/pace\.ts)$/;
 /** Packages that only calculate. */
 const PURE_PACKAGES = new Set(["remend", "marked", "tokenx"]);
 const EFFECTS =

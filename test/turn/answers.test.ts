@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import type { EarlierMessage } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
+import { toContinuation } from "../../src/turn/answers.ts";
+import { newRecord } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
@@ -252,5 +254,16 @@ describe("/forget conversation", () => {
       ["test:a", "ada", mine.at],
       ["test:a", undefined, all.at],
     ]);
+  });
+});
+
+describe("the question that lets an answer go on", () => {
+  test("is the same for the same press, and continues the end of that answer", () => {
+    const asked = message("Tell me");
+    const record = { ...newRecord([asked], [asked]), posted: ["test:p1", "test:p2"] };
+    const press = action("continue", record.id, { conversationId: "test:elsewhere" });
+    const question = toContinuation(press, record);
+    expect(question).toEqual(toContinuation(press, record));
+    expect(question).toMatchObject({ inReplyTo: "test:p2", conversationId: "test:a", addressed: "bot" });
   });
 });

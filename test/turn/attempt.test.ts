@@ -1,7 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { Step } from "../../src/port/sink.ts";
+import { defineTool } from "../../src/tools/tool.ts";
 import { startEngine } from "../support/engine.ts";
-import { edited, message } from "../support/events.ts";
+import { command, edited, message } from "../support/events.ts";
+import { fakeGateway } from "../support/fake-gateway.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 describe("an answer that begins again for an edit that came at its very end", () => {
@@ -24,5 +28,89 @@ describe("an answer that begins again for an edit that came at its very end", ()
     await second.idle();
     expect(platform.texts()).toEqual(["About coffee."]);
     expect(second.requests).toHaveLength(1);
+  });
+});
+
+const look = defineTool({
+  name: "look",
+  description: "Looks.",
+  schema: z.object({}),
+  timeoutMs: 1_000,
+  run: async () => "rain",
+  describeCall: () => "looking out of the window",
+});
+const LOOK = {
+  tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } }],
+};
+
+describe("an attempt at a turn", () => {
+  test("asks the channel's model with its persona, in the name of who asked", async () => {
+    const { gateway, requests } = fakeGateway(["Hello."]);
+    const listModels = async () => ["fake", "large"];
+    const { accept, idle } = startEngine({ gateway: { ...gateway, listModels } });
+    await accept(command("model", "large"));
+    await accept(command("persona", "Be a pirate."));
+    await accept(message("Hello"));
+    await idle();
+    expect(requests).toMatchObject([
+      {
+        model: "large",
+        user: "pseudonym-of-ada",
+        messages: [{ content: "Be a pirate." }, { content: "Hello" }],
+      },
+    ]);
+  });
+
+  test("keeps in the history what the turn added to the context, and no more", async () => {
+    const { accept, idle, history } = startEngine();
+    await accept(message("Hi"));
+    await idle();
+    const { entries } = await history.read("test:a", { maxEntries: 10 });
+    expect(entries.map(({ messages }) => messages)).toEqual([
+      [{ role: "user", content: "Hi" }],
+      [{ role: "assistant", content: "Hello." }],
+    ]);
+  });
+
+  test("counts as an open stream only while the model writes", async () => {
+    const hold = Promise.withResolvers<void>();
+    const { accept, idle, metrics, until, channel } = startEngine({
+      scripts: [["Hello", hold.promise, new Error("cut")]],
+    });
+    await accept(message("Hi"));
+    await until(() => channel.length === 1);
+    expect((await metrics.render()).body).toMatch(/upstream_streams_open 1$/m);
+    hold.resolve();
+    await idle();
+    expect((await metrics.render()).body).toMatch(/upstream_streams_open 0$/m);
+  });
+
+  test("shows steps of its own, which are not those of the attempt before", async () => {
+    const platform = fakePlatform();
+    const shown: Step[] = [];
+    const { sink } = platform;
+    platform.adapter.sink = () => ({
+      ...sink,
+      showsSteps: true,
+      post: (draft, ...rest) => {
+        shown.push(...(draft.steps ?? []));
+        return sink.post(draft, ...rest);
+      },
+      edit: (id, draft, signal) => {
+        shown.push(...(draft.steps ?? []));
+        return sink.edit(id, draft, signal);
+      },
+    });
+    const never = new Promise(() => {});
+    const scripts = [[{ content: "Let me see. " }, LOOK], ["It", never], [LOOK], ["It rains."]];
+    const { accept, idle, until, channel } = startEngine({ platform, tools: [look], scripts });
+    const question = message("wether?");
+    await accept(question);
+    await until(() => channel[0]?.draft.markdown.includes("It") === true);
+    await accept(edited(question, "weather?"));
+    await idle();
+    const step = { title: "looking out of the window", state: "done" };
+    expect(shown).toContainEqual({ ...step, id: "1.1.0" });
+    expect(channel[0]?.draft).toMatchObject({ markdown: "It rains.", steps: [{ ...step, id: "2.1.0" }] });
   });
 });

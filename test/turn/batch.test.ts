@@ -23,6 +23,15 @@ describe("takeBatch", () => {
     expect(takeBatch([first, other, second])).toEqual([first]);
   });
 
+  test("takes a question that has an answer of its own to come alone, and nothing past it", () => {
+    const [plain, own] = [message("one"), message("two", { isAnsweredAlone: true })];
+    expect(takeBatch([plain, own, message("three")])).toEqual([plain]);
+    expect(takeBatch([own, message("three"), edited(own, "zwei")])).toEqual([
+      own,
+      expect.objectContaining({ text: "zwei" }),
+    ]);
+  });
+
   test("ends at a command and at a button", () => {
     const [first, second] = [message("one"), message("two")];
     expect(takeBatch([first, command("help"), second])).toEqual([first]);

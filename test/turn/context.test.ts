@@ -1,12 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createHistory } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { createReadContext, toEntry } from "../../src/turn/context.ts";
+import { createReadContext, isQuestionGone, storeQuestions, toEntry } from "../../src/turn/context.ts";
 import { newRecord } from "../../src/turn/record.ts";
 import { ben, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
-import { silent } from "../support/log.ts";
+import { recordingLog, silent } from "../support/log.ts";
 
 const signal = new AbortController().signal;
 
@@ -70,5 +71,42 @@ describe("the context of a turn", () => {
     database.close();
     const question = message("question");
     await expect(readContext(newRecord([question], [question]), [], "", signal)).rejects.toThrow();
+  });
+});
+
+describe("the questions of a turn", () => {
+  /** For each message that is stored, the one it continues. */
+  async function storedAfter(...messages: Array<ReturnType<typeof message>>): Promise<Array<string | undefined>> {
+    const afters: Array<string | undefined> = [];
+    const append = async (_: string, __: HistoryEntry, ___?: readonly string[], after?: string) => {
+      afters.push(after);
+    };
+    await storeQuestions({ append }, messages, recordingLog().log);
+    return afters;
+  }
+
+  test("said to no message continue none", async () => {
+    expect(await storedAfter(message("one"), message("two"))).toEqual([undefined, undefined]);
+  });
+
+  test("said to a message continue it together, each after the one before", async () => {
+    const [one, two] = [message("one", { inReplyTo: "test:x" }), message("two", { inReplyTo: "test:x" })];
+    expect(await storedAfter(one, two, message("three"))).toEqual(["test:x", one.messageId, two.messageId]);
+  });
+
+  test("that cannot be stored are said in the log, without their words, and the turn goes on", async () => {
+    const { log, lines } = recordingLog();
+    await storeQuestions({ append: () => Promise.reject(new Error("no disk")) }, [message("canary")], log);
+    expect(lines).toMatchObject([{ level: 50 }]);
+    expect(JSON.stringify(lines)).not.toContain("canary");
+  });
+
+  test("are gone when none of them is left", async () => {
+    const messages = [message("one"), message("two")];
+    const record = newRecord(messages, messages);
+    const find = async (id: string) =>
+      id === messages[1]?.messageId ? { conversationId: "test:a", entryId: id } : undefined;
+    expect(await isQuestionGone({ find }, record)).toBe(false);
+    expect(await isQuestionGone({ find: async () => undefined }, record)).toBe(true);
   });
 });

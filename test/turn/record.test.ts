@@ -8,7 +8,11 @@ import { recordingLog, silent } from "../support/log.ts";
 
 function open(log = silent, database = new DatabaseSync(":memory:")) {
   const stores = createStores({ redisUrl: undefined, database, log: silent });
-  return { database, records: createTurnRecords({ open: stores.open, ttlMs: 60_000, log }) };
+  return {
+    database,
+    stored: stores.open("turns"),
+    records: createTurnRecords({ open: stores.open, ttlMs: 60_000, log }),
+  };
 }
 
 const question = message("Hello");
@@ -23,6 +27,28 @@ describe("turn records", () => {
     await records.save({ ...record("one"), posted: ["test:reply1"], phase: "posted" });
     expect(await records.load("one")).toEqual({ ...record("one"), posted: ["test:reply1"], phase: "posted" });
     expect(await records.load("two")).toBeUndefined();
+  });
+
+  test("of the first version are read with what was added since", async () => {
+    const { records, stored } = open();
+    const { removed, isPosting, seen, canRetry, canContinue, ...first } = record("one");
+    await stored.set("one", first);
+    expect(await records.load("one")).toEqual({ ...first, removed, isPosting, seen, canRetry, canContinue });
+  });
+
+  test("that are damaged, or of a later version, count as absent", async () => {
+    const { records, stored } = open();
+    await stored.set("one", { ...record("one"), posted: "test:reply1" });
+    await stored.set("two", { ...record("two"), v: 2 });
+    expect([await records.load("one"), await records.load("two")]).toEqual([undefined, undefined]);
+  });
+
+  test("keep what the port says of places and people beyond what is read here", async () => {
+    const { records } = open();
+    const reply = { ...question.reply, threadId: "t", visibleTo: "ada", extra: { token: "x" } };
+    const full = { ...record("one", { ...ada, isModerator: true, former: { id: "old" } }), reply };
+    await records.save(full);
+    expect(await records.load("one")).toEqual(full);
   });
 
   test("of one person are erased without a trace, those of others stay", async () => {

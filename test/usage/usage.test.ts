@@ -12,11 +12,11 @@ const general: ReplyAddress = { platform: "test", channelId: "general", workspac
 const other: ReplyAddress = { platform: "test", channelId: "other", workspaceId: "acme" };
 const ofAda = { platform: "test", authorId: "ada" };
 
-function start(database = new DatabaseSync(":memory:")) {
+function start(database = new DatabaseSync(":memory:"), severalWorkspaces: ReadonlySet<string> = new Set()) {
   const clock = { now: Date.parse("2026-11-20T12:00:00Z") };
   const { log, lines } = recordingLog();
   const { open } = createStores({ redisUrl: undefined, database, log: silent });
-  const usage = createUsage({ open, ttlMs: 60_000, log, now: () => clock.now });
+  const usage = createUsage({ open, ttlMs: 60_000, log, now: () => clock.now, severalWorkspaces });
   return { usage, clock, open, lines };
 }
 
@@ -35,7 +35,7 @@ test("what is used counts for the person, the channel and the workspace", async 
     estimatedTokens: 15,
     pictures: 1,
   });
-  expect(await usage.readMonth({ platform: "test", channelId: "general" })).toMatchObject({ answers: 2, pictures: 0 });
+  expect(await usage.readMonth(general)).toMatchObject({ answers: 2, pictures: 0 });
   expect(await usage.readMonth({ platform: "test", workspaceId: "acme" })).toMatchObject({ answers: 2, pictures: 1 });
 });
 
@@ -77,9 +77,27 @@ test("a workspace has everything erased that was used in it, and nothing else", 
     "at:other:acme",
     "by:other:ben",
     "by:test:ben",
-    "in:other:general",
+    "in:other:acme:general",
     "in:test:direct",
   ]);
+});
+
+test("channels with one id in two workspaces are counted apart", async () => {
+  const { usage } = start();
+  const elsewhere = { ...general, workspaceId: "other" };
+  await usage.note(ada, general, { answers: 1 });
+  await usage.note(ada, elsewhere, { answers: 2 });
+  expect([(await usage.readMonth(general)).answers, (await usage.readMonth(elsewhere)).answers]).toEqual([1, 2]);
+});
+
+test.each([
+  ["counts for the one workspace there is", new Set<string>(), 3],
+  ["counts for none of several", new Set(["test"]), 1],
+])("what a channel used before workspaces were told apart %s", async (_, severalWorkspaces, answers) => {
+  const { usage } = start(undefined, severalWorkspaces);
+  await usage.note(ada, { platform: "test", channelId: "general" }, { answers: 2 });
+  await usage.note(ada, general, { answers: 1 });
+  expect(await usage.readMonth(general)).toMatchObject({ answers });
 });
 
 test("nothing is stored where nothing was used, and nothing fails with the store", async () => {

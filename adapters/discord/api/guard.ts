@@ -1,7 +1,8 @@
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { ApiError } from "./error.ts";
 
 /** Discord shuts out an address after 10,000 refused calls in ten minutes. */
-const WINDOW_MS = 10 * 60_000;
+const REFUSALS_MS = 10 * 60_000;
 const MAX_REFUSED = 5_000;
 /** After a refusal for lack of permission the same is not tried again at once. */
 const FORBIDDEN_MS = 30_000;
@@ -22,16 +23,16 @@ export interface Guard {
 export function createGuard(now: () => number): Guard {
   let refused: number[] = [];
   let blockedUntil = 0;
-  const forbidden = new Map<string, { until: number; error: ApiError }>();
+  const forbidden = new BoundedMap<string, { until: number; error: ApiError }>(MAX_REMEMBERED);
 
   function block(untilMs: number): void {
     blockedUntil = Math.max(blockedUntil, untilMs);
   }
 
   function count(): void {
-    refused = refused.filter((at) => at > now() - WINDOW_MS);
+    refused = refused.filter((at) => at > now() - REFUSALS_MS);
     refused.push(now());
-    if (refused.length >= MAX_REFUSED) block((refused[0] ?? now()) + WINDOW_MS);
+    if (refused.length >= MAX_REFUSED) block((refused[0] ?? now()) + REFUSALS_MS);
   }
 
   return {
@@ -53,9 +54,33 @@ export function createGuard(now: () => number): Guard {
       if (status === 429 && isForeign) block(now() + retryAfterMs);
       if (code === SHUT_OUT) block(now() + Math.max(retryAfterMs, BLOCK_MS));
       if (status !== 403 || !FORBIDDEN_CODES.has(code)) return;
-      const [oldest] = forbidden.keys();
-      if (forbidden.size >= MAX_REMEMBERED && oldest !== undefined) forbidden.delete(oldest);
       forbidden.set(what, { until: now() + FORBIDDEN_MS, error });
+    },
+  };
+}
+
+/** Discord allows a bot fifty calls a second over all channels; on their way some catch up with those before them. */
+const MAX_CALLS = 45;
+const CALLS_MS = 1_100;
+
+/** Keeps the calls of any second few enough. */
+export interface GlobalLimit {
+  /** Counts a call. Throws an `ApiError` instead where there were too many. */
+  take(): void;
+}
+
+/** The library's own counter begins a new second with the first call after the last one, and so lets twice as many through. */
+export function createGlobalLimit(now: () => number = () => performance.now()): GlobalLimit {
+  let made: number[] = [];
+  return {
+    take() {
+      made = made.filter((at) => at > now() - CALLS_MS);
+      const [oldest] = made;
+      if (oldest !== undefined && made.length >= MAX_CALLS) {
+        const message = "The bot makes more calls per second than Discord allows it over all channels.";
+        throw new ApiError(message, { status: 429, code: 0, retryAfterMs: Math.ceil(oldest + CALLS_MS - now()) });
+      }
+      made.push(now());
     },
   };
 }

@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type APIInteraction, type InteractionResponseType, MessageFlags, Routes } from "discord.js";
+import {
+  type APIApplicationCommandAutocompleteInteraction,
+  type APIInteraction,
+  type InteractionResponseType,
+  MessageFlags,
+  Routes,
+} from "discord.js";
 import type { Logger } from "pino";
+import type { ListModels } from "../../../src/port/catalogue.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, codeOf, isUncertain } from "../api/error.ts";
 
@@ -61,4 +68,34 @@ async function mayTryAgain(error: unknown, signal: AbortSignal): Promise<boolean
   const pauseMs = isUncertain(error) ? AGAIN_MS : error instanceof ApiError ? error.retryAfterMs : undefined;
   if (pauseMs === undefined || pauseMs > ACKNOWLEDGE_MS) return false;
   return sleep(pauseMs, true, { signal }).catch(() => false);
+}
+
+/** Asks for something that Discord does not wait long for; what is not there in time, or fails, is `otherwise`. */
+export async function askWithin<T>(ms: number, ask: (signal: AbortSignal) => Promise<T>, otherwise: T): Promise<T> {
+  const signal = AbortSignal.timeout(ms);
+  const late = new Promise<T>((resolve) => {
+    signal.addEventListener("abort", () => resolve(otherwise), { once: true });
+  });
+  return Promise.race([ask(signal).catch(() => otherwise), late]);
+}
+
+/** Within Discord's three seconds, with time left for the way. */
+const LIST_MS = 1_500;
+const MAX_CHOICES = 25;
+const MAX_CHARS = 100;
+
+/** Proposes models for what somebody has typed so far: none when the list is not there in time. Never rejects. */
+export async function completeModels(
+  { data }: APIApplicationCommandAutocompleteInteraction,
+  listModels: ListModels,
+): Promise<{ name: string; value: string }[]> {
+  const focused = (data.options as typeof data.options | undefined)?.find(
+    (option) => "focused" in option && option.focused === true,
+  );
+  const typed = focused !== undefined && "value" in focused ? String(focused.value).toLowerCase() : "";
+  const models = await askWithin(LIST_MS, listModels, []);
+  return models
+    .filter((model) => model.length <= MAX_CHARS && model.toLowerCase().includes(typed))
+    .slice(0, MAX_CHOICES)
+    .map((model) => ({ name: model, value: model }));
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type APIApplicationCommand,
   ApplicationCommandOptionType,
@@ -8,6 +7,7 @@ import {
   Routes,
 } from "discord.js";
 import type { Logger } from "pino";
+import { retry } from "../../../src/concurrency/retry.ts";
 import type { CommandHelp, ImagineMenu } from "../../../src/port/catalogue.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
@@ -161,16 +161,8 @@ export async function registerCommands(
   to: Registration,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const pauseMs of RETRY_PAUSES_MS) {
-    try {
-      return await registerOnce(definitions, to);
-    } catch (error) {
-      const mayPass = isUncertain(error) || (error instanceof ApiError && error.status === 429);
-      if (!mayPass) throw error;
-    }
-    await sleep(pauseMs, undefined, { signal, ref: false });
-  }
-  await registerOnce(definitions, to);
+  const mayPass = (error: unknown) => isUncertain(error) || (error instanceof ApiError && error.status === 429);
+  await retry(() => registerOnce(definitions, to), { pausesMs: RETRY_PAUSES_MS, mayPass, isIdle: true }, signal);
 }
 
 async function registerOnce(definitions: readonly Definition[], to: Registration): Promise<void> {

@@ -20,11 +20,11 @@ import type {
   ReplyAddress,
 } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
+import type { RoomKind, Rooms } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts";
-import type { RoomKind, Rooms } from "../rooms.ts";
 import type { Press } from "../write/drafts.ts";
-import { toExtra } from "../write/interaction-address.ts";
+import { toExtra } from "../write/interaction-token.ts";
 import { IMAGINE, imageNames, MAX_IMAGES } from "./commands.ts";
 
 /** The fields of `/imagine` that are options of the picture. */
@@ -96,7 +96,7 @@ export function toActionEvent(
   return { kind: "action", ...base, conversationId, action, turnId };
 }
 
-export interface PictureWish {
+export interface ImagineRequest {
   prompt: string;
   /** By the names of `ImagineOptions`. */
   options: Readonly<Record<string, string>>;
@@ -106,17 +106,17 @@ export interface PictureWish {
 /** However it was asked for, a picture is the command that it would have been. */
 export function toImagineEvent(
   asked: Asked,
-  { prompt, options, attachments }: PictureWish,
+  { prompt, options, attachments }: ImagineRequest,
   deps: InteractionEventDeps,
 ): CommandEvent {
   return { kind: "command", ...toBase(asked, deps), name: IMAGINE, text: prompt, options, attachments };
 }
 
 /** What `/imagine` was given in its fields. */
-export function toWish(
+export function toImagineRequest(
   interaction: APIChatInputApplicationCommandInteraction,
   deps: InteractionEventDeps,
-): PictureWish {
+): ImagineRequest {
   const given = readOptions(interaction);
   const files = interaction.data.resolved?.attachments ?? {};
   const options = CHOSEN.flatMap((name) => (given[name] === undefined ? [] : [[name, String(given[name])] as const]));
@@ -164,6 +164,7 @@ function toQuestion(
     text,
     attachments: [...attachments, ...deps.files.toLinkedRefs(linked)],
     addressed: "bot",
+    isAnsweredAlone: true,
   };
 }
 

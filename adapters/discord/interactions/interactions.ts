@@ -16,10 +16,9 @@ import type { Api } from "../api/client.ts";
 import type { Files } from "../api/files.ts";
 import type { Delivery } from "../listen/delivery.ts";
 import { readCustomId } from "../write/drafts.ts";
-import { expiryOf } from "../write/interaction-address.ts";
-import { ORIGINAL } from "../write/interaction-token.ts";
-import type { LastWords } from "../write/last-words.ts";
-import { type Acknowledge, createAcknowledge } from "./acknowledge.ts";
+import type { FinalMessages } from "../write/final-message.ts";
+import { expiryOf, ORIGINAL } from "../write/interaction-token.ts";
+import { type Acknowledge, completeModels, createAcknowledge } from "./acknowledge.ts";
 import { ASK, IMAGINE, USE_AS_REFERENCE } from "./commands.ts";
 import {
   type Asked,
@@ -32,12 +31,9 @@ import {
   toAskEvent,
   toCommandEvent,
   toImagineEvent,
-  toWish,
+  toImagineRequest,
 } from "./events.ts";
-import { createPictureForms } from "./pictures.ts";
-import { proposeModels } from "./proposals.ts";
-
-const MAX_FRESH = 1_000;
+import { createPictureForms } from "./picture-forms.ts";
 
 /** What these begin stands where everybody sees it, unless the picture itself does not. */
 const PUBLIC_ACTIONS: ReadonlySet<Action> = new Set(["again", "vary", "upscale"]);
@@ -49,8 +45,8 @@ export interface InteractionsDeps extends InteractionEventDeps {
   listModels: ListModels;
   imagine?: ImagineMenu;
   /** Tokens that are acknowledged and wait for their answer. */
-  fresh: Set<string>;
-  lastWords: Pick<LastWords, "promise" | "settle">;
+  fresh: Map<string, true>;
+  finalMessages: Pick<FinalMessages, "promise" | "settle">;
   log: Logger;
 }
 
@@ -70,7 +66,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
     const isPrivate = name === ASK || isImagine ? readOptions(interaction)["private"] === true : true;
     const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
     return take(asked, "answer", () => {
-      if (isImagine) return toImagineEvent(asked, toWish(interaction, deps), deps);
+      if (isImagine) return toImagineEvent(asked, toImagineRequest(interaction, deps), deps);
       return name === ASK ? toAskEvent(asked, deps) : toCommandEvent(asked, deps);
     });
   }
@@ -111,7 +107,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
   return async (interaction) => {
     if (interaction.type === InteractionType.ApplicationCommandAutocomplete) {
       const list = (interaction.data.name === IMAGINE ? deps.imagine : undefined)?.listModels ?? deps.listModels;
-      const data = { choices: await proposeModels(interaction, list) };
+      const data = { choices: await completeModels(interaction, list) };
       await acknowledge(interaction, { type: InteractionResponseType.ApplicationCommandAutocompleteResult, data });
     } else if (interaction.type === InteractionType.MessageComponent) {
       await onPress(interaction);
@@ -128,7 +124,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
 }
 
 /** Acknowledges an interaction and hands over what it asks for. */
-function createTake({ delivery, fresh, lastWords }: InteractionsDeps, acknowledge: Acknowledge): Take {
+function createTake({ delivery, fresh, finalMessages }: InteractionsDeps, acknowledge: Acknowledge): Take {
   return async (asked, as, toEvent) => {
     const { isPrivate } = asked;
     const flags = isPrivate ? MessageFlags.Ephemeral : 0;
@@ -139,25 +135,19 @@ function createTake({ delivery, fresh, lastWords }: InteractionsDeps, acknowledg
     // Nobody can be told the answer that only one person may see. Whether that was promised after all is not known.
     if (outcome === "late" && isPrivate && as === "answer") return acknowledge.apologise(asked.interaction);
     asked.isAcknowledged = outcome === "done";
-    if (asked.isAcknowledged) remember(fresh, asked.interaction.token);
+    if (asked.isAcknowledged) fresh.set(asked.interaction.token, true);
     const promised = asked.isAcknowledged && isPrivate && as === "answer" ? toPromised(asked) : undefined;
-    if (promised !== undefined) lastWords.promise(promised);
+    if (promised !== undefined) finalMessages.promise(promised);
     const isTaken = await delivery.enqueue(placeOf(asked.interaction).channelId, async () => [await toEvent()]);
     if (isTaken || !asked.isAcknowledged || as !== "answer") return;
-    if (promised !== undefined) lastWords.settle(promised, ORIGINAL);
+    if (promised !== undefined) finalMessages.settle(promised, ORIGINAL);
     await acknowledge.apologise(asked.interaction);
   };
 }
 
-function toPromised({ interaction }: Asked): Parameters<LastWords["promise"]>[0] {
+function toPromised({ interaction }: Asked): Parameters<FinalMessages["promise"]>[0] {
   const { token, application_id: applicationId, id } = interaction;
   return { token, applicationId, expiresAt: expiryOf(id) };
-}
-
-function remember(fresh: Set<string>, token: string): void {
-  fresh.add(token);
-  const [oldest] = fresh;
-  if (fresh.size > MAX_FRESH && oldest !== undefined) fresh.delete(oldest);
 }
 
 type Promised = Parameters<Acknowledge>[1];

@@ -1,4 +1,5 @@
 import type { APIMessage } from "discord.js";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { readCustomId, readCustomIds } from "../write/drafts.ts";
 
 /** An answer that is not seen to grow for this long is taken to be over. */
@@ -23,7 +24,7 @@ export interface Activity {
 export function createActivity(now: () => number): Activity {
   const growing = new Map<string, Map<string, number>>();
   /** Which answer a message of the bot belongs to; its last edit does not say. */
-  const roots = new Map<string, string>();
+  const roots = new BoundedMap<string, string>(MAX_MESSAGES);
 
   function begin(channelId: string, root: string): void {
     const answers = growing.get(channelId) ?? new Map<string, number>();
@@ -52,8 +53,6 @@ export function createActivity(now: () => number): Activity {
       const root = buttons[0]?.root ?? roots.get(id) ?? message_reference?.message_id;
       if (root === undefined) return;
       roots.set(id, root);
-      const [oldest] = roots.keys();
-      if (roots.size > MAX_MESSAGES && oldest !== undefined) roots.delete(oldest);
       if (buttons.some(({ action }) => action === "stop")) begin(channel_id, root);
       else end(channel_id, root);
     },

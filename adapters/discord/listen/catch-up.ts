@@ -1,8 +1,8 @@
 import { type APIMessage, Routes } from "discord.js";
 import type { Logger } from "pino";
 import type { Api } from "../api/client.ts";
+import type { Rooms } from "../api/rooms.ts";
 import { timeOf } from "../ids.ts";
-import type { Rooms } from "../rooms.ts";
 import type { Message } from "./wording.ts";
 
 /** What is older than this has been asked elsewhere meanwhile. */
@@ -17,7 +17,7 @@ export interface CatchUpDeps {
   rooms: Rooms;
   shard: number;
   /** Direct conversations, which Discord does not list. */
-  directs(): Promise<readonly string[]>;
+  directChannels(): Promise<readonly string[]>;
   /** `isAnswered`: what it asks was heard before, and its place is settled. */
   onMessage(message: Message, isAnswered: boolean): void;
   botId(): string | undefined;
@@ -34,8 +34,11 @@ export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<v
   const since = now() - MAX_AGE_MS;
   const guildRooms = rooms.recent(shard).filter(({ lastMessageId }) => timeOf(lastMessageId) > since);
   // Direct messages all come through the first shard.
-  const directs = (shard === 0 ? await readDirects(deps) : []).map((channelId) => ({ channelId, guildId: undefined }));
-  const found = [...guildRooms, ...directs].slice(0, MAX_ROOMS);
+  const directChannels = (shard === 0 ? await readDirects(deps) : []).map((channelId) => ({
+    channelId,
+    guildId: undefined,
+  }));
+  const found = [...guildRooms, ...directChannels].slice(0, MAX_ROOMS);
   let left = MAX_MESSAGES;
   for (const room of found) {
     if (signal.aborted || left <= 0) return;
@@ -80,9 +83,9 @@ function findAnswered(messages: readonly Message[], botId: string | undefined): 
   ]);
 }
 
-async function readDirects({ directs, log }: CatchUpDeps): Promise<readonly string[]> {
+async function readDirects({ directChannels, log }: CatchUpDeps): Promise<readonly string[]> {
   try {
-    return await directs();
+    return await directChannels();
   } catch (error) {
     log.warn(
       { err: error },

@@ -53,7 +53,7 @@ export function createGatewayClient({ apiUrl, shards, hasContent, log }: Gateway
     ...(apiUrl !== undefined && { rest: { api: apiUrl } }),
     ...CACHES,
   });
-  holdOddPackets(client, log);
+  catchPacketErrors(client, log);
   // Without listeners these two would end the process.
   client.on(Events.Error, (error) => log.error({ err: error }, "discord.js reported an error."));
   client.on(Events.ShardError, (error, shard) => log.warn({ err: error, shard }, "A connection to Discord failed."));
@@ -66,7 +66,7 @@ export function createGatewayClient({ apiUrl, shards, hasContent, log }: Gateway
 
 /** Ends a client, connected or not. Waits a short while for Discord to say goodbye, which over a dead line it never does. */
 export async function discard(client: Client): Promise<void> {
-  holdFailures(client);
+  catchConnectionErrors(client);
   // One that was not connected has nothing to end.
   const ending = client.destroy().catch(() => {});
   await Promise.race([ending, sleep(GOODBYE_MS, undefined, { ref: false })]);
@@ -80,7 +80,7 @@ interface LibraryPackets {
  * The library takes every packet apart, whoever listens: one without a field that it counts on would end the process,
  * though what the bot needs of it was read before.
  */
-function holdOddPackets(client: Client, log: Logger): void {
+function catchPacketErrors(client: Client, log: Logger): void {
   const library = client.ws as unknown as LibraryPackets;
   const handle = library.handlePacket.bind(library);
   library.handlePacket = (packet, shard) => {
@@ -101,7 +101,7 @@ interface LibraryInside {
  * The library takes its listeners off a connection that is still being made and leaves it to itself: when it fails
  * then, an error that nobody hears would end the process.
  */
-function holdFailures(client: Client): void {
+function catchConnectionErrors(client: Client): void {
   const { _ws } = client.ws as unknown as LibraryInside;
   for (const { connection } of _ws?.strategy.shards.values() ?? []) connection?.on("error", () => {});
 }

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
+import { retry } from "../../../src/concurrency/retry.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
 /** Discord delivers once and waits for nothing, so what cannot be stored is offered again for a while. */
@@ -17,19 +19,13 @@ export interface Delivery {
 }
 
 export function createDelivery(accept: Accept, log: Logger): Delivery {
-  const tails = new Map<string, Promise<boolean>>();
+  const queue = createKeyedQueue();
   const stopping = new AbortController();
 
   async function offer(event: InboundEvent): Promise<void> {
-    for (const pauseMs of RETRY_PAUSES_MS) {
-      try {
-        return await accept(event);
-      } catch (error) {
-        log.warn({ err: error, key: event.key }, "An event from Discord could not be stored; it is offered again.");
-      }
-      await sleep(pauseMs, undefined, { signal: stopping.signal });
-    }
-    await accept(event);
+    const onRetry = (error: unknown) =>
+      log.warn({ err: error, key: event.key }, "An event from Discord could not be stored; it is offered again.");
+    await retry(() => accept(event), { pausesMs: RETRY_PAUSES_MS, onRetry }, stopping.signal);
   }
 
   async function run(toEvents: () => Promise<readonly InboundEvent[]>): Promise<boolean> {
@@ -43,19 +39,10 @@ export function createDelivery(accept: Accept, log: Logger): Delivery {
   }
 
   return {
-    enqueue(channelId, toEvents) {
-      const before = tails.get(channelId) ?? Promise.resolve(true);
-      const tail = before
-        .then(() => run(toEvents))
-        .finally(() => {
-          if (tails.get(channelId) === tail) tails.delete(channelId);
-        });
-      tails.set(channelId, tail);
-      return tail;
-    },
+    enqueue: (channelId, toEvents) => queue.run(channelId, () => run(toEvents)),
     async stop() {
       stopping.abort(new Error("The adapter takes no more events."));
-      await Promise.race([Promise.all(tails.values()), sleep(STOP_MS, undefined, { ref: false })]);
+      await Promise.race([queue.idle(), sleep(STOP_MS, undefined, { ref: false })]);
     },
   };
 }

@@ -3,8 +3,8 @@ import type { EarlierMessage, MessageEvent } from "../../../src/port/events.ts";
 import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
+import type { UNKNOWN_NAMES } from "../api/rooms.ts";
 import { type MessagePlace, readMessageId, timeOf, toMessageId } from "../ids.ts";
-import type { UNKNOWN_NAMES } from "../rooms.ts";
 import { isByPerson, toAuthor, toWhole } from "./inbound.ts";
 import { readText } from "./wording.ts";
 

@@ -1,10 +1,9 @@
 import { type APIUser, MessageFlags, MessageType } from "discord.js";
 import type { Author, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
+import type { RoomKind, Rooms } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
-import type { RoomKind, Rooms } from "../rooms.ts";
-import type { Message } from "./wording.ts";
-import { asksForPicture, firstMention, readText } from "./wording.ts";
+import { asksForPicture, firstMention, type Message, readText } from "./wording.ts";
 
 export interface InboundDeps {
   botId: string;

@@ -1,11 +1,11 @@
 import type { GatewayMessageDeleteDispatchData } from "discord.js";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
+import type { RoomKind } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toFingerprint, toMessageId } from "../ids.ts";
-import type { RoomKind } from "../rooms.ts";
 import type { Activity } from "./activity.ts";
 import type { Delivery } from "./delivery.ts";
 import { type InboundDeps, isByPerson, toBody, toConversationId, toMessageEvent, toWhole } from "./inbound.ts";
-import { createKnownMessages, type KnownMessages, toBodyKey } from "./known-messages.ts";
 import type { TellNotAllowed } from "./permission-notice.ts";
 import type { PlaceQuestion } from "./threads.ts";
 import type { Message } from "./wording.ts";
@@ -35,14 +35,14 @@ export interface ListenerDeps extends Omit<InboundDeps, "botId"> {
   now(): number;
 }
 
-interface Hearing extends ListenerDeps {
+interface ListenerState extends ListenerDeps {
   known: KnownMessages;
   startedAt: number;
 }
 
 export function createListener(deps: ListenerDeps): Listener {
-  const hearing: Hearing = { ...deps, known: createKnownMessages(), startedAt: deps.now() };
-  const { delivery, activity, known } = hearing;
+  const state: ListenerState = { ...deps, known: createKnownMessages(), startedAt: deps.now() };
+  const { delivery, activity, known } = state;
 
   return {
     onMessage(given, isAnswered = false) {
@@ -57,7 +57,7 @@ export function createListener(deps: ListenerDeps): Listener {
       const delivering = delivery.enqueue(message.channel_id, async () => {
         // A resumed session repeats what was under way.
         const event =
-          known.get(message.id) === undefined ? await toPlaced(message, botId, hearing, isAnswered) : undefined;
+          known.get(message.id) === undefined ? await toPlaced(message, botId, state, isAnswered) : undefined;
         return event === undefined ? [] : [event];
       });
       // What could not be stored may come once more, when what was missed is read.
@@ -69,11 +69,11 @@ export function createListener(deps: ListenerDeps): Listener {
       const message = toWhole(given, botId);
       if (message.author.id === botId) return activity.see(message);
       if (!isByPerson(message) || message.edited_timestamp === null) return;
-      void delivery.enqueue(message.channel_id, () => toEditEvents(message, botId, hearing));
+      void delivery.enqueue(message.channel_id, () => toEditEvents(message, botId, state));
     },
     onDelete(deleted) {
       activity.forget(deleted);
-      void delivery.enqueue(deleted.channel_id, async () => toDeleted(deleted, hearing));
+      void delivery.enqueue(deleted.channel_id, async () => toDeleted(deleted, state));
     },
   };
 }
@@ -82,45 +82,45 @@ export function createListener(deps: ListenerDeps): Listener {
 async function toPlaced(
   message: Message,
   botId: string,
-  hearing: Hearing,
+  state: ListenerState,
   isAnswered = false,
 ): Promise<MessageEvent | undefined> {
-  const kind = kindOf(message, hearing);
-  const event = toMessageEvent(message, kind, { ...hearing, botId });
+  const kind = kindOf(message, state);
+  const event = toMessageEvent(message, kind, { ...state, botId });
   if (event === undefined) return undefined;
-  if (!hearing.rooms.mayWrite(message.channel_id)) {
+  if (!state.rooms.mayWrite(message.channel_id)) {
     // Nothing of an answer could be shown, and each try would count against the bot.
-    if (event.addressed === "bot") void hearing.tellNotAllowed(message.author.id, message.channel_id);
+    if (event.addressed === "bot") void state.tellNotAllowed(message.author.id, message.channel_id);
     return undefined;
   }
   const at = { channelId: message.channel_id, messageId: message.id };
   // An answered question gets no thread for the answer it has.
-  const placed = kind === "channel" && !isAnswered ? await hearing.place(event, at) : event;
-  hearing.known.set(message.id, placed);
+  const placed = kind === "channel" && !isAnswered ? await state.place(event, at) : event;
+  state.known.set(message.id, placed);
   return placed;
 }
 
-async function toEditEvents(message: Message, botId: string, hearing: Hearing): Promise<InboundEvent[]> {
-  const { known, now } = hearing;
+async function toEditEvents(message: Message, botId: string, state: ListenerState): Promise<InboundEvent[]> {
+  const { known, now } = state;
   const before = known.get(message.id);
   if (before !== undefined) {
-    const body = toBody(message, { ...hearing, botId });
+    const body = toBody(message, { ...state, botId });
     // Discord sends an update also for a preview, a pin or a thread, and an empty one for what it does not let us read.
     const isEdit = toBodyKey(body) !== before.body && (body.text !== "" || body.attachments.length > 0);
-    return isEdit ? [toEdited(message, { ...before, ...body }, hearing)] : [];
+    return isEdit ? [toEdited(message, { ...before, ...body }, state)] : [];
   }
-  const event = toMessageEvent(message, kindOf(message, hearing), { ...hearing, botId });
+  const event = toMessageEvent(message, kindOf(message, state), { ...state, botId });
   if (event === undefined) return [];
   // Not seen by this process: if another took it, its key is claimed, and of the two only the edit counts.
   const isFresh = timeOf(message.id) > now() - FRESH_MS;
-  const placed = isFresh ? await toPlaced(message, botId, hearing) : undefined;
-  const edited = toEdited(message, placed ?? event, hearing);
+  const placed = isFresh ? await toPlaced(message, botId, state) : undefined;
+  const edited = toEdited(message, placed ?? event, state);
   return placed === undefined ? [edited] : [placed, edited];
 }
 
 type Whole = Pick<EditedEvent, "conversationId" | "author" | "reply" | "text" | "attachments">;
 
-function toEdited(message: Message, whole: Whole, { known, now }: Hearing): EditedEvent {
+function toEdited(message: Message, whole: Whole, { known, now }: ListenerState): EditedEvent {
   const { conversationId, author, reply, text, attachments } = whole;
   const edited: EditedEvent = {
     kind: "edited",
@@ -137,8 +137,8 @@ function toEdited(message: Message, whole: Whole, { known, now }: Hearing): Edit
   return edited;
 }
 
-function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, hearing: Hearing): DeletedEvent[] {
-  const { known, rooms, startedAt, now } = hearing;
+function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, state: ListenerState): DeletedEvent[] {
+  const { known, rooms, startedAt, now } = state;
   const before = known.get(id);
   const kind = rooms.kindOf(channelId, guild_id, undefined);
   // What was written in a channel while this process listened, and is not known, was never the bot's business.
@@ -159,6 +159,40 @@ function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, hearing: He
 }
 
 /** The gateway says the type of the channel; what was asked for by a call does not carry it. */
-function kindOf(message: Message, { rooms }: Hearing): RoomKind {
+function kindOf(message: Message, { rooms }: ListenerState): RoomKind {
   return rooms.kindOf(message.channel_id, message.guild_id, message.channel_type);
+}
+
+const MAX_KNOWN = 5_000;
+
+/** What was delivered of a message, so that what happens to it later goes the same way. */
+export type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply"> & { body: string };
+
+/** The messages of late, by their ids on Discord. */
+export interface KnownMessages {
+  get(id: string): KnownMessage | undefined;
+  set(id: string, event: MessageEvent | EditedEvent): void;
+  forget(id: string): void;
+  /** A message of the bot. */
+  setOwn(id: string): void;
+  isOwn(id: string): boolean;
+}
+
+export function createKnownMessages(): KnownMessages {
+  const known = new BoundedMap<string, KnownMessage>(MAX_KNOWN);
+  const own = new BoundedMap<string, true>(MAX_KNOWN);
+  return {
+    get: (id) => known.get(id),
+    set(id, { conversationId, author, reply, ...event }) {
+      known.set(id, { conversationId, author, reply, body: toBodyKey(event) });
+    },
+    forget: (id) => void known.delete(id),
+    setOwn: (id) => void own.set(id, true),
+    isOwn: (id) => own.has(id),
+  };
+}
+
+/** The same for the same words and files. */
+export function toBodyKey({ text, attachments }: Pick<EditedEvent, "text" | "attachments">): string {
+  return JSON.stringify([text, attachments.map(({ id }) => id)]);
 }

@@ -1,7 +1,8 @@
 import { type APIChannel, MessageFlags, Routes } from "discord.js";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Api } from "../api/client.ts";
+import type { Rooms } from "../api/rooms.ts";
 import { toNonce } from "../ids.ts";
-import type { Rooms } from "../rooms.ts";
 
 /** Said once in this time to one person about one channel. */
 const SILENT_MS = 60 * 60_000;
@@ -12,15 +13,12 @@ const CALL_MS = 10_000;
 export type TellNotAllowed = (userId: string, channelId: string) => Promise<void>;
 
 export function createTellNotAllowed(api: Api, rooms: Rooms, now: () => number): TellNotAllowed {
-  const told = new Map<string, number>();
+  const told = new BoundedMap<string, number>(MAX_REMEMBERED);
 
   return async (userId, channelId) => {
     const key = `${userId} ${channelId}`;
     if ((told.get(key) ?? -Infinity) > now() - SILENT_MS) return;
-    told.delete(key);
     told.set(key, now());
-    const [oldest] = told.keys();
-    if (told.size > MAX_REMEMBERED && oldest !== undefined) told.delete(oldest);
     const where = rooms.nameOfChannel(channelId);
     const content = `I cannot answer you in ${where === undefined ? "that channel" : `#${where}`}, because I may not write there. Somebody who manages the server can give me the permission to send messages. Here I can answer you.`;
     const nonce = toNonce(`not allowed: ${key} ${now()}`);

@@ -1,11 +1,12 @@
 import { Routes } from "discord.js";
 import type { Logger } from "pino";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { MessageEvent } from "../../../src/port/events.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, codeOf } from "../api/error.ts";
+import type { Rooms } from "../api/rooms.ts";
 import { PLATFORM } from "../ids.ts";
 import type { ThreadMode } from "../options.ts";
-import type { Rooms } from "../rooms.ts";
 import type { Activity } from "./activity.ts";
 
 const NAME_CHARS = 90;
@@ -30,13 +31,10 @@ export type PlaceQuestion = (
 
 export function createPlaceQuestion({ mode, api, activity, rooms, log }: ThreadsDeps): PlaceQuestion {
   /** Until when no more threads may be opened in a channel; as `performance.now` counts. */
-  const closedUntil = new Map<string, number>();
+  const closedUntil = new BoundedMap<string, number>(MAX_CHANNELS);
 
   function close(channelId: string, waitMs: number): void {
-    closedUntil.delete(channelId);
     closedUntil.set(channelId, performance.now() + waitMs);
-    const [oldest] = closedUntil.keys();
-    if (closedUntil.size > MAX_CHANNELS && oldest !== undefined) closedUntil.delete(oldest);
   }
 
   async function open(channelId: string, messageId: string, name: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { APIMessage, GatewayMessageCreateDispatchData } from "discord.js";
 import { picturesOf } from "../api/files.ts";
-import type { Rooms } from "../rooms.ts";
+import type { Rooms } from "../api/rooms.ts";
 
 /** Kept of a message that is only quoted, in characters. */
 const QUOTE_CHARS = 2_000;

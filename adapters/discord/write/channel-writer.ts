@@ -1,7 +1,6 @@
 import { type APIMessage, Routes } from "discord.js";
 import type { Posted, Receipt } from "../../../src/port/sink.ts";
-import type { Answer } from "../api/answer.ts";
-import type { Api } from "../api/client.ts";
+import type { Answer, Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, toMessageId, toNonce } from "../ids.ts";

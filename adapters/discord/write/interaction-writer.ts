@@ -4,13 +4,12 @@ import type { Posted, Receipt } from "../../../src/port/sink.ts";
 import type { Api } from "../api/client.ts";
 import { isUncertain } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
-import { type MessagePlace, readMessageId, toFingerprint, toMessageId } from "../ids.ts";
+import { type MessagePlace, readMessageId, toMessageId } from "../ids.ts";
 import { type ChannelWriter, toPosted, toReceipt } from "./channel-writer.ts";
 import { type MessageBody, readCustomId, readCustomIds } from "./drafts.ts";
-import type { InteractionAddress } from "./interaction-address.ts";
-import { createInteractionToken, ORIGINAL } from "./interaction-token.ts";
-import type { LastWords } from "./last-words.ts";
-import type { Sightings } from "./seen-messages.ts";
+import type { FinalMessages } from "./final-message.ts";
+import { createInteractionToken, type InteractionAddress, ORIGINAL } from "./interaction-token.ts";
+import type { SeenInteractionMessages } from "./seen-messages.ts";
 import { attach, type Upload } from "./uploads.ts";
 
 /** Messages looked through for one that an earlier run wrote. */
@@ -40,15 +39,15 @@ export interface InteractionWriterDeps {
   channel: ChannelWriter;
   channelId: string;
   files: Pick<Files, "toPostedRefs">;
-  sightings: Pick<Sightings, "find">;
-  lastWords: LastWords;
+  seenMessages: Pick<SeenInteractionMessages, "find">;
+  finalMessages: FinalMessages;
   /** Tokens of interactions that this process acknowledged and has not answered yet. */
-  fresh: Set<string>;
+  fresh: Pick<Map<string, true>, "delete">;
   now(): number;
 }
 
 export function createInteractionWriter(to: InteractionAddress, deps: InteractionWriterDeps): InteractionWriter {
-  const { channel, channelId, files, fresh, lastWords } = deps;
+  const { channel, channelId, files, fresh, finalMessages } = deps;
   const { isPrivate, isPress } = to;
   const token = createInteractionToken(to, deps);
   let isBegun = false;
@@ -74,7 +73,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     const isMine = isFresh || (original !== undefined && (original.isWaiting || isSame(original.message, post)));
     const write = { method: "PATCH" as const, messageId: ORIGINAL, ...attach(post.body, post.files) };
     const answer = isMine ? await token.call(write, signal) : undefined;
-    if (answer !== undefined) lastWords.settle(to, ORIGINAL);
+    if (answer !== undefined) finalMessages.settle(to, ORIGINAL);
     return answer && toPosted(answer, files);
   }
 
@@ -99,7 +98,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     if (isWhole) return undefined;
     const isMeant = (message: APIMessage) => !written.has(toId(message)) && isSame(message, post);
     const message = isPrivate
-      ? await deps.sightings.find({ interactionId: to.id, isMeant, mayBeOnItsWay: isDoubtful }, signal)
+      ? await deps.seenMessages.find({ interactionId: to.id, isMeant, mayBeOnItsWay: isDoubtful }, signal)
       : await findWritten(deps.api, { ...to, channelId }, isMeant, signal);
     isDoubtful = false;
     return message && toPosted({ data: message }, files);
@@ -109,7 +108,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     const filled = isBegun ? undefined : await begin(post, signal);
     const posted = filled ?? (await find(post, signal)) ?? (await followUp(post, signal));
     written.add(posted.id);
-    if (isPrivate) lastWords.note(to, readMessageId(posted.id)?.messageId ?? "", post.body);
+    if (isPrivate) finalMessages.note(to, readMessageId(posted.id)?.messageId ?? "", post.body);
     return posted;
   }
 
@@ -117,17 +116,17 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     const messageId = place.messageId === to.pressedId ? ORIGINAL : place.messageId;
     const answer = await token.call({ method: "PATCH", messageId, body }, signal);
     if (isPrivate && messageId !== ORIGINAL && answer === undefined) throw tooLate();
-    if (isPrivate) lastWords.note(to, messageId, body);
+    if (isPrivate) finalMessages.note(to, messageId, body);
     return answer === undefined ? channel.edit(place, body, signal) : toReceipt(answer);
   }
 
   return {
-    post: (given, signal) => lastWords.whileWriting(to, () => post(given, signal)),
-    edit: (place, body, signal) => lastWords.whileWriting(to, () => edit(place, body, signal)),
+    post: (given, signal) => finalMessages.whileWriting(to, () => post(given, signal)),
+    edit: (place, body, signal) => finalMessages.whileWriting(to, () => edit(place, body, signal)),
     async remove(place, signal) {
       const answer = await token.call({ method: "DELETE", messageId: place.messageId }, signal);
       if (answer === undefined) await channel.remove(place, signal);
-      lastWords.settle(to, place.messageId);
+      finalMessages.settle(to, place.messageId);
     },
   };
 }
@@ -168,9 +167,4 @@ function isSame(message: APIMessage, { body, files, mark }: InteractionPost): bo
 
 function toId({ id: messageId, channel_id: channelId }: APIMessage): string {
   return toMessageId({ channelId, messageId });
-}
-
-/** Names the counter of an interaction's calls, without its token. */
-export function toBudgetKey(token: string): string {
-  return `discord-webhook:${toFingerprint(token)}`;
 }

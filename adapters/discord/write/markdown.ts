@@ -1,6 +1,6 @@
-import { type Fence, readFence, readFenceLine } from "../../../src/text/blocks.ts";
-import { rewriteProse } from "./markdown-prose.ts";
-import { readTable } from "./markdown-table.ts";
+import stringWidth from "string-width";
+import { type Fence, isDelimiterRow, readFence, readFenceLine } from "../../../src/text/blocks.ts";
+import { isDeceptive, isSameAddress } from "../../../src/text/links.ts";
 
 /** Keeps three backticks inside a block of code from ending it. */
 const SPLIT_TICKS = "`\u200B``";
@@ -59,4 +59,213 @@ function readCode(lines: readonly string[], at: number, fence: Fence): { count: 
   }
   const closing = isClosed ? [`${indent}\`\`\``] : [];
   return { count, shown: [`${indent}\`\`\`${language}`, ...code, ...closing].join("\n") };
+}
+
+/**
+ * Code, addresses and escaped signs are not touched; the rest is what the other alternatives do not take. A link is
+ * read as generously as Discord reads it, over the ends of lines and with room around its address, and within bounds
+ * that keep a text of nothing but brackets cheap.
+ */
+const PIECE = new RegExp(
+  [
+    /(?<kept>\\[^\w\s]|(?<!`)(?<run>`+)(?!`)[\s\S]*?(?<!`)\k<run>(?!`)|<[^<>\s]+>)/,
+    /(?<link>!?\[(?<words>(?:\[[^\]]{0,200}\]|[^[\]]|\](?=[^[]{0,200}\])){0,500})\]\(\s{0,20}(?<target><[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*|[^<\s]\S{0,500}?)(?:\s{1,20}(?:"[^"]{0,200}"|'[^']{0,200}'))?\s{0,20}\))/,
+    /(?<address>https?:\/\/[^\s<>]+)/,
+    /(?<bars>\|\|)/,
+    /__(?=[^\s_])(?<bold>[^_\n]*(?:_[^_\n]+)*)(?<=[^\s_])__(?!\w)/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "g",
+);
+/** A line that is a block of its own: what begins in it ends with it, code too. */
+const OWN_BLOCK = /^[ \t]*(?:>|#{1,3}[ \t]|-#[ \t]|[-*+][ \t]|\d{1,9}\.[ \t])[^\n]*$/;
+
+/** Rewrites Markdown outside of code and tables as Discord reads it. */
+export function rewriteProse(text: string): string {
+  return text.split("\n").map(rewriteLineStart).join("\n").replace(PIECE, rewritePiece);
+}
+
+function rewriteLineStart(line: string): string {
+  return (
+    line
+      // Deeper headings than three are not known.
+      .replace(/^( {0,3})#{4,6}(?=[ \t])/, "$1###")
+      // Three of them would quote everything that follows, two are not known.
+      .replace(/^[ \t]*(?:>[ \t]*){2,}/, "> ")
+      .replace(/^([ \t]*)\+(?=[ \t])/, "$1-")
+      .replace(/^([ \t]*(?:[-*]|\d{1,9}\.)[ \t]+)\[([ xX])\](?=[ \t])/, (_, lead: string, box: string) => {
+        return lead + (box === " " ? "☐" : "☑");
+      })
+      // A line of asterisks or underscores would open emphasis.
+      .replace(/^ {0,3}(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/, "---")
+  );
+}
+
+function rewritePiece(piece: string, ...rest: unknown[]): string {
+  const groups = rest.at(-1) as Record<string, string | undefined>;
+  const { kept, run, address, link, words = "", target = "", bars, bold } = groups;
+  if (kept !== undefined && run !== undefined && piece.includes("\n")) {
+    const [text, offset] = [rest.at(-2) as string, rest.at(-3) as number];
+    const before = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
+    // What looks like code is none to Discord, and a link in it is a link.
+    if (OWN_BLOCK.test(before)) return run + piece.slice(run.length).replace(PIECE, rewritePiece);
+  }
+  if (kept !== undefined || address !== undefined) return piece;
+  if (link !== undefined) return toHonestLink(link, words, target.replace(/^<|>$/g, ""));
+  // Two bars begin a spoiler, which would hide what stands between them and the next two.
+  if (bars !== undefined) return "\\|\\|";
+  // Two underscores underline.
+  return bold === undefined ? piece : `**${bold}**`;
+}
+
+/**
+ * A link as it may be shown. Words that name one address over a link to another would deceive: then both are shown.
+ * Pictures become links, since Discord draws none from text.
+ */
+export function toHonestLink(link: string, words: string, target: string): string {
+  if (!isFollowed(target)) return link;
+  const text = words.replace(/\s+/g, " ").trim();
+  if (text === "" || isSameAddress(text, target)) return target;
+  if (isDeceptive(text, target)) return `\`${text.replaceAll("`", "'")}\` (<${target}>)`;
+  // Discord takes no address for the words of a link.
+  if (/https?:\/\//i.test(text)) return target;
+  return link.startsWith("!") ? link.slice(1) : link;
+}
+
+/** Whether Discord makes a link of it, or may: to the web in any spelling that a browser understands, or into itself. */
+function isFollowed(target: string): boolean {
+  return URL.canParse(target) && /^(?:https?|discord):$/.test(new URL(target).protocol);
+}
+
+/** Columns of text in one line, over all columns of the table; what is longer wraps inside its cell. */
+const LINE_WIDTH = 96;
+const LEAST_CELL = 8;
+const CELL_BREAK = /(?<!\\)\|/;
+
+/**
+ * Reads the table that begins at `lines[at]`; undefined when none does. Resolves to how many lines it takes, and its
+ * rendering: Discord shows no tables, but columns that line up in a block of code.
+ */
+export function readTable(lines: readonly string[], at: number): { count: number; shown: string } | undefined {
+  const [head = "", rule = ""] = lines.slice(at, at + 2);
+  if (!head.includes("|") || !isDelimiterRow(rule)) return undefined;
+  const header = readCells(head);
+  const rules = readCells(rule);
+  if (rules.length !== header.length) return undefined;
+  let count = 2;
+  while (lines[at + count]?.includes("|") === true && !isFence(lines[at + count])) count += 1;
+  const rows = lines.slice(at + 2, at + count).map((line) => toRow(readCells(line), header.length));
+  return { count, shown: render([header, ...rows], rules) };
+}
+
+function isFence(line: string | undefined): boolean {
+  return /^[ \t>]*(?:`{3}|~{3})/.test(line ?? "");
+}
+
+function readCells(line: string): string[] {
+  const inner = line
+    .trim()
+    .replace(/^\|/, "")
+    .replace(/(?<!\\)\|$/, "");
+  return inner.split(CELL_BREAK).map(toPlain);
+}
+
+/** In code nothing is formatted, so the marks would be read as letters. */
+function toPlain(cell: string): string {
+  return cell
+    .replaceAll("\\|", "|")
+    .replace(/!?\[([^[\]]*)\]\(<?([^()\s<>]*)>?[^()]*\)/g, (_, text: string, url: string) =>
+      text === "" || text === url ? url : `${text} (${url})`,
+    )
+    .replace(/(\*\*|__|~~)(?=\S)(.*?)(?<=\S)\1/g, "$2")
+    .replace(/(?<![\w*])\*(?=[^\s*])([^*]*)(?<=[^\s*])\*(?![\w*])/g, "$1")
+    .replace(/(`+)(.+?)\1/g, "$2")
+    .replaceAll("```", "'''")
+    .replace(/<br\s*\/?>/gi, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+/** As many cells as the header has; what is too many stays in the last one. */
+function toRow(cells: readonly string[], count: number): string[] {
+  const row = Array.from({ length: count }, (_, index) => cells[index] ?? "");
+  return cells.length <= count ? row : [...row.slice(0, -1), cells.slice(count - 1).join(" | ")];
+}
+
+function render(rows: readonly string[][], rules: readonly string[]): string {
+  const most = Math.max(LEAST_CELL, Math.floor(LINE_WIDTH / rules.length));
+  const widths = rules.map((_, column) => {
+    return Math.max(1, ...rows.map((row) => Math.min(most, widthOf(row[column] ?? ""))));
+  });
+  const lines = rows.map((row) => renderRow(row, widths, rules));
+  const rule = widths.map((width) => "─".repeat(width)).join("─┼─");
+  return ["```", ...(lines[0] ?? []), rule, ...lines.slice(1).flat(), "```"].join("\n");
+}
+
+function renderRow(row: readonly string[], widths: readonly number[], rules: readonly string[]): string[] {
+  const cells = row.map((cell, column) => wrap(cell, widths[column] ?? 1));
+  const height = Math.max(...cells.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, index) => {
+    const parts = cells.map((lines, column) => pad(lines[index] ?? "", widths[column] ?? 1, rules[column] ?? ""));
+    return parts.join(" │ ").trimEnd();
+  });
+}
+
+/** Aligned as the row of dashes says: `---:` to the right, `:---:` to the middle. */
+function pad(text: string, width: number, rule: string): string {
+  const room = Math.max(0, width - widthOf(text));
+  if (!rule.endsWith(":")) return text + " ".repeat(room);
+  const left = rule.startsWith(":") ? Math.floor(room / 2) : room;
+  return " ".repeat(left) + text + " ".repeat(room - left);
+}
+
+const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
+/** Printable ASCII, one column each. */
+const PLAIN = /^[ -~]*$/;
+/** Discord's clients draw what a person takes for one letter as one glyph, where a terminal gives each part its columns. */
+const MAX_COLUMNS = 2;
+
+/** How many columns a text takes in a font where letters are as wide as each other, and CJK twice that. */
+export function widthOf(text: string): number {
+  if (PLAIN.test(text)) return text.length;
+  let width = 0;
+  // Discord shows an escape code as it is.
+  for (const { segment } of GRAPHEMES.segment(text))
+    width += Math.min(MAX_COLUMNS, stringWidth(segment, { countAnsiEscapeCodes: true }));
+  return width;
+}
+
+/** Breaks a text into lines of at most `maxWidth` columns: between words, and inside a word only when it is longer. */
+export function wrap(text: string, maxWidth: number): string[] {
+  if (widthOf(text) <= maxWidth) return [text];
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/).flatMap((word) => chop(word, maxWidth))) {
+    if (line !== "" && widthOf(line) + 1 + widthOf(word) > maxWidth) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  lines.push(line);
+  return lines;
+}
+
+/** Pieces of a word that fit. */
+function chop(word: string, maxWidth: number): string[] {
+  if (widthOf(word) <= maxWidth) return [word];
+  const pieces: string[] = [];
+  let piece = "";
+  let width = 0;
+  for (const { segment } of GRAPHEMES.segment(word)) {
+    const own = widthOf(segment);
+    if (piece !== "" && width + own > maxWidth) {
+      pieces.push(piece);
+      piece = "";
+      width = 0;
+    }
+    piece += segment;
+    width += own;
+  }
+  return [...pieces, piece];
 }

@@ -1,14 +1,15 @@
 import type { APIMessage } from "discord.js";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 
 const MAX_SEEN = 500;
 /** The gateway tells of a message about as fast as the call that made it is answered. */
 const WAIT_MS = 2_000;
 
 /**
- * The messages with which the bot answered interactions, as the gateway told of them. What only one person sees
+ * The bot's answers to interactions, as the gateway told of them. What only one person sees
  * cannot be looked for by a call, so a process that listens finds it here when the answer to a post was lost.
  */
-export interface Sightings {
+export interface SeenInteractionMessages {
   see(message: APIMessage): void;
   /** One that was seen or, where it may still be on its way, is seen within two seconds. */
   find(sought: Sought, signal: AbortSignal): Promise<APIMessage | undefined>;
@@ -20,16 +21,14 @@ export interface Sought {
   mayBeOnItsWay: boolean;
 }
 
-export function createSightings(): Sightings {
-  const seen = new Map<string, APIMessage>();
+export function createSeenInteractionMessages(): SeenInteractionMessages {
+  const seen = new BoundedMap<string, APIMessage>(MAX_SEEN);
   const waiting = new Set<() => void>();
 
   return {
     see(message) {
       if (message.interaction_metadata === undefined) return;
       seen.set(message.id, message);
-      const [oldest] = seen.keys();
-      if (seen.size > MAX_SEEN && oldest !== undefined) seen.delete(oldest);
       for (const wake of waiting) wake();
     },
     async find({ interactionId, isMeant, mayBeOnItsWay }, signal) {

@@ -4,16 +4,17 @@ import type { Draft, OutboundFile, Posted, ReplySink, SinkLimits } from "../../.
 import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
+import type { Rooms } from "../api/rooms.ts";
 import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../ids.ts";
-import type { Rooms } from "../rooms.ts";
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./drafts.ts";
 import { toSinkError } from "./failures.ts";
-import { readInteractionAddress } from "./interaction-address.ts";
-import { createInteractionWriter, type InteractionWriter, toBudgetKey } from "./interaction-writer.ts";
-import type { LastWords } from "./last-words.ts";
+import type { FinalMessages } from "./final-message.ts";
+import { readInteractionAddress } from "./interaction-token.ts";
+import { createInteractionWriter, type InteractionWriter } from "./interaction-writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
-import type { Sightings } from "./seen-messages.ts";
+import type { DiscordPace } from "./pace.ts";
+import type { SeenInteractionMessages } from "./seen-messages.ts";
 import type { Typing } from "./typing.ts";
 import { checkFiles, MAX_FILE_BYTES, MAX_FILES } from "./uploads.ts";
 
@@ -33,9 +34,10 @@ const OLD_EDITS = 30046;
 export interface SinkDeps {
   api: Api;
   files: Pick<Files, "toPostedRefs">;
-  fresh: Set<string>;
-  sightings: Pick<Sightings, "find">;
-  lastWords: LastWords;
+  fresh: Pick<Map<string, true>, "delete">;
+  seenMessages: Pick<SeenInteractionMessages, "find">;
+  finalMessages: FinalMessages;
+  pace: DiscordPace;
   typingIn(channelId: string): Typing;
   rooms: Pick<Rooms, "mayReadHistory">;
   now(): number;
@@ -96,7 +98,10 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
 
   return {
     limits: LIMITS,
-    budget: interaction === undefined ? `${PLATFORM}:${channelId}` : toBudgetKey(interaction.token),
+    budget:
+      interaction === undefined
+        ? deps.pace.channel(`${PLATFORM}:${channelId}`)
+        : deps.pace.interaction(`${PLATFORM}-webhook:${toFingerprint(interaction.token)}`),
     tellsWaits: true,
     post: (draft, nonce, signal) =>
       guarded(signal, () => {

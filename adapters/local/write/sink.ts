@@ -1,3 +1,4 @@
+import { createEvenPacer, OWN_SURFACE_PACE } from "../../../src/pacing/even.ts";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
@@ -46,7 +47,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
 
   return {
     limits: LIMITS,
-    budget: PLATFORM,
+    budget: { key: PLATFORM, createPacer: () => createEvenPacer(OWN_SURFACE_PACE) },
     takesFeedback: true,
     async post(draft, nonce, signal) {
       signal.throwIfAborted();

@@ -58,7 +58,12 @@ export function createHome(deps: HomeDeps): Home {
     const signal = AbortSignal.timeout(READ_MS);
     const [models, about] = await Promise.all([
       listModels(signal).catch(() => []),
-      readAbout?.({ platform: PLATFORM, author: toIdentity(workspace, userId), channelId }).catch(() => undefined),
+      readAbout?.({
+        platform: PLATFORM,
+        workspaceId: workspace.teamId,
+        channelId,
+        author: toIdentity(workspace, userId),
+      }).catch(() => undefined),
     ]);
     const view = toHomeView({ commands, models, about, draws: forms !== undefined, channelId, userId });
     const publish = () =>

@@ -8,6 +8,7 @@ import { PLATFORM, readMessageId, toEphemeralId, toFingerprint } from "../ids.ts
 import { toMessageBody } from "./blocks.ts";
 import { guarded } from "./failures.ts";
 import type { ReplyPlace } from "./lookup.ts";
+import { createResponsePacer } from "./pace.ts";
 import type { PostAndUpdateWriter } from "./post-and-update.ts";
 import { LIMITS } from "./sink.ts";
 import type { SinkState } from "./sink-state.ts";
@@ -159,7 +160,10 @@ export function createEphemeralSink(
 
   return {
     limits: { ...LIMITS, maxMessages: 1 },
-    budget: `${PLATFORM}-whisper:${toFingerprint(responseUrl ?? `${teamId}:${userId}`)}`,
+    budget: {
+      key: `${PLATFORM}-response:${toFingerprint(responseUrl ?? `${teamId}:${userId}`)}`,
+      createPacer: createResponsePacer,
+    },
     post: (draft, nonce, signal) => guarded(signal, () => writer.post(draft, nonce, signal)),
     edit: (id, draft, signal) => guarded(signal, () => writer.edit(id, draft, signal)),
     upload: (files, caption, nonce, signal) => guarded(signal, () => upload(files, caption, nonce, signal)),

@@ -8,6 +8,7 @@ import { readShownPart } from "./blocks.ts";
 import { guarded, isSealing, toSinkError } from "./failures.ts";
 import { type Lookup, type ReplyPlace, readMessage } from "./lookup.ts";
 import { lengthOfMarkdown, MAX_LENGTH, NEARLY_FULL } from "./markdown.ts";
+import { createSlackPacer } from "./pace.ts";
 import type { PostAndUpdateWriter } from "./post-and-update.ts";
 import { createRecovery } from "./recovery.ts";
 import { createSession } from "./session.ts";
@@ -108,7 +109,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
 
   return {
     limits: LIMITS,
-    budget: `${PLATFORM}:${teamId}`,
+    budget: { key: `${PLATFORM}:${teamId}`, createPacer: createSlackPacer },
     room: channelId,
     fallback,
     showsSteps: state.supports("cards", teamId),

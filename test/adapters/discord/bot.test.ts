@@ -4,8 +4,6 @@ import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import { toDiscordMarkdown } from "../../../adapters/discord/write/markdown.ts";
 import { createEngine } from "../../../src/app/engine.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
-import { createDiscordBudget, createDiscordShared } from "../../../src/pacing/discord-budget.ts";
-import { createPacer } from "../../../src/pacing/pacer.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import { createStores } from "../../../src/store/keyv.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
@@ -29,11 +27,7 @@ interface BotOptions {
 async function startBot({ database = new DatabaseSync(":memory:"), threads = "off", scripts, ...options }: BotOptions) {
   const discord = options.discord ?? (await startDiscord(options.simulator));
   const { gateway, requests } = fakeGateway(...scripts);
-  const shared = createDiscordShared();
-  const scheduler = createScheduler({
-    pacerFor: () => createPacer(createDiscordBudget(shared)),
-    now: () => performance.now() / 1_000,
-  });
+  const scheduler = createScheduler({ now: () => performance.now() });
   const engine = createEngine({
     botName: "Palaver",
     model: "fake",
@@ -71,7 +65,8 @@ async function startBot({ database = new DatabaseSync(":memory:"), threads = "of
     await adapter.close();
   };
   onTestFinished(() => stop(0));
-  return { discord, database, adapter, requests, stop, idle };
+  const waiting = () => engine.queue.depth().waiting;
+  return { discord, database, adapter, requests, stop, idle, waiting };
 }
 
 type Bot = Awaited<ReturnType<typeof startBot>>;
@@ -235,6 +230,22 @@ describe("the bot on Discord", () => {
     discord.people.command(channel, ada, "help");
     await discord.until(() => botTexts(discord, channel)[1]?.includes("I am Palaver"));
     expect(botMessages(discord, channel)[1]?.ephemeralFor).toBe(ada.id);
+  });
+
+  test("gives each /ask that waits in a thread an answer of its own, and every other message too", async () => {
+    const gate = Promise.withResolvers<void>();
+    const bot = await startGuild({ scripts: [[gate.promise, "One."], ["Two."], ["Three."], ["Four."]] });
+    const { discord, channel, ada } = bot;
+    await discord.until(() => discord.commands().length > 0);
+    const thread = discord.people.openThread(channel, ada, "talk");
+    discord.people.say(thread, ada, "first", { mentionBot: true });
+    await discord.until(() => bot.requests.length === 1);
+    for (const prompt of ["second", "third"]) discord.people.command(thread, ada, "ask", { prompt });
+    discord.people.say(thread, ada, "fourth", { mentionBot: true });
+    await discord.until(() => bot.waiting() === 3);
+    gate.resolve();
+    await bot.idle();
+    expect(botTexts(discord, thread).toSorted()).toEqual(["Four.", "One.", "Three.", "Two."]);
   });
 
   test.each(["a channel", "a thread", "a direct conversation"])(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { PERMISSIONS } from "../../../adapters/discord/api/permissions.ts";
 import { checkDiscord } from "../../../adapters/discord/check.ts";
-import { PERMISSIONS } from "../../../adapters/discord/invite.ts";
 import type { Finding } from "../../../src/port/finding.ts";
 import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
 import { signal, startAdapter } from "./stage.ts";

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
+import type { Rooms } from "../../../adapters/discord/api/rooms.ts";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import type { DiscordAdapterOptions } from "../../../adapters/discord/options.ts";
-import type { Rooms } from "../../../adapters/discord/rooms.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Accept, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { Draft } from "../../../src/port/sink.ts";

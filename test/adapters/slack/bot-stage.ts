@@ -2,7 +2,6 @@ import { DatabaseSync } from "node:sqlite";
 import { onTestFinished } from "vitest";
 import type { SlackAdapterOptions } from "../../../adapters/slack/options.ts";
 import { createEngine } from "../../../src/app/engine.ts";
-import { createPacers } from "../../../src/app/pacers.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import { createStores } from "../../../src/store/keyv.ts";
@@ -39,7 +38,7 @@ export async function startBot({
   const bob = slack.user({ name: "Bob" });
   const general = slack.channel({ name: "general", members: [ada, bob] });
   const { gateway, requests } = fakeGateway(...scripts);
-  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
+  const scheduler = createScheduler({ now: () => performance.now() });
   const stores = createStores({ redisUrl: undefined, database, log: silent });
   const metrics = createMetrics();
   const engine = createEngine({

@@ -66,7 +66,7 @@ interface Bucket {
 
 export function createLimits(settings: LimitSettings, clock: Clock, violations: Violations): Limits {
   const buckets = new Map<string, Bucket>();
-  const global: Bucket = { counter: fixedCounter(settings.globalPerSecond, 1), blockedUntilMs: 0 };
+  const global: Bucket = { counter: fixedCounter(settings.globalPerSecond, 1_000), blockedUntilMs: 0 };
 
   function bucketOf(call: CountedCall): Bucket {
     const isApart = settings.postsAndEdits === "one-hash-two-counters";
@@ -77,10 +77,10 @@ export function createLimits(settings: LimitSettings, clock: Clock, violations: 
   }
 
   function takeGlobal(call: CountedCall, nowMs: number): void {
-    const verdict = global.counter.take(nowMs / 1000);
+    const verdict = global.counter.take(nowMs);
     if (verdict.ok) return;
     violations.record("rate-limited", `${call.route} was more than ${settings.globalPerSecond} calls in a second.`);
-    throw refuseCall(verdict.retryAfter, { "X-RateLimit-Global": "true", "X-RateLimit-Scope": "global" });
+    throw refuseCall(verdict.retryAfterMs, { "X-RateLimit-Global": "true", "X-RateLimit-Scope": "global" });
   }
 
   return {
@@ -90,26 +90,26 @@ export function createLimits(settings: LimitSettings, clock: Clock, violations: 
       const bucket = bucketOf(call);
       const { limit, windowMs, kind } = settingsOf(call.route, settings);
       const name = hashOf(groupOf(call.route, settings));
-      const headers = (remaining: number, resetAfter: number): Record<string, string> => ({
+      const headers = (remaining: number, resetAfterMs: number): Record<string, string> => ({
         "X-RateLimit-Limit": String(limit),
         "X-RateLimit-Remaining": String(remaining),
-        "X-RateLimit-Reset": (nowMs / 1000 + resetAfter).toFixed(3),
-        "X-RateLimit-Reset-After": resetAfter.toFixed(3),
+        "X-RateLimit-Reset": ((nowMs + resetAfterMs) / 1_000).toFixed(3),
+        "X-RateLimit-Reset-After": (resetAfterMs / 1_000).toFixed(3),
         "X-RateLimit-Bucket": name,
       });
       const blockedMs = bucket.blockedUntilMs - nowMs;
       if (blockedMs > 0) {
         const wait = `${(blockedMs / 1000).toFixed(2)} s before the end of a wait it had been told`;
         violations.record("early-retry", `${call.route} (${call.major}) came ${wait}.`);
-        throw refuseCall(blockedMs / 1000, { ...headers(0, blockedMs / 1000), "X-RateLimit-Scope": "user" });
+        throw refuseCall(blockedMs, { ...headers(0, blockedMs), "X-RateLimit-Scope": "user" });
       }
-      const verdict = bucket.counter.take(nowMs / 1000);
-      if (verdict.ok) return settings.headers ? headers(verdict.headers.remaining, verdict.headers.resetAfter) : {};
-      bucket.blockedUntilMs = nowMs + verdict.retryAfter * 1000;
+      const verdict = bucket.counter.take(nowMs);
+      if (verdict.ok) return settings.headers ? headers(verdict.headers.remaining, verdict.headers.resetAfterMs) : {};
+      bucket.blockedUntilMs = nowMs + verdict.retryAfterMs;
       const rule = `${limit} per ${windowMs / 1000} s, ${kind}`;
-      const empty = `met an empty bucket (${rule}), ${verdict.retryAfter.toFixed(2)} s too early`;
+      const empty = `met an empty bucket (${rule}), ${(verdict.retryAfterMs / 1_000).toFixed(2)} s too early`;
       violations.record("rate-limited", `${call.route} (${call.major}) ${empty}.`);
-      throw refuseCall(verdict.retryAfter, { ...headers(0, verdict.retryAfter), "X-RateLimit-Scope": "user" });
+      throw refuseCall(verdict.retryAfterMs, { ...headers(0, verdict.retryAfterMs), "X-RateLimit-Scope": "user" });
     },
     block(call, retryAfterMs) {
       const bucket = bucketOf(call);
@@ -135,10 +135,11 @@ function hashOf(group: string): string {
 
 function createCounter({ kind, limit, windowMs }: CounterSettings): PlatformCounter {
   const create = { fixed: fixedCounter, leaky: leakyCounter, sliding: slidingCounter }[kind];
-  return create(limit, windowMs / 1000);
+  return create(limit, windowMs);
 }
 
-function refuseCall(retryAfter: number, headers: Readonly<Record<string, string>>): Refusal {
+function refuseCall(retryAfterMs: number, headers: Readonly<Record<string, string>>): Refusal {
+  const retryAfter = retryAfterMs / 1_000;
   const global = headers["X-RateLimit-Global"] === "true";
   return new Refusal(
     429,

@@ -26,9 +26,9 @@ export function createMessageRoutes(simulation: Simulation, access: Access, mess
 
   function checkAge(message: Message): void {
     if (clock.now() - (message.states[0]?.atMs ?? 0) < HOUR_MS) return;
-    const counter = oldEdits.get(message.channelId) ?? slidingCounter(rules.oldMessageEdits, HOUR_MS / 1000);
+    const counter = oldEdits.get(message.channelId) ?? slidingCounter(rules.oldMessageEdits, HOUR_MS);
     oldEdits.set(message.channelId, counter);
-    if (!counter.take(clock.now() / 1000).ok) throw refuse("old-message-edits");
+    if (!counter.take(clock.now()).ok) throw refuse("old-message-edits");
   }
 
   function list(channel: Channel, query: URLSearchParams): Reply {

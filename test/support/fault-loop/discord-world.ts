@@ -96,7 +96,7 @@ export function createDiscordAdapterFor(
     threads,
     commands: engine.commands,
     listModels: engine.listModels,
-    directs: {
+    directChannels: {
       read: async () => (await directs.get<string[]>("directs")) ?? [],
       write: async (ids) => void (await directs.set("directs", ids)),
     },

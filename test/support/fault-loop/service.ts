@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createEngine } from "../../../src/app/engine.ts";
-import { createPacers } from "../../../src/app/pacers.ts";
 import { createGateway } from "../../../src/gateway/client.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
@@ -60,7 +59,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const database = openDatabase(":memory:");
   if (disk !== undefined) database.deserialize(disk);
   const stores = createStores({ redisUrl: undefined, database, log: silent });
-  const scheduler = createScheduler({ pacerFor: createPacers(), now: () => performance.now() / 1_000 });
+  const scheduler = createScheduler({ now: () => performance.now() });
   const gateway = createGateway({ baseUrl: upstream.url, apiKey: "none", log: silent, limits: GATEWAY_LIMITS });
   const engine = createEngine({
     botName: "Palaver",

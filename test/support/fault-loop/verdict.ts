@@ -2,7 +2,7 @@ import type { TurnRecord } from "../../../src/turn/record.ts";
 import { findTakenBack } from "../taken-back.ts";
 import { answerTo, namesIn, squeeze, unedited } from "./answers.ts";
 import type { Asked } from "./upstream.ts";
-import { RETRY_AFTER_MS } from "./upstream-faults.ts";
+import { COMPLETE, RETRY_AFTER_MS } from "./upstream-faults.ts";
 import type { Break, Question, Shown } from "./world.ts";
 
 export type Fault = "lost" | "doubled" | "stuck" | "wrong" | "taken back";
@@ -136,12 +136,17 @@ function judgeNote(who: string, note: string, requests: readonly Asked[]): Compl
   return [complain("wrong", `${who}: ends with ${note} though the upstream said it all.`)];
 }
 
-/** An answer that people had begin anew, or that a process had to write again of which nobody knew what it had shown. */
-function judgeGrowth({ shown, turns, begunAnew, wasKilled, hadSlowCalls }: Remains): Complaint[] {
+/** What people could read of a growing answer stays where they read it. */
+function judgeGrowth({ questions, shown, turns, begunAnew, wasKilled, hadSlowCalls, asked }: Remains): Complaint[] {
   if (wasKilled && hadSlowCalls) return [];
   return turns.flatMap(({ id, posted, messageIds }) => {
     // People who edit a question, or ask again, want another text.
     if (messageIds.some((message) => begunAnew.has(message))) return [];
+    const requests = questions
+      .filter((question) => messageIds.includes(question.id))
+      .flatMap(({ name }) => asked(name));
+    // A process that is killed behind an answer that broke off asks again, and what broke off goes on.
+    if (wasKilled && requests.slice(0, -1).some(({ way }) => !COMPLETE.has(way))) return [];
     return shown
       .filter((message) => posted.includes(message.id))
       .flatMap(({ states }) => findTakenBack(states))

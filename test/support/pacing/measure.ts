@@ -1,6 +1,6 @@
 import type { Arrivals } from "./scenarios.ts";
 
-/** A moment at which the reader sees the first `tokens` tokens of a reply. */
+/** A moment, in milliseconds, at which the reader sees the first `tokens` tokens of a reply. */
 export interface Showing {
   at: number;
   tokens: number;
@@ -14,7 +14,7 @@ export interface Outcome {
   refused: number;
 }
 
-/** The figures of one run, all in seconds but the last three, which are per reply. */
+/** The figures of one run, as tables show them: in seconds, but the last three, which are per reply. */
 export interface Figures {
   mean: number;
   p95: number;
@@ -37,9 +37,9 @@ export function toFigures(outcomes: readonly Outcome[]): Figures {
   for (const outcome of outcomes) {
     const seen = toSeen(outcome);
     lost += seen.filter((at) => at === Infinity).length;
-    for (const [index, at] of outcome.arrivals.entries()) lags.push((seen[index] ?? Infinity) - at);
-    finals.push((seen.at(-1) ?? Infinity) - (outcome.arrivals.at(-1) ?? 0));
-    freeze = Math.max(freeze, toFreeze(outcome));
+    for (const [index, at] of outcome.arrivals.entries()) lags.push(((seen[index] ?? Infinity) - at) / 1_000);
+    finals.push(((seen.at(-1) ?? Infinity) - (outcome.arrivals.at(-1) ?? 0)) / 1_000);
+    freeze = Math.max(freeze, toFreezeMs(outcome) / 1_000);
   }
   lags.sort((a, b) => a - b);
   return {
@@ -77,7 +77,7 @@ function toSeen({ arrivals, showings }: Outcome): number[] {
 }
 
 /** The longest time during which unseen text stood without a visible change. */
-function toFreeze({ arrivals, showings }: Outcome): number {
+function toFreezeMs({ arrivals, showings }: Outcome): number {
   let longest = 0;
   let shown = 0;
   let changed = -Infinity;

@@ -1,9 +1,9 @@
 import type { Arrivals } from "./scenarios.ts";
 
-/** Seconds between the moments at which the optimum may send. */
-const GRID = 0.05;
-/** Gaps longer than this are never worth their wait while there are calls, seconds. */
-const LONGEST_GAP = 6;
+/** Time between the moments at which the optimum may send. */
+const GRID_MS = 50;
+/** Gaps longer than this are never worth their wait while there are calls. */
+const LONGEST_GAP_MS = 6_000;
 
 /** What a limit remembers between calls: `spend` gives the next state, undefined when the call is not allowed. */
 export interface OptimumLimit {
@@ -13,9 +13,9 @@ export interface OptimumLimit {
   spend(state: number, steps: number): number | undefined;
 }
 
-/** Windows of `w` seconds anchored at their first call, `n` calls each. */
-export function fixedLimit(n: number, w: number): OptimumLimit {
-  const window = Math.round(w / GRID);
+/** Windows of `windowMs` anchored at their first call, `n` calls each. */
+export function fixedLimit(n: number, windowMs: number): OptimumLimit {
+  const window = Math.round(windowMs / GRID_MS);
   // Steps since the window began, and calls made in it.
   return {
     initial: 1,
@@ -29,9 +29,9 @@ export function fixedLimit(n: number, w: number): OptimumLimit {
   };
 }
 
-/** A bucket `n` deep that drains one call every `w / n` seconds; the first call is a post with a bucket of its own. */
-export function leakyLimit(n: number, w: number): OptimumLimit {
-  const q = Math.round(w / n / GRID);
+/** A bucket `n` deep that drains one call every `windowMs / n`; the first call is a post with a bucket of its own. */
+export function leakyLimit(n: number, windowMs: number): OptimumLimit {
+  const q = Math.round(windowMs / n / GRID_MS);
   return {
     initial: 0,
     states: n * q + 1,
@@ -48,19 +48,19 @@ export function countLimit(n: number): OptimumLimit {
 }
 
 /**
- * The least mean lag of one reply whose arrivals are known beforehand, with constant round trips and as many calls in
+ * The least mean lag of one reply, milliseconds, whose arrivals are known beforehand, with constant round trips and as many calls in
  * flight as the limit allows: a dynamic programme over the moments of the calls and the state of the limit.
  */
-export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, trip: number): number {
+export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, tripMs: number): number {
   const first = arrivals[0] ?? 0;
-  const end = Math.ceil(((arrivals.at(-1) ?? 0) - first) / GRID);
-  const moments = end + Math.ceil(LONGEST_GAP / GRID) + 1;
+  const end = Math.ceil(((arrivals.at(-1) ?? 0) - first) / GRID_MS);
+  const moments = end + Math.ceil(LONGEST_GAP_MS / GRID_MS) + 1;
   const { counts, sums } = toPrefixes(arrivals, first, moments);
-  const longest = Math.ceil(LONGEST_GAP / GRID);
+  const longest = Math.ceil(LONGEST_GAP_MS / GRID_MS);
   /** Cost of showing at `to` all that came after `from`. */
   const cost = (from: number, to: number) => {
     const tokens = (counts[to] ?? 0) - (counts[from] ?? 0);
-    return tokens * (first + to * GRID + trip / 2) - ((sums[to] ?? 0) - (sums[from] ?? 0));
+    return tokens * (first + to * GRID_MS + tripMs / 2) - ((sums[to] ?? 0) - (sums[from] ?? 0));
   };
 
   const best = Array.from({ length: moments }, () => new Float64Array(limit.states).fill(Infinity));
@@ -69,7 +69,7 @@ export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, trip: numbe
     const states = best[at];
     if (states === undefined) break;
     if (at <= longest && (counts[at] ?? 0) > 0) {
-      const opening = (counts[at] ?? 0) * (first + at * GRID + trip / 2) - (sums[at] ?? 0);
+      const opening = (counts[at] ?? 0) * (first + at * GRID_MS + tripMs / 2) - (sums[at] ?? 0);
       states[limit.initial] = Math.min(states[limit.initial] ?? Infinity, opening);
     }
     for (const [state, spent] of states.entries()) {
@@ -93,7 +93,7 @@ function toPrefixes(arrivals: Arrivals, first: number, moments: number): { count
   let index = 0;
   let sum = 0;
   for (let at = 0; at < moments; at++) {
-    for (; index < arrivals.length && (arrivals[index] ?? Infinity) <= first + at * GRID + 1e-9; index++) {
+    for (; index < arrivals.length && (arrivals[index] ?? Infinity) <= first + at * GRID_MS + 1e-6; index++) {
       sum += arrivals[index] ?? 0;
     }
     counts.push(index);

@@ -1,60 +1,60 @@
-import type { BudgetHeaders, CallKind } from "../../../src/pacing/call.ts";
+import type { BudgetHeaders, CallKind } from "../../../src/port/pace.ts";
 
 /** How a fake platform judges a call that arrives. */
-export type Verdict = { ok: true; headers: BudgetHeaders } | { ok: false; retryAfter: number };
+export type Verdict = { ok: true; headers: BudgetHeaders } | { ok: false; retryAfterMs: number };
 
 /** One counter of a platform: asked in the order of arrival. */
 export interface PlatformCounter {
   take(at: number): Verdict;
 }
 
-/** Windows of `w` seconds, anchored at their first call. */
-export function fixedCounter(n: number, w: number): PlatformCounter {
+/** Windows of `windowMs`, anchored at their first call. */
+export function fixedCounter(n: number, windowMs: number): PlatformCounter {
   let start = -Infinity;
   let used = 0;
   return {
     take(at) {
-      if (at >= start + w) {
+      if (at >= start + windowMs) {
         start = at;
         used = 0;
       }
-      const resetAfter = start + w - at;
-      if (used >= n) return { ok: false, retryAfter: resetAfter };
+      const resetAfterMs = start + windowMs - at;
+      if (used >= n) return { ok: false, retryAfterMs: resetAfterMs };
       used += 1;
-      return { ok: true, headers: { limit: n, remaining: n - used, resetAfter } };
+      return { ok: true, headers: { limit: n, remaining: n - used, resetAfterMs } };
     },
   };
 }
 
-/** A bucket `n` deep that drains one call every `w / n` seconds; the header says when it is empty. */
-export function leakyCounter(n: number, w: number): PlatformCounter {
+/** A bucket `n` deep that drains one call every `windowMs / n`; the header says when it is empty. */
+export function leakyCounter(n: number, windowMs: number): PlatformCounter {
   let level = 0;
   let last = 0;
-  const q = w / n;
+  const q = windowMs / n;
   return {
     take(at) {
       level = Math.max(0, level - (at - last) / q);
       last = at;
-      if (level + 1 > n + 1e-9) return { ok: false, retryAfter: (level + 1 - n) * q };
+      if (level + 1 > n + 1e-9) return { ok: false, retryAfterMs: (level + 1 - n) * q };
       level += 1;
-      return { ok: true, headers: { limit: n, remaining: Math.floor(n - level + 1e-9), resetAfter: level * q } };
+      return { ok: true, headers: { limit: n, remaining: Math.floor(n - level + 1e-9), resetAfterMs: level * q } };
     },
   };
 }
 
-/** At most `n` calls in any `w` seconds; the header says when the last of them is out of the window. */
-export function slidingCounter(n: number, w: number, wholeSeconds = false): PlatformCounter {
+/** At most `n` calls in any `windowMs`; the header says when the last of them is out of the window. */
+export function slidingCounter(n: number, windowMs: number, wholeSeconds = false): PlatformCounter {
   let calls: number[] = [];
   return {
     take(at) {
-      calls = calls.filter((call) => call > at - w);
+      calls = calls.filter((call) => call > at - windowMs);
       const oldest = calls[0] ?? at;
       if (calls.length >= n) {
-        const retryAfter = oldest + w - at;
-        return { ok: false, retryAfter: wholeSeconds ? Math.ceil(retryAfter) : retryAfter };
+        const retryAfterMs = oldest + windowMs - at;
+        return { ok: false, retryAfterMs: wholeSeconds ? Math.ceil(retryAfterMs / 1_000) * 1_000 : retryAfterMs };
       }
       calls.push(at);
-      return { ok: true, headers: { limit: n, remaining: n - calls.length, resetAfter: oldest + w - at } };
+      return { ok: true, headers: { limit: n, remaining: n - calls.length, resetAfterMs: oldest + windowMs - at } };
     },
   };
 }
@@ -71,7 +71,7 @@ export function discordPlatform(create: () => PlatformCounter, counters: 1 | 2):
 
 /** A Slack workspace with its documented limits. `native`: streams, beside messages that are updated. */
 export function slackPlatform(method: "update" | "append" | "native"): Platform {
-  const minute = (n: number) => slidingCounter(n, 60, true);
+  const minute = (n: number) => slidingCounter(n, 60_000, true);
   if (method === "append") {
     const counters = { post: minute(20), edit: minute(100), final: minute(20) };
     return (kind) => counters[kind];
@@ -84,7 +84,7 @@ export function slackPlatform(method: "update" | "append" | "native"): Platform 
   const rooms = new Map<string, PlatformCounter>();
   return (kind, room) => {
     if (kind !== "post") return edits;
-    const counter = rooms.get(room) ?? slidingCounter(1, 1, true);
+    const counter = rooms.get(room) ?? slidingCounter(1, 1_000, true);
     rooms.set(room, counter);
     return counter;
   };

@@ -34,7 +34,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** Round trips: log-normal with this median, seconds. */
-export function toRoundTrip(random: Random, median: number): number {
-  return median * Math.exp(0.35 * random.normal());
+/** Round trips: log-normal with this median, milliseconds. */
+export function toRoundTrip(random: Random, medianMs: number): number {
+  return medianMs * Math.exp(0.35 * random.normal());
 }

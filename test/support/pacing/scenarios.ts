@@ -3,30 +3,30 @@ import type { Random } from "./random.ts";
 /** Characters of one token. */
 export const TOKEN_UNITS = 4;
 
-/** When the tokens of one reply arrive, seconds, ascending. The reply ends with the last. */
+/** When the tokens of one reply arrive, milliseconds, ascending. The reply ends with the last. */
 export type Arrivals = number[];
 
 /** One run: the replies, each with its own beginning. */
 export type Scenario = (random: Random) => Arrivals[];
 
 /** `tokens` tokens at `rate` per second. */
-export function steady(tokens: number, rate: number, start = 0): Arrivals {
-  return Array.from({ length: tokens }, (_, index) => start + index / rate);
+export function steady(tokens: number, rate: number, startMs = 0): Arrivals {
+  return Array.from({ length: tokens }, (_, index) => startMs + (index * 1_000) / rate);
 }
 
-/** Replies that grow evenly and begin `apart` seconds after each other. */
-export function several(count: number, tokens: number, rate: number, apart: number): Scenario {
-  return () => Array.from({ length: count }, (_, index) => steady(tokens, rate, index * apart));
+/** Replies that grow evenly and begin `apartMs` after each other. */
+export function several(count: number, tokens: number, rate: number, apartMs: number): Scenario {
+  return () => Array.from({ length: count }, (_, index) => steady(tokens, rate, index * apartMs));
 }
 
-/** The scenario in a workspace where somebody asked for a short answer, the first of these replies, `ago` seconds before. */
-export function afterQuestion(ago: number, scenario: Scenario): Scenario {
-  return (random) => [steady(40, 60), ...scenario(random).map((arrivals) => shifted(arrivals, ago))];
+/** The scenario in a workspace where somebody asked for a short answer, the first of these replies, `agoMs` before. */
+export function afterQuestion(agoMs: number, scenario: Scenario): Scenario {
+  return (random) => [steady(40, 60), ...scenario(random).map((arrivals) => shifted(arrivals, agoMs))];
 }
 
 /** 400 tokens at 60 a second with four seconds of a tool's work after the first hundred. */
 export function withPause(): Arrivals[] {
-  return [[...steady(100, 60), ...steady(300, 60, 100 / 60 + 4)]];
+  return [[...steady(100, 60), ...steady(300, 60, 100_000 / 60 + 4_000)]];
 }
 
 /** 600 tokens in quick bursts of 23 to 67, with pauses of 1.3 s on average between them. */
@@ -36,9 +36,9 @@ export function bursty(random: Random): Arrivals {
   while (arrivals.length < 600) {
     for (let left = Math.round(random.between(22.5, 67.5)); left > 0 && arrivals.length < 600; left--) {
       arrivals.push(at);
-      at += 0.004;
+      at += 4;
     }
-    at += random.between(0.2, 2.4);
+    at += random.between(200, 2_400);
   }
   return arrivals;
 }
@@ -48,7 +48,7 @@ export function workday(count: number): Scenario {
   return (random) => {
     let at = 0;
     return Array.from({ length: count }, () => {
-      at += random.wait(6);
+      at += random.wait(6_000);
       return steady(Math.round(random.between(200, 800)), 60, at);
     });
   };
@@ -61,12 +61,12 @@ export function workday(count: number): Scenario {
 export function mix(perMinute: number): Scenario {
   return (random) => {
     const replies: Arrivals[] = [];
-    for (let at = random.wait(60 / perMinute); at < 600; at += random.wait(60 / perMinute)) {
+    for (let at = random.wait(60_000 / perMinute); at < 600_000; at += random.wait(60_000 / perMinute)) {
       const tokens = Math.min(4000, Math.max(1, Math.round(250 * Math.exp(0.9 * random.normal()))));
       const arrivals = steady(tokens, random.between(30, 100), at);
       if (random.next() < 0.1) {
         const from = Math.floor(random.next() * tokens);
-        for (let index = from; index < tokens; index++) arrivals[index] = (arrivals[index] ?? 0) + 8;
+        for (let index = from; index < tokens; index++) arrivals[index] = (arrivals[index] ?? 0) + 8_000;
       }
       replies.push(arrivals);
     }
@@ -78,18 +78,18 @@ export function mix(perMinute: number): Scenario {
 export function anything(random: Random): Arrivals[] {
   const count = 1 + Math.floor(random.next() * 5);
   return Array.from({ length: count }, () => {
-    const start = random.pick([0, random.between(0, 1), random.between(0, 10)]);
+    const start = random.pick([0, random.between(0, 1_000), random.between(0, 10_000)]);
     const rate = random.between(8, 100);
     const kind = random.next();
     if (kind < 0.2) return shifted(bursty(random), start);
     const arrivals = steady(Math.ceil(random.between(1, random.pick([40, 400, 1000]))), rate, start);
     if (kind > 0.4) return arrivals;
     const from = Math.floor(random.next() * arrivals.length);
-    const pause = random.between(0.3, 12);
+    const pause = random.between(300, 12_000);
     return arrivals.map((at, index) => (index < from ? at : at + pause));
   });
 }
 
-function shifted(arrivals: Arrivals, by: number): Arrivals {
-  return arrivals.map((at) => at + by);
+function shifted(arrivals: Arrivals, byMs: number): Arrivals {
+  return arrivals.map((at) => at + byMs);
 }

@@ -1,5 +1,4 @@
-import type { Answer, BudgetHeaders, CallKind } from "../../../src/pacing/call.ts";
-import type { Pacer } from "../../../src/pacing/pacer.ts";
+import type { BudgetHeaders, CallKind, CallResult, Pacer } from "../../../src/port/pace.ts";
 import { createEventQueue } from "./events.ts";
 import type { Outcome } from "./measure.ts";
 import type { Platform } from "./platform.ts";
@@ -58,7 +57,7 @@ type Event =
   | { type: "token"; run: Run }
   | { type: "end"; run: Run }
   | { type: "arrive"; call: CallMade }
-  | { type: "answer"; call: CallMade; answer: Answer }
+  | { type: "answer"; call: CallMade; answer: CallResult }
   | { type: "wake" };
 
 /** Runs replies through one pacer against a fake platform in virtual time. */
@@ -96,7 +95,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
         continue;
       }
       if (step.type === "wait" && step.until < wakeAt) {
-        wakeAt = Math.max(step.until, now + 1e-6);
+        wakeAt = Math.max(step.until, now + 1e-3);
         events.add(wakeAt, { type: "wake" });
       }
       return;
@@ -122,9 +121,9 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     const counter = platform(kind, run.room, isFallback);
     // Half of the broken calls never reach the counter; none of them is shown.
     const verdict = isBroken && random.next() < 0.5 ? undefined : counter.take(now);
-    let answer: Answer = { ok: false };
+    let answer: CallResult = { ok: false };
     if (verdict !== undefined && !verdict.ok) {
-      answer = { ok: false, retryAfter: verdict.retryAfter };
+      answer = { ok: false, retryAfterMs: verdict.retryAfterMs };
       run.refused += 1;
     } else if (verdict !== undefined && !isBroken) {
       const headers = options.headersOf === undefined ? verdict.headers : options.headersOf(verdict.headers, calls);
@@ -136,11 +135,11 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     events.add(call.answeredAt, { type: "answer", call, answer });
   }
 
-  function finish(call: CallMade, answer: Answer): void {
+  function finish(call: CallMade, answer: CallResult): void {
     const { run, kind, isFallback } = call;
     run.busy = false;
-    if (!answer.ok && answer.retryAfter !== undefined) {
-      blocked.set(platform(kind, run.room, isFallback), now + answer.retryAfter);
+    if (!answer.ok && answer.retryAfterMs !== undefined) {
+      blocked.set(platform(kind, run.room, isFallback), now + answer.retryAfterMs);
     }
     const isStopped = options.needsStop !== true || isFallback || kind === "final";
     const isDone = answer.ok && call.afterEnd && isStopped;
@@ -154,7 +153,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     if (event.type === "token") {
       const { run } = event;
       if (run.arrived === 0) {
-        run.number = pacer.join(now, run.room);
+        run.number = pacer.join(now, { room: run.room });
         byNumber.set(run.number, run);
       }
       run.arrived += 1;
@@ -175,7 +174,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
   }
   for (let entry = events.next(); entry !== undefined; entry = events.next()) {
     now = entry.at;
-    if (now > 36_000) throw new Error("The replies were not finished within ten hours.");
+    if (now > 36_000_000) throw new Error("The replies were not finished within ten hours.");
     handle(entry.event);
     if (entry.event.type !== "arrive") pump();
   }

@@ -1,4 +1,4 @@
-import type { CallKind } from "../../../src/pacing/call.ts";
+import type { CallKind } from "../../../src/port/pace.ts";
 import { createEventQueue } from "./events.ts";
 import type { Outcome } from "./measure.ts";
 import type { Platform, PlatformCounter } from "./platform.ts";
@@ -6,8 +6,8 @@ import type { Random } from "./random.ts";
 import type { Arrivals } from "./scenarios.ts";
 
 export interface TimerOptions {
-  /** Seconds between the end of an edit and the next one. */
-  interval: number;
+  /** Time between the end of an edit and the next one. */
+  intervalMs: number;
   /** A placeholder is posted before there is text and a timer runs from there; otherwise text itself begins a call. */
   hasPlaceholder: boolean;
   platform: Platform;
@@ -40,7 +40,7 @@ type Event =
  * to the library, which holds it until the platform takes it.
  */
 export function simulateTimers(options: TimerOptions): Outcome[] {
-  const { interval, hasPlaceholder, platform, replies, random, roundTrip, isQueued } = options;
+  const { intervalMs, hasPlaceholder, platform, replies, random, roundTrip, isQueued } = options;
   const events = createEventQueue<Event>();
   /** Slack's client stops all of its calls when one is refused. */
   let pausedUntil = -Infinity;
@@ -66,9 +66,9 @@ export function simulateTimers(options: TimerOptions): Outcome[] {
     if (!isQueued) {
       run.calls += 1;
       run.refused += 1;
-      pausedUntil = Math.max(pausedUntil, now + trip / 2 + verdict.retryAfter);
+      pausedUntil = Math.max(pausedUntil, now + trip / 2 + verdict.retryAfterMs);
     }
-    const again = isQueued ? now + verdict.retryAfter + 0.05 : pausedUntil + roundTrip() / 2;
+    const again = isQueued ? now + verdict.retryAfterMs + 50 : pausedUntil + roundTrip() / 2;
     events.add(again, { type: "arrive", run, kind, tokens, trip });
   }
 
@@ -87,11 +87,11 @@ export function simulateTimers(options: TimerOptions): Outcome[] {
     if (event.type === "end") run.ended = true;
     if (event.type === "answer") {
       run.busy = false;
-      run.notBefore = now + interval;
+      run.notBefore = now + intervalMs;
     }
     consider(run);
     if (hasPlaceholder && !run.busy && !run.ended && (event.type === "tick" || event.type === "answer")) {
-      run.notBefore = now + interval;
+      run.notBefore = now + intervalMs;
       events.add(run.notBefore, { type: "tick", run });
     }
   }
@@ -109,12 +109,12 @@ export function simulateTimers(options: TimerOptions): Outcome[] {
       busy: false,
       posted: hasPlaceholder,
       shown: 0,
-      notBefore: hasPlaceholder ? first + random.next() * (interval + roundTrip()) : first,
+      notBefore: hasPlaceholder ? first + random.next() * (intervalMs + roundTrip()) : first,
     };
     for (const at of arrivals) events.add(at, { type: "token", run });
     events.add(arrivals.at(-1) ?? 0, { type: "end", run });
     if (hasPlaceholder) {
-      platform("post", run.room, false).take(Math.max(0, run.notBefore - interval));
+      platform("post", run.room, false).take(Math.max(0, run.notBefore - intervalMs));
       events.add(run.notBefore, { type: "tick", run });
     }
     return run;

@@ -1,7 +1,6 @@
-import { createDiscordBudget, createDiscordShared, type DiscordShared } from "../../../src/pacing/discord-budget.ts";
+import { createDiscordBudget, createDiscordShared, type DiscordShared } from "../../../adapters/discord/write/pace.ts";
+import { createSlackBudget, createSlackPacer, type SlackMethod } from "../../../adapters/slack/write/pace.ts";
 import { createPacer } from "../../../src/pacing/pacer.ts";
-import { createSlackBudget, type SlackMethod } from "../../../src/pacing/slack-budget.ts";
-import { createSlackPacer } from "../../../src/pacing/slack-pacer.ts";
 import type { Outcome } from "./measure.ts";
 import type { PlatformCounter } from "./platform.ts";
 import { discordPlatform, slackPlatform } from "./platform.ts";
@@ -10,15 +9,15 @@ import type { Scenario } from "./scenarios.ts";
 import type { Faults, SimulationOptions } from "./simulate.ts";
 import { simulate } from "./simulate.ts";
 
-/** Round trips of the figures in the documents, seconds. */
-export const DISCORD_TRIP = 0.18;
-export const SLACK_TRIP = 0.25;
+/** Round trips of the figures in the documents. */
+export const DISCORD_TRIP_MS = 180;
+export const SLACK_TRIP_MS = 250;
 
 export interface Trial {
   scenario: Scenario;
   seed: number;
-  /** Median round trip, seconds. */
-  trip: number;
+  /** Median round trip. */
+  tripMs: number;
   options?: Partial<SimulationOptions>;
 }
 
@@ -29,14 +28,14 @@ export interface TrialResult {
 
 /** One run in a Discord channel whose counter is of this kind. */
 export function tryDiscord(
-  { scenario, seed, trip, options }: Trial,
+  { scenario, seed, tripMs, options }: Trial,
   create: () => PlatformCounter,
   counters: 1 | 2,
   shared: DiscordShared = createDiscordShared(),
 ): TrialResult {
   const random = createRandom(seed);
   return simulate({
-    ...toCommon(scenario, random, trip),
+    ...toCommon(scenario, random, tripMs),
     pacer: createPacer(createDiscordBudget(shared)),
     platform: discordPlatform(create, counters),
     room: "channel",
@@ -45,11 +44,11 @@ export function tryDiscord(
 }
 
 /** One run in a Slack workspace. `native`: as streams where there is room for them, else as messages that are updated. */
-export function trySlack({ scenario, seed, trip, options }: Trial, method: SlackMethod | "native"): TrialResult {
+export function trySlack({ scenario, seed, tripMs, options }: Trial, method: SlackMethod | "native"): TrialResult {
   const random = createRandom(seed);
   return simulate({
-    ...toCommon(scenario, random, trip),
-    pacer: method === "native" ? createSlackPacer() : createPacer(createSlackBudget({ method })),
+    ...toCommon(scenario, random, tripMs),
+    pacer: method === "native" ? createSlackPacer() : createPacer(createSlackBudget(method)),
     platform: slackPlatform(method),
     needsStop: method !== "update",
     ...options,
@@ -69,6 +68,6 @@ export const NO_WRONGS: ReturnType<typeof toWrongs> = {
   unfinished: 0,
 };
 
-function toCommon(scenario: Scenario, random: Random, trip: number) {
-  return { replies: scenario(random), random, roundTrip: () => toRoundTrip(random, trip) };
+function toCommon(scenario: Scenario, random: Random, tripMs: number) {
+  return { replies: scenario(random), random, roundTrip: () => toRoundTrip(random, tripMs) };
 }

@@ -50,8 +50,8 @@ describe("/ask", () => {
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);
     const sink = adapter.sink(reply);
-    expect(sink.budget).toMatch(/^discord-webhook:[\w-]{16}$/);
-    expect(sink.budget).not.toContain(reply.extra?.["token"]);
+    expect(sink.budget.key).toMatch(/^discord-webhook:[\w-]{16}$/);
+    expect(sink.budget.key).not.toContain(reply.extra?.["token"]);
     expect((await sink.post(draft("a"), "n", signal)).budget).toMatchObject({ limit: 5, remaining: 4 });
   });
 

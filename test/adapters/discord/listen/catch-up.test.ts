@@ -72,8 +72,8 @@ describe("what was said while the bot was away", () => {
       settled: async () => {},
     };
     const deps = { api, shard: 0, onMessage: () => {}, botId: () => "1", log: silent, now: () => now };
-    const directs = async () => Array.from({ length: 20 }, (_, index) => `dm${index}`);
-    await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, directs }, signal);
+    const directChannels = async () => Array.from({ length: 20 }, (_, index) => `dm${index}`);
+    await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, directChannels }, signal);
     expect(read).toHaveLength(30);
     expect(read.slice(18, 22)).toEqual([18, 19, "dm0", "dm1"].map((id) => `/channels/${id}/messages`));
   });
@@ -102,13 +102,13 @@ describe("what was said while the bot was away", () => {
     const { discord, ada } = await startStage({ listens: false });
     const dm = discord.openDm(ada);
     let kept: readonly string[] = [];
-    const directs = { read: async () => kept, write: async (ids: readonly string[]) => void (kept = ids) };
-    const first = await startAdapter(discord, { directs });
+    const directChannels = { read: async () => kept, write: async (ids: readonly string[]) => void (kept = ids) };
+    const first = await startAdapter(discord, { directChannels });
     discord.people.say(dm, ada, "before");
     await first.event(0);
     await first.adapter.close();
     discord.people.say(dm, ada, "while away");
-    const { message } = await startAdapter(discord, { directs });
+    const { message } = await startAdapter(discord, { directChannels });
     expect((await message(0)).text).toBe("before");
     expect((await message(1)).text).toBe("while away");
   });
@@ -117,13 +117,13 @@ describe("what was said while the bot was away", () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     const { log, lines } = recordingLog();
-    const directs = {
+    const directChannels = {
       read: async () => {
         throw new Error("down");
       },
       write: async () => {},
     };
-    const { message } = await startAdapter(discord, { directs, log });
+    const { message } = await startAdapter(discord, { directChannels, log });
     await message(0);
     expect(lines.map(({ msg }) => String(msg)).join("\n")).toContain("list of direct conversations");
     expect(JSON.stringify(lines)).not.toContain("hello");

@@ -2,12 +2,13 @@ import type { APIAttachment } from "discord.js";
 import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { createFiles } from "../../../../adapters/discord/api/files.ts";
+import type { Rooms } from "../../../../adapters/discord/api/rooms.ts";
 import { createActivity } from "../../../../adapters/discord/listen/activity.ts";
 import { createDelivery } from "../../../../adapters/discord/listen/delivery.ts";
-import { createListener } from "../../../../adapters/discord/listen/listener.ts";
+import { createKnownMessages, createListener, toBodyKey } from "../../../../adapters/discord/listen/listener.ts";
 import type { Message } from "../../../../adapters/discord/listen/wording.ts";
-import type { Rooms } from "../../../../adapters/discord/rooms.ts";
 import type { InboundEvent, MessageEvent } from "../../../../src/port/events.ts";
+import { message } from "../../../support/events.ts";
 import { silent } from "../../../support/log.ts";
 import { NO_ROOMS } from "../stage.ts";
 
@@ -150,5 +151,29 @@ describe("the listener", () => {
     listener.onMessage(packet("look", { message_snapshots: [snapshot] as never }));
     await drained();
     expect(Array.from(texts(events)[0] ?? "").length).toBeLessThan(2_100);
+  });
+});
+
+describe("known messages", () => {
+  test("keep where a message was delivered, and what it said", () => {
+    const known = createKnownMessages();
+    const event = message("hello");
+    known.set("1", event);
+    expect(known.get("1")).toMatchObject({ conversationId: event.conversationId, body: toBodyKey(event) });
+    known.forget("1");
+    expect(known.get("1")).toBeUndefined();
+  });
+
+  test("are the last five thousand", () => {
+    const known = createKnownMessages();
+    for (let id = 0; id <= 5_000; id++) known.set(String(id), message("x"));
+    expect(known.get("0")).toBeUndefined();
+    expect(known.get("1")).toBeDefined();
+  });
+
+  test("tell the bot's own from others", () => {
+    const known = createKnownMessages();
+    known.setOwn("1");
+    expect([known.isOwn("1"), known.isOwn("2")]).toEqual([true, false]);
   });
 });

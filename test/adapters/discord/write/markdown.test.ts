@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { lengthOfMarkdown, toDiscordMarkdown } from "../../../../adapters/discord/write/markdown.ts";
+import {
+  lengthOfMarkdown,
+  readTable,
+  rewriteProse,
+  toDiscordMarkdown,
+  toHonestLink,
+  widthOf,
+  wrap,
+} from "../../../../adapters/discord/write/markdown.ts";
 import { splitMarkdown } from "../../../../src/text/split.ts";
 
 const PIECES = [
@@ -74,6 +82,199 @@ describe("Markdown for Discord", () => {
       fc.property(markdown, (text) => {
         const parts = splitMarkdown(text.repeat(3), { maxLength: 200, lengthOf: lengthOfMarkdown });
         for (const { text: part } of parts) expect(toDiscordMarkdown(part).length).toBeLessThanOrEqual(200);
+      }),
+    );
+  });
+});
+
+describe("prose", () => {
+  test.each([
+    ["headings deeper than three are flattened", "#### Deep\n###### Deeper", "### Deep\n### Deeper"],
+    ["headings of three and less stay", "# a\n### b\n#nohash", "# a\n### b\n#nohash"],
+    ["two bars hide nothing", "a || b || c", "a \\|\\| b \\|\\| c"],
+    ["bars in code stay", "`a || b` and ``c || d``", "`a || b` and ``c || d``"],
+    ["bars that are escaped already stay", "a \\|\\| b", "a \\|\\| b"],
+    ["two underscores are bold, not underlined", "__bold text__ here", "**bold text** here"],
+    [
+      "underscores inside names and addresses stay",
+      "snake__case__x https://a.example/__x__",
+      "snake__case__x https://a.example/__x__",
+    ],
+    ["a quote inside a quote does not quote the rest", ">>> deep\n> > deeper\n> one", "> deep\n> deeper\n> one"],
+    ["plus signs become bullets", "+ a\n  + b", "- a\n  - b"],
+    ["task boxes become boxes", "- [ ] open\n- [x] done", "- ☐ open\n- ☑ done"],
+    ["a rule of asterisks opens no emphasis", "***\n_ _ _", "---\n---"],
+    ["links are honest", "see [bank.com](https://evil.net/x_(y))", "see `bank.com` (<https://evil.net/x_(y)>)"],
+    ["pictures become links", "![cat](https://a.example/c.png)", "[cat](https://a.example/c.png)"],
+    ["a link in code is code", "`[a.com](https://b.com)`", "`[a.com](https://b.com)`"],
+  ])("%s", (_, markdown, shown) => expect(rewriteProse(markdown)).toBe(shown));
+
+  // Each of these is a link to Discord, which is not strict about what stands around an address.
+  test.each([
+    "[bank.com]( https://evil.net )",
+    "[bank.com](\nhttps://evil.net)",
+    "[bank.com](https://evil.net 'a title')",
+    '[bank.com](https://evil.net "a\ntitle")',
+    "[bank.com\n](https://evil.net)",
+    "[see [the [bank.com]]](https://evil.net)",
+    "[a\\]bank.com](https://evil.net)",
+    "[bank.com](https://evil.net/(a(b)c))",
+    "[bank.com](https:evil.net)",
+    "[bank.com](discord://-/evil)",
+    "> `code that ends with the quote\n[bank.com](https://evil.net)`",
+    "- `code that ends with the item\n[bank.com](https://evil.net)`",
+  ])("a link is honest however it is written: %j", (markdown) => {
+    const shown = rewriteProse(markdown);
+    expect(shown).not.toMatch(/\]\(/);
+    expect(shown).toMatch(/` \(<(?:https:|discord:)/);
+  });
+
+  test("code over several lines stays code", () => {
+    const code = "see `one [bank.com](https://evil.net)\ntwo [bank.com](https://evil.net)` there";
+    expect(rewriteProse(code)).toBe(code);
+  });
+});
+
+function showLink(words: string, target: string): string {
+  return toHonestLink(`[${words}](${target})`, words, target);
+}
+
+describe("a link", () => {
+  test("stays as it is when its words name no address", () => {
+    expect(showLink("the docs", "https://docs.example/x")).toBe("[the docs](https://docs.example/x)");
+    expect(showLink("Node.js", "https://nodejs.org")).toBe("[Node.js](https://nodejs.org)");
+    expect(showLink("main.py", "https://code.example/main.py")).toBe("[main.py](https://code.example/main.py)");
+    expect(showLink("docs.example", "https://docs.example/deep/page")).toBe(
+      "[docs.example](https://docs.example/deep/page)",
+    );
+  });
+
+  test.each([
+    ["https://bank.example.com", "https://evil.example.net"],
+    ["bank.com", "https://evil.net/bank.com"],
+    ["go to www.bank.com now", "https://evil.net"],
+    ["bank.com", "https://bank.com.evil.net"],
+    ["ｂａｎｋ．ｃｏｍ", "https://evil.net"],
+    ["**bank.com**", "https://evil.net"],
+    ["ba\u200Bnk.com", "https://evil.net"],
+    ["bank.com", "https://bank.com@evil.net"],
+  ])("shows where it leads when its words name another address: %s over %s", (words, target) => {
+    const shown = showLink(words, target);
+    expect(shown).toContain(`(<${target}>)`);
+    expect(shown).not.toMatch(/\]\(/);
+  });
+
+  test("is its bare address when the words are the address", () => {
+    expect(showLink("https://a.example/b/", "https://a.example/b")).toBe("https://a.example/b");
+    expect(showLink("www.a.example", "https://a.example")).toBe("https://a.example");
+    expect(showLink("", "https://a.example")).toBe("https://a.example");
+  });
+
+  test("stands for a picture, which Discord does not draw from text", () => {
+    expect(toHonestLink("![a cat](https://a.example/cat.png)", "a cat", "https://a.example/cat.png")).toBe(
+      "[a cat](https://a.example/cat.png)",
+    );
+  });
+
+  test("is left alone when it is no web address", () => {
+    expect(showLink("mail", "mailto:a@b.example")).toBe("[mail](mailto:a@b.example)");
+    expect(showLink("here", "./file.md")).toBe("[here](./file.md)");
+  });
+});
+
+function showTable(markdown: string): string | undefined {
+  return readTable(markdown.split("\n"), 0)?.shown;
+}
+
+describe("a table", () => {
+  test("becomes columns that line up, also where letters are twice as wide", () => {
+    expect(showTable("| 名前 | n |\n|:--|--:|\n| 太郎 | 12 |\n| Ann | 3 |")).toBe(
+      ["```", "名前 │  n", "─────┼───", "太郎 │ 12", "Ann  │  3", "```"].join("\n"),
+    );
+  });
+
+  test("aligns to the right and to the middle as its row of dashes says", () => {
+    expect(showTable("a | b | c\n:-- | :-: | --:\nlong | long | long")).toBe(
+      ["```", "a    │  b   │    c", "─────┼──────┼─────", "long │ long │ long", "```"].join("\n"),
+    );
+  });
+
+  test("loses the marks that code would show as letters, and keeps what they are around", () => {
+    const shown = showTable(
+      "| **bold** and *it* | `code` |\n|---|---|\n| [docs](https://a.example/x) | a \\| b<br>c |",
+    );
+    expect(shown).toContain("bold and it");
+    expect(shown).toContain("docs (https://a.example/x) │ a | b c");
+    expect(shown).not.toMatch(/\*\*|`code`|<br>/);
+  });
+
+  test("wraps long cells inside their column", () => {
+    const shown = showTable(`| key | words |\n|---|---|\n| a | ${"lorem ipsum ".repeat(20)} |`) ?? "";
+    const lines = shown.split("\n");
+    expect(lines.length).toBeGreaterThan(6);
+    for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(100);
+    expect(shown.match(/lorem/g)).toHaveLength(20);
+  });
+
+  test("cannot end its own block of code", () => {
+    expect(showTable("| a |\n|---|\n| ``` |")?.match(/```/g)).toHaveLength(2);
+  });
+
+  test("keeps cells that have no column in the last one", () => {
+    expect(showTable("| a | b |\n|---|---|\n| 1 | 2 | 3 | 4 |")).toContain("1 │ 2 | 3 | 4");
+  });
+
+  test("takes missing cells for empty, and ends with the first line that is no row", () => {
+    expect(readTable(["| a | b |", "|---|---|", "| 1 |", "text"], 0)).toMatchObject({ count: 3 });
+    expect(readTable(["| a | b |", "|---|---|", "```js | x"], 0)).toMatchObject({ count: 2 });
+  });
+
+  test("is none without its row of dashes", () => {
+    expect(showTable("| a | b |\n| c | d |")).toBeUndefined();
+    expect(showTable("a | b\n---")).toBeUndefined();
+    expect(showTable("| a | b |\n|---|")).toBeUndefined();
+  });
+});
+
+describe("widthOf", () => {
+  test("counts one column for a letter and two for CJK, Hangul, full-width forms and emoji", () => {
+    expect(widthOf("abc é")).toBe(5);
+    expect(widthOf("数据")).toBe(4);
+    expect(widthOf("한글 カナ")).toBe(9);
+    expect(widthOf("ＡＢ！")).toBe(6);
+    expect(widthOf("🎉❤️👩‍👩‍👧")).toBe(6);
+  });
+
+  test("counts nothing for what is not seen", () => {
+    expect(widthOf("e\u0301")).toBe(1);
+    expect(widthOf("a\u200Bb")).toBe(2);
+  });
+
+  test("counts at most two columns for what a client draws as one glyph, however many parts it has", () => {
+    expect(widthOf("\u{1D158}\u{1D165}\u{1D16E}")).toBe(2);
+    expect(widthOf("क्षि")).toBe(2);
+  });
+
+  test("follows Unicode's own table of wide characters", () => {
+    expect(widthOf("\u{17000}\u{18B00}")).toBe(4);
+    expect(widthOf("☰䷀")).toBe(4);
+    expect(widthOf("\u{1F000}")).toBe(1);
+  });
+});
+
+describe("wrap", () => {
+  test("breaks between words, and inside a word only when it is longer than a line", () => {
+    expect(wrap("one two three", 7)).toEqual(["one two", "three"]);
+    expect(wrap("a 数据数据数据", 6)).toEqual(["a", "数据数", "据数据"]);
+  });
+
+  test("keeps every letter and no line wider than it may be", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 80 }), fc.integer({ min: 2, max: 20 }), (text, width) => {
+        const lines = wrap(text, width);
+        expect(lines.join("").replace(/\s/g, "")).toBe(text.replace(/\s/g, ""));
+        for (const line of lines)
+          expect(widthOf(line)).toBeLessThanOrEqual(Math.max(width, widthOf(text) <= width ? width : 2));
       }),
     );
   });

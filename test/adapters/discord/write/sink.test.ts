@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
-import { UNKNOWN_NAMES } from "../../../../adapters/discord/rooms.ts";
-import { createLastWords } from "../../../../adapters/discord/write/last-words.ts";
-import { createSightings } from "../../../../adapters/discord/write/seen-messages.ts";
+import { UNKNOWN_NAMES } from "../../../../adapters/discord/api/rooms.ts";
+import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
+import { createDiscordPace } from "../../../../adapters/discord/write/pace.ts";
+import { createSeenInteractionMessages } from "../../../../adapters/discord/write/seen-messages.ts";
 import { createSink } from "../../../../adapters/discord/write/sink.ts";
 import { createTypings } from "../../../../adapters/discord/write/typing.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
@@ -146,7 +147,7 @@ describe("a reply on Discord", () => {
 
   test("shares its counter with the channel, by name", async () => {
     const { channel, sink } = await startSink();
-    expect(sink.budget).toBe(`discord:${channel.id}`);
+    expect(sink.budget.key).toBe(`discord:${channel.id}`);
   });
 
   test("is never kept waiting by the library: a limit is told, with the wait, and nothing is sent later", async () => {
@@ -347,14 +348,15 @@ describe("the sign that the bot is writing", () => {
       };
       const api: Api = { call, settled: async () => {} };
       const files = { toPostedRefs: () => [] };
-      const lastWords = createLastWords(api, Date.now, signal);
+      const finalMessages = createFinalMessages(api, Date.now, signal);
       const deps = {
         api,
         files,
-        sightings: createSightings(),
+        seenMessages: createSeenInteractionMessages(),
         fresh: new Set<string>(),
         rooms: UNKNOWN_NAMES,
-        lastWords,
+        finalMessages,
+        pace: createDiscordPace(),
         now: Date.now,
       };
       const address = { platform: "discord", channelId: "1" };

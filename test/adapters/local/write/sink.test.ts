@@ -25,7 +25,7 @@ describe("the sink of the local page", () => {
 
   test("counts length in UTF-16 units, 4,000 of them", () => {
     const { limits, budget } = page.adapter.sink(address);
-    expect([limits.maxLength, limits.lengthOf("a😀"), budget]).toEqual([4000, 3, "local"]);
+    expect([limits.maxLength, limits.lengthOf("a😀"), budget.key]).toEqual([4000, 3, "local"]);
   });
 
   test("refuses a channel that is not there as gone", async () => {

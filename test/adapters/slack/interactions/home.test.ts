@@ -24,7 +24,7 @@ async function openHome(options: InteractionStageOptions = {}) {
 describe("the home", () => {
   test("says what the bot is, its commands, and what is known of who looks", async () => {
     const asked: unknown[] = [];
-    const { slack, ada, text } = await openHome({
+    const { slack, ada, text, workspace } = await openHome({
       readAbout: async (who) => {
         asked.push(who);
         return ABOUT;
@@ -43,7 +43,12 @@ describe("the home", () => {
       expect(text).toContain(part);
     }
     expect(asked).toMatchObject([
-      { platform: "slack", author: { id: personOf(slack, ada) }, channelId: ada.direct().id },
+      {
+        platform: "slack",
+        workspaceId: workspace.teamId,
+        author: { id: personOf(slack, ada) },
+        channelId: ada.direct().id,
+      },
     ]);
   });
 

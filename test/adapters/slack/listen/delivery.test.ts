@@ -43,6 +43,20 @@ describe("the delivery", () => {
     await delivery.enqueue("a", async () => [event("good")]);
   });
 
+  test("what could not be read lets nothing overtake what came before it", async () => {
+    const taken: string[] = [];
+    const delivery = createDelivery(async ({ key }) => void taken.push(key));
+    const slow = Promise.withResolvers<InboundEvent[]>();
+    const first = delivery.enqueue("a", () => slow.promise);
+    const unreadable = delivery.enqueue("a", () => Promise.reject(new Error("unreadable"))).catch(() => {});
+    await delivery.enqueue("b", async () => [event("elsewhere")]);
+    const last = delivery.enqueue("a", async () => [event("last")]);
+    await delivery.enqueue("b", async () => [event("elsewhere")]);
+    slow.resolve([event("first")]);
+    await Promise.all([first, unreadable, last]);
+    expect(taken).toEqual(["elsewhere", "elsewhere", "first", "last"]);
+  });
+
   test("takes nothing more after its end, which waits for what is under way", async () => {
     const stored = Promise.withResolvers<void>();
     const delivery = createDelivery(() => stored.promise);

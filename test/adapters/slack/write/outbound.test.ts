@@ -2,8 +2,6 @@ import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Outbound } from "../../../../adapters/slack/write/outbound.ts";
 import { mapBounded } from "../../../../src/concurrency/deadlines.ts";
-import { createEvenPacer } from "../../../../src/pacing/even.ts";
-import { createScheduler } from "../../../../src/pacing/scheduler.ts";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
 import type { ReplySink, Step } from "../../../../src/port/sink.ts";
 import { type ReplyOptions, type Run, writeReply } from "../../../../src/reply/reply.ts";
@@ -12,6 +10,7 @@ import type { Fault } from "../../../simulators/slack/faults.ts";
 import { DEFAULT_LIMITS } from "../../../simulators/slack/limits.ts";
 import type { Message } from "../../../simulators/slack/world.ts";
 import { createRandom, type Random } from "../../../support/pacing/random.ts";
+import { createQuickScheduler } from "../../../support/quick-scheduler.ts";
 import { addressOf, type Desk, RETRY, startDesk } from "../writing.ts";
 
 /** What is tested here is not the pace: no limit is met. */
@@ -130,10 +129,7 @@ async function run(attempt: Attempt): Promise<Record | undefined> {
   let saved: Record = { ...structuredClone(record), isPosting: record.isPosting || record.posted.length === 0 };
   const save = async () => void (saved = structuredClone(record));
   const { sink, died } = dying(outbound.sink(address), diesIn);
-  const scheduler = createScheduler({
-    pacerFor: () => createEvenPacer({ gap: 0 }),
-    now: () => performance.now() / 1_000,
-  });
+  const scheduler = createQuickScheduler();
   const steps = createSteps();
   const writing = writeReply(speak(text, steps, random, isSlow), {
     sink,

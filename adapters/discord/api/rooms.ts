@@ -1,0 +1,122 @@
+import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
+import { channelPermissions, guildPermissions } from "./permissions.ts";
+
+/** What kind of place a message stands in: it decides what a conversation is. */
+export type RoomKind = "direct" | "thread" | "channel";
+
+/** A place where people may have written while the bot was away. */
+export interface RecentRoom {
+  channelId: string;
+  guildId: string;
+  lastMessageId: string;
+}
+
+/** What the gateway has told about the places and the bot in them. */
+export interface Rooms {
+  kindOf(channelId: string, guildId: string | undefined, type: ChannelType | undefined): RoomKind;
+  /** The bot's own role, by which people mention it as often as by its name. */
+  botRoleId(guildId: string | undefined): string | undefined;
+  guildIdOf(channelId: string): string | undefined;
+  /** The channel that a thread belongs to. */
+  parentOf(threadId: string): string | undefined;
+  nameOfChannel(id: string): string | undefined;
+  nameOfRole(guildId: string | undefined, id: string): string | undefined;
+  /** True also where nothing is known. */
+  mayWrite(channelId: string): boolean;
+  /** What was said there, which a reply needs too. True also where nothing is known. */
+  mayReadHistory(channelId: string): boolean;
+  mayOpenThread(channelId: string): boolean;
+  /** Whether a person with these roles manages the channel. False also where nothing is known. */
+  mayManage(channelId: string, userId: string, roleIds: readonly string[]): boolean;
+  /** Channels and threads of a shard's servers that the bot may read, the one with the newest message first. */
+  recent(shard: number): RecentRoom[];
+}
+
+const THREADS = new Set([ChannelType.PublicThread, ChannelType.PrivateThread, ChannelType.AnnouncementThread]);
+const TO_OPEN = [PermissionFlagsBits.CreatePublicThreads, PermissionFlagsBits.SendMessagesInThreads];
+const TO_WRITE = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessages];
+const TO_WRITE_IN_THREAD = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessagesInThreads];
+const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessageHistory];
+
+/** What a process knows that never listened. */
+export const UNKNOWN_NAMES: Pick<
+  Rooms,
+  "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole" | "mayManage" | "mayReadHistory"
+> = {
+  mayManage: () => false,
+  mayReadHistory: () => true,
+  botRoleId: () => undefined,
+  guildIdOf: () => undefined,
+  nameOfChannel: () => undefined,
+  nameOfRole: () => undefined,
+};
+
+/** The library computes this for members it keeps; of most people it keeps none. */
+function permissionsIn(channel: GuildBasedChannel, id: string, roleIds: readonly string[]): bigint {
+  const { guild } = channel;
+  const member = { id, guildId: guild.id, ownerId: guild.ownerId, roleIds };
+  const roles = guild.roles.cache.map((role) => ({ id: role.id, permissions: role.permissions.bitfield }));
+  const place = channel.isThread() ? channel.parent : channel;
+  const overwrites = place?.permissionOverwrites.cache.map((overwrite) => {
+    return { id: overwrite.id, allow: overwrite.allow.bitfield, deny: overwrite.deny.bitfield };
+  });
+  return channelPermissions(guildPermissions(member, roles), member, overwrites ?? []);
+}
+
+export function createRooms(client: Client): Rooms {
+  function mayAll(channel: GuildBasedChannel, permissions: readonly bigint[]): boolean {
+    const { user } = client;
+    return user !== null && channel.permissionsFor(user)?.has([...permissions]) === true;
+  }
+
+  function mayOrUnknown(channel: GuildBasedChannel | undefined, permissions: readonly bigint[]): boolean {
+    if (channel === undefined || client.user === null || channel.permissionsFor(client.user) === null) return true;
+    return mayAll(channel, permissions);
+  }
+
+  function guildChannel(id: string): GuildBasedChannel | undefined {
+    const channel = client.channels.cache.get(id);
+    return channel === undefined || channel.isDMBased() ? undefined : channel;
+  }
+
+  return {
+    kindOf(channelId, guildId, type) {
+      if (guildId === undefined) return "direct";
+      const known = type ?? client.channels.cache.get(channelId)?.type;
+      return known !== undefined && THREADS.has(known) ? "thread" : "channel";
+    },
+    botRoleId(guildId) {
+      const guild = client.guilds.cache.get(guildId ?? "");
+      return client.user === null ? undefined : guild?.roles.botRoleFor(client.user)?.id;
+    },
+    guildIdOf: (channelId) => guildChannel(channelId)?.guildId,
+    parentOf: (threadId) => guildChannel(threadId)?.parentId ?? undefined,
+    nameOfChannel: (id) => guildChannel(id)?.name,
+    nameOfRole: (guildId, id) => client.guilds.cache.get(guildId ?? "")?.roles.cache.get(id)?.name,
+    mayWrite(channelId) {
+      const channel = guildChannel(channelId);
+      return mayOrUnknown(channel, channel?.isThread() === true ? TO_WRITE_IN_THREAD : TO_WRITE);
+    },
+    mayReadHistory: (channelId) => mayOrUnknown(guildChannel(channelId), TO_READ),
+    mayOpenThread(channelId) {
+      const channel = guildChannel(channelId);
+      const hasThreads = channel?.type === ChannelType.GuildText || channel?.type === ChannelType.GuildAnnouncement;
+      return hasThreads && mayAll(channel, TO_OPEN);
+    },
+    mayManage(channelId, userId, roleIds) {
+      const channel = guildChannel(channelId);
+      if (channel === undefined) return false;
+      return (permissionsIn(channel, userId, roleIds) & PermissionFlagsBits.ManageChannels) !== 0n;
+    },
+    recent(shard) {
+      const found: RecentRoom[] = [];
+      for (const channel of client.channels.cache.values()) {
+        // Discord may leave the last message out where there was none.
+        if (channel.isDMBased() || !channel.isTextBased() || !channel.lastMessageId) continue;
+        if (channel.guild.shardId !== shard || !mayAll(channel, TO_READ)) continue;
+        found.push({ channelId: channel.id, guildId: channel.guildId, lastMessageId: channel.lastMessageId });
+      }
+      return found.sort((a, b) => (BigInt(a.lastMessageId) > BigInt(b.lastMessageId) ? -1 : 1));
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import {
+  type APIInteraction,
+  type Client,
+  Events,
+  GatewayDispatchEvents,
+  type GatewayMessageDeleteBulkDispatchData,
+  type GatewayMessageDeleteDispatchData,
+} from "discord.js";
+import type { Api } from "./api/client.ts";
+import type { Files } from "./api/files.ts";
+import { createRooms, type Rooms } from "./api/rooms.ts";
+import { applicationIdOf } from "./ids.ts";
+import { registerCommands, toDefinitions } from "./interactions/commands.ts";
+import { createInteractions } from "./interactions/interactions.ts";
+import { createActivity } from "./listen/activity.ts";
+import { catchUp } from "./listen/catch-up.ts";
+import type { Delivery } from "./listen/delivery.ts";
+import type { DirectChannels } from "./listen/direct-channels.ts";
+import { createListener } from "./listen/listener.ts";
+import { createTellNotAllowed } from "./listen/permission-notice.ts";
+import { createPlaceQuestion } from "./listen/threads.ts";
+import type { Message } from "./listen/wording.ts";
+import type { DiscordAdapterOptions } from "./options.ts";
+import type { FinalMessages } from "./write/final-message.ts";
+import type { SeenInteractionMessages } from "./write/seen-messages.ts";
+
+/** What is listened to, and what comes with it. */
+interface GatewayEvents {
+  [GatewayDispatchEvents.MessageCreate]: Message;
+  [GatewayDispatchEvents.MessageUpdate]: Message;
+  [GatewayDispatchEvents.MessageDelete]: GatewayMessageDeleteDispatchData;
+  [GatewayDispatchEvents.MessageDeleteBulk]: GatewayMessageDeleteBulkDispatchData;
+  [GatewayDispatchEvents.InteractionCreate]: APIInteraction;
+}
+
+export interface IncomingParts {
+  api: Api;
+  files: Files;
+  directChannels: DirectChannels;
+  fresh: Map<string, true>;
+  seenMessages: Pick<SeenInteractionMessages, "see">;
+  finalMessages: FinalMessages;
+  /** What the gateway told last of places and names. */
+  setRooms(rooms: Rooms, botId: () => string | undefined): void;
+  /** Undefined while nothing is taken. */
+  delivery(): Delivery | undefined;
+  closing: AbortSignal;
+}
+
+/**
+ * Gives a client its listeners. GatewayEvents are taken as the gateway sends them: the library's own message events are left
+ * out when a call happened to fetch the message first, or when a direct message does not say that it is one.
+ */
+export function attachListeners(client: Client, parts: IncomingParts, options: DiscordAdapterOptions): void {
+  const { log, now, threads: mode } = options;
+  const { api, files, directChannels, delivery } = parts;
+  const rooms = createRooms(client);
+  parts.setRooms(rooms, () => client.user?.id);
+  const activity = createActivity(now);
+  const enqueue: Delivery["enqueue"] = async (...job) => (await delivery()?.enqueue(...job)) ?? false;
+  const place = createPlaceQuestion({ mode, api, activity, rooms, log });
+  const queue = { enqueue };
+  const listener = createListener({
+    rooms,
+    files,
+    delivery: queue,
+    activity,
+    place,
+    tellNotAllowed: createTellNotAllowed(api, rooms, now),
+    now,
+    botId: () => client.user?.id,
+  });
+  const onInteraction = createInteractions({ ...options, ...parts, rooms, delivery: queue });
+
+  function on<E extends keyof GatewayEvents>(event: E, listen: (data: GatewayEvents[E]) => void): void {
+    client.ws.on(event, (data: unknown) => {
+      if (delivery() === undefined) return;
+      try {
+        listen(data as GatewayEvents[E]);
+      } catch (error) {
+        log.error({ err: error, event }, "A packet from Discord could not be read.");
+      }
+    });
+  }
+  function onMessage(message: Message): void {
+    // What only one person sees arrives as if it were direct.
+    const isOwn = message.author.id === client.user?.id;
+    if (isOwn) parts.seenMessages.see(message);
+    else if (message.guild_id === undefined) directChannels.note(message.channel_id);
+    listener.onMessage(message);
+  }
+
+  on(GatewayDispatchEvents.MessageCreate, onMessage);
+  on(GatewayDispatchEvents.MessageUpdate, listener.onEdit);
+  on(GatewayDispatchEvents.MessageDelete, listener.onDelete);
+  on(GatewayDispatchEvents.MessageDeleteBulk, ({ ids, ...place }) => {
+    for (const id of ids) listener.onDelete({ ...place, id });
+  });
+  on(GatewayDispatchEvents.InteractionCreate, (interaction) => {
+    onInteraction(interaction).catch((error: unknown) => {
+      log.error({ err: error }, "A command or a button could not be dealt with.");
+    });
+  });
+  client.on(Events.ShardReady, (shard) => {
+    const { onMessage } = listener;
+    const deps = {
+      api,
+      rooms,
+      shard,
+      directChannels: directChannels.list,
+      onMessage,
+      botId: () => client.user?.id,
+      log,
+      now,
+    };
+    void catchUp(deps, parts.closing);
+    // Of several processes one is enough.
+    if (shard === 0) void register(client, parts, options);
+  });
+}
+
+/** Without its commands the bot still answers, so this only tells. */
+async function register(
+  client: Client,
+  { api, closing }: IncomingParts,
+  options: DiscordAdapterOptions,
+): Promise<void> {
+  const { token, commands, imagine, guildId, log } = options;
+  const applicationId = client.application?.id ?? applicationIdOf(token);
+  if (applicationId === undefined) return;
+  try {
+    await registerCommands(toDefinitions(commands, imagine), { api, applicationId, guildId, log }, closing);
+  } catch (error) {
+    if (!closing.aborted)
+      log.error({ err: error }, "The commands could not be registered with Discord; it knows those of before.");
+  }
+}

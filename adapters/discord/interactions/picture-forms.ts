@@ -1,0 +1,232 @@
+import {
+  type APIAttachment,
+  type APIInteraction,
+  type APIMessageApplicationCommandInteraction,
+  type APIMessageComponentInteraction,
+  type APIModalInteractionResponseCallbackData,
+  type APIModalSubmitInteraction,
+  ComponentType,
+  InteractionResponseType,
+  TextInputStyle,
+} from "discord.js";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import type { ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
+import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
+import { type Files, picturesOf } from "../api/files.ts";
+import type { MessagePlace } from "../ids.ts";
+import { type Acknowledge, askWithin } from "./acknowledge.ts";
+import { type Asked, type InteractionEventDeps, placeOf, toActor, toImagineEvent } from "./events.ts";
+
+/** A form has to be the first answer, within Discord's three seconds; what is not known by then is left empty. */
+const FORM_MS = 1_500;
+const READ_MS = 10_000;
+const MAX_REMEMBERED = 200;
+const COVERED = "covered";
+
+/** The forms that ask for a picture. What is needed afterwards stands in a form's own id, so it survives a restart. */
+export interface PictureForms {
+  /** For a picture of the bot, filled in as it was asked for. */
+  openEdit(interaction: APIMessageComponentInteraction, pictureId: string): Promise<void>;
+  /** For the pictures of any message; false where there are none. */
+  openReference(interaction: APIMessageApplicationCommandInteraction): Promise<boolean>;
+  /** What a form that was sent asks for; undefined for a form that is not one of these. */
+  read(interaction: APIModalSubmitInteraction): ((asked: Asked) => Promise<CommandEvent>) | undefined;
+}
+
+export interface PictureFormsDeps extends InteractionEventDeps {
+  menu: ImagineMenu;
+  files: Files;
+  acknowledge: Acknowledge;
+}
+
+type Wanted = { basis: string; isCovered: boolean } | MessagePlace;
+
+export function createPictureForms(deps: PictureFormsDeps): PictureForms {
+  const { menu, files } = deps;
+  /** The pictures that somebody opened a form for: the bot may not be allowed to ask for them. */
+  const pictures = new BoundedMap<string, AttachmentRef[]>(MAX_REMEMBERED);
+
+  async function readReferences(wanted: Wanted, personId: string): Promise<AttachmentRef[]> {
+    if ("basis" in wanted) return [];
+    const known = pictures.get(toKey(wanted, personId));
+    return known ?? (await files.readPictures(wanted, AbortSignal.timeout(READ_MS)));
+  }
+
+  return {
+    async openEdit(interaction, pictureId) {
+      const by = toActor(interaction, deps);
+      const [models, described] = await Promise.all([
+        listModels(menu),
+        askWithin(FORM_MS, (signal) => menu.describe(pictureId, by, signal), undefined),
+      ]);
+      const customId = toFormId({ basis: pictureId, isCovered: described?.options.spoiler === "true" });
+      await show(interaction, { customId, title: "Edit the picture", models, takesImages: true, ...described }, deps);
+    },
+    async openReference(interaction) {
+      const { target_id: messageId, resolved } = interaction.data;
+      const message = resolved.messages[messageId];
+      const found = message === undefined ? [] : picturesOf(message);
+      if (message === undefined || found.length === 0) return false;
+      const wanted = { channelId: message.channel_id, messageId };
+      const key = toKey(wanted, toActor(interaction, deps).author.id);
+      pictures.set(key, files.toPostedRefs({ ...message, attachments: found, message_snapshots: [] }));
+      const customId = toFormId(wanted);
+      const models = await listModels(menu);
+      await show(interaction, { customId, title: "Draw from this picture", models, takesImages: false }, deps);
+      return true;
+    },
+    read(interaction) {
+      const wanted = readFormId(interaction.data.custom_id);
+      if (wanted === undefined || !isHere(wanted, interaction)) return undefined;
+      return async (asked) => {
+        const { prompt, options, uploads } = readForm(interaction);
+        const attachments = [
+          ...(await readReferences(wanted, toActor(interaction, deps).author.id)),
+          ...files.toLinkedRefs(uploads),
+        ];
+        const more = "basis" in wanted ? { basis: wanted.basis, ...(wanted.isCovered && { spoiler: "true" }) } : {};
+        const most = menu.maxReferences - ("basis" in wanted ? 1 : 0);
+        const request = { prompt, options: { ...options, ...more }, attachments: attachments.slice(0, most) };
+        return toImagineEvent(asked, request, deps);
+      };
+    },
+  };
+}
+
+function listModels(menu: ImagineMenu): Promise<readonly string[]> {
+  return askWithin(FORM_MS, menu.listModels, []);
+}
+
+type Opened = Pick<FormContent, "customId" | "title" | "models" | "takesImages"> &
+  Partial<Pick<FormContent, "prompt" | "options">>;
+
+async function show(interaction: APIInteraction, form: Opened, { menu, acknowledge }: PictureFormsDeps): Promise<void> {
+  const data = toForm({ prompt: "", options: {}, ...form, menu });
+  await acknowledge(interaction, { type: InteractionResponseType.Modal, data });
+}
+
+/** What a form names may be anything: of messages only those in its own channel are read. */
+function isHere(wanted: Wanted, interaction: APIModalSubmitInteraction): boolean {
+  return "basis" in wanted || wanted.channelId === placeOf(interaction).channelId;
+}
+
+function toKey({ channelId, messageId }: MessagePlace, personId: string): string {
+  return [channelId, messageId, personId].join(":");
+}
+
+function toFormId(wanted: Wanted): string {
+  if ("basis" in wanted) return ["form", "edit", wanted.basis, ...(wanted.isCovered ? [COVERED] : [])].join(":");
+  return ["form", "reference", wanted.channelId, wanted.messageId].join(":");
+}
+
+function readFormId(customId: string): Wanted | undefined {
+  const [form, kind, first = "", second = ""] = customId.split(":");
+  if (form !== "form" || first === "") return undefined;
+  if (kind === "edit") return { basis: first, isCovered: second === COVERED };
+  return kind === "reference" && second !== "" ? { channelId: first, messageId: second } : undefined;
+}
+
+const MAX_PROMPT = 4_000;
+const MAX_OPTIONS = 25;
+const MAX_VALUE = 100;
+/** Discord takes no more files in one field. */
+const MAX_UPLOADS = 10;
+const PROMPT = "prompt";
+const IMAGES = "images";
+const CHOSEN = ["ratio", "size", "count", "model"] as const satisfies (keyof ImagineOptions)[];
+
+type Fields = APIModalInteractionResponseCallbackData["components"];
+
+/** What a form for pictures is opened with. Discord shows five fields at most. */
+export interface FormContent {
+  customId: string;
+  title: string;
+  menu: Pick<ImagineMenu, "ratios" | "sizes" | "maxCount" | "maxReferences">;
+  /** Empty: which one draws is not asked. */
+  models: readonly string[];
+  prompt: string;
+  options: ImagineOptions;
+  /** Asks for further pictures instead of how many are wanted. */
+  takesImages: boolean;
+}
+
+export function toForm(content: FormContent): APIModalInteractionResponseCallbackData {
+  const { customId, title, menu, models, options, takesImages } = content;
+  const counts = Array.from({ length: menu.maxCount }, (_, index) => String(index + 1));
+  const components = [
+    toPromptField(content.prompt),
+    ...(takesImages ? toUploadField(menu.maxReferences - 1) : []),
+    ...toSelectField("Aspect ratio", "ratio", menu.ratios, options.ratio),
+    ...toSelectField("Size", "size", menu.sizes, options.size),
+    ...(takesImages ? [] : toSelectField("How many", "count", counts, options.count)),
+    ...toSelectField("Model", "model", models, options.model),
+  ];
+  return { custom_id: customId, title, components: components as Fields };
+}
+
+/** What somebody filled into a form. */
+export interface Filled {
+  prompt: string;
+  options: Record<string, string>;
+  uploads: APIAttachment[];
+}
+
+export function readForm({ data }: APIModalSubmitInteraction): Filled {
+  const values = new Map<string, string[]>();
+  for (const holder of data.components) {
+    const field = ("component" in holder ? holder.component : undefined) as Submitted | undefined;
+    if (field !== undefined) values.set(field.custom_id, field.values ?? [field.value ?? ""]);
+  }
+  const chosen = CHOSEN.flatMap((name) => {
+    const [value] = values.get(name) ?? [];
+    return value ? [[name, value] as const] : [];
+  });
+  const uploads = (values.get(IMAGES) ?? []).flatMap((id) => data.resolved?.attachments?.[id] ?? []);
+  return { prompt: values.get(PROMPT)?.[0]?.trim() ?? "", options: Object.fromEntries(chosen), uploads };
+}
+
+/** A field as it comes back: one value, or those that were picked. */
+interface Submitted {
+  custom_id: string;
+  value?: string;
+  values?: string[];
+}
+
+function toPromptField(prompt: string): unknown {
+  const component = {
+    type: ComponentType.TextInput,
+    custom_id: PROMPT,
+    style: TextInputStyle.Paragraph,
+    required: true,
+    max_length: MAX_PROMPT,
+    ...(prompt !== "" && { value: Array.from(prompt).slice(0, MAX_PROMPT).join("") }),
+  };
+  return { type: ComponentType.Label, label: "What the picture should show", component };
+}
+
+function toUploadField(most: number): unknown[] {
+  if (most < 1) return [];
+  const component = {
+    type: ComponentType.FileUpload,
+    custom_id: IMAGES,
+    min_values: 0,
+    max_values: Math.min(most, MAX_UPLOADS),
+    required: false,
+  };
+  return [{ type: ComponentType.Label, label: "More pictures to draw from", component }];
+}
+
+function toSelectField(
+  label: string,
+  name: (typeof CHOSEN)[number],
+  values: readonly string[],
+  chosen: string | undefined,
+): unknown[] {
+  // What was chosen once is offered again, whatever the list says by then.
+  const all = chosen === undefined || values.includes(chosen) ? values : [chosen, ...values];
+  const short = all.filter((value) => value.length <= MAX_VALUE).slice(0, MAX_OPTIONS);
+  if (short.length === 0) return [];
+  const options = short.map((value) => ({ label: value, value, ...(value === chosen && { default: true }) }));
+  const component = { type: ComponentType.StringSelect, custom_id: name, required: false, options };
+  return [{ type: ComponentType.Label, label, component }];
+}

@@ -1,0 +1,150 @@
+import type { Budget, Call } from "../../../src/pacing/budget.ts";
+import { type CallLog, createCallLog } from "../../../src/pacing/call-log.ts";
+import { createPacer } from "../../../src/pacing/pacer.ts";
+import type { BudgetHeaders, CallKind, CallResult, Pacer, ReplyBudget } from "../../../src/port/pace.ts";
+import { createMeter, type Learnt, type Meter, UNLEARNT } from "./meter.ts";
+
+/** The budgets of one bot. */
+export interface DiscordPace {
+  /** Of a channel, a thread or a direct conversation. */
+  channel(key: string): ReplyBudget;
+  /** Of what one interaction's token writes. */
+  interaction(key: string): ReplyBudget;
+}
+
+export function createDiscordPace(): DiscordPace {
+  const budgetOf = (key: string, shared: DiscordShared): ReplyBudget => ({
+    key,
+    // discord.js keeps the calls of a channel in a queue of its own, one under way at a time.
+    createPacer: () => createOneByOne(createPacer(createDiscordBudget(shared))),
+  });
+  // What interactions allow is counted apart, and not against what the bot may do in all.
+  const [channels, interactions] = [createDiscordShared(), createDiscordShared()];
+  return {
+    channel: (key) => budgetOf(key, channels),
+    interaction: (key) => budgetOf(key, interactions),
+  };
+}
+
+/** What all channels of a bot share. */
+export interface DiscordShared {
+  /** What was learnt about the counters of posts and edits, as the start for other channels. */
+  learnt: { isSplit: boolean; post: Learnt; edit: Learnt };
+  /** The bot's limit over all channels. */
+  global: CallLog;
+}
+
+/** What an accepted call showed. */
+interface Shown {
+  s: number;
+  a: number;
+  budget: BudgetHeaders;
+}
+
+/** The documented 50 calls per second, less what else the bot does and the doubt about when calls arrive. */
+const GLOBAL_CALLS = 45;
+const GLOBAL_WINDOW_MS = 1_200;
+/** Answers remembered per kind: a comparison may need one from before a call that was under way for long. */
+const SHOWN_KEPT = 8;
+
+export function createDiscordShared(): DiscordShared {
+  return {
+    learnt: { isSplit: false, post: UNLEARNT, edit: UNLEARNT },
+    global: createCallLog(GLOBAL_CALLS, GLOBAL_WINDOW_MS),
+  };
+}
+
+/**
+ * The limits of one Discord channel. Posts and edits are taken to share a counter until an answer proves that they
+ * do not: the platform documents neither, and the names of its buckets do not tell.
+ */
+export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
+  let edits = createMeter(learnt.edit);
+  let posts = learnt.isSplit ? createMeter(learnt.post) : edits;
+  const shown: Record<"post" | "edit", Shown[]> = { post: [], edit: [] };
+
+  const meterOf = (kind: CallKind) => (kind === "post" ? posts : edits);
+  const toCounted = (kind: CallKind) => (kind === "post" ? "post" : "edit");
+
+  /** Two counters: an answer shows more than one counter could after what the other kind's last answer said. */
+  function provesTwo(kind: "post" | "edit", { s, a, budget }: Shown): boolean {
+    const other = shown[kind === "post" ? "edit" : "post"].findLast((answer) => answer.a <= s);
+    if (other === undefined || a >= other.s + other.budget.resetAfterMs) return false;
+    if (budget.remaining >= budget.limit - 1) return true;
+    const q = other.budget.resetAfterMs / Math.max(1, other.budget.limit - other.budget.remaining);
+    return budget.remaining > other.budget.remaining + (a - other.s) / q + 0.5;
+  }
+
+  function split(): void {
+    const shared = edits;
+    const { n, windowMs } = shared.learnt();
+    const divided = (kind: "post" | "edit"): Meter => {
+      const meter = createMeter({ mode: "unknown", n, windowMs }, shared.blockedUntil());
+      for (const call of shared.calls()) if (call.kind === kind) meter.add(call);
+      const last = shown[kind].at(-1);
+      if (last !== undefined) meter.done(kind, last.s, { ok: true, budget: last.budget }, last.a);
+      return meter;
+    };
+    edits = divided("edit");
+    posts = divided("post");
+    learnt.isSplit = true;
+  }
+
+  function hear(kind: "post" | "edit", sentAt: number, answer: CallResult, now: number): void {
+    if (answer.ok && answer.budget !== undefined) {
+      const seen: Shown = { s: sentAt, a: now, budget: answer.budget };
+      const isProof = posts === edits && provesTwo(kind, seen);
+      shown[kind] = [...shown[kind].slice(-SHOWN_KEPT), seen];
+      if (isProof) return split();
+    }
+    meterOf(kind).done(kind, sentAt, answer, now);
+  }
+
+  return {
+    firstGapMs: 330,
+    minGapMs: 250,
+    keep: 1,
+    reserve: () => 0,
+    gap: ({ now }) => edits.gap(now),
+    isRich: (at) => edits.isRich(at),
+    credit: ({ kind }: Call, at) => Math.min(meterOf(kind).credit(at), global.credit(at)),
+    creditAt: ({ kind }, needs, from) => Math.max(meterOf(kind).creditAt(needs, from), global.creditAt(needs, from)),
+    sent({ kind }, now) {
+      meterOf(kind).sent(toCounted(kind), now);
+      global.sent(now);
+    },
+    done(planned, made, sentAt, answer, now) {
+      const kind = toCounted(made);
+      if (toCounted(planned.kind) !== kind) {
+        const call = meterOf(planned.kind).remove(toCounted(planned.kind), sentAt);
+        if (call !== undefined) meterOf(kind).add({ ...call, kind });
+      }
+      hear(kind, sentAt, answer, now);
+      learnt.edit = edits.learnt();
+      learnt.post = posts.learnt();
+    },
+    keepUntil: () => Math.max(edits.keepUntil(), posts.keepUntil()),
+  };
+}
+
+/**
+ * A pacer for a platform whose client makes the calls of one budget one after another: a second one begins when the
+ * first was answered. Left to wait inside the client it would hold a credit, carry a time at which it was not made,
+ * and hide from the budget which answer belongs to which call.
+ */
+export function createOneByOne(pacer: Pacer): Pacer {
+  let inFlight: number | undefined;
+  return {
+    ...pacer,
+    step(now) {
+      if (inFlight !== undefined) return { type: "idle" };
+      const step = pacer.step(now);
+      if (step.type === "send") inFlight = step.reply;
+      return step;
+    },
+    done(reply, written, now) {
+      if (reply === inFlight) inFlight = undefined;
+      pacer.done(reply, written, now);
+    },
+  };
+}

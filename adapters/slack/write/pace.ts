@@ -1,0 +1,324 @@
+import type { Budget, Call, Demand, Growth } from "../../../src/pacing/budget.ts";
+import { createCallLog, type Limit } from "../../../src/pacing/call-log.ts";
+import { createEvenPacer } from "../../../src/pacing/even.ts";
+import { createTwoWayPacer } from "../../../src/pacing/two-way-pacer.ts";
+import type { Pacer } from "../../../src/port/pace.ts";
+
+/** Time between two answers to one command: its response URL takes five within half an hour. */
+const RESPONSE_GAP_MS = 2_000;
+
+/**
+ * The pace of one workspace: replies are native streams as long as those can be begun, about nineteen a minute, and
+ * beyond that messages that are updated.
+ */
+export function createSlackPacer(): Pacer {
+  return createTwoWayPacer(createSlackBudget("append"), createSlackBudget("update"));
+}
+
+/** The pace of what only one person sees, which is counted per command. */
+export function createResponsePacer(): Pacer {
+  return createEvenPacer({ gapMs: RESPONSE_GAP_MS });
+}
+
+// --- the limits of one workspace ---
+
+/** `update`: posts and `chat.update`. `append`: native streams, where a post starts one and a final stops it. */
+export type SlackMethod = "update" | "append";
+
+/** Slack ends a stream by itself after this time. */
+const STREAM_LASTS_MS = 300_000;
+/** The documented limits are 50, 100 and 20 calls per minute and method; one is left for the clocks' sake. */
+const UPDATE_CALLS = 49;
+const APPEND_CALLS = 98;
+const STREAM_CALLS = 19;
+const WINDOW_MS = 60_000;
+/** Added to every window: requests do not arrive evenly spaced. */
+const MARGIN_MS = 500;
+/** `chat.postMessage` allows one post per second and channel. */
+const POST_PAUSE_MS = 1_000;
+/** A plan holds this long if nothing happens. */
+const PLAN_HOLDS_MS = 100;
+/** Least planned gap of one reply. */
+const UPDATE_GAP_MS = 450;
+const APPEND_GAP_MS = 350;
+/** There is plenty only while the planned gap of a reply is shorter than this. */
+const RICH_GAP_MS = 900;
+/** A refused limit is spent at a bit less than its rate. */
+const TIGHT_STRETCH = 1.15;
+/** Credits that the plan for native streams leaves; nothing but appends uses them. */
+const APPEND_RESERVE = 2;
+/** The start of a reply matters to the plan for so long. */
+const STARTS_MATTER_MS = 300_000;
+
+interface Plan {
+  at: number;
+  key: string;
+  gap: number;
+  /** Calls that edits leave for finals. */
+  reserve: number;
+}
+
+/** The limits of one Slack workspace: a bank of calls per method, each of which comes back a minute after it was spent. */
+export function createSlackBudget(method: SlackMethod): Budget {
+  const isAppend = method === "append";
+  const calls = isAppend ? APPEND_CALLS : UPDATE_CALLS;
+  const countedMs = WINDOW_MS + MARGIN_MS;
+  const edits = createCallLog(calls, countedMs);
+  const begins = createCallLog(STREAM_CALLS, countedMs);
+  const finals = isAppend ? createCallLog(STREAM_CALLS, countedMs) : edits;
+  const rooms = new Map<string, Limit>();
+  /** Starts of the streams that no call has stopped yet: each has its stop set aside. */
+  let open: number[] = [];
+  let plan: Plan | undefined;
+  let version = 0;
+  let lastCall = -Infinity;
+
+  function limitOf({ kind, room }: Call): Limit {
+    if (kind === "final") return finals;
+    if (kind === "edit") return edits;
+    return isAppend ? begins : turnsOf(room);
+  }
+
+  function turnsOf(room: string): Limit {
+    const known = rooms.get(room);
+    if (known !== undefined) return known;
+    const turns = createRoomTurns(POST_PAUSE_MS);
+    rooms.set(room, turns);
+    return turns;
+  }
+
+  function openAt(at: number): number {
+    return open.filter((start) => start > at - STREAM_LASTS_MS).length;
+  }
+
+  /** A stream that could be begun and not be stopped would leave its reader before a message that seems to grow. */
+  function credit(call: Call, at: number): number {
+    const free = limitOf(call).credit(at);
+    return isAppend && call.kind === "post" ? Math.min(free, finals.credit(at) - openAt(at)) : free;
+  }
+
+  function creditAt(call: Call, needs: number, from: number): number {
+    const at = limitOf(call).creditAt(needs, from);
+    if (!isAppend || call.kind !== "post") return at;
+    return Math.max(at, finals.creditAt(needs + openAt(from), from));
+  }
+
+  /** Calls that the replies there are need for their finals, whether they grow or have ended. */
+  function toOwed({ now, unfinished, starts }: Demand): number {
+    if (isAppend) return APPEND_RESERVE;
+    const recent = starts.filter((at) => at > now - WINDOW_MS).length;
+    return toReserve(unfinished + 0.1 * recent);
+  }
+
+  function toReserve(finals: number): number {
+    // With less than half, twenty replies that end together would wait for each other's finals for most of a minute.
+    return Math.min(Math.max(Math.ceil(finals), 2), Math.floor(calls / 2));
+  }
+
+  function planFor(demand: Demand): Plan {
+    const { now, active, live, starts } = demand;
+    const owed = toOwed(demand);
+    const key = `${version} ${live.length} ${active} ${starts.length} ${owed}`;
+    if (plan !== undefined && plan.key === key && now - plan.at < PLAN_HOLDS_MS) return plan;
+    const minGapMs = isAppend ? APPEND_GAP_MS : UPDATE_GAP_MS;
+    const bank = { calls, windowMs: WINDOW_MS, countedMs, countAt: edits.count, reserve: owed, minGapMs };
+    plan = { at: now, key, gap: planGap(demand, bank), reserve: toReserve(owed + countComingFinals(demand, bank)) };
+    return plan;
+  }
+
+  function reserve(demand: Demand): number {
+    if (isAppend) return 0;
+    // More could never be kept in a bucket that may hold no more than two.
+    return edits.isTight(demand.now) ? 1 : planFor(demand).reserve;
+  }
+
+  function gap(demand: Demand): number {
+    return edits.isTight(demand.now) ? (TIGHT_STRETCH * WINDOW_MS) / calls : planFor(demand).gap;
+  }
+
+  function forgetRooms(now: number): void {
+    for (const [room, turns] of rooms) if (turns.keepUntil() < now) rooms.delete(room);
+  }
+
+  return {
+    firstGapMs: 280,
+    minGapMs: 300,
+    keep: 2,
+    reserve,
+    gap,
+    isRich: (at, gapPerReply) => gapPerReply < RICH_GAP_MS && edits.count(at) < 0.4 * calls && !edits.isTight(at),
+    credit,
+    creditAt,
+    sent(call, now) {
+      forgetRooms(now);
+      if (isAppend && call.kind === "post") open = [...open.filter((start) => start > now - STREAM_LASTS_MS), now];
+      limitOf(call).sent(now);
+      lastCall = now;
+      version += 1;
+    },
+    done(planned, made, sentAt, answer, now) {
+      const limit = limitOf({ ...planned, kind: made });
+      if (limit !== limitOf(planned)) {
+        limitOf(planned).done({ ok: true }, now);
+        limit.sent(sentAt);
+      }
+      limit.done(answer, now);
+      if (planned.kind === "post" && !(answer.ok && made === "post")) open = open.filter((start) => start !== sentAt);
+      if (made === "final" && answer.ok) open = open.slice(1);
+      if (!answer.ok) version += 1;
+    },
+    keepUntil: () => Math.max(lastCall + STARTS_MATTER_MS, edits.keepUntil(), begins.keepUntil(), finals.keepUntil()),
+  };
+}
+
+/**
+ * A limit of one call per `pauseMs`, counted where the calls arrive. Nobody here knows when that is: between the
+ * start of a call and its answer, and at least half the quickest round trip before the answer. From then on the pause
+ * runs, so that the platform sees the calls at least that far apart.
+ */
+export function createRoomTurns(pauseMs: number): Limit {
+  let inFlight = 0;
+  let freeAt = -Infinity;
+  let sentAt = -Infinity;
+  /** The quickest round trip so far. */
+  let quickestMs = Infinity;
+  return {
+    credit: (at) => (inFlight === 0 && at >= freeAt ? 1 : 0),
+    creditAt: (needs, from) => (inFlight > 0 || needs > 1 ? Infinity : Math.max(from, freeAt)),
+    sent(now) {
+      inFlight += 1;
+      sentAt = now;
+    },
+    done(answer, now) {
+      inFlight -= 1;
+      quickestMs = Math.min(quickestMs, now - sentAt);
+      const waitMs = answer.ok ? pauseMs - quickestMs / 2 : Math.max(pauseMs, answer.retryAfterMs ?? 0);
+      freeAt = Math.max(freeAt, now + waitMs);
+    },
+    keepUntil: () => (inFlight > 0 ? Infinity : freeAt),
+  };
+}
+
+// --- how far apart calls are planned ---
+
+/** Characters that a reply is expected to have in the end, and least that one beyond them still grows: this and half of what it has. */
+const USUAL_UNITS = 2_600;
+const USUAL_REST_UNITS = 400;
+/** The same of replies that grow side by side for longer than `LASTING_MS`, as those of 400 tokens seldom do. */
+const LONG_UNITS = 6_000;
+const LONG_REST_UNITS = 1_000;
+const LASTING_MS = 7_000;
+/** A reply older than this, alone or not, may well outlast the bank. */
+const OUTLASTING_MS = 10_000;
+/** The rate of a reply of which nothing is known. */
+const USUAL_RATE_UNITS_PER_MS = 0.24;
+/** Bounds within which a reply's rate is believed. */
+const MIN_RATE_UNITS_PER_MS = 0.04;
+const MAX_RATE_UNITS_PER_MS = 0.6;
+/** Moments ahead for which demand and credit are compared. The tightest decides. */
+const HORIZONS_MS = [2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 40_000, 50_000, 60_500] as const;
+/** A reply to come is counted on with this much text until a moment ahead. */
+const COMING_UNITS = 600;
+/** Of the replies that the rate of starts foretells, this share is counted on. */
+const BELIEF = 0.6;
+/** Starts younger than this are a burst, not yet a rate; older ones than `RATE_SPAN_MS` say nothing about now. */
+const BURST_SPAN_MS = 7_500;
+const RATE_SPAN_MS = 75_000;
+/** A rate is taken over no less time than this: two starts close together are no rate. */
+const MIN_RATE_SPAN_MS = 30_000;
+/** Earlier replies that took this share of the limit's calls show that their rate matters. */
+const LOADED = 0.1;
+/** New replies per minute from which on a workspace counts as busy. */
+const BUSY_PER_MINUTE = 15;
+/** A loaded workspace plans no faster and no slower than these shares of the spacing at which its calls return. */
+const LEAST_SPACING = 0.9;
+const MOST_SPACING = 1.5;
+/** The longest planned gap of one reply. */
+const MAX_GAP_MS = 10_000;
+
+export interface BankState {
+  /** Calls that one window allows. */
+  calls: number;
+  /** The window as the platform says it, and with the margin for which own calls count. */
+  windowMs: number;
+  countedMs: number;
+  /** Own calls that still count at a moment to come. */
+  countAt(at: number): number;
+  /** Calls kept for finals. */
+  reserve: number;
+  /** The least planned gap of one reply. */
+  minGapMs: number;
+}
+
+/**
+ * Plans the gap between calls for a limit whose credits come back one by one: what is asked for until some moment over
+ * what there will be until then, for the tightest of several moments. Spending evenly per second of growing reply is
+ * the optimum once the demand is known; what is guessed here is the demand. `docs/pacing.md` derives it.
+ */
+export function planGap(demand: Demand, bank: BankState): number {
+  const { now, live, active: K } = demand;
+  const rates = live.map(({ rate }) => clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS));
+  const mean = rates.length === 0 ? USUAL_RATE_UNITS_PER_MS : rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
+  const lasting = live.filter(({ firstText }) => firstText < now - LASTING_MS).length > 1;
+  const residuals = live.map((reply) => toResidual(reply, K, lasting));
+  const { load, lam } = toLoad(demand, bank);
+  // Many short replies are likelier than many long ones, until they last or the workspace is busy.
+  const kq = lasting ? 0 : 0.5 * Math.max(0, 1 - (60_000 * lam) / BUSY_PER_MINUTE);
+
+  const asked = (h: number) => {
+    const present = residuals.reduce((sum, rest) => sum + Math.min(rest, h), 0);
+    const coming = BELIEF * lam * h * Math.min(COMING_UNITS / mean, h / 2);
+    return (live.length === 0 ? Math.min(USUAL_UNITS / USUAL_RATE_UNITS_PER_MS, h) : present) + coming;
+  };
+  const there = (h: number) => bank.calls - bank.countAt(now + h) - bank.reserve - BELIEF * lam * h;
+  const g = Math.max(...HORIZONS_MS.map((h) => asked(h) / K ** kq / Math.max(1, there(h))));
+
+  // What lasts is written near the rate at which calls return: one quiet second does not empty the bank.
+  const outlasts = live.some(({ firstText }) => firstText < now - OUTLASTING_MS);
+  const alone = outlasts ? (LEAST_SPACING * bank.windowMs) / bank.calls : 0;
+  const G = Math.max(clamp(g, bank.minGapMs, MAX_GAP_MS) / K, alone);
+  if (lam === 0) return G;
+  const base = bank.windowMs / Math.max(bank.calls / 3, bank.calls - bank.windowMs * lam);
+  const least = (LEAST_SPACING * load * base) / K ** kq;
+  return Math.max(bank.minGapMs / K, alone, least, Math.min(G, MOST_SPACING * base));
+}
+
+/** Finals of replies still to begin that no returning call will be there for: what edits leave for them. */
+export function countComingFinals(demand: Demand, bank: BankState): number {
+  const { now } = demand;
+  const { lam } = toLoad(demand, bank);
+  const spent = bank.countAt(now);
+  return Math.max(0, ...HORIZONS_MS.map((h) => lam * h - (spent - bank.countAt(now + h))));
+}
+
+/** Expected time that a reply still grows, milliseconds. One alone counts twice: only the long ones meet the end of the credit. */
+function toResidual({ total, rate }: Growth, K: number, lasting: boolean): number {
+  const pace = clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS);
+  if (lasting) return Math.max(LONG_UNITS - total, LONG_REST_UNITS) / pace;
+  return ((1 + 1 / K) * Math.max(USUAL_UNITS - total, USUAL_REST_UNITS + 0.5 * total)) / pace;
+}
+
+/**
+ * How loaded the workspace is by earlier replies, 0 to 1, and the new replies per millisecond that it makes likely. What
+ * earlier replies took of the calls is the evidence, squared: a single short answer shows next to nothing.
+ */
+function toLoad({ now, live, starts }: Demand, bank: BankState): { load: number; lam: number } {
+  const old = live.filter(({ firstText }) => firstText < now - BURST_SPAN_MS);
+  // What replies that still grow have taken is in their own demand already, and their starts are no new replies.
+  const own = old.reduce((sum, { edits }) => sum + edits, 0);
+  const before = bank.countAt(now) - bank.countAt(now + bank.countedMs - BURST_SPAN_MS);
+  const load = clamp((before - own) / (LOADED * bank.calls), 0, 1) ** 2;
+  const others = starts.filter((at) => !live.some(({ firstText }) => firstText === at));
+  return { load, lam: load * toStartRate(others, now) };
+}
+
+/** New replies per millisecond since the first start that still says something; 0 without one that is no burst. */
+function toStartRate(starts: readonly number[], now: number): number {
+  const old = starts.filter((at) => at < now - BURST_SPAN_MS && at > now - RATE_SPAN_MS);
+  const [first] = old;
+  return first === undefined ? 0 : old.length / (Math.max(now - first, MIN_RATE_SPAN_MS) - BURST_SPAN_MS);
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(Math.max(value, min), max);
+}

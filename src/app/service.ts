@@ -1,0 +1,233 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import type { Hono } from "hono";
+import type { Logger } from "pino";
+import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "../config/config.ts";
+import { createGateway, type Gateway } from "../gateway/client.ts";
+import { type GatewayHealth, type GatewayProblem, watchGateway } from "../gateway/health.ts";
+import { pseudonym } from "../gateway/user.ts";
+import type { History } from "../history/history.ts";
+import { startHttpServer } from "../http/server.ts";
+import { createMetrics } from "../metrics/metrics.ts";
+import { createScheduler } from "../pacing/scheduler.ts";
+import type { Adapter } from "../port/adapter.ts";
+import { startSandbox } from "../sandbox/server.ts";
+import { openDatabase } from "../store/database.ts";
+import { createStores, type Stores } from "../store/keyv.ts";
+import { findExposed } from "../store/private-files.ts";
+import { createCurrentTime } from "../tools/current-time.ts";
+import { createHistorySearch, createRecall, type ReadBefore } from "../tools/recall.ts";
+import { createEngine, type Engine } from "./engine.ts";
+import { createPictureSources } from "./picture-sources.ts";
+
+/** Longest that requests under way hold up the end. */
+const LAST_REQUESTS_MS = 2_000;
+const STORE_PROBE_MS = 2_000;
+
+export interface Service {
+  url: string;
+  /** Begins the work, and resolves when every platform is connected. Rejects where one is not, and when it is closed. */
+  run(): Promise<void>;
+  /** Work that is under way may go on for `graceMs`; what comes after that is bounded by itself. */
+  close(graceMs: number): Promise<void>;
+}
+
+export interface ServiceOptions {
+  config: Config;
+  log: Logger;
+  createPlatforms(options: PlatformsOptions): Promise<Platforms>;
+  /** A platform takes this bot no more. `isLast`: there is no other one. */
+  onFatal(reason: string, isLast: boolean): void;
+  /** The person at the terminal has nothing more to say. */
+  onEnd(): void;
+}
+
+export interface PlatformsOptions {
+  config: Config;
+  engine: Pick<Engine, "commands" | "listModels" | "imagineMenu" | "readAbout" | "eraseConversations">;
+  database: DatabaseSync;
+  stores: Pick<Stores, "open">;
+  /** Signs what proves that a browser was let in before. */
+  browserKey: string;
+  /** Marks the bot's own messages, so that they are found again. */
+  markKey: string;
+  log: Logger;
+  /** A platform takes this bot no more. */
+  onFatal(reason: string): void;
+  /** The person at the terminal has nothing more to say. */
+  onEnd(): void;
+}
+
+/** The adapters that are switched on. */
+export interface Platforms {
+  adapters: ReadonlyMap<string, Adapter>;
+  /** What they serve on the one HTTP server. */
+  mounts: Hono[];
+  /** Shows whoever runs the service what is wrong with the gateway; undefined: nothing any more. */
+  showGateway(problem: GatewayProblem | undefined): void;
+}
+
+/** Puts the service together: store, gateway, engine, platforms, HTTP. Nothing is worked on before `run`. */
+export async function startService({ config, log, createPlatforms, onFatal, onEnd }: ServiceOptions): Promise<Service> {
+  let isClosing = false;
+  let serviceUrl: string | undefined;
+  const database = openStorage(config, log);
+  const stores = createStores({ redisUrl: config.redisUrl, database, log });
+  const keys = await readKeys(stores);
+  const reachable = publicFileOrigins(config);
+  const gateway = await openGateway(config, reachable, (problem) => platforms.showGateway(problem), log);
+  const metrics = createMetrics();
+  const scheduler = createScheduler({ now: () => performance.now() });
+  const adapterOf = (platform: string) => {
+    const adapter = platforms.adapters.get(platform);
+    if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
+    return adapter;
+  };
+  const pictures = createPictureSources({
+    config,
+    adapterOf,
+    stores,
+    ownKey: keys.relayKey,
+    serviceUrl: () => serviceUrl,
+    log,
+  });
+  const engine = createEngine({
+    botName: config.botName,
+    model: config.gateway.chatModel,
+    imageModel: config.gateway.imageModel,
+    systemPrompt: config.gateway.systemPrompt,
+    limits: config.limits,
+    severalWorkspaces: platformsOfSeveralWorkspaces(config),
+    database,
+    stores,
+    gateway: gateway.client,
+    toTools: (history) => [createCurrentTime(Date.now), createRecall(createHistorySearch(toReadBefore(history)))],
+    references: pictures.references,
+    scheduler,
+    adapterOf,
+    pseudonym: (platform, userId) => pseudonym(keys.pseudonymKey, platform, userId),
+    metrics,
+    log,
+  });
+  const onLost = (reason: string) => onFatal(reason, platforms.adapters.size === 1);
+  const platforms = await createPlatforms({ config, engine, database, stores, ...keys, log, onFatal: onLost, onEnd });
+  const adapters = [...platforms.adapters.values()];
+  gateway.health?.begin();
+
+  const server = await startHttpServer({
+    host: config.host,
+    port: config.port,
+    log,
+    metrics,
+    metricsToken: config.metricsToken,
+    health: {
+      accepting: async () => !isClosing,
+      store: () => stores.isReachable(AbortSignal.timeout(STORE_PROBE_MS)),
+      ...Object.fromEntries(adapters.map((adapter) => [adapter.platform, async () => adapter.isConnected()])),
+    },
+    ...(gateway.health !== undefined && { states: { gateway: gateway.health.state } }),
+    mounts: [pictures.routes, ...platforms.mounts],
+    closeTimeoutMs: LAST_REQUESTS_MS,
+  });
+  serviceUrl = server.url;
+  reachable.push(new URL(server.url).origin);
+
+  return {
+    url: server.url,
+    async run() {
+      engine.queue.start(engine.worker);
+      for (const adapter of adapters) await adapter.listen(engine.accept);
+    },
+    async close(graceMs) {
+      isClosing = true;
+      const cutAt = performance.now() + graceMs;
+      // Nothing more is accepted; running work may still write its end; then everything it wrote with goes away.
+      await Promise.allSettled(adapters.map((adapter) => adapter.pause()));
+      await engine.queue.close(Math.max(0, cutAt - performance.now()));
+      scheduler.close();
+      gateway.health?.close();
+      await Promise.allSettled([...adapters.map((adapter) => adapter.close()), server.close()]);
+      await gateway.close();
+      await stores.close();
+      database.close();
+    },
+  };
+}
+
+function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {
+  const path = join(dataDir, "palaver.sqlite");
+  const database = openDatabase(path);
+  for (const exposed of findExposed(path)) {
+    log.warn(
+      `Others on this machine can read ${exposed}, and its mode cannot be changed: move DATA_DIR to another disk.`,
+    );
+  }
+  return database;
+}
+
+interface OpenGateway {
+  client: Gateway;
+  /** Undefined for the embedded sandbox, which is what it is configured to be. */
+  health: GatewayHealth | undefined;
+  close(): Promise<void>;
+}
+
+/** The configured gateway, or else the embedded sandbox, which fetches files of `reachable` origins as they come. */
+async function openGateway(
+  { gateway: { baseUrl, apiKey, chatModel, imageModel, imageKeyHeader } }: Config,
+  reachable: readonly string[],
+  onProblem: (problem: GatewayProblem | undefined) => void,
+  log: Logger,
+): Promise<OpenGateway> {
+  const options = { ...(imageKeyHeader !== undefined && { imageKeyHeader }), log };
+  if (baseUrl === undefined) {
+    const sandbox = await startEmbeddedSandbox(reachable, log);
+    const client = createGateway({ ...options, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" });
+    const close = async () => {
+      await client.close();
+      await sandbox.close();
+    };
+    return { client, health: undefined, close };
+  }
+  const gateway = createGateway({ ...options, baseUrl, apiKey });
+  const health = watchGateway({ gateway, baseUrl, chatModel, imageModel, log, onChange: onProblem });
+  return { client: health.heard, health, close: gateway.close };
+}
+
+/** It takes links as if it were far away, except to the `reachable` origins; more may be added while it runs. */
+async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
+  const sandbox = await startSandbox({
+    host: "127.0.0.1",
+    port: 0,
+    trustedFileOrigins: reachable,
+    log: log.child({ part: "sandbox" }),
+  });
+  log.info("No GATEWAY_BASE_URL is set: the embedded sandbox gateway answers. It needs no key and is no real model.");
+  return sandbox;
+}
+
+function toReadBefore(history: History): ReadBefore {
+  return (conversationId, beforeId, maxEntries) =>
+    history.read(conversationId, { maxEntries, ...(beforeId !== undefined && { beforeId }) });
+}
+
+/** Keys that are made once and kept with the history. */
+async function readKeys(stores: Pick<Stores, "open">) {
+  const keyv = stores.open("identity");
+  const readOrCreate = async (name: string): Promise<string> => {
+    const known: unknown = await keyv.get(name);
+    if (typeof known === "string") return known;
+    const key = randomBytes(32).toString("base64url");
+    await keyv.set(name, key);
+    return key;
+  };
+  return {
+    /** Makes the pseudonyms that the gateway gets instead of people's ids. */
+    pseudonymKey: await readOrCreate("pseudonym-key"),
+    /** Signs the links under which the gateway fetches pictures. */
+    relayKey: await readOrCreate("relay-key"),
+    browserKey: await readOrCreate("browser-key"),
+    markKey: await readOrCreate("mark-key"),
+  };
+}

@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface RetryOptions {
+  /** In milliseconds, one before each further attempt: there is one attempt more than there are pauses. */
+  pausesMs: readonly number[];
+  /** Whether another attempt may help; absent: always. */
+  mayPass?(error: unknown): boolean;
+  /** The pause that a failure asks for in place of its own, in milliseconds. */
+  askedMs?(error: unknown): number | undefined;
+  /** Told of each failure that another attempt follows. */
+  onRetry?(error: unknown): void;
+  /** Without it a pause holds the process open. */
+  isIdle?: boolean;
+}
+
+/**
+ * Makes an attempt again after a pause. Rejects with the failure of the last one, with one that does not pass, or with
+ * the signal's reason when it aborts before another one.
+ */
+export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions, signal: AbortSignal): Promise<T> {
+  const { pausesMs, mayPass, askedMs, onRetry, isIdle = false } = options;
+  for (const pauseMs of pausesMs) {
+    try {
+      return await attempt();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (mayPass?.(error) === false) throw error;
+      onRetry?.(error);
+      await sleep(askedMs?.(error) ?? pauseMs, undefined, { signal, ref: !isIdle }).catch(() =>
+        signal.throwIfAborted(),
+      );
+    }
+  }
+  return attempt();
+}
+
+const NEVER = new AbortController().signal;
+const STORE_PAUSES_MS = [200, 1_000];
+/** For what would be missed later: as long as it takes a store to be started anew. */
+export const PATIENT_PAUSES_MS = [...STORE_PAUSES_MS, 2_000, 4_000];
+
+/**
+ * Writes to a store that may be away for a moment. Resolves to whether it was written in the end; `onFailure` is told of
+ * each attempt that failed.
+ */
+export async function persist(
+  write: () => Promise<unknown>,
+  onFailure: (error: unknown) => void,
+  pausesMs: readonly number[] = STORE_PAUSES_MS,
+): Promise<boolean> {
+  try {
+    await retry(write, { pausesMs, onRetry: onFailure }, NEVER);
+    return true;
+  } catch (error) {
+    onFailure(error);
+    return false;
+  }
+}

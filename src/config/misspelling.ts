@@ -1,0 +1,40 @@
+import { editDistance } from "../text/edit-distance.ts";
+
+/** Platforms whose variables nobody else sets, so that a name made of the right words in the wrong number is ours too. */
+const OWN_PREFIX = /^(SLACK|DISCORD|GATEWAY)_/;
+
+/** What Kubernetes sets for each service in the namespace; a service may well be called "gateway". */
+const SERVICE_LINK = /_(SERVICE_(HOST|PORT(_.+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$/;
+
+const MIN_LENGTH = 8;
+/** Shorter names differ from a foreign one by two letters too easily: HOST_NAME is not BOT_NAME. */
+const MIN_LENGTH_FOR_TWO_EDITS = 10;
+
+/**
+ * The known names that `name` was probably meant to be, all equally near; empty for a name that belongs to
+ * somebody else. Pure, and blind to case.
+ */
+export function similarNames(name: string, known: readonly string[]): string[] {
+  const upper = name.toUpperCase();
+  if (known.includes(name) || !upper.includes("_") || SERVICE_LINK.test(upper)) return [];
+  const near = known
+    .map((candidate) => ({ candidate, edits: editDistance(upper, candidate) }))
+    .filter(({ candidate, edits }) => isTypingSlip(upper, candidate, edits) || hasOwnWords(upper, candidate));
+  const fewest = Math.min(...near.map(({ edits }) => edits));
+  return near.filter(({ edits }) => edits === fewest).map(({ candidate }) => candidate);
+}
+
+function isTypingSlip(name: string, candidate: string, edits: number): boolean {
+  const shorter = Math.min(name.length, candidate.length);
+  if (shorter < MIN_LENGTH || !candidate.includes("_")) return false;
+  return edits <= (shorter < MIN_LENGTH_FOR_TWO_EDITS ? 1 : 2);
+}
+
+/** SLACK_TOKEN for SLACK_BOT_TOKEN, DISCORD_BOT_TOKEN for DISCORD_TOKEN. */
+function hasOwnWords(name: string, candidate: string): boolean {
+  if (!OWN_PREFIX.test(name)) return false;
+  const words = new Set(name.split("_"));
+  const candidateWords = new Set(candidate.split("_"));
+  if (words.size < 2 || candidateWords.size < 2) return false;
+  return words.isSubsetOf(candidateWords) || words.isSupersetOf(candidateWords);
+}

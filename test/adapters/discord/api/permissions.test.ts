@@ -1,0 +1,38 @@
+import { PermissionFlagsBits } from "discord.js";
+import { describe, expect, test } from "vitest";
+import { inviteLink, PERMISSIONS } from "../../../../adapters/discord/api/permissions.ts";
+import { applicationIdOf } from "../../../../adapters/discord/ids.ts";
+import { startDiscord } from "../../../simulators/discord/index.ts";
+import { recordingLog } from "../../../support/log.ts";
+import { startAdapter } from "../stage.ts";
+
+describe("the invitation", () => {
+  test("names the bot and exactly the permissions it asks for", async () => {
+    const discord = await startDiscord();
+    const { origin, pathname, searchParams } = new URL(inviteLink(discord.bot.id));
+    expect(origin + pathname).toBe("https://discord.com/oauth2/authorize");
+    expect(searchParams.get("client_id")).toBe(discord.bot.id);
+    expect(searchParams.get("scope")).toBe("bot applications.commands");
+    const bits = BigInt(searchParams.get("permissions") ?? "");
+    const granted = Object.entries(PermissionFlagsBits).filter(([, bit]) => (bits & bit) !== 0n);
+    expect(granted.map(([name]) => name).toSorted()).toEqual(PERMISSIONS.map(({ name }) => name as string).toSorted());
+  });
+
+  test("says of each permission what it is for", () => {
+    for (const { why } of PERMISSIONS) expect(why).toMatch(/^to \w+/);
+  });
+
+  test("is made for the application that a token begins with", async () => {
+    const discord = await startDiscord();
+    expect(applicationIdOf(discord.token)).toBe(discord.bot.id);
+    for (const token of ["", "secret", "a.b.c", "c2VjcmV0.b.c"]) expect(applicationIdOf(token)).toBeUndefined();
+  });
+
+  test("is told when the bot starts, without the token", async () => {
+    const discord = await startDiscord();
+    const { log, lines } = recordingLog();
+    await startAdapter(discord, { log });
+    expect(JSON.stringify(lines)).toContain(`client_id=${discord.bot.id}`);
+    expect(JSON.stringify(lines)).not.toContain(discord.token);
+  });
+});

@@ -1,0 +1,238 @@
+import { describe, expect, test } from "vitest";
+import {
+  createFixedCounter,
+  createLeakyCounter,
+  createLoggedCounter,
+  createOwnCalls,
+  type Rule,
+} from "../../../../adapters/discord/write/counters.ts";
+
+describe("own calls", () => {
+  const open = (at: number, kind: "post" | "edit" = "edit") => ({ at, kind, answeredAt: Infinity });
+
+  test("tell which calls were in flight together", () => {
+    const calls = createOwnCalls();
+    for (const at of [0, 1_000, 5_000]) calls.add(open(at));
+    calls.answered(0, "edit", 2_000);
+    expect(calls.overlapping(0, 2_000)).toBe(1);
+    calls.answered(1_000, "edit", 3_000);
+    expect(calls.overlapping(1_000, 3_000)).toBe(1);
+    calls.answered(5_000, "edit", 6_000);
+    expect(calls.overlapping(5_000, 6_000)).toBe(0);
+  });
+
+  test("tell apart two calls of one instant", () => {
+    const calls = createOwnCalls();
+    calls.add(open(0, "post"));
+    calls.add(open(0, "edit"));
+    calls.answered(0, "edit", 1_000);
+    expect(calls.unanswered()).toBe(1);
+    expect(calls.overlapping(0, 1_000)).toBe(1);
+    expect(calls.remove(0, "post")).toEqual(open(0, "post"));
+    expect(calls.remove(0, "post")).toBeUndefined();
+    expect(calls.unanswered()).toBe(0);
+  });
+
+  test("count what came since a moment or was in flight then", () => {
+    const calls = createOwnCalls();
+    for (const at of [0, 1_000, 2_000, 3_000]) calls.add(open(at));
+    calls.answered(0, "edit", 1_000);
+    calls.answered(1_000, "edit", 2_500);
+    expect(calls.since(2_000)).toBe(3);
+    expect(calls.last()).toBe(3_000);
+  });
+
+  test("forget answered calls in time, unanswered ones never", () => {
+    const calls = createOwnCalls();
+    calls.add(open(0));
+    calls.add(open(1_000));
+    calls.answered(0, "edit", 1_000);
+    calls.prune(12_000, 1_000);
+    expect(calls.all()).toHaveLength(2);
+    calls.prune(100_000, 1_000);
+    expect(calls.all()).toEqual([open(1_000)]);
+  });
+});
+
+describe("fixed counter", () => {
+  /** A counter of 5 per 5 s with its calls, whose windows are anchored where the test says. */
+  function fixed() {
+    const rule: Rule = { n: 5, windowMs: 5_000, tripMs: 200, calls: createOwnCalls() };
+    const counter = createFixedCounter(rule);
+
+    function send(at: number): void {
+      rule.calls.add({ at, kind: "edit", answeredAt: Infinity });
+      counter.sent(at);
+    }
+
+    function answer(s: number, remaining: number, reset: number): void {
+      const a = s + 200;
+      rule.calls.answered(s, "edit", a);
+      const over = rule.calls.overlapping(s, a);
+      counter.heard({ kind: "edit", s, a, reset, remaining, lo: s + reset, hi: a + reset, over });
+    }
+
+    /** A call and its answer. */
+    function call(at: number, remaining: number, reset: number): void {
+      send(at);
+      answer(at, remaining, reset);
+    }
+
+    return { counter, send, answer, call };
+  }
+
+  test("opens a window with one call and waits for its answer", () => {
+    const { counter, send, answer } = fixed();
+    expect(counter.credit(0)).toBe(1);
+    send(0);
+    expect(counter.isOpening(0)).toBe(true);
+    expect(counter.credit(100)).toBe(0);
+    answer(0, 4, 4_900);
+    expect(counter.isOpening(0)).toBe(false);
+    expect([200, 5_000, 5_200].map(counter.credit)).toEqual([4, 4, 1]);
+  });
+
+  test("opens with all its calls once a window was seen to begin anew", () => {
+    const { counter, call } = fixed();
+    call(0, 4, 4_900);
+    call(3_000, 3, 1_900);
+    call(5_200, 4, 4_900);
+    expect(counter.credit(5_400)).toBe(4);
+    expect(counter.credit(10_400)).toBe(5);
+  });
+
+  test("keeps its window when the wait of a refusal ends inside it: another limit was met", () => {
+    const { counter, call, send } = fixed();
+    call(0, 4, 4_900);
+    for (const [at, remaining] of [
+      [1_000, 3],
+      [2_000, 2],
+    ] as const) {
+      call(at, remaining, 4_900 - at);
+    }
+    send(3_000);
+    counter.refused(4_000);
+    expect(counter.credit(4_000)).toBe(1);
+    send(4_000);
+    expect(counter.credit(4_500)).toBe(0);
+    expect(counter.credit(5_200)).toBe(1);
+  });
+
+  test("is refuted by a window that begins with less", () => {
+    const { counter, call } = fixed();
+    call(0, 4, 4_900);
+    call(3_000, 3, 1_900);
+    call(5_200, 3, 2_800);
+    expect(counter.isRefuted()).toBe(true);
+  });
+
+  test("takes a window that began earlier than thought as it is", () => {
+    const { counter, call } = fixed();
+    call(0, 4, 4_900);
+    call(4_950, 4, 4_900);
+    expect([5_200, 10_000].map(counter.credit)).toEqual([4, 4]);
+  });
+
+  test("never raises what is left inside a window, and ignores answers about an earlier one", () => {
+    const { counter, call, answer } = fixed();
+    call(0, 4, 4_900);
+    call(1_000, 1, 3_900);
+    expect(counter.credit(1_200)).toBe(1);
+    call(2_000, 3, 2_900);
+    expect(counter.credit(2_200)).toBe(0);
+    answer(-1_000, 4, 9_000);
+    expect(counter.credit(2_200)).toBe(0);
+  });
+
+  test("has one unproven call when a refusal is over", () => {
+    const { counter } = fixed();
+    counter.adopt({ winStart: 0, resetAt: 5_000, used: 1 });
+    expect(counter.credit(1_000)).toBe(4);
+    counter.refused(6_000);
+    expect([1_000, 6_000].map(counter.credit)).toEqual([0, 1]);
+  });
+
+  test("spreads what is left evenly to the end of the window", () => {
+    const { counter, call } = fixed();
+    expect(counter.gap(0)).toBe(350);
+    call(0, 4, 4_900);
+    expect(counter.gap(200)).toBeCloseTo(5_100 / 5);
+    expect(counter.turns()[0]).toBeCloseTo(5_100);
+  });
+});
+
+describe("leaky counter", () => {
+  const rule = (): Rule => ({ n: 5, windowMs: 5_000, tripMs: 0, calls: createOwnCalls() });
+  const answer = { kind: "edit", s: 0, a: 200, reset: 2_000, remaining: 3, lo: 2_000, hi: 2_200, over: 0 } as const;
+
+  test("fills with each call and drains one per spacing", () => {
+    const counter = createLeakyCounter(rule());
+    expect(counter.credit(0)).toBe(5);
+    for (let call = 0; call < 5; call++) counter.sent(0);
+    expect([0, 500, 1_000, 2_500, 5_000].map(counter.credit)).toEqual([0, 0, 1, 2, 5]);
+    expect(counter.level(500)).toBeCloseTo(0.5);
+    expect(counter.turns()).toContain(1_000);
+  });
+
+  test("believes the header, and counts what was in flight beside it", () => {
+    const counter = createLeakyCounter(rule());
+    counter.heard(answer);
+    expect(counter.credit(200)).toBe(3);
+    counter.heard({ ...answer, over: 2 });
+    expect(counter.credit(200)).toBe(1);
+  });
+
+  test("has one call when a refusal is over", () => {
+    const counter = createLeakyCounter(rule());
+    counter.refused(10_000);
+    expect([10_000, 11_000].map(counter.credit)).toEqual([1, 2]);
+  });
+
+  test("plans closer calls while it is well filled", () => {
+    const counter = createLeakyCounter(rule());
+    expect(counter.gap(0)).toBeCloseTo(1 / (1 / 1_000 + 3.5 / 2_000));
+    for (let call = 0; call < 4; call++) counter.sent(0);
+    expect(counter.gap(0)).toBe(1_000);
+  });
+});
+
+describe("logged counter", () => {
+  function counterWith(times: number[]) {
+    const rule: Rule = { n: 5, windowMs: 5_000, tripMs: 0, calls: createOwnCalls() };
+    const counter = createLoggedCounter(rule);
+    const call = (at: number) => {
+      rule.calls.add({ at, kind: "edit", answeredAt: at });
+      counter.sent(at);
+    };
+    for (const at of times) call(at);
+    return { counter, call };
+  }
+
+  const answer = { kind: "edit", s: 0, a: 200, reset: 5_000, remaining: 4, lo: 5_000, hi: 5_200, over: 0 } as const;
+
+  test("counts the own calls of the last window and a margin", () => {
+    const { counter } = counterWith([0, 1_000, 2_000, 3_000, 4_000]);
+    expect([4_000, 5_100, 5_200, 6_200].map(counter.credit)).toEqual([0, 0, 1, 2]);
+  });
+
+  test("believes a header that says less, until its window ends", () => {
+    const { counter, call } = counterWith([0]);
+    counter.heard({ ...answer, remaining: 2, over: 1 });
+    expect(counter.credit(1_000)).toBe(1);
+    call(1_000);
+    expect(counter.credit(1_000)).toBe(0);
+    expect(counter.credit(5_200)).toBe(4);
+  });
+
+  test("is empty of a call when the window that held nothing else ends", () => {
+    const { counter } = counterWith([0]);
+    counter.heard({ ...answer, reset: 1_000, hi: 1_200, lo: 1_000 });
+    expect([1_000, 1_300].map(counter.credit)).toEqual([4, 5]);
+  });
+
+  test("spreads what is free evenly to the return of the oldest call", () => {
+    expect(counterWith([]).counter.gap(0)).toBe(350);
+    expect(counterWith([0]).counter.gap(0)).toBeCloseTo(5_120 / 5);
+    expect(counterWith([0, 1_000, 2_000, 3_000, 4_000]).counter.gap(4_000)).toBeCloseTo(1_120);
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, test } from "vitest";
+import type { Api, ApiCall } from "../../../../adapters/discord/api/client.ts";
+import { ApiError } from "../../../../adapters/discord/api/error.ts";
+import { type MessageBody, toMessageBody } from "../../../../adapters/discord/write/drafts.ts";
+import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
+import type { Button } from "../../../../src/port/sink.ts";
+import { createStillClock } from "../../../simulators/discord/clock.ts";
+import { shown } from "../../../simulators/discord/world.ts";
+import { botMessages, draft, signal, startStage } from "../stage.ts";
+
+const MINUTE_MS = 60_000;
+const MARGIN_MS = 20_000;
+const EDIT = "PATCH /webhooks/:webhook/:token/messages/:message";
+const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
+const GROWING = draft("So far", { buttons: [STOP], streaming: true });
+
+function body(markdown: string, buttons: Button[] = []): MessageBody {
+  return toMessageBody(draft(markdown, { buttons }), {});
+}
+
+/** Tokens that end a moment from now, and what is written with them; `troubles` are met by the first calls. */
+function start(...troubles: Error[]) {
+  const written: ApiCall[] = [];
+  const changed = new Set<() => void>();
+  const api: Api = {
+    async call(call) {
+      const trouble = troubles.shift();
+      if (trouble !== undefined) throw trouble;
+      written.push(call);
+      for (const wake of changed) wake();
+      return { data: {} };
+    },
+    settled: async () => {},
+  };
+  const toToken = (token: string, leftMs: number) => {
+    return { token, applicationId: "1", expiresAt: Date.now() + MARGIN_MS + leftMs };
+  };
+  async function writes(count: number): Promise<string[]> {
+    while (written.length < count) await new Promise<void>((resolve) => changed.add(resolve));
+    return written.map(({ route, body }) => `${route} ${(body as MessageBody).content.split("\n")[0]}`);
+  }
+  return { words: createFinalMessages(api, Date.now, signal), written, toToken, writes };
+}
+
+/** An answer that grows, a moment before its token ends. */
+async function startGrowing() {
+  const clock = createStillClock();
+  const { discord, channel, ada, adapter, message } = await startStage({ simulator: { clock } });
+  await discord.until(() => discord.commands().length > 0);
+  discord.people.command(channel, ada, "ask", { prompt: "why?", private: true });
+  const sink = adapter.sink((await message(0)).reply);
+  clock.advance(15 * MINUTE_MS - MARGIN_MS - 100);
+  return { discord, channel, clock, sink, id: (await sink.post(GROWING, "n", signal)).id };
+}
+
+describe("what only one person sees", () => {
+  test("is ended in words while there is time, when it still grows, and takes nothing more", async () => {
+    const { discord, channel, clock, sink, id } = await startGrowing();
+    const last = () => botMessages(discord, channel).map((one) => shown(one))[0];
+    await discord.until(() => last()?.content !== "So far");
+    expect(last()?.content).toMatch(/^So far\n\n_Interrupted: .*Please ask again.*_$/);
+    expect(last()?.components).toEqual([]);
+    clock.advance(200);
+    await expect(sink.edit(id, draft("So far so good"), signal)).rejects.toMatchObject({ kind: "gone" });
+    expect(discord.requests.at(-1)?.route).toBe(EDIT);
+  });
+
+  test("is not ended over its own end, which is on its way", async () => {
+    const { discord, channel, sink, id } = await startGrowing();
+    discord.faults.slow(EDIT, 400, { times: 1 });
+    await sink.edit(id, draft("So far so good."), signal);
+    // Calls of one route go one after another, so that last words would stand before this.
+    await sink.edit(id, draft("So far so good!"), signal);
+    const states = botMessages(discord, channel)[0]?.states ?? [];
+    expect(states.map(({ content }) => content)).toEqual(["", "So far", "So far so good.", "So far so good!"]);
+  });
+
+  test("waits for a call that is under way, whatever becomes of it", async () => {
+    const { words, toToken, writes } = start();
+    const [ending, failing] = [toToken("ending", 0), toToken("failing", 0)];
+    const call = Promise.withResolvers<void>();
+    const end = words.whileWriting(ending, async () => {
+      words.note(ending, "1", body("a", [STOP]));
+      await call.promise;
+      words.note(ending, "1", body("a."));
+    });
+    const failure = words.whileWriting(failing, async () => {
+      words.note(failing, "2", body("b", [STOP]));
+      await call.promise;
+      throw new Error("reset");
+    });
+    words.note(toToken("growing", 20), "3", body("c", [STOP]));
+    expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/3 c"]);
+    call.resolve();
+    await Promise.allSettled([end, failure]);
+    expect(await writes(2)).toEqual(["/webhooks/1/growing/messages/3 c", "/webhooks/1/failing/messages/2 b"]);
+    words.note(toToken("last", 0), "4", body("d", [STOP]));
+    expect((await writes(3)).at(-1)).toBe("/webhooks/1/last/messages/4 d");
+  });
+
+  test("is told so even where nothing was written yet", async () => {
+    const { words, toToken, writes } = start();
+    words.promise(toToken("t", 0));
+    expect(await writes(1)).toEqual([
+      expect.stringMatching(/^\/webhooks\/1\/t\/messages\/(?:@|%40)original _Interrupted/),
+    ]);
+  });
+
+  test("is left alone when it is over, or somewhere else", async () => {
+    const { words, toToken, writes } = start();
+    const [over, filled, growing] = [toToken("over", 0), toToken("filled", 0), toToken("growing", 50)];
+    words.note(over, "1", body("a", [STOP]));
+    words.note(over, "1", body("a."));
+    words.promise(filled);
+    words.settle(filled, "@original");
+    words.note(growing, "2", body("b", [STOP]));
+    expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/2 b"]);
+  });
+
+  test("is told also where Discord has to be asked again, and not where it is gone", async () => {
+    const limit = new ApiError("too fast", { status: 429, code: 0, retryAfterMs: 1 });
+    const gone = new ApiError("gone", { status: 404, code: 10008 });
+    const { words, toToken, writes } = start(gone, limit, new Error("reset"));
+    words.note(toToken("gone", 0), "1", body("a", [STOP]));
+    words.note(toToken("busy", 10), "2", body("b", [STOP]));
+    expect(await writes(1)).toEqual(["/webhooks/1/busy/messages/2 b"]);
+  });
+
+  test("fits with its last words, without half a letter", async () => {
+    const { words, toToken, written, writes } = start();
+    words.note(toToken("t", 0), "1", body("🎉".repeat(1_000), [STOP]));
+    await writes(1);
+    const contents = written.map(({ body }) => (body as MessageBody).content);
+    expect(contents.map((content) => content.length <= 2_000 && content.isWellFormed())).toEqual([true]);
+  });
+});

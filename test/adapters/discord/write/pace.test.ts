@@ -1,0 +1,207 @@
+import { describe, expect, test } from "vitest";
+import { createDiscordBudget, createDiscordShared, createOneByOne } from "../../../../adapters/discord/write/pace.ts";
+import type { Call } from "../../../../src/pacing/budget.ts";
+import { createEvenPacer } from "../../../../src/pacing/even.ts";
+import { createPacer } from "../../../../src/pacing/pacer.ts";
+import type { CallResult, Pacer } from "../../../../src/port/pace.ts";
+import { toFigures, toMean } from "../../../support/pacing/measure.ts";
+import type { PlatformCounter } from "../../../support/pacing/platform.ts";
+import { fixedCounter, leakyCounter, slidingCounter } from "../../../support/pacing/platform.ts";
+import { anything, several } from "../../../support/pacing/scenarios.ts";
+import { DISCORD_TRIP_MS, NO_WRONGS, toWrongs, tryDiscord } from "../../../support/pacing/trials.ts";
+
+describe("discord budget", () => {
+  const EDIT: Call = { kind: "edit", room: "channel" };
+  const POST: Call = { kind: "post", room: "channel" };
+  const DEMAND = { live: [], active: 1, unfinished: 1, starts: [] };
+
+  function left(remaining: number, resetAfterMs = 4_800): CallResult {
+    return { ok: true, budget: { limit: 5, remaining, resetAfterMs } };
+  }
+
+  test("takes posts and edits for one counter until an answer proves two", () => {
+    const shared = createDiscordShared();
+    const budget = createDiscordBudget(shared);
+    budget.sent(POST, 0);
+    expect([POST, EDIT].map((call) => budget.credit(call, 100))).toEqual([4, 4]);
+    budget.done(POST, "post", 0, left(4), 200);
+    budget.sent(EDIT, 500);
+    budget.done(EDIT, "edit", 500, left(4), 700);
+    expect(shared.learnt.isSplit).toBe(true);
+    for (let call = 0; call < 4; call++) budget.sent(EDIT, 800);
+    expect([POST, EDIT].map((call) => budget.credit(call, 800))).toEqual([4, 0]);
+  });
+
+  test("keeps one counter when the second answer shows one less", () => {
+    const shared = createDiscordShared();
+    const budget = createDiscordBudget(shared);
+    budget.sent(POST, 0);
+    budget.done(POST, "post", 0, left(4), 200);
+    budget.sent(EDIT, 500);
+    budget.done(EDIT, "edit", 500, left(3, 4_300), 700);
+    expect(shared.learnt.isSplit).toBe(false);
+    expect(shared.learnt.edit.mode).toBe("fixed");
+    expect([POST, EDIT].map((call) => budget.credit(call, 800))).toEqual([3, 3]);
+  });
+
+  test("waits after a refusal in its own channel only", () => {
+    const shared = createDiscordShared();
+    const [first, second] = [createDiscordBudget(shared), createDiscordBudget(shared)];
+    first.sent(EDIT, 0);
+    first.done(EDIT, "edit", 0, { ok: false, retryAfterMs: 9_000 }, 200);
+    expect(first.credit(EDIT, 1_000)).toBe(0);
+    expect(first.creditAt(EDIT, 1, 1_000)).toBeCloseTo(9_200);
+    expect(second.credit(EDIT, 1_000)).toBe(5);
+  });
+
+  test("keeps waiting when the counters are told apart during a refusal's wait", () => {
+    const budget = createDiscordBudget(createDiscordShared());
+    budget.sent(POST, 0);
+    budget.done(POST, "post", 0, left(4), 200);
+    budget.sent(EDIT, 500);
+    budget.sent(EDIT, 600);
+    budget.done(EDIT, "edit", 500, { ok: false, retryAfterMs: 9_000 }, 700);
+    budget.done(EDIT, "edit", 600, left(4), 800);
+    expect(budget.credit(EDIT, 5_000)).toBe(0);
+  });
+
+  test("shares what it learnt with other channels, and the bot's limit over all", () => {
+    const shared = createDiscordShared();
+    const first = createDiscordBudget(shared);
+    first.sent(EDIT, 0);
+    first.done(EDIT, "edit", 0, left(4, 1_000), 200);
+    first.sent(EDIT, 300);
+    first.done(EDIT, "edit", 300, left(3, 1_700), 500);
+    expect(shared.learnt.edit).toEqual({ mode: "leaky", n: 5, windowMs: 5_000 });
+    const channels = Array.from({ length: 20 }, () => createDiscordBudget(shared));
+    for (const channel of channels) for (let call = 0; call < 2; call++) channel.sent(EDIT, 1_000);
+    expect(channels[0]?.credit(EDIT, 1_000)).toBe(3);
+    for (let call = 0; call < 3; call++) channels[1]?.sent(EDIT, 1_000);
+    expect(channels[0]?.credit(EDIT, 1_000)).toBe(0);
+    expect(channels[0]?.creditAt(EDIT, 1, 1_000)).toBe(1_200);
+  });
+
+  test("counts a call as what it turned out to be", () => {
+    const shared = createDiscordShared();
+    shared.learnt.isSplit = true;
+    const budget = createDiscordBudget(shared);
+    budget.sent(EDIT, 0);
+    budget.done(EDIT, "post", 0, left(4), 200);
+    expect([POST, EDIT].map((call) => budget.credit(call, 300))).toEqual([4, 5]);
+    expect(budget.gap({ now: 300, ...DEMAND })).toBeCloseTo(350);
+    expect(budget.keepUntil()).toBe(60_000);
+  });
+});
+
+describe("discord budget against every kind of counter", () => {
+  const kinds: Record<string, () => PlatformCounter> = {
+    "fixed 5 per 5 s": () => fixedCounter(5, 5_000),
+    "fixed 5 per 1 s": () => fixedCounter(5, 1_000),
+    "fixed 10 per 10 s": () => fixedCounter(10, 10_000),
+    "leaky 5 per 5 s": () => leakyCounter(5, 5_000),
+    "leaky 10 per 10 s": () => leakyCounter(10, 10_000),
+    "sliding 5 per 5 s": () => slidingCounter(5, 5_000),
+  };
+  const tripsMs = [80, 180, 350, 600];
+
+  for (const [name, create] of Object.entries(kinds)) {
+    for (const counters of [1, 2] as const) {
+      const sweep = (runs: number, options: object, seed = 0) => {
+        for (let run = 0; run < runs; run++) {
+          const trial = { scenario: anything, seed: seed + run, tripMs: tripsMs[run % tripsMs.length] ?? 180, options };
+          expect({ run, ...toWrongs(tryDiscord(trial, create, counters)) }).toEqual({ run, ...NO_WRONGS });
+        }
+      };
+
+      test(`is never refused: ${name}, ${counters} counter(s)`, () => sweep(24, {}));
+      test(`is never refused with errors of the server: ${name}, ${counters} counter(s)`, () =>
+        sweep(16, { errorShare: 0.05 }, 1000));
+      test(`is never refused without headers: ${name}, ${counters} counter(s)`, () => {
+        sweep(8, { headersOf: () => undefined }, 2000);
+        sweep(8, { headersOf: (headers: object, call: number) => (call === 1 ? undefined : headers) }, 3000);
+      });
+    }
+  }
+
+  test("is never refused in a channel of another kind than the one it remembers", () => {
+    const creates = Object.values(kinds);
+    for (const [index, create] of creates.entries()) {
+      const shared = createDiscordShared();
+      for (let run = 0; run < 6; run++) {
+        const counter = run % 2 === 0 ? create : (creates[(index + 1) % creates.length] ?? create);
+        const result = tryDiscord({ scenario: anything, seed: 40 + run, tripMs: 180 }, counter, 1, shared);
+        expect(toWrongs(result)).toEqual(NO_WRONGS);
+      }
+    }
+  });
+
+  test("leaves a counter that refuses too early alone until its wait is over, and delivers every final", () => {
+    let refusals = 0;
+    for (let seed = 0; seed < 12; seed++) {
+      const counter = fixedCounter(3, 5_000);
+      const lying: PlatformCounter = {
+        take(at) {
+          const verdict = counter.take(at);
+          if (!verdict.ok) return verdict;
+          return { ok: true, headers: { ...verdict.headers, limit: 5, remaining: verdict.headers.remaining + 2 } };
+        },
+      };
+      const { refused, ...wrongs } = toWrongs(tryDiscord({ scenario: anything, seed, tripMs: 180 }, () => lying, 1));
+      refusals += refused;
+      expect(wrongs).toEqual({ overlaps: 0, regressions: 0, impatience: 0, unfinished: 0 });
+    }
+    expect(refusals).toBeGreaterThan(0);
+  });
+});
+
+describe("calls one by one", () => {
+  const OK = { answer: { ok: true }, behind: false } as const;
+
+  function startTwo(): { pacer: Pacer; first: number; second: number } {
+    const pacer = createOneByOne(createEvenPacer({ gapMs: 0 }));
+    const [first, second] = [pacer.join(0), pacer.join(0)];
+    pacer.text(first, 10, 1_000);
+    pacer.text(second, 10, 1_000);
+    return { pacer, first, second };
+  }
+
+  /** Mean lag of five replies at once in one channel over several runs. */
+  function toLag(create: () => ReturnType<typeof fixedCounter>, wrap: (pacer: Pacer) => Pacer): number {
+    const runs = Array.from({ length: 8 }, (_, run) => {
+      const pacer = wrap(createPacer(createDiscordBudget(createDiscordShared())));
+      const scenario = several(5, 400, 60, 0);
+      const trial = { scenario, seed: run + 1, tripMs: DISCORD_TRIP_MS, options: { pacer } };
+      const result = tryDiscord(trial, create, 1);
+      expect(toWrongs(result)).toEqual(NO_WRONGS);
+      return toFigures(result.outcomes);
+    });
+    return toMean(runs).mean;
+  }
+
+  test("begin when the one before was answered", () => {
+    const { pacer } = startTwo();
+    const step = pacer.step(2_000);
+    if (step.type !== "send") throw new Error("Nothing was sent.");
+    expect(pacer.step(2_000)).toEqual({ type: "idle" });
+    pacer.done(step.reply, OK, 3_000);
+    expect(pacer.step(3_000)).toMatchObject({ type: "send" });
+  });
+
+  test("go on after a reply that left in the middle of its call", () => {
+    const { pacer } = startTwo();
+    const step = pacer.step(2_000);
+    if (step.type !== "send") throw new Error("Nothing was sent.");
+    pacer.leave(step.reply, 2_500);
+    expect(pacer.step(2_500)).toEqual({ type: "idle" });
+    pacer.done(step.reply, OK, 3_000);
+    expect(pacer.step(3_000)).toMatchObject({ type: "send" });
+  });
+
+  test.each([
+    ["fixed", () => fixedCounter(5, 5_000)],
+    ["leaky", () => leakyCounter(5, 5_000)],
+    ["sliding", () => slidingCounter(5, 5_000)],
+  ] as const)("tell a budget with a %s counter its kind when several replies begin at once", (_, create) => {
+    expect(toLag(create, createOneByOne)).toBeLessThan(0.9 * toLag(create, (pacer) => pacer));
+  });
+});

@@ -1,0 +1,289 @@
+import { describe, expect, test } from "vitest";
+import {
+  type BankState,
+  countComingFinals,
+  createRoomTurns,
+  createSlackBudget,
+  planGap,
+} from "../../../../adapters/slack/write/pace.ts";
+import type { Call, Demand, Growth } from "../../../../src/pacing/budget.ts";
+import { toFigures } from "../../../support/pacing/measure.ts";
+import { slackPlatform, slidingCounter } from "../../../support/pacing/platform.ts";
+import { afterQuestion, anything, mix, several, workday } from "../../../support/pacing/scenarios.ts";
+import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../../../support/pacing/trials.ts";
+
+describe("slack budget", () => {
+  const EDIT: Call = { kind: "edit", room: "general" };
+  const POST: Call = { kind: "post", room: "general" };
+  const FINAL: Call = { kind: "final", room: "general" };
+
+  const YOUNG: Growth = { total: 100, rate: 0.24, firstText: -400, edits: 0 };
+
+  function demand(now: number, starts: number[] = []): Demand {
+    return { now, live: [YOUNG], active: 1, unfinished: 1, starts };
+  }
+
+  test("counts edits and finals of a workspace together, posts by room", () => {
+    const budget = createSlackBudget("update");
+    expect(budget.credit(EDIT, 0)).toBe(49);
+    budget.sent(EDIT, 0);
+    budget.sent(FINAL, 0);
+    budget.sent(POST, 0);
+    expect(budget.credit(EDIT, 1_000)).toBe(47);
+    expect(budget.credit(POST, 1_000)).toBe(0);
+    expect(budget.credit({ kind: "post", room: "random" }, 1_000)).toBe(1);
+    budget.done(POST, "post", 0, { ok: true }, 1_000);
+    expect(budget.creditAt(POST, 1, 1_000)).toBe(1_500);
+  });
+
+  test("has a budget per method for native streams", () => {
+    const budget = createSlackBudget("append");
+    expect([POST, EDIT, FINAL].map((call) => budget.credit(call, 0))).toEqual([19, 98, 19]);
+    budget.sent(FINAL, 0);
+    expect([EDIT, FINAL].map((call) => budget.credit(call, 0))).toEqual([98, 18]);
+    expect(budget.reserve(demand(0))).toBe(0);
+  });
+
+  test("begins no stream that it could not stop", () => {
+    const budget = createSlackBudget("append");
+    for (let second = 0; second < 10; second++) budget.sent(FINAL, second * 1_000);
+    for (let second = 10; second < 14; second++) {
+      budget.sent(POST, second * 1_000);
+      budget.done(POST, "post", second * 1_000, { ok: true }, second * 1_000);
+    }
+    // Nine stops are left, and the streams that have begun need four of them.
+    expect(budget.credit(POST, 14_000)).toBe(5);
+    expect(budget.creditAt(POST, 6, 14_000)).toBe(60_500);
+    budget.sent(FINAL, 14_000);
+    budget.done(FINAL, "final", 14_000, { ok: true }, 14_000);
+    expect(budget.credit(POST, 14_000)).toBe(5);
+    // After five minutes Slack has ended what nobody stopped.
+    expect(budget.credit(POST, 314_000)).toBe(19);
+  });
+
+  test("keeps more calls for finals the more replies there are", () => {
+    const budget = createSlackBudget("update");
+    expect(budget.reserve(demand(0))).toBe(2);
+    expect(budget.reserve({ ...demand(60_000), active: 3, unfinished: 3, starts: [20_000, 30_000] })).toBe(4);
+    expect(budget.reserve({ ...demand(60_000), active: 40, unfinished: 40 })).toBe(24);
+  });
+
+  test("keeps a call for each reply that has ended and waits for its final", () => {
+    const budget = createSlackBudget("update");
+    expect(budget.reserve({ ...demand(0), unfinished: 6 })).toBe(6);
+  });
+
+  test("counts a call as what it turned out to be", () => {
+    const budget = createSlackBudget("update");
+    budget.sent(EDIT, 0);
+    budget.done(EDIT, "post", 0, { ok: true }, 1_000);
+    expect(budget.credit(POST, 1_000)).toBe(0);
+    expect(budget.credit(POST, 2_000)).toBe(1);
+    budget.sent(POST, 2_000);
+    budget.done(POST, "edit", 2_000, { ok: false, retryAfterMs: 5_000 }, 3_000);
+    expect(budget.credit(EDIT, 7_000)).toBe(0);
+    expect(budget.creditAt(POST, 1, 3_000)).toBe(3_500);
+  });
+
+  test("makes a plan hold until something happens", () => {
+    const budget = createSlackBudget("update");
+    const first = budget.gap(demand(0));
+    expect(budget.gap({ ...demand(50), live: [{ ...YOUNG, total: 90_000 }] })).toBe(first);
+    expect(budget.gap({ ...demand(200), live: [{ ...YOUNG, total: 90_000 }] })).toBeGreaterThan(first);
+    for (let call = 0; call < 40; call++) budget.sent(EDIT, 200);
+    expect(budget.gap(demand(210))).toBeGreaterThan(first);
+    expect(budget.keepUntil()).toBe(300_200);
+  });
+
+  test("spends a limit that refused an allowed call more slowly, and still edits", () => {
+    const budget = createSlackBudget("update");
+    budget.sent(EDIT, 0);
+    budget.done(EDIT, "edit", 0, { ok: false, retryAfterMs: 5_000 }, 1_000);
+    expect(budget.gap(demand(10_000))).toBeCloseTo((1.15 * 60_000) / 49);
+    expect(budget.isRich(10_000, 100)).toBe(false);
+    expect(budget.creditAt(EDIT, 1 + budget.reserve(demand(10_000)), 1_000)).toBeLessThan(10_000);
+    expect(budget.keepUntil()).toBe(601_000);
+  });
+});
+
+describe("slack budget against the documented limits", () => {
+  const scenarios = {
+    "replies of any kind": anything,
+    "five a minute": mix(5),
+    "twenty a minute": mix(20),
+    "long replies at once": several(8, 1500, 30, 300),
+    "a fresh workspace that turns busy": workday(15),
+  };
+  for (const method of ["update", "append"] as const) {
+    for (const [name, scenario] of Object.entries(scenarios)) {
+      test(`is never refused: ${name}, ${method}`, () => {
+        for (const [index, tripMs] of [80, 250, 600].entries()) {
+          const result = trySlack({ scenario, seed: 10 + index, tripMs, options: {} }, method);
+          expect(toWrongs(result)).toEqual(NO_WRONGS);
+        }
+      });
+    }
+  }
+
+  test("lets no final of several long replies wait that were asked for after another question", {
+    timeout: 60_000,
+  }, () => {
+    const scenario = afterQuestion(2_000, several(5, 1500, 30, 0));
+    for (let seed = 1; seed <= 6; seed++) {
+      const { outcomes } = trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, "update");
+      expect(toFigures(outcomes).worstFinal).toBeLessThan(2);
+    }
+  });
+
+  test("is never refused in one room, with errors of the server", () => {
+    for (let seed = 1; seed <= 4; seed++) {
+      const options = { errorShare: 0.05, room: "general" };
+      const result = trySlack(
+        { scenario: mix(10), seed, tripMs: seed % 2 === 0 ? 600 : SLACK_TRIP_MS, options },
+        "update",
+      );
+      expect(toWrongs(result)).toEqual(NO_WRONGS);
+    }
+  });
+
+  test("leaves a tighter limit than documented alone until its wait is over, and delivers every final", () => {
+    for (const [calls, windowMs] of [
+      [10, 60_000],
+      [20, 60_000],
+      [3, 10_000],
+    ] as const) {
+      const edits = slidingCounter(calls, windowMs, true);
+      const honest = slackPlatform("update");
+      const platform = (kind: "post" | "edit" | "final", room: string) =>
+        kind === "post" ? honest(kind, room, false) : edits;
+      const trial = { scenario: several(3, 400, 60, 1_000), seed: 1, tripMs: SLACK_TRIP_MS, options: { platform } };
+      const { refused, ...wrongs } = toWrongs(trySlack(trial, "update"));
+      expect(refused).toBeGreaterThan(0);
+      expect(wrongs).toEqual({ overlaps: 0, regressions: 0, impatience: 0, unfinished: 0 });
+    }
+  });
+});
+
+describe("slack plan", () => {
+  const YOUNG: Growth = { total: 100, rate: 0.24, firstText: 99_600, edits: 0 };
+  const FRESH: BankState = {
+    calls: 49,
+    windowMs: 60_000,
+    countedMs: 60_500,
+    countAt: () => 0,
+    reserve: 2,
+    minGapMs: 450,
+  };
+
+  function demand(live: Growth[], starts: number[] = [], now = 100_000): Demand {
+    return { now, live, active: Math.max(1, live.length), unfinished: live.length, starts };
+  }
+
+  test("edits each of a few young replies about every second from a fresh bank", () => {
+    for (const count of [1, 2, 3, 5]) {
+      const perReply = planGap(demand(Array.from({ length: count }, () => YOUNG)), FRESH) * count;
+      expect(perReply).toBeGreaterThanOrEqual(450);
+      expect(perReply).toBeLessThanOrEqual(1_000);
+    }
+  });
+
+  test("slows down as the bank empties, down to ten seconds", () => {
+    const gaps = [0, 20, 40, 49].map((spent) => planGap(demand([YOUNG]), { ...FRESH, countAt: () => spent }));
+    expect(gaps).toEqual([...gaps].sort((a, b) => a - b));
+    expect(gaps.at(-1)).toBe(10_000);
+  });
+
+  test("counts on the credits that return in time", () => {
+    const returning = { ...FRESH, countAt: (at: number) => (at >= 102_000 ? 0 : 47) };
+    expect(planGap(demand([YOUNG]), returning)).toBeLessThan(planGap(demand([YOUNG]), { ...FRESH, countAt: () => 47 }));
+  });
+
+  test("takes a reply beyond the usual length for a long one", () => {
+    const long = { ...YOUNG, total: 20_000 };
+    expect(planGap(demand([long]), FRESH)).toBeGreaterThan(planGap(demand([{ ...YOUNG, total: 2000 }]), FRESH));
+  });
+
+  test("keeps a busy workspace near the rate at which calls return", () => {
+    const starts = Array.from({ length: 10 }, (_, index) => 40_000 + index * 6_000);
+    const base = 60_000 / (49 - (60 * 9) / 52.5);
+    // Its calls have come back, but for those that show how busy it was.
+    const rich = planGap(demand([YOUNG], starts), { ...FRESH, countAt: (at) => (at > 100_000 ? 0 : 5) });
+    const poor = planGap(demand([YOUNG], starts), { ...FRESH, countAt: (at) => (at > 150_000 ? 40 : 49) });
+    expect(rich).toBeCloseTo(0.9 * base);
+    expect(poor).toBeCloseTo(1.5 * base);
+  });
+
+  test("takes no earlier answer for a load that took next to no calls", () => {
+    // The post of a short answer counts elsewhere; an edit and its final are left.
+    const spent = { ...FRESH, countAt: (at: number) => (at > 140_000 ? 0 : 2) };
+    for (const count of [1, 3, 5]) {
+      const live = Array.from({ length: count }, () => YOUNG);
+      const fresh = planGap(demand(live), spent);
+      for (const agoMs of [2_000, 10_000, 60_000])
+        expect(planGap(demand(live, [100_000 - agoMs]), spent) / fresh).toBeLessThan(1.1);
+    }
+  });
+
+  test("takes no reply's own beginning and calls for a load", () => {
+    const own: Growth = { total: 400, rate: 0.24, firstText: 91_000, edits: 12 };
+    const bank = { ...FRESH, countAt: (at: number) => (at > 140_000 ? 0 : 12) };
+    expect(planGap(demand([own], [91_000]), bank)).toBe(planGap(demand([own]), bank));
+  });
+
+  test("spreads its calls over long lives once several replies have lasted", () => {
+    const five = (firstText: number) => Array.from({ length: 5 }, (): Growth => ({ ...YOUNG, rate: 0.12, firstText }));
+    expect(planGap(demand(five(92_000)), FRESH)).toBeGreaterThan(2 * planGap(demand(five(94_000)), FRESH));
+  });
+
+  test("spends no faster than calls return on a reply that may outlast them", () => {
+    expect(planGap(demand([{ ...YOUNG, firstText: 89_000 }]), FRESH)).toBeCloseTo((0.9 * 60_000) / 49);
+  });
+
+  test("keeps calls for the finals of replies that the rate foretells, until calls return", () => {
+    const starts = [40_000, 50_000, 60_000, 70_000, 80_000, 90_000];
+    const bank = (back: number) => ({ ...FRESH, countAt: (at: number) => (at > back ? 0 : 45) });
+    expect(countComingFinals(demand([], starts), bank(140_000))).toBeGreaterThan(4);
+    expect(countComingFinals(demand([], starts), bank(101_000))).toBeLessThan(1);
+    expect(countComingFinals(demand([]), bank(140_000))).toBe(0);
+  });
+
+  test("does not take a burst of starts for a rate", () => {
+    expect(planGap(demand([YOUNG], [95_000, 96_000, 97_000, 98_000, 99_000]), FRESH)).toBe(
+      planGap(demand([YOUNG]), FRESH),
+    );
+  });
+
+  test("has an answer when nobody writes", () => {
+    expect(planGap(demand([]), FRESH)).toBeGreaterThanOrEqual(450);
+  });
+});
+
+describe("room turns", () => {
+  test("allow one post at a time and the next a pause after the call arrived, at the latest", () => {
+    const turns = createRoomTurns(1_000);
+    expect(turns.credit(0)).toBe(1);
+    turns.sent(3_500);
+    expect(turns.credit(5_000)).toBe(0);
+    expect(turns.creditAt(1, 5_000)).toBe(Infinity);
+    expect(turns.keepUntil()).toBe(Infinity);
+    turns.done({ ok: true }, 5_000);
+    expect([5_000, 5_200, 5_300].map(turns.credit)).toEqual([0, 0, 1]);
+    expect(turns.creditAt(1, 5_000)).toBe(5_250);
+    expect(turns.creditAt(2, 5_000)).toBe(Infinity);
+    // A slow call may have been slow on its way: half the quickest round trip is all that is sure.
+    turns.sent(10_000);
+    turns.done({ ok: true }, 13_000);
+    expect(turns.creditAt(1, 13_000)).toBe(13_250);
+  });
+
+  test("pause also after a failure, and as long as a refusal asks", () => {
+    const turns = createRoomTurns(1_000);
+    turns.sent(0);
+    turns.done({ ok: false }, 1_000);
+    expect(turns.creditAt(1, 1_000)).toBe(2_000);
+    turns.sent(2_000);
+    turns.done({ ok: false, retryAfterMs: 10_000 }, 3_000);
+    expect(turns.creditAt(1, 3_000)).toBe(13_000);
+    expect(turns.keepUntil()).toBe(13_000);
+  });
+});

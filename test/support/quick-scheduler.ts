@@ -1,0 +1,11 @@
+import { createEvenPacer } from "../../src/pacing/even.ts";
+import { createScheduler, type Scheduler } from "../../src/pacing/scheduler.ts";
+
+/** A scheduler that keeps none of the limits that sinks bring: replies of one budget are written `gapMs` apart. */
+export function createQuickScheduler(gapMs = 0): Scheduler {
+  const scheduler = createScheduler({ now: () => performance.now() });
+  return {
+    ...scheduler,
+    join: ({ key }, paced) => scheduler.join({ key, createPacer: () => createEvenPacer({ gapMs }) }, paced),
+  };
+}
