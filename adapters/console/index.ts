@@ -34,7 +34,7 @@ export interface ConsoleAdapterOptions {
  * what each edit adds to it.
  */
 export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: ConsoleAdapterOptions): Adapter {
-  /** What is printed of each message, by its id; undefined once the message was removed. */
+  /** The printed text of each message, by its id; undefined once the message was removed. */
   const printed = new Map<string, string | undefined>();
   let lines: Interface | undefined;
   let buttons: readonly Button[] = [];

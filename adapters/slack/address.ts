@@ -4,11 +4,11 @@ import type { ReplyAddress } from "../../src/port/events.ts";
 export interface SlackExtra {
   /** The workspace whose token writes there. */
   team: string;
-  /** Whom the reply is for: streams in channels want to know it. */
+  /** The person the reply is for: `chat.startStream` requires it in channels. */
   user?: string;
   /** The workspace that person is of; another one in channels that are shared between organisations. */
   recipientTeam?: string;
-  /** Where an answer to a command or a button is posted, five times within half an hour. */
+  /** Takes answers to a command or a button, five within half an hour. */
   responseUrl?: string;
   /** It was asked on the person's home, which is drawn again once it is answered. */
   isFromHome?: "true";

@@ -12,12 +12,12 @@ import { SCOPES } from "./install/scopes.ts";
 
 /** Longest that one question may take. */
 const CALL_MS = 10_000;
-/** What a workspace says where answers cannot grow as streams. */
+/** Slack's words for a workspace in which answers cannot grow as streams. */
 const NO_STREAMING = new Set(["unknown_method", "http_404", "feature_not_enabled", "method_deprecated"]);
 /** A channel and a code that are nobody's: the refusal tells whether the rest of the call is right. */
 const NO_CHANNEL = { channel: "C0000000000", ts: "1000000000.000000", markdown_text: "." };
 const NO_CODE = "0.0.0";
-/** How it must look was asked of the configuration. */
+/** The configuration has checked its form already. */
 const UNPROVED_SECRET: Finding = {
   ok: true,
   what: "SLACK_SIGNING_SECRET looks as it should; only a request of Slack's can prove it.",
@@ -53,7 +53,7 @@ export async function checkSlack(options: SlackCheckOptions, signal: AbortSignal
   return [...access, way];
 }
 
-/** What became of a call: the answer, or in one word why there is none. */
+/** The answer to a call, or in one word why there is none. */
 type Outcome = { answer: WebAPICallResult } | { error: string; words: string };
 type Ask = (token: string | undefined, method: string, args?: Record<string, unknown>) => Promise<Outcome>;
 

@@ -4,7 +4,7 @@ export const PLATFORM = "slack";
 
 const DIGEST_CHARS = 22;
 
-/** Where a message stands. */
+/** The place of a message. */
 export interface MessagePlace {
   teamId: string;
   channelId: string;
@@ -23,7 +23,7 @@ export function readMessageId(id: string): MessagePlace | undefined {
 }
 
 /**
- * Who somebody is, as the core knows them. An id of Slack's names a person in one workspace, or in one organisation of
+ * The core's id of a person. An id of Slack's names a person in one workspace, or in one organisation of
  * many, so it stands with that: `T…/U…`, `E…/U…`. In a channel that several workspaces share, people are of their own
  * one, which `userTeam` names, on whatever surface they act. To an organisation they are its guests, with its id: not
  * all of Slack's payloads tell a guest from somebody of another workspace of the organisation, and no two people of one
@@ -51,7 +51,7 @@ export function timeOf(ts: string): number {
  * Names what only one person sees: Slack gives it no id that leads back to it. The same for the same nonce in every
  * run.
  */
-export function toWhisperId(teamId: string, channelId: string, nonce: string): string {
+export function toEphemeralId(teamId: string, channelId: string, nonce: string): string {
   return `${PLATFORM}:${teamId}:${channelId}:only-${toFingerprint(nonce)}`;
 }
 

@@ -7,34 +7,35 @@ import type { SlackApi } from "./api/client.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 import type { SingleWorkspace } from "./install/single-workspace.ts";
 import { createInteractions } from "./interactions/interactions.ts";
-import { createRespond } from "./interactions/response-urls.ts";
+import { createTellPerson } from "./interactions/user-action.ts";
 import { createConnection } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
 import { createReadEarlier } from "./listen/earlier.ts";
-import { createIntake } from "./listen/intake.ts";
+import { createIntake, type Interactions } from "./listen/intake.ts";
 import { createListener } from "./listen/listener.ts";
 import { createOtherBots } from "./listen/other-bots.ts";
-import type { Surfaces } from "./listen/surfaces.ts";
 import type { SlackAdapterOptions } from "./options.ts";
 import { createPeople } from "./people/people.ts";
-import type { Running } from "./write/running.ts";
 
 /** Everything that Slack tells the bot. */
 export interface Incoming extends Required<Pick<Adapter, "listen" | "pause" | "isConnected" | "readEarlier">> {
   /** To be served on our HTTP server; undefined with sockets. */
   app: Hono | undefined;
   /** Works before `listen`, and without it. */
-  redrawHome: Surfaces["redrawHome"];
+  redrawHome: Interactions["redrawHome"];
 }
 
 export interface IncomingParts {
   api: SlackApi;
-  running: Running;
-  /** Where the bot is installed, and with one token whose that is. */
+  turnsByMessage: Map<string, string>;
+  /** With one token also asks Slack whose it is. */
   workspaces: Workspaces & Partial<Pick<SingleWorkspace, "open">>;
 }
 
-export function createIncoming(options: SlackAdapterOptions, { api, running, workspaces }: IncomingParts): Incoming {
+export function createIncoming(
+  options: SlackAdapterOptions,
+  { api, turnsByMessage, workspaces }: IncomingParts,
+): Incoming {
   const { log, now, apiUrl, allowedBots = [] } = options;
   const closing = new AbortController();
   let delivery: Delivery | undefined;
@@ -47,36 +48,36 @@ export function createIncoming(options: SlackAdapterOptions, { api, running, wor
     },
   };
   const listener = createListener({ ...inbound, otherBots: createOtherBots(allowedBots, now), delivery: queue, now });
-  const surfaces = createInteractions({
+  const interactions = createInteractions({
     ...options,
     ...inbound,
     api,
-    respond: createRespond(apiUrl),
-    running,
+    tellPerson: createTellPerson({ api, apiUrl }),
+    turnsByMessage,
     findWorkspace: workspaces.find,
     async onUninstalled(teamId, atMs, how) {
       if (options.onUninstalled !== undefined) await options.onUninstalled(teamId, atMs, how);
       else if (workspaces.sole?.()?.teamId === teamId) options.onFatal(REMOVED);
     },
   });
-  const intake = createIntake({ workspaces, delivery: () => delivery, listener, surfaces, log });
-  const connection = createConnection({ ...options, workspaceOf: intake.workspaceOf, hearing: intake });
+  const intake = createIntake({ workspaces, delivery: () => delivery, listener, interactions, log });
+  const connection = createConnection({ ...options, intake });
 
   return {
     app: connection.app,
-    redrawHome: surfaces.redrawHome,
+    redrawHome: interactions.redrawHome,
     async listen(accept: Accept) {
       await workspaces.open?.(closing.signal);
       delivery = createDelivery(accept);
       await connection.open();
     },
     isConnected: () => delivery !== undefined && connection.isReady(),
-    readEarlier: createReadEarlier({ ...inbound, api, workspaces, now }),
+    readEarlier: createReadEarlier({ ...inbound, api, workspaces }),
     async pause() {
       closing.abort(new Error("The adapter takes no more events."));
       const stopping = delivery;
       delivery = undefined;
-      // What was being stored is still acknowledged.
+      // Events that are being stored are still acknowledged.
       await stopping?.stop();
       await setImmediate();
       await connection.close();

@@ -1,18 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hono } from "hono";
+import { BoundedMap } from "../../src/concurrency/bounded-map.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
-import { describeAuthError } from "./api/auth-errors.ts";
 import { createSlackApi } from "./api/client.ts";
+import { describeAuthError } from "./api/error.ts";
 import { PLATFORM } from "./ids.ts";
 import { createIncoming } from "./incoming.ts";
 import { createSingleWorkspace } from "./install/single-workspace.ts";
-import { withHome } from "./interactions/home-sink.ts";
+import { withHome } from "./interactions/home.ts";
 import type { SlackAdapterOptions } from "./options.ts";
 import { createOutbound } from "./write/outbound.ts";
-import { createRunning } from "./write/running.ts";
 
 /** Longest that calls under way hold up the end. */
 const SETTLE_MS = 1_000;
+/** Answers that grow at the same time in one process, many times over. */
+const MAX_TURNS = 2_000;
 
 /** The adapter, and what it serves on the one HTTP server. */
 export interface SlackAdapter extends Adapter {
@@ -24,7 +26,7 @@ export interface SlackAdapter extends Adapter {
 export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   const { installed, apiUrl, log } = options;
   const onFatal = createFatal(options.onFatal);
-  const running = createRunning();
+  const turnsByMessage = new BoundedMap<string, string>(MAX_TURNS);
   let isListening = false;
   const api = createSlackApi({
     apiUrl,
@@ -46,13 +48,13 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
     workspaces,
     markKey: options.markKey,
     apiUrl,
-    running,
-    looksMs: options.looksMs,
+    turnsByMessage,
+    pollPausesMs: options.pollPausesMs,
     now: options.now,
   });
-  const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, running, workspaces });
+  const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, turnsByMessage, workspaces });
 
-  /** Who ends already is not told to. */
+  /** From here on a refused token is not reported: the adapter ends anyway. */
   async function pause(): Promise<void> {
     isListening = false;
     await incoming.pause();

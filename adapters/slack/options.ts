@@ -2,12 +2,12 @@ import type { Logger } from "pino";
 import type { CommandHelp, ImagineMenu, ListModels, ReadAbout } from "../../src/port/catalogue.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 
-/** How Slack reaches the bot: over sockets that the bot opens, or by signed requests to its own server. */
+/** Slack reaches the bot over sockets that the bot opens, or by signed requests to its own server. */
 export type SlackTransport = { mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string };
 
 export interface SlackAdapterOptions {
   transport: SlackTransport;
-  /** Where the bot is installed: one workspace by its token, or those that installed it themselves. */
+  /** One workspace by its token, or those that installed the bot themselves. */
   installed: { botToken: string } | { workspaces: Workspaces };
   /** The key of what marks the bot's own messages; a secret, and the same in every run. */
   markKey: string;
@@ -35,5 +35,5 @@ export interface SlackAdapterOptions {
   /** Sockets held at the same time, so that a refresh of one drops nothing; two when absent. */
   connections?: number;
   /** Pauses between the looks at a file that Slack still works on; sensible ones when absent. */
-  looksMs?: readonly number[];
+  pollPausesMs?: readonly number[];
 }

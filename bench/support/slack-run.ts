@@ -45,7 +45,7 @@ export async function runOnSlack({ replies, isNative, seed, agoMs }: SlackRunOpt
     workspaces,
     markKey: "key",
     apiUrl,
-    running: { note: () => {} },
+    turnsByMessage: new Map(),
     now: slack.now,
   });
   const scheduler = createScheduler({ now: () => performance.now() });

@@ -24,8 +24,8 @@ async function startBot(slack: Slack, world: PictureWorld, { transport }: SlackK
   const engine = world.start((): Adapter => adapter);
   const { accept, imagineMenu } = engine;
   // How long Slack takes with a file is another test's matter too.
-  const looksMs = [1, 20, 50, 100, 200];
-  const { adapter } = await startAdapter(slack, { accept, imagine: imagineMenu, transport, looksMs });
+  const pollPausesMs = [1, 20, 50, 100, 200];
+  const { adapter } = await startAdapter(slack, { accept, imagine: imagineMenu, transport, pollPausesMs });
   const stop = async () => {
     await slack.acknowledged();
     await adapter.pause();

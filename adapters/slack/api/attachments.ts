@@ -7,7 +7,7 @@ import type { Workspace } from "./workspaces.ts";
 /** Files of which Slack keeps the place and not the bytes. */
 const EMPTY_MODES = new Set(["tombstone", "hidden_by_limit"]);
 
-/** Which file an attachment is, and whose token opens it. */
+/** The file behind an attachment, and the workspace whose token opens it. */
 export interface AttachmentPlace {
   teamId: string;
   fileId: string;

@@ -1,16 +1,18 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type FetchFunction, LogLevel, type Logger as SlackLogger, WebClient } from "@slack/web-api";
 import type { Logger } from "pino";
-import { type Heard, toApiError, toRateLimit } from "./answer.ts";
-import { SlackApiError } from "./error.ts";
-import { createPauses } from "./pauses.ts";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import { type ResponseInfo, SlackApiError, toApiError, toRateLimit } from "./error.ts";
 
 /** Longest one call may take. */
 const CALL_TIMEOUT_MS = 12_000;
 /** Clients and refused tokens remembered. */
-const MAX_REMEMBERED = 500;
+const MAX_TOKENS = 500;
 /** After these a token is never taken again. */
 const DEAD_CODES = new Set(["token_revoked", "token_expired", "invalid_auth", "account_inactive", "not_authed"]);
+/** A timer of somebody who waited may be early by this much. */
+const EARLY_MS = 2;
+const MAX_PAUSES = 1_000;
 
 export type SlackArguments = Readonly<Record<string, unknown>>;
 export type SlackAnswer = Readonly<Record<string, unknown>>;
@@ -42,14 +44,14 @@ export interface SlackApiOptions {
 }
 
 /** One call under way, for the layer below Slack's client, which passes neither signals nor statuses. */
-interface Flight extends Heard {
+interface Flight extends ResponseInfo {
   signal: AbortSignal;
 }
 
 export function createSlackApi({ apiUrl, tokenOf, onRefused, now, log }: SlackApiOptions): SlackApi {
   const flights = new AsyncLocalStorage<Flight>();
-  const clients = new Map<string, WebClient>();
-  const dead = new Set<string>();
+  const clients = new BoundedMap<string, WebClient>(MAX_TOKENS);
+  const dead = new BoundedMap<string, true>(MAX_TOKENS);
   const pauses = createPauses(now);
   const underWay = new Set<Promise<unknown>>();
   const fetch = createFetch(flights);
@@ -58,8 +60,6 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, log }: SlackAp
   function clientOf(token: string): WebClient {
     const known = clients.get(token);
     if (known !== undefined) return known;
-    const [oldest] = clients.keys();
-    if (clients.size >= MAX_REMEMBERED && oldest !== undefined) clients.delete(oldest);
     const client = new WebClient(token, {
       ...(apiUrl !== undefined && { slackApiUrl: apiUrl }),
       // A call that waits in the client's own queue would be run with another one's signal.
@@ -98,8 +98,7 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, log }: SlackAp
       const refusal = toApiError(method, error, flight);
       if (refusal.retryAfterMs !== undefined) pauses.note(teamId, method, refusal.retryAfterMs);
       if (DEAD_CODES.has(refusal.code)) {
-        if (dead.size >= MAX_REMEMBERED) dead.clear();
-        dead.add(token);
+        dead.set(token, true);
         clients.delete(token);
         onRefused?.(teamId, refusal);
       }
@@ -133,7 +132,7 @@ function createFetch(flights: AsyncLocalStorage<Flight>): FetchFunction {
   };
 }
 
-/** What Slack's client says it also throws, and its debug lines hold what people wrote. */
+/** Slack's client also throws what it logs, and its debug lines hold what people wrote. */
 function toSlackLogger(log: Logger): SlackLogger {
   const say = (...words: unknown[]) => log.debug({ words: words.map(String).join(" ").slice(0, 300) }, "slack client");
   return {
@@ -148,3 +147,32 @@ function toSlackLogger(log: Logger): SlackLogger {
 }
 
 function noop(): void {}
+
+/**
+ * The waits that Slack has asked for. They belong to a method in a workspace: who calls it does not know who was
+ * refused before, and calls in between make the wait longer.
+ */
+export interface Pauses {
+  /** The rest of the wait, in milliseconds; 0 where the method may be called. */
+  left(teamId: string, method: string): number;
+  note(teamId: string, method: string, waitMs: number): void;
+}
+
+export function createPauses(now: () => number): Pauses {
+  const ends = new BoundedMap<string, number>(MAX_PAUSES);
+  const toKey = (teamId: string, method: string) => `${teamId} ${method}`;
+
+  return {
+    left(teamId, method) {
+      const key = toKey(teamId, method);
+      const leftMs = (ends.get(key) ?? 0) - now();
+      if (leftMs > EARLY_MS) return leftMs;
+      ends.delete(key);
+      return 0;
+    },
+    note(teamId, method, waitMs) {
+      const key = toKey(teamId, method);
+      ends.set(key, Math.max(ends.get(key) ?? 0, now() + waitMs));
+    },
+  };
+}

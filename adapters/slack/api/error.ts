@@ -1,9 +1,35 @@
+import { WebAPIHTTPError, WebAPIPlatformError, WebAPIRateLimitedError } from "@slack/web-api";
 import { LoggableError, type LoggableErrorOptions } from "../../../src/port/errors.ts";
+
+/** Asked for where Slack refuses for the rate and names no time. */
+const UNTOLD_WAIT_MS = 10_000;
+const RATE_CODES = new Set(["ratelimited", "rate_limited"]);
+/** Slack's words are short names; anything else is a page of something in between. */
+const CODE = /^[\w.:-]{1,80}$/;
+
+/** Refusals that no waiting mends. */
+const HOPELESS = new Set([
+  "not_authed",
+  "invalid_auth",
+  "account_inactive",
+  "token_revoked",
+  "token_expired",
+  "user_removed_from_team",
+  "team_disabled",
+  "not_allowed_token_type",
+  "missing_scope",
+  "no_permission",
+]);
+
+const REMEDIES = {
+  bot: "Copy the Bot User OAuth Token from the app's settings, under OAuth & Permissions, to SLACK_BOT_TOKEN, and start again.",
+  app: "Make an app-level token with the scope connections:write in the app's settings, under Basic Information, put it into SLACK_APP_TOKEN, and start again.",
+};
 
 export interface SlackApiErrorOptions extends LoggableErrorOptions {
   /** Slack's own word for it, such as `not_in_channel`; "" where it gave none. */
   code: string;
-  /** Of the HTTP answer; 0 where there was none. */
+  /** The status of the HTTP answer; 0 where there was none. */
   status: number;
   /** Wait that was asked for; only with a refusal for the rate. */
   retryAfterMs?: number;
@@ -55,8 +81,96 @@ export function codeOf(error: unknown): string {
   return error instanceof SlackApiError ? error.code : "";
 }
 
-/** Whether nobody knows if the call was carried out. */
+/** True when nobody knows whether the call was carried out. */
 export function isUncertain(error: unknown): boolean {
   if (!(error instanceof SlackApiError)) return true;
   return error.retryAfterMs === undefined && UNCERTAIN_CODES.has(error.code) && error.status !== 404;
+}
+
+/** The HTTP answer without its body. */
+export interface ResponseInfo {
+  status: number;
+  retryAfterS: number | undefined;
+}
+
+/** Converts a failure of Slack's client; the message carries nothing of what was sent. */
+export function toApiError(method: string, error: unknown, { status, retryAfterS }: ResponseInfo): SlackApiError {
+  const told = retryAfterS === undefined ? undefined : retryAfterS * 1_000;
+  if (error instanceof WebAPIRateLimitedError || status === 429) {
+    const seconds = error instanceof WebAPIRateLimitedError ? error.retryAfter * 1_000 : told;
+    return toRateLimit(method, seconds, status);
+  }
+  if (error instanceof WebAPIPlatformError) return toRefusal(method, error, status, told);
+  if (error instanceof WebAPIHTTPError) {
+    const { statusCode } = error;
+    return new SlackApiError(method, `Slack answered ${method} with ${statusCode}.`, { code: "", status: statusCode });
+  }
+  // Network errors name hosts and ports at most; the client's own may carry what was sent.
+  const words = readNetworkCode(error) ?? (error instanceof Error ? error.name : "unknown");
+  return new SlackApiError(method, `Slack did not answer ${method} (${words}).`, { code: "", status });
+}
+
+/** The message that a call made. Without it nobody knows whether there is one, whatever the answer says. */
+export function readTs(method: string, { ts }: Readonly<Record<string, unknown>>): string {
+  if (typeof ts === "string" && ts !== "") return ts;
+  throw new SlackApiError(method, `Slack did not say which message ${method} made.`, { code: "", status: 200 });
+}
+
+function toRefusal(
+  method: string,
+  { data }: WebAPIPlatformError,
+  status: number,
+  toldMs: number | undefined,
+): SlackApiError {
+  const { error: word } = data as { error?: unknown };
+  const code = typeof word === "string" && CODE.test(word) ? word : "";
+  if (code === "") {
+    return new SlackApiError(method, `What came for ${method} is no answer of Slack's.`, { code, status });
+  }
+  if (RATE_CODES.has(code)) return toRateLimit(method, toldMs, status);
+  const { needed } = data as { needed?: unknown };
+  const scope = typeof needed === "string" ? needed : undefined;
+  const { messages = [] } = data.response_metadata ?? {};
+  const need = scope === undefined ? "" : ` It needs ${scope}.`;
+  return new SlackApiError(method, `Slack refused ${method}: ${code}.${need}`, {
+    code,
+    // It may repeat what was sent.
+    quote: messages
+      .map((words) => ` ${words}`)
+      .join("")
+      .slice(0, 300),
+    status,
+    ...(scope !== undefined && { needed: scope }),
+  });
+}
+
+/** A refusal for the rate; `status` is that of the answer, 0 where Slack was not asked. */
+export function toRateLimit(method: string, waitMs = UNTOLD_WAIT_MS, status = 0): SlackApiError {
+  const message = `Slack wants ${method} to wait ${Math.ceil(waitMs / 1_000)} s.`;
+  return new SlackApiError(method, message, { code: "ratelimited", status, retryAfterMs: waitMs });
+}
+
+function readNetworkCode(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
+    const code = "code" in at ? at.code : undefined;
+    if (typeof code === "string" && /^[A-Z][A-Z_0-9]{3,40}$/.test(code)) return code;
+  }
+  return undefined;
+}
+
+/** Slack's own word for why it refused a call; "" where it gave none. */
+export function refusalOf(error: unknown): string {
+  const { data } = (error ?? {}) as { data?: { error?: unknown } };
+  return typeof data?.error === "string" ? data.error : "";
+}
+
+/** True when Slack will never accept this token again. */
+export function isHopeless(error: unknown): boolean {
+  return HOPELESS.has(refusalOf(error));
+}
+
+/** Describes a refused token to whoever runs the service, with the remedy. */
+export function describeAuthError(error: unknown, token: keyof typeof REMEDIES): string {
+  const name = token === "bot" ? "bot token" : "app-level token";
+  return `Slack does not accept the ${name} (${refusalOf(error) || "refused"}). ${REMEDIES[token]}`;
 }

@@ -2,15 +2,15 @@ import { isIP } from "node:net";
 
 const COMMERCIAL = "slack.com";
 
-/** Where Slack itself is. What it names elsewhere gets neither a file, nor an answer, nor a token. */
+/** Slack's own hosts. An address elsewhere gets neither a file, nor an answer, nor a token, even if Slack names it. */
 export interface SlackHosts {
   /** Origins of their own, over http too: what stands in for Slack. */
   origins: readonly string[];
   /** Hosts that files come from and go to: a name, or `*.` and a name for everything below it. */
   files: readonly string[];
-  /** Whether a person's command, or press, may be answered at this address. */
+  /** True for an address at which a command or a button may be answered. */
   isHook(address: string): boolean;
-  /** Whether the bytes of a file may be sent to this address. */
+  /** True for an address to which the bytes of a file may be sent. */
   isUpload(address: string): boolean;
 }
 

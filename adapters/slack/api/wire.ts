@@ -1,4 +1,4 @@
-/** What Slack sends as an object; an empty one for anything else. */
+/** Reads an object that Slack sent; an empty one for anything else. */
 export function toBody(value: unknown): Body {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Body) : {};
 }
@@ -12,5 +12,5 @@ export function readText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** What Slack sent, parsed and otherwise untrusted. */
+/** An object that Slack sent, parsed and otherwise untrusted. */
 export type Body = Readonly<Record<string, unknown>>;

@@ -12,7 +12,7 @@ export interface Workspace {
   token: string;
 }
 
-/** Where the bot is installed. */
+/** The workspaces in which the bot is installed. */
 export interface Workspaces {
   /** Undefined where the bot is not installed. Rejects when that cannot be told at the moment. */
   find(teamId: string, signal: AbortSignal): Promise<Workspace | undefined>;

@@ -24,7 +24,7 @@ const tested = z.object({
   bot_id: z.string(),
 });
 
-/** What Slack gives for a code, or for a refresh token. */
+/** Slack's answer to a code, or to a refresh token. */
 export interface Grant {
   token: string;
   refreshToken?: string;
@@ -65,7 +65,7 @@ export function createGrants({ apiUrl, clientId, clientSecret }: GrantsOptions):
     token?: string,
   ): Promise<z.infer<T>> {
     const { status, body } = await post(new URL(method, apiUrl), form, token).catch((error: unknown) => {
-      // What the client throws may carry what was sent.
+      // The client's errors may carry what was sent.
       const name = error instanceof Error ? error.name : "unknown";
       throw new SlackApiError(method, `Slack did not answer ${method} (${name}).`, { code: "", status: 0 });
     });

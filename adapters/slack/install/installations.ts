@@ -1,13 +1,41 @@
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Keyv } from "keyv";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import { codeOf } from "../api/error.ts";
 import type { Workspaces } from "../api/workspaces.ts";
 import type { Grants } from "./grants.ts";
-import { createShelf, type Installation, type ShelfOptions } from "./stored.ts";
 
 /** Slack's tokens that expire live for twelve hours, and the next one may be had at any time. */
 const RENEW_BEFORE_MS = 2 * 3_600_000;
 /** Another process may be about to store what it was given for the same refresh token. */
 const REREAD_PAUSES_MS = [200, 500, 1_000];
+
+/** Other processes change installations too: what was read is believed for so long. */
+const CACHE_MS = 60_000;
+const MAX_CACHED = 1_000;
+
+const schema = z.object({
+  version: z.literal(1),
+  teamId: z.string(),
+  enterpriseId: z.string().optional(),
+  botUserId: z.string(),
+  botId: z.string(),
+  token: z.string(),
+  refreshToken: z.string().optional(),
+  /** Unix milliseconds. */
+  expiresAt: z.number().optional(),
+  installedAt: z.number(),
+});
+
+const ALGORITHM = "aes-256-gcm";
+const KEY_BYTES = 32;
+/** As NIST SP 800-38D recommends for GCM. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
 
 /** The workspaces that installed the bot. Their tokens are sealed wherever they are kept, and renewed before they expire. */
 export interface Installations extends Workspaces {
@@ -17,13 +45,13 @@ export interface Installations extends Workspaces {
   remove(teamId: string, atMs: number): Promise<boolean>;
 }
 
-export interface InstallationsOptions extends ShelfOptions {
+export interface InstallationsOptions extends InstallationStoreOptions {
   grants: Pick<Grants, "refresh">;
 }
 
 export function createInstallations(options: InstallationsOptions): Installations {
   const { grants, log, now } = options;
-  const shelf = createShelf(options);
+  const records = createInstallationStore(options);
   const finding = new Map<string, Promise<Installation | undefined>>();
 
   async function renew(installation: Installation, refreshToken: string): Promise<Installation | undefined> {
@@ -32,13 +60,13 @@ export function createInstallations(options: InstallationsOptions): Installation
       const { token, refreshToken: next = refreshToken, expiresInS } = await grants.refresh(refreshToken);
       const { expiresAt: _, ...rest } = installation;
       const expiry = expiresInS === undefined ? {} : { expiresAt: now() + expiresInS * 1_000 };
-      return await shelf.keepAnyhow({ ...rest, token, refreshToken: next, ...expiry });
+      return await records.keepAnyhow({ ...rest, token, refreshToken: next, ...expiry });
     } catch (error) {
       const isSpent = codeOf(error) === "invalid_refresh_token";
       const byAnother = isSpent ? await reread(installation) : undefined;
       if (byAnother !== undefined) return byAnother;
       log.error({ err: error, team: teamId }, "The token of a Slack workspace could not be renewed.");
-      if (expiresAt > now()) return shelf.remember(installation);
+      if (expiresAt > now()) return records.remember(installation);
       if (isSpent) return undefined;
       throw error;
     }
@@ -46,7 +74,7 @@ export function createInstallations(options: InstallationsOptions): Installation
 
   async function reread({ teamId, token }: Installation): Promise<Installation | undefined> {
     for (const pauseMs of REREAD_PAUSES_MS) {
-      const found = await shelf.read(teamId);
+      const found = await records.read(teamId);
       if (found === undefined || found.token !== token) return found;
       await sleep(pauseMs);
     }
@@ -54,8 +82,8 @@ export function createInstallations(options: InstallationsOptions): Installation
   }
 
   async function find(teamId: string): Promise<Installation | undefined> {
-    const known = shelf.peek(teamId);
-    const installation = known ?? (await shelf.read(teamId));
+    const known = records.peek(teamId);
+    const installation = known ?? (await records.read(teamId));
     if (installation === undefined) return undefined;
     const { refreshToken, expiresAt = Infinity } = installation;
     // While a renewal fails, what is known is used as long as it is good, and tried again when it is read anew.
@@ -71,7 +99,7 @@ export function createInstallations(options: InstallationsOptions): Installation
   }
 
   return {
-    keep: shelf.keep,
+    keep: records.keep,
     async find(teamId, signal) {
       const found = await untilAborted(findOnce(teamId), signal);
       if (found === undefined) return undefined;
@@ -79,24 +107,141 @@ export function createInstallations(options: InstallationsOptions): Installation
       return { teamId, enterpriseId, botUserId, botId, token };
     },
     async remove(teamId, atMs) {
-      // What is being renewed would be stored again after it was deleted.
+      // A renewal under way would store it again after it was deleted.
       await finding.get(teamId)?.catch(() => {});
-      const installation = await shelf.read(teamId);
+      const installation = await records.read(teamId);
       if (installation !== undefined && installation.installedAt > atMs) return false;
-      await shelf.forget(teamId);
+      await records.forget(teamId);
       return true;
     },
   };
 }
 
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
+/** The bot in one workspace that installed it. */
+export type Installation = Omit<z.infer<typeof schema>, "version">;
+
+/** Installations as they are stored, sealed, and as they were read a moment ago. */
+export interface InstallationStore {
+  /** The installation as it was read a moment ago; undefined when that is longer ago. */
+  peek(teamId: string): Installation | undefined;
+  /** Reads what is stored. Rejects when the store does not answer. */
+  read(teamId: string): Promise<Installation | undefined>;
+  /** Rejects when it could not be stored. */
+  keep(installation: Installation): Promise<void>;
+  /**
+   * Stores what took the place of something that is worth nothing any more, so it is not let go until it is stored:
+   * reading it tries again. Never rejects.
+   */
+  keepAnyhow(installation: Installation): Promise<Installation>;
+  /** Takes it as if it had just been read. */
+  remember(installation: Installation): Installation;
+  forget(teamId: string): Promise<void>;
+}
+
+export interface InstallationStoreOptions {
+  /** A namespace of its own. Values never expire. */
+  store: Pick<Keyv, "get" | "set" | "delete">;
+  encryptionKey: Uint8Array;
+  log: Logger;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+export function createInstallationStore({
+  store,
+  encryptionKey,
+  log,
+  now,
+}: InstallationStoreOptions): InstallationStore {
+  const seal = createSeal(encryptionKey);
+  const cache = new BoundedMap<string, { installation: Installation; until: number }>(MAX_CACHED);
+  const unsaved = new Map<string, Installation>();
+
+  function remember(installation: Installation): Installation {
+    cache.set(installation.teamId, { installation, until: now() + CACHE_MS });
+    return installation;
   }
+
+  /** Undefined for what nobody can read any more: the workspace has to install the bot again. */
+  function unseal(teamId: string, sealed: string): Installation | undefined {
+    try {
+      const { version: _, ...installation } = schema.parse(JSON.parse(seal.open(teamId, sealed)));
+      return installation;
+    } catch {
+      const words = "cannot be read: ENCRYPTION_KEY is not the one it was stored with. Set that one, or install again";
+      log.error({ team: teamId }, `The installation of a Slack workspace ${words}.`);
+      return undefined;
+    }
+  }
+
+  async function keep(installation: Installation): Promise<void> {
+    const { teamId } = installation;
+    await store.set(teamId, seal.close(teamId, JSON.stringify({ version: 1, ...installation })));
+    unsaved.delete(teamId);
+    remember(installation);
+  }
+
+  async function keepAnyhow(installation: Installation): Promise<Installation> {
+    const { teamId } = installation;
+    unsaved.set(teamId, installation);
+    try {
+      await keep(installation);
+    } catch (error) {
+      log.error({ err: error, team: teamId }, "The renewed token of a Slack workspace could not be stored yet.");
+    }
+    return remember(installation);
+  }
+
+  return {
+    peek(teamId) {
+      const cached = cache.get(teamId);
+      return cached !== undefined && cached.until > now() ? cached.installation : undefined;
+    },
+    async read(teamId) {
+      const renewed = unsaved.get(teamId);
+      if (renewed !== undefined) return keepAnyhow(renewed);
+      const sealed: unknown = await store.get(teamId);
+      const installation = typeof sealed === "string" ? unseal(teamId, sealed) : undefined;
+      return installation && remember(installation);
+    },
+    keep,
+    keepAnyhow,
+    remember,
+    async forget(teamId) {
+      await store.delete(teamId);
+      unsaved.delete(teamId);
+      cache.delete(teamId);
+    },
+  };
+}
+
+/** Keeps a text unreadable, and unchangeable, for whoever has no key. */
+export interface Seal {
+  /** Different every time. What is sealed for one name opens under no other. */
+  close(name: string, text: string): string;
+  /** Throws when the key or the name is another one, and for what was changed. */
+  open(name: string, sealed: string): string;
+}
+
+/** Throws for a key that is not of 32 bytes. */
+export function createSeal(key: Uint8Array): Seal {
+  if (key.length !== KEY_BYTES)
+    throw new TypeError(`The encryption key has ${key.length} bytes; ${KEY_BYTES} are needed.`);
+
+  return {
+    close(name, text) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(name));
+      const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+      return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64url");
+    },
+    open(name, sealed) {
+      const bytes = Buffer.from(sealed, "base64url");
+      const tagEnd = NONCE_BYTES + TAG_BYTES;
+      const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+        .setAAD(Buffer.from(name))
+        .setAuthTag(bytes.subarray(NONCE_BYTES, tagEnd));
+      return decipher.update(bytes.subarray(tagEnd), undefined, "utf8") + decipher.final("utf8");
+    },
+  };
 }

@@ -1,12 +1,12 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { html } from "hono/html";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { codeOf } from "../api/error.ts";
 import type { Grants } from "./grants.ts";
 import type { Installations } from "./installations.ts";
-import { toDonePage, toFailurePage, toInstallPage } from "./pages.ts";
-import { createStates, isSame, STATE_MS } from "./state.ts";
 
 const INSTALL_PATH = "/slack/install";
 const REDIRECT_PATH = "/slack/oauth_redirect";
@@ -23,6 +23,9 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
 };
+
+/** Agreeing at Slack's page takes people less than this. */
+export const STATE_MS = 10 * 60_000;
 
 export interface OAuthOptions {
   clientId: string;
@@ -131,4 +134,74 @@ async function install(code: string, redirectUri: string, { grants, installation
     installedAt: now(),
   });
   return { teamId: team.id, teamName: team.name, appId };
+}
+
+type Page = ReturnType<typeof html>;
+
+function toInstallPage(authorizeUrl: string): Page {
+  return page(
+    "Add to Slack",
+    html`<p>Slack will show you what the bot may do, and ask you to agree.</p>
+    <p><a href="${authorizeUrl}">Add to Slack</a></p>`,
+  );
+}
+
+function toDonePage(teamName: string, openUrl: string): Page {
+  return page(
+    "It is installed",
+    html`<p>The bot is in ${teamName === "" ? "your workspace" : teamName}. Mention it in a
+      channel, or write to it directly.</p>
+    <p><a href="${openUrl}">Open Slack</a></p>`,
+  );
+}
+
+function toFailurePage(sentence: string, installUrl: string): Page {
+  return page(
+    "It is not installed",
+    html`<p>${sentence}</p>
+    <p><a href="${installUrl}">Begin again</a></p>`,
+  );
+}
+
+function page(title: string, body: Page): Page {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <title>${title}</title>
+      </head>
+      <body>
+        <h1>${title}</h1>
+        ${body}
+      </body>
+    </html>`;
+}
+
+/** Proof that who comes back from Slack is who was sent there, from here and not long ago. */
+export interface States {
+  create(): string;
+  /** True for a state that was created here and has not expired. */
+  isGood(state: string): boolean;
+}
+
+export function createStates(secret: string, now: () => number): States {
+  const sign = (text: string) => createHmac("sha256", secret).update(`slack-install:${text}`).digest("base64url");
+
+  return {
+    create() {
+      const text = `${randomBytes(16).toString("base64url")}.${Math.ceil(now() + STATE_MS)}`;
+      return `${text}.${sign(text)}`;
+    },
+    isGood(state) {
+      const [, text = "", expiresAt = "", signature = ""] = /^([\w-]{22}\.(\d{1,16}))\.([\w-]+)$/.exec(state) ?? [];
+      return isSame(signature, sign(text)) && Number(expiresAt) > now();
+    },
+  };
+}
+
+/** Takes as long for a wrong guess that begins well as for any other. */
+function isSame(given: string, wanted: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }

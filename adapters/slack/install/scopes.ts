@@ -1,4 +1,4 @@
-/** What the bot token must be allowed to do, and what for. The same as in `manifest.json`. */
+/** The scopes that the bot token needs, and why. The same as in `manifest.json`. */
 export const SCOPES: Readonly<Record<string, string>> = {
   "app_mentions:read": "to hear when the bot is mentioned",
   "assistant:write": "to say that it is thinking, and to suggest what to ask",

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { describeAuthError, isHopeless } from "../api/auth-errors.ts";
 import type { SlackApi } from "../api/client.ts";
+import { describeAuthError, isHopeless } from "../api/error.ts";
 import { readText } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 
@@ -22,7 +22,7 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
 
   async function ask(signal: AbortSignal): Promise<Workspace> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-    // Which workspace it is comes with the answer.
+    // The answer names the workspace.
     const found = await api.call("", "auth.test", {}, bounded);
     const told = ["team_id", "user_id", "bot_id", "enterprise_id"].map((name) => readText(found[name]));
     const [teamId, botUserId, botId, enterpriseId] = told;
@@ -31,7 +31,7 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
         "Slack does not say whose token this is. SLACK_BOT_TOKEN is the one that begins with xoxb-, and SLACK_API_URL is Slack's own where it is unset.",
       );
     }
-    // What stands in for Slack may leave it out. What the bot itself writes is known by its user too.
+    // A stand-in for Slack may leave the bot's id out. The bot's own messages are known by its user too.
     return { teamId, enterpriseId, isSole: true, botUserId, botId: botId ?? botUserId, token: botToken };
   }
 

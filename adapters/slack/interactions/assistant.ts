@@ -4,9 +4,8 @@ import { codeOf } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
-import type { Reaction } from "../listen/surfaces.ts";
-import { type Asking, toEventBase } from "./asking.ts";
-import type { SurfaceDeps } from "./deps.ts";
+import type { HandlerResult } from "../listen/intake.ts";
+import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
 const SUGGEST_MS = 10_000;
 /** The app is no agent in this workspace, or the workspace has no agents: there is no place for suggestions. */
@@ -45,13 +44,13 @@ const stopped = z.object({
 
 /** The pane in which people talk to the bot alone. */
 export interface Assistant {
-  /** What one might ask. Best effort: rejects never. */
+  /** Suggests what one might ask. Best effort: never rejects. */
   suggest(workspace: Workspace, channelId: string, threadTs: string | undefined): Promise<void>;
   /** Slack's own Stop. What it names is stopped as by a button of ours; Slack has ended those streams already. */
-  onStopped(event: Body, workspace: Workspace): Promise<Reaction>;
+  onStopped(event: Body, workspace: Workspace): Promise<HandlerResult>;
 }
 
-export function createAssistant(deps: SurfaceDeps): Assistant {
+export function createAssistant(deps: HandlerDeps): Assistant {
   const placeless = new Set<string>();
   const prompts = deps.imagine === undefined ? SUGGESTIONS : [...SUGGESTIONS, PICTURE_SUGGESTION];
 
@@ -75,15 +74,15 @@ export function createAssistant(deps: SurfaceDeps): Assistant {
       const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = told.data;
       const turnIds = new Set(
         streams.flatMap(
-          (ts) => deps.running.find(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })) ?? [],
+          (ts) => deps.turnsByMessage.get(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })) ?? [],
         ),
       );
       const toEvent = async (turnId: string): Promise<ActionEvent> => {
         const name = `stopped:${channel}:${event_ts}:${turnId}`;
-        const asking: Asking = { workspace, person: { id: user }, channelId: channel, threadTs, name };
+        const userAction: UserAction = { workspace, person: { id: user }, channelId: channel, threadTs, name };
         return {
           kind: "action",
-          ...(await toEventBase(asking, { isPrivate: true }, deps)),
+          ...(await toEventBase(userAction, { isPrivate: true }, deps)),
           action: "stop",
           turnId,
         };

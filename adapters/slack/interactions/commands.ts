@@ -1,12 +1,10 @@
 import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
-import type { Reaction } from "../listen/surfaces.ts";
-import { type Asking, authorOf, toEventBase } from "./asking.ts";
-import type { SurfaceDeps } from "./deps.ts";
+import type { HandlerResult } from "../listen/intake.ts";
 import { isAbsence, isMember, NOT_HERE } from "./membership.ts";
 import type { CommandPayload } from "./payloads.ts";
-import { toWhisper } from "./response-urls.ts";
+import { authorOf, type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 import { escapeMarkup, section } from "./views.ts";
 
 export const ASK = "ask";
@@ -14,19 +12,17 @@ export const IMAGINE = "imagine";
 
 /** Within the three seconds that Slack waits, with time left for the way. */
 const POST_MS = 1_500;
-/** Of a question as everybody reads it; the model reads all of it. */
+/** Shown of a question to everybody; the model reads all of it. */
 const MAX_SHOWN_CHARS = 2_000;
 
-export interface Said {
-  name: string;
-  text: string;
-}
+/** A command of ours, and what was written behind it. */
+type CommandWords = Pick<CommandEvent, "name" | "text">;
 
 /**
- * Which command of ours is meant. Slack has one set of slash commands for all apps of a workspace, so ours may be
+ * Finds the command of ours that is meant. Slack has one set of slash commands for all apps of a workspace, so ours may be
  * called `/palaver-model` there, or all be one: `/palaver model`.
  */
-export function readCommand(command: string, text: string, known: ReadonlySet<string>): Said {
+export function readCommand(command: string, text: string, known: ReadonlySet<string>): CommandWords {
   const name = command.replace(/^\//, "").toLowerCase();
   if (known.has(name)) return { name, text: text.trim() };
   const ending = name.slice(name.lastIndexOf("-") + 1);
@@ -37,30 +33,34 @@ export function readCommand(command: string, text: string, known: ReadonlySet<st
   return text.trim() === "" ? { name: "help", text: "" } : { name: ASK, text: text.trim() };
 }
 
-export interface CommandsDeps extends SurfaceDeps {
+export interface CommandsDeps extends HandlerDeps {
   /** Opens the form for pictures. Never rejects. */
-  openImagine(asking: Asking, triggerId: string): Promise<void>;
+  openImagine(userAction: UserAction, triggerId: string): Promise<void>;
 }
 
 /** Slash commands. What they answer is for who gave them; what is asked, and what is drawn, is for all. */
 export function createCommands(
   deps: CommandsDeps,
-): (payload: CommandPayload, workspace: Workspace) => Promise<Reaction> {
+): (payload: CommandPayload, workspace: Workspace) => Promise<HandlerResult> {
   const known = new Set([ASK, IMAGINE, ...deps.commands.map(({ name }) => name)]);
 
-  async function give(said: Said, asking: Asking, { isPrivate }: { isPrivate: boolean }): Promise<Reaction> {
-    const event: CommandEvent = { kind: "command", ...(await toEventBase(asking, { isPrivate }, deps)), ...said };
+  async function give(
+    words: CommandWords,
+    userAction: UserAction,
+    { isPrivate }: { isPrivate: boolean },
+  ): Promise<HandlerResult> {
+    const event: CommandEvent = { kind: "command", ...(await toEventBase(userAction, { isPrivate }, deps)), ...words };
     return { events: [event] };
   }
 
-  async function ask(text: string, asking: Asking): Promise<Reaction> {
+  async function ask(text: string, userAction: UserAction): Promise<HandlerResult> {
     if (text === "") return say("Write your question behind the command: `/ask why is the sky blue?`");
     // Slack does not wait for the same names twice.
-    const author = await authorOf(asking, deps.people);
+    const author = await authorOf(userAction, deps.people);
     try {
-      // What was typed after a slash is seen by nobody: the question has to stand there, and its thread is the place to talk.
-      const threadTs = await show(text, author.name, asking, deps);
-      return { events: [await toQuestion(text, { ...asking, author, threadTs }, threadTs, deps)] };
+      // Nobody sees what was typed after a slash: the question has to stand there, and its thread is the place to talk.
+      const threadTs = await show(text, author.name, userAction, deps);
+      return { events: [await toQuestion(text, { ...userAction, author, threadTs }, threadTs, deps)] };
     } catch (error) {
       if (isAbsence(error)) return say(NOT_HERE);
       deps.log.warn({ err: error }, "A question asked by /ask could not be shown in its channel.");
@@ -70,40 +70,40 @@ export function createCommands(
     }
   }
 
-  async function imagine(text: string, asking: Asking, triggerId: string): Promise<Reaction> {
+  async function imagine(text: string, userAction: UserAction, triggerId: string): Promise<HandlerResult> {
     if (text === "" && deps.imagine !== undefined) {
-      return { events: [], afterwards: () => deps.openImagine(asking, triggerId) };
+      return { events: [], afterwards: () => deps.openImagine(userAction, triggerId) };
     }
-    if (!(await isMember(asking.workspace, asking.channelId, deps))) return say(NOT_HERE);
-    return give({ name: IMAGINE, text }, asking, { isPrivate: false });
+    if (!(await isMember(userAction.workspace, userAction.channelId, deps))) return say(NOT_HERE);
+    return give({ name: IMAGINE, text }, userAction, { isPrivate: false });
   }
 
   return async (payload, workspace) => {
-    const said = readCommand(payload.command, payload.text, known);
-    const asking: Asking = {
+    const words = readCommand(payload.command, payload.text, known);
+    const userAction: UserAction = {
       workspace,
       person: { id: payload.user_id, name: payload.user_name, team_id: payload.team_id },
       channelId: payload.channel_id,
       responseUrl: payload.response_url,
       name: `command:${payload.trigger_id}`,
     };
-    if (said.name === ASK) return ask(said.text, asking);
-    if (said.name === IMAGINE) return imagine(said.text, asking, payload.trigger_id);
-    return give(said, asking, { isPrivate: true });
+    if (words.name === ASK) return ask(words.text, userAction);
+    if (words.name === IMAGINE) return imagine(words.text, userAction, payload.trigger_id);
+    return give(words, userAction, { isPrivate: true });
   };
 }
 
 /** A question whose thread begins with the message that shows it. */
 export async function toQuestion(
   text: string,
-  asking: Asking,
+  userAction: UserAction,
   messageTs: string,
-  deps: Pick<SurfaceDeps, "people" | "now">,
+  deps: Pick<HandlerDeps, "people" | "now">,
 ): Promise<MessageEvent> {
-  const { workspace, channelId } = asking;
+  const { workspace, channelId } = userAction;
   return {
     kind: "message",
-    ...(await toEventBase(asking, { isPrivate: false }, deps)),
+    ...(await toEventBase(userAction, { isPrivate: false }, deps)),
     messageId: toMessageId({ teamId: workspace.teamId, channelId, ts: messageTs }),
     text,
     attachments: [],
@@ -112,22 +112,22 @@ export async function toQuestion(
 }
 
 /** Resolves to the ts of the message. */
-async function show(text: string, name: string, asking: Asking, { api }: SurfaceDeps): Promise<string> {
+async function show(text: string, name: string, userAction: UserAction, { api }: HandlerDeps): Promise<string> {
   const shown = text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
   const markup = `*${escapeMarkup(name).replaceAll("*", "")}* asks:\n${escapeMarkup(shown).replace(/^/gm, "&gt; ")}`;
   const message = {
-    channel: asking.channelId,
+    channel: userAction.channelId,
     text: markup,
     blocks: [section(markup)],
     unfurl_links: false,
     unfurl_media: false,
     link_names: false,
   };
-  const { ts } = await api.call(asking.workspace.teamId, "chat.postMessage", message, AbortSignal.timeout(POST_MS));
+  const { ts } = await api.call(userAction.workspace.teamId, "chat.postMessage", message, AbortSignal.timeout(POST_MS));
   if (typeof ts !== "string") throw new TypeError("Slack did not say which message it made.");
   return ts;
 }
 
-function say(text: string): Reaction {
-  return { events: [], response: toWhisper(text) };
+function say(text: string): HandlerResult {
+  return { events: [], response: { response_type: "ephemeral", replace_original: false, text } };
 }

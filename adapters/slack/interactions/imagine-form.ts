@@ -4,7 +4,7 @@ import type { Body } from "../api/wire.ts";
 import { PLATFORM } from "../ids.ts";
 import { escapeMarkup, field, MAX_PROMPT_CHARS, plain, remark, select } from "./views.ts";
 
-/** What a form for pictures is called when it is sent. */
+/** `callback_id` of the form for pictures. */
 export const IMAGINE_FORM = "imagine_form";
 export const PROMPT = "prompt";
 export const WHERE = "where";
@@ -16,7 +16,7 @@ const MAX_METADATA_CHARS = 3_000;
 const MAX_NAME_CHARS = 60;
 const FILE_TYPES = ["png", "jpg", "jpeg", "gif", "webp", "heic"];
 
-/** What the form has to remember until it is sent: Slack keeps it with the form, unseen. */
+/** State of a form until it is sent: Slack keeps it with the form, unseen. */
 export interface FormContext {
   /** Absent: the form asks where the picture goes. */
   channelId?: string | undefined;
@@ -69,8 +69,8 @@ export function toImagineForm(menu: ImagineMenu, context: FormContext, { prompt,
   };
 }
 
-/** What a form was filled in with. Files are as Slack describes them. */
-export interface Filled {
+/** The values of a form that was sent. Files are as Slack describes them. */
+export interface FormValues {
   prompt: string;
   options: ImagineOptions;
   files: readonly Body[];
@@ -78,7 +78,7 @@ export interface Filled {
   channelId?: string;
 }
 
-export function readImagineForm(values: Readonly<Record<string, Readonly<Record<string, unknown>>>>): Filled {
+export function readImagineForm(values: Readonly<Record<string, Readonly<Record<string, unknown>>>>): FormValues {
   const element = (name: string) => (values[name]?.[VALUE] ?? {}) as Record<string, unknown>;
   const chosen = (name: string) => (element(name)["selected_option"] as { value?: string } | null)?.value;
   const [ratio, size, count, model] = ["ratio", "size", "count", "model"].map(chosen);
@@ -120,7 +120,7 @@ function writeContext({
   return pack([]);
 }
 
-/** What stands there is our own, and comes back as it was. Throws when it is not. */
+/** Reads what `writeContext` wrote. Throws for anything else. */
 export function readContext(metadata: string): FormContext {
   const { c, t, u, p, o, b, r } = JSON.parse(metadata) as Record<
     "c" | "t" | "u" | "p" | "o" | "b",

@@ -2,14 +2,12 @@ import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { readAttachmentId } from "../api/attachments.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import type { Reaction } from "../listen/surfaces.ts";
-import { type Asking, type Doing, toActor, toEventBase } from "./asking.ts";
+import type { HandlerResult } from "../listen/intake.ts";
 import { IMAGINE } from "./commands.ts";
-import type { SurfaceDeps } from "./deps.ts";
 import { type FormContext, PROMPT, readContext, readImagineForm, toImagineForm, WHERE } from "./imagine-form.ts";
 import { isMember, isPersonThere, NOT_HERE, NOT_SEEN_THERE } from "./membership.ts";
 import type { SubmissionPayload } from "./payloads.ts";
-import { toWhisper } from "./response-urls.ts";
+import { type HandlerDeps, toActor, toEventBase, type UserAction, type UserContext } from "./user-action.ts";
 
 /** A trigger opens a form within three seconds: what fills it in has to be there before that. */
 const FILL_MS = 800;
@@ -24,14 +22,14 @@ const NOT_YOURS = "This form was opened by somebody else, or before I was update
 /** The form for pictures: opened, filled in, taken. */
 export interface ImagineForms {
   /** Tells the person when it does not open. Never rejects. */
-  open(doing: Doing, triggerId: string, context: Opened): Promise<void>;
-  onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<Reaction>;
+  open(by: UserContext, triggerId: string, context: Opened): Promise<void>;
+  onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<HandlerResult>;
 }
 
-/** What a form is opened with, besides who opens it and where. */
+/** A form's context without the person and the place. */
 type Opened = Omit<FormContext, "channelId" | "threadTs" | "personId">;
 
-export function createImagineForms(menu: ImagineMenu, deps: SurfaceDeps): ImagineForms {
+export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): ImagineForms {
   async function fill({ basis }: FormContext, by: Actor) {
     const signal = AbortSignal.timeout(FILL_MS);
     const [described, models] = await Promise.all([
@@ -41,11 +39,11 @@ export function createImagineForms(menu: ImagineMenu, deps: SurfaceDeps): Imagin
     return { prompt: described?.prompt ?? "", options: described?.options ?? {}, models: models ?? [] };
   }
 
-  async function open(doing: Doing, triggerId: string, opened: Opened): Promise<void> {
-    const { workspace, person, channelId, threadTs } = doing;
+  async function open(by: UserContext, triggerId: string, opened: Opened): Promise<void> {
+    const { workspace, person, channelId, threadTs } = by;
     const context: FormContext = { ...opened, channelId, threadTs, personId: person.id };
     try {
-      const filled = await fill(context, toActor(doing));
+      const filled = await fill(context, toActor(by));
       const view = toImagineForm(menu, context, { ...filled, models: filled.models.slice(0, MAX_KEPT_MODELS) });
       await deps.api.call(
         workspace.teamId,
@@ -55,12 +53,13 @@ export function createImagineForms(menu: ImagineMenu, deps: SurfaceDeps): Imagin
       );
     } catch (error) {
       deps.log.warn({ err: error }, "The form for a picture could not be opened.");
-      const telling = deps.respond(context.responseUrl, toWhisper(NOT_OPENED));
+      // A thread where the picture would go need not exist yet.
+      const telling = deps.tellPerson({ ...by, threadTs: undefined, responseUrl: context.responseUrl }, NOT_OPENED);
       await telling.catch((err: unknown) => deps.log.warn({ err }, "Nobody could be told that a form did not open."));
     }
   }
 
-  async function onSubmit({ user, view }: SubmissionPayload, workspace: Workspace): Promise<Reaction> {
+  async function onSubmit({ user, view }: SubmissionPayload, workspace: Workspace): Promise<HandlerResult> {
     const context = readContext(view.private_metadata);
     const { prompt, options, files, channelId = context.channelId } = readImagineForm(view.state.values);
     if (context.personId !== user.id) return wrong(PROMPT, NOT_YOURS);
@@ -69,7 +68,7 @@ export function createImagineForms(menu: ImagineMenu, deps: SurfaceDeps): Imagin
     const isChosen = context.channelId === undefined;
     const [isHere, areThere] = await Promise.all([
       isMember(workspace, channelId, deps),
-      // Where a form was opened, its person is. What is chosen may be anything.
+      // The person is where the form was opened. A channel chosen in the form may be any.
       !isChosen || isPersonThere(workspace, channelId, user.id, deps),
     ]);
     if (!isHere) return wrong(isChosen ? WHERE : PROMPT, NOT_HERE.replaceAll("`", ""));
@@ -78,10 +77,10 @@ export function createImagineForms(menu: ImagineMenu, deps: SurfaceDeps): Imagin
     const isOurs = ({ id }: AttachmentRef) => readAttachmentId(id)?.teamId === workspace.teamId;
     const references = context.references.filter(isOurs);
     const name = `form:${view.id}:${view.hash}`;
-    const asking: Asking = { workspace, person: user, channelId, threadTs, responseUrl, name };
+    const userAction: UserAction = { workspace, person: user, channelId, threadTs, responseUrl, name };
     const event: CommandEvent = {
       kind: "command",
-      ...(await toEventBase(asking, { isPrivate }, deps)),
+      ...(await toEventBase(userAction, { isPrivate }, deps)),
       name: IMAGINE,
       text: prompt,
       attachments: [...references, ...deps.toAttachments(workspace, files)],
@@ -93,7 +92,7 @@ export function createImagineForms(menu: ImagineMenu, deps: SurfaceDeps): Imagin
   return { open, onSubmit };
 }
 
-function wrong(name: string, sentence: string): Reaction {
+function wrong(name: string, sentence: string): HandlerResult {
   return { events: [], response: { response_action: "errors", errors: { [name]: sentence } } };
 }
 

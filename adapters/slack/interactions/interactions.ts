@@ -3,27 +3,27 @@ import type { ReadAbout } from "../../../src/port/catalogue.ts";
 import { codeOf } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
-import type { Reaction, Surfaces } from "../listen/surfaces.ts";
+import type { HandlerResult, Interactions } from "../listen/intake.ts";
 import { createAssistant } from "./assistant.ts";
 import { createButtons } from "./buttons.ts";
 import { createCommands } from "./commands.ts";
-import type { SurfaceDeps } from "./deps.ts";
 import { createHome } from "./home.ts";
 import { createImagineForms } from "./imagine.ts";
 import { IMAGINE_FORM } from "./imagine-form.ts";
 import {
+  buttonPayload,
   commandPayload,
   messageShortcutPayload,
-  pressPayload,
   shortcutPayload,
   submissionPayload,
 } from "./payloads.ts";
 import { createShortcuts } from "./shortcuts.ts";
+import type { HandlerDeps } from "./user-action.ts";
 
-const NOTHING: Reaction = { events: [] };
+const NOTHING: HandlerResult = { events: [] };
 const FIND_MS = 2_000;
 
-export interface InteractionsDeps extends SurfaceDeps {
+export interface InteractionsDeps extends HandlerDeps {
   /** Absent: the home says nothing about who looks at it. */
   readAbout?: ReadAbout | undefined;
   /** Tells more of a workspace than its id; without it a home is drawn again as if there were no more. */
@@ -33,11 +33,11 @@ export interface InteractionsDeps extends SurfaceDeps {
 }
 
 /** Everything people do with the bot on Slack besides writing to it. */
-export function createInteractions(deps: InteractionsDeps): Surfaces {
+export function createInteractions(deps: InteractionsDeps): Interactions {
   const forms = deps.imagine && createImagineForms(deps.imagine, deps);
   const assistant = createAssistant(deps);
   const home = createHome({ ...deps, forms, readAbout: deps.readAbout });
-  const onButton = createButtons({ ...deps, forms });
+  const onMessageButton = createButtons({ ...deps, forms });
   const shortcuts = createShortcuts({ ...deps, forms });
   const onCommand = createCommands({
     ...deps,
@@ -45,33 +45,33 @@ export function createInteractions(deps: InteractionsDeps): Surfaces {
       forms?.open({ workspace, person, channelId }, trigger, { responseUrl, references: [] }),
   });
 
-  /** What cannot be read would not be read any better a second time. */
+  /** Undefined for a payload that is not understood: a second delivery would be no better. */
   function read<T extends z.ZodType>(schema: T, body: Body): z.infer<T> | undefined {
     const { success, data, error } = schema.safeParse(withoutNulls(body));
     if (!success) deps.log.warn({ problems: error.issues.length }, "Slack sent an interaction that is not understood.");
     return success ? data : undefined;
   }
 
-  async function onPress(body: Body, workspace: Workspace): Promise<Reaction> {
-    const payload = read(pressPayload, body);
+  async function onButton(body: Body, workspace: Workspace): Promise<HandlerResult> {
+    const payload = read(buttonPayload, body);
     if (payload === undefined) return NOTHING;
-    return (await home.onPress(payload, workspace)) ?? onButton(payload, workspace);
+    return (await home.onButton(payload, workspace)) ?? onMessageButton(payload, workspace);
   }
 
-  async function onSubmit(body: Body, workspace: Workspace): Promise<Reaction> {
+  async function onSubmit(body: Body, workspace: Workspace): Promise<HandlerResult> {
     const payload = read(submissionPayload, body);
     if (payload === undefined || payload.view.callback_id !== IMAGINE_FORM) return NOTHING;
     return forms?.onSubmit(payload, workspace) ?? NOTHING;
   }
 
-  async function onInteraction(body: Body, workspace: Workspace): Promise<Reaction> {
+  async function onInteraction(body: Body, workspace: Workspace): Promise<HandlerResult> {
     if ("command" in body) {
       const payload = read(commandPayload, body);
       return payload === undefined ? NOTHING : onCommand(payload, workspace);
     }
     switch (body["type"]) {
       case "block_actions":
-        return onPress(body, workspace);
+        return onButton(body, workspace);
       case "view_submission":
         return onSubmit(body, workspace);
       case "message_action": {
@@ -87,7 +87,7 @@ export function createInteractions(deps: InteractionsDeps): Surfaces {
     }
   }
 
-  function onOpened({ user, channel, tab }: Body, workspace: Workspace): Reaction {
+  function onOpened({ user, channel, tab }: Body, workspace: Workspace): HandlerResult {
     if (typeof user !== "string" || typeof channel !== "string") return NOTHING;
     if (tab === "messages") {
       return { events: [], afterwards: () => assistant.suggest(workspace, channel, undefined) };
@@ -95,13 +95,13 @@ export function createInteractions(deps: InteractionsDeps): Surfaces {
     return { events: [], afterwards: () => home.show(workspace, user, channel) };
   }
 
-  function onThreadStarted(event: Body, workspace: Workspace): Reaction {
+  function onThreadStarted(event: Body, workspace: Workspace): HandlerResult {
     const { channel_id, thread_ts } = (event["assistant_thread"] ?? {}) as Record<string, unknown>;
     if (typeof channel_id !== "string" || typeof thread_ts !== "string") return NOTHING;
     return { events: [], afterwards: () => assistant.suggest(workspace, channel_id, thread_ts) };
   }
 
-  async function onGone(body: Body, how: "uninstalled" | "revoked"): Promise<Reaction> {
+  async function onGone(body: Body, how: "uninstalled" | "revoked"): Promise<HandlerResult> {
     const { team_id, event_time } = body;
     const atMs = Number(event_time) * 1_000 || deps.now();
     if (typeof team_id === "string") await deps.onUninstalled?.(team_id, atMs, how);

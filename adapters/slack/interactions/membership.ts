@@ -1,7 +1,7 @@
 import { codeOf } from "../api/error.ts";
 import { readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import type { SurfaceDeps } from "./deps.ts";
+import type { HandlerDeps } from "./user-action.ts";
 
 /** Slack waits three seconds for the acknowledgement of what needs the answer. */
 const LOOK_MS = 1_000;
@@ -17,19 +17,19 @@ export const NOT_HERE =
 export const NOT_SEEN_THERE =
   "Slack does not tell me that you are in this conversation. Give the command /imagine there instead.";
 
-/** Whether Slack refused something because the bot is not there. */
+/** True when Slack refused something because the bot is not there. */
 export function isAbsence(error: unknown): boolean {
   return ABSENT.has(codeOf(error));
 }
 
 /**
- * Whether the bot may write in a channel, as far as that can be told in time: what is not known counts as yes. Asks by
+ * True when the bot may write in a channel, and when that cannot be told in time. Asks by
  * reading, which needs no scope besides those for conversations.
  */
 export async function isMember(
   { teamId }: Workspace,
   channelId: string,
-  { api }: Pick<SurfaceDeps, "api">,
+  { api }: Pick<HandlerDeps, "api">,
 ): Promise<boolean> {
   const nothing = { channel: channelId, latest: LONG_AGO, limit: 1 };
   try {
@@ -40,12 +40,12 @@ export async function isMember(
   }
 }
 
-/** Whether a person may have a channel before them, as far as that can be told in time: what is not known counts as no. */
+/** True when a person is in a channel or may join it; false when that cannot be told in time. */
 export async function isPersonThere(
   workspace: Workspace,
   channelId: string,
   userId: string,
-  { api, people }: Pick<SurfaceDeps, "api" | "people">,
+  { api, people }: Pick<HandlerDeps, "api" | "people">,
 ): Promise<boolean> {
   const { teamId } = workspace;
   const signal = AbortSignal.timeout(LOOK_MS);
@@ -56,7 +56,7 @@ export async function isPersonThere(
     ]);
     const { is_im, user, is_private } = toBody(found["channel"]);
     if (is_im === true) return user === userId;
-    // Whoever is no guest may join it.
+    // Everybody but guests may join it.
     if (is_private === false && person?.isGuest === false) return true;
     for (let cursor = ""; ; ) {
       const page = { channel: channelId, limit: PAGE, ...(cursor !== "" && { cursor }) };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What Slack sends for everything people do besides writing, as far as it is read here. */
+/** Slack's payloads for everything people do besides writing, as far as they are read here. */
 
 const id = z.string().min(1);
 const person = z.object({
@@ -30,7 +30,7 @@ export const commandPayload = z.object({
   trigger_id: id,
 });
 
-export const pressPayload = z.object({
+export const buttonPayload = z.object({
   user: person,
   channel: channel.optional(),
   container: z
@@ -79,7 +79,7 @@ export const submissionPayload = z.object({
 });
 
 export type CommandPayload = z.infer<typeof commandPayload>;
-export type PressPayload = z.infer<typeof pressPayload>;
+export type ButtonPayload = z.infer<typeof buttonPayload>;
 export type MessageShortcutPayload = z.infer<typeof messageShortcutPayload>;
 export type SubmissionPayload = z.infer<typeof submissionPayload>;
 export type Person = z.infer<typeof person>;

@@ -1,15 +1,13 @@
 import type { MessageEvent } from "../../../src/port/events.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
-import type { Reaction } from "../listen/surfaces.ts";
+import type { HandlerResult } from "../listen/intake.ts";
 import { readWords } from "../people/wording.ts";
-import { type Asking, authorOf } from "./asking.ts";
 import { toQuestion } from "./commands.ts";
-import type { SurfaceDeps } from "./deps.ts";
 import type { ImagineForms } from "./imagine.ts";
 import { isMember, NOT_HERE } from "./membership.ts";
 import type { MessageShortcutPayload, shortcutPayload } from "./payloads.ts";
-import { toWhisper } from "./response-urls.ts";
+import { authorOf, type HandlerDeps, type UserAction } from "./user-action.ts";
 import { note } from "./views.ts";
 
 /** In the menu of a message: "Ask about this". */
@@ -25,27 +23,29 @@ const NO_PICTURES = "That message has no pictures that I could use. Choose one w
 const NO_DRAWING = "I cannot draw here: pictures are not switched on.";
 const PICTURE = /^image\//;
 
-export interface ShortcutsDeps extends SurfaceDeps {
+export interface ShortcutsDeps extends HandlerDeps {
   forms: ImagineForms | undefined;
 }
 
-/** What is chosen from the menu of a message, or from the list of shortcuts. */
+/** Handles choices from the menu of a message, and from the list of shortcuts. */
 export interface Shortcuts {
-  onMessage(payload: MessageShortcutPayload, workspace: Workspace): Promise<Reaction>;
-  onGlobal(payload: ReturnType<(typeof shortcutPayload)["parse"]>, workspace: Workspace): Reaction;
+  onMessage(payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult>;
+  onGlobal(payload: ReturnType<(typeof shortcutPayload)["parse"]>, workspace: Workspace): HandlerResult;
 }
 
 export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
   const { forms, imagine } = deps;
 
-  function tell({ response_url }: MessageShortcutPayload, text: string): Reaction {
-    return { events: [], afterwards: () => deps.respond(response_url, toWhisper(text)) };
+  function tell(payload: MessageShortcutPayload, workspace: Workspace, words: string): HandlerResult {
+    const { user: person, channel, message, response_url: responseUrl } = payload;
+    const told = { workspace, person, channelId: channel.id, threadTs: message.thread_ts, responseUrl };
+    return { events: [], afterwards: () => deps.tellPerson(told, words) };
   }
 
-  async function askAbout(payload: MessageShortcutPayload, workspace: Workspace): Promise<Reaction> {
+  async function askAbout(payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult> {
     const { message, channel, user, response_url: responseUrl, trigger_id: trigger } = payload;
     const threadTs = message.thread_ts ?? message.ts;
-    const asking: Asking = {
+    const userAction: UserAction = {
       workspace,
       person: user,
       channelId: channel.id,
@@ -58,27 +58,27 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
       isMember(workspace, channel.id, deps),
       readWords(message.text, workspace, deps.people),
       message.user === undefined ? undefined : deps.people.toAuthor(workspace, message.user),
-      authorOf(asking, deps.people),
+      authorOf(userAction, deps.people),
     ]);
-    if (!isHere) return tell(payload, NOT_HERE);
+    if (!isHere) return tell(payload, workspace, NOT_HERE);
     const quoted = words.replace(/^/gm, "> ");
     const from = writer === undefined ? "" : ` of ${writer.name}`;
     const text = `Explain or answer this message${from}:\n${quoted}`;
     // Asked after everything that stands in the thread, which makes all of it what was said before.
-    const question = await toQuestion(text, { ...asking, author }, payload.action_ts ?? message.ts, deps);
+    const question = await toQuestion(text, { ...userAction, author }, payload.action_ts ?? message.ts, deps);
     const attachments = deps.toAttachments(workspace, message.files);
     const event: MessageEvent = { ...question, attachments };
     return { events: [event] };
   }
 
-  function useAsReference(payload: MessageShortcutPayload, workspace: Workspace): Reaction {
+  function useAsReference(payload: MessageShortcutPayload, workspace: Workspace): HandlerResult {
     const { message, channel, user, response_url: responseUrl, trigger_id: trigger } = payload;
-    if (forms === undefined || imagine === undefined) return tell(payload, NO_DRAWING);
+    if (forms === undefined || imagine === undefined) return tell(payload, workspace, NO_DRAWING);
     const pictures = picturesOf(message);
-    if (pictures.length === 0) return tell(payload, NO_PICTURES);
+    if (pictures.length === 0) return tell(payload, workspace, NO_PICTURES);
     const references = deps.toAttachments(workspace, pictures).slice(0, imagine.maxReferences);
-    const doing = { workspace, person: user, channelId: channel.id, threadTs: message.thread_ts ?? message.ts };
-    return { events: [], afterwards: () => forms.open(doing, trigger, { responseUrl, references }) };
+    const by = { workspace, person: user, channelId: channel.id, threadTs: message.thread_ts ?? message.ts };
+    return { events: [], afterwards: () => forms.open(by, trigger, { responseUrl, references }) };
   }
 
   return {
@@ -100,9 +100,9 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
   };
 }
 
-/** What was attached, and what stands in the message itself, as pictures of ours do. */
+/** The pictures that were attached to a message, and those that it shows itself, as ours do. */
 function picturesOf({ files, blocks }: MessageShortcutPayload["message"]): Body[] {
-  // Of files from other organisations nothing is told but that they are there.
+  // Slack tells of files from other organisations only that they are there.
   const attached = files.filter(({ mimetype, mode }) => mode === "file_access" || PICTURE.test(String(mimetype)));
   const shown = blocks.flatMap(({ type, slack_file: file, alt_text: name }) => {
     return type === "image" && typeof file === "object" && file !== null ? [{ name, ...file }] : [];

@@ -1,6 +1,6 @@
 import type { Body } from "../api/wire.ts";
 
-/** What Slack allows in the parts of a view, in characters. */
+/** Slack's limits for the parts of a view, in characters. */
 export const MAX_PROMPT_CHARS = 3_000;
 const MAX_OPTION_CHARS = 75;
 const MAX_OPTIONS = 100;

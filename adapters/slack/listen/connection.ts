@@ -1,10 +1,7 @@
 import type { Hono } from "hono";
 import type { Logger } from "pino";
-import type { Body } from "../api/wire.ts";
-import type { Workspace } from "../api/workspaces.ts";
 import type { SlackTransport } from "../options.ts";
-import { createBolt, type Hearing } from "./bolt.ts";
-import { toBoltLogger } from "./bolt-log.ts";
+import { createBolt, type Intake, toBoltLogger } from "./intake.ts";
 import { createRequests } from "./requests.ts";
 import { createSockets } from "./sockets.ts";
 
@@ -15,16 +12,15 @@ export interface ConnectionOptions {
   transport: SlackTransport;
   apiUrl?: string | undefined;
   connections?: number | undefined;
-  workspaceOf(body: Body): Promise<Workspace | undefined>;
-  hearing: Hearing;
+  intake: Intake;
   log: Logger;
   /** The connection is lost for good, with the reason in plain words. */
   onFatal(reason: string): void;
 }
 
-/** How Slack reaches the bot, by Bolt's receivers. */
+/** The connection over which Slack reaches the bot, by Bolt's receivers. */
 export interface Connection {
-  /** What is to be served on our HTTP server; nothing with sockets. */
+  /** To be served on our HTTP server; undefined with sockets. */
   app: Hono | undefined;
   /** Resolves when Slack can deliver. Rejects in plain words when that is hopeless, or takes too long. */
   open(): Promise<void>;

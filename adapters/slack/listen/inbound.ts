@@ -7,13 +7,13 @@ import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import type { People } from "../people/people.ts";
 import { firstMention, mentions, readForwarded, readWords } from "../people/wording.ts";
 
-/** What a message that somebody wrote may be called; all others are told by Slack itself. */
+/** Subtypes of messages that somebody wrote; Slack itself writes all others. */
 const WRITTEN = new Set([undefined, "file_share", "thread_broadcast", "me_message", "bot_message"]);
 /** Slack itself, as the author of a message. */
 export const SLACKBOT = "USLACKBOT";
 
 /** A message that somebody wrote, as Slack tells of it. */
-export interface Said {
+export interface SlackMessage {
   workspace: Workspace;
   channelId: string;
   isDirect: boolean;
@@ -23,7 +23,7 @@ export interface Said {
   /** Undefined for a message at the top level. */
   threadTs: string | undefined;
   userId: string;
-  /** What Slack calls the author beside the id. */
+  /** The author's name as the event has it. */
   userName: string | undefined;
   /** The workspace the author is of. */
   userTeam: string;
@@ -46,7 +46,11 @@ export interface InboundDeps {
 }
 
 /** Undefined for what nobody wrote, and for what this bot wrote itself. */
-export function readSaid(raw: Body, { channelId, channelType }: Place, workspace: Workspace): Said | undefined {
+export function readSlackMessage(
+  raw: Body,
+  { channelId, channelType }: Place,
+  workspace: Workspace,
+): SlackMessage | undefined {
   const [ts, text, threadTs] = [raw["ts"], raw["text"], raw["thread_ts"]].map(readText);
   const botId = readText(raw["bot_id"]);
   const userId = readText(raw["user"]) ?? botId;
@@ -69,11 +73,11 @@ export function readSaid(raw: Body, { channelId, channelType }: Place, workspace
 }
 
 /**
- * To whom a message is said, as far as it is the bot's business; undefined where it is not. A channel belongs to
+ * The addressee of a message that is the bot's business; undefined for one that is not. A channel belongs to
  * people: there only those who mention the bot are heard, and a bot even in threads and in private.
  */
-export function toAddressed(said: Said): MessageEvent["addressed"] | undefined {
-  const { workspace, text, isBot, isDirect, threadTs } = said;
+export function toAddressed(message: SlackMessage): MessageEvent["addressed"] | undefined {
+  const { workspace, text, isBot, isDirect, threadTs } = message;
   if (mentions(text, workspace.botUserId)) return "bot";
   if (isBot) return undefined;
   if (isDirect) return "bot";
@@ -82,19 +86,22 @@ export function toAddressed(said: Said): MessageEvent["addressed"] | undefined {
 }
 
 /** The same for the same words and files, however Slack shows them. */
-export function toBodyKey({ text, raw }: Said): string {
+export function toBodyKey({ text, raw }: SlackMessage): string {
   return JSON.stringify([text, toBodies(raw["files"]).map(({ id }) => id)]);
 }
 
-export function messageIdOf({ workspace, channelId, ts }: Said): string {
+export function messageIdOf({ workspace, channelId, ts }: SlackMessage): string {
   return toMessageId({ teamId: workspace.teamId, channelId, ts });
 }
 
 /** The words and files of a message, whole. */
-export async function toContent(said: Said, deps: InboundDeps): Promise<Pick<EditedEvent, "text" | "attachments">> {
-  const { workspace, raw } = said;
+export async function toContent(
+  message: SlackMessage,
+  deps: InboundDeps,
+): Promise<Pick<EditedEvent, "text" | "attachments">> {
+  const { workspace, raw } = message;
   const [words, forwarded] = await Promise.all([
-    readWords(said.text, workspace, deps.people),
+    readWords(message.text, workspace, deps.people),
     readForwarded(raw, workspace, deps.people),
   ]);
   return {
@@ -105,45 +112,45 @@ export async function toContent(said: Said, deps: InboundDeps): Promise<Pick<Edi
 
 /** Undefined for a message with nothing in it. Both events that Slack sends of a mention become the same one. */
 export async function toMessageEvent(
-  said: Said,
+  message: SlackMessage,
   addressed: MessageEvent["addressed"],
   deps: InboundDeps,
 ): Promise<MessageEvent | undefined> {
-  const [content, base] = await Promise.all([toContent(said, deps), toBase(said, deps)]);
+  const [content, base] = await Promise.all([toContent(message, deps), toBase(message, deps)]);
   if (content.text === "" && content.attachments.length === 0) return undefined;
-  const messageId = messageIdOf(said);
+  const messageId = messageIdOf(message);
   return { kind: "message", key: messageId, ...base, messageId, ...content, addressed };
 }
 
-/** Where and by whom, as every event of a message has it. */
+/** The fields that all events of a message have. */
 export async function toBase(
-  said: Said,
+  message: SlackMessage,
   { people }: Pick<InboundDeps, "people">,
 ): Promise<Pick<MessageEvent, "conversationId" | "author" | "reply" | "at">> {
-  const { workspace, channelId, userId, userName, userTeam, isDirect, isGroup, ts } = said;
+  const { workspace, channelId, userId, userName, userTeam, isDirect, isGroup, ts } = message;
   const given = { name: userName, channelId, isDirect: isDirect || isGroup, team: userTeam };
   return {
-    conversationId: toConversationId(said),
+    conversationId: toConversationId(message),
     author: await people.toAuthor(workspace, userId, given),
-    reply: toReply(said),
+    reply: toReply(message),
     at: Math.floor(timeOf(ts)),
   };
 }
 
 /** A thread is a conversation, and a message at the top level begins one. */
-export function toConversationId({ workspace, channelId, threadTs, ts }: Said): string {
+export function toConversationId({ workspace, channelId, threadTs, ts }: SlackMessage): string {
   return [PLATFORM, workspace.teamId, channelId, threadTs ?? ts].join(":");
 }
 
-function toReply(said: Said): ReplyAddress {
-  const { workspace, channelId, threadTs, ts, userId, userTeam } = said;
+function toReply(message: SlackMessage): ReplyAddress {
+  const { workspace, channelId, threadTs, ts, userId, userTeam } = message;
   const extra: SlackExtra = { team: workspace.teamId, user: userId, recipientTeam: userTeam };
   return {
     platform: PLATFORM,
     channelId,
     workspaceId: workspace.teamId,
     threadId: threadTs ?? ts,
-    replyToId: messageIdOf(said),
+    replyToId: messageIdOf(message),
     extra: { ...extra },
   };
 }

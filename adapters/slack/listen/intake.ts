@@ -1,36 +1,67 @@
+import { App, type Logger as BoltLogger, LogLevel, type Receiver } from "@slack/bolt";
 import type { Logger } from "pino";
-import type { Body } from "../api/wire.ts";
-import { readText, toBodies, toBody } from "../api/wire.ts";
+import { LoggableError } from "../../../src/port/errors.ts";
+import type { InboundEvent } from "../../../src/port/events.ts";
+import { refusalOf } from "../api/error.ts";
+import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
-import type { Hearing } from "./bolt.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Listener } from "./listener.ts";
-import type { Reaction, Surfaces } from "./surfaces.ts";
 
+/** Slack waits three seconds for an acknowledgement; what takes longer shall come again. */
+const TAKE_MS = 2_500;
 const FIND_MS = 2_000;
+/** For the clients that Bolt makes for listeners; ours use none of them. */
+const CLIENT_OPTIONS = { retryConfig: { retries: 0 }, timeout: 10_000, rejectRateLimitedCalls: true };
 const MESSAGES = new Set(["message", "app_mention"]);
-const NOTHING: Reaction = { events: [] };
+const INTERACTIONS = new Set(["block_actions", "shortcut", "message_action", "view_submission", "view_closed"]);
+const NOTHING: HandlerResult = { events: [] };
 const NOT_KEPT: Body = {
   response_type: "ephemeral",
   text: "I could not store that, because my memory is out of reach. Try again in a minute.",
 };
+
+/** The result of handling an event or an interaction. */
+export interface HandlerResult {
+  /** Taken over, in this order, before Slack hears anything. */
+  events: readonly InboundEvent[];
+  /** Goes with the acknowledgement: the answer to a command, the `response_action` of a form. */
+  response?: Body | string;
+  /** Begun once Slack has its acknowledgement. A rejection is logged. */
+  afterwards?(): Promise<void>;
+}
+
+/** Handles commands, buttons, forms, shortcuts, the home tab and the assistant's pane. */
+export interface Interactions {
+  /** A command, button, form or shortcut: Slack waits three seconds for it and never sends it again. */
+  onInteraction(body: Body, workspace: Workspace): Promise<HandlerResult>;
+  /**
+   * An event that tells of no message: `app_home_opened`, `agent_session_stopped`, `tokens_revoked` and the like.
+   * `workspace` is undefined where the bot is not installed any more. What was rejected is delivered again.
+   */
+  onEvent(event: Body, body: Body, workspace: Workspace | undefined): Promise<HandlerResult>;
+  /** Draws somebody's home again, after what may have changed what it says. Best effort: never rejects. */
+  redrawHome(where: { teamId: string; userId: string; channelId: string }): Promise<void>;
+}
 
 export interface IntakeDeps {
   workspaces: Workspaces;
   /** Undefined while nothing is taken. */
   delivery(): Delivery | undefined;
   listener: Listener;
-  surfaces: Pick<Surfaces, "onInteraction" | "onEvent">;
+  interactions: Pick<Interactions, "onInteraction" | "onEvent">;
   log: Logger;
 }
 
-/** What Slack says, to whom it concerns. */
-export interface Intake extends Hearing {
+/** Hands what Slack delivers to its handler, and the events that come of it to the core. What it rejects is not acknowledged. */
+export interface Intake {
+  onEvent(event: Body, body: Body): Promise<HandlerResult>;
+  onInteraction(body: Body): Promise<HandlerResult>;
   /** The workspace in which the bot was told something; undefined where it is not installed. */
   workspaceOf(body: Body): Promise<Workspace | undefined>;
 }
 
-export function createIntake({ workspaces, delivery, listener, surfaces, log }: IntakeDeps): Intake {
+export function createIntake({ workspaces, delivery, listener, interactions, log }: IntakeDeps): Intake {
   const told = new Set<string>();
 
   async function workspaceOf(body: Body): Promise<Workspace | undefined> {
@@ -51,7 +82,7 @@ export function createIntake({ workspaces, delivery, listener, surfaces, log }: 
     return current;
   }
 
-  async function takeOver({ events }: Reaction): Promise<void> {
+  async function takeOver({ events }: HandlerResult): Promise<void> {
     const [first] = events;
     // Nothing else waits for what people press, and it waits for nothing.
     if (first !== undefined) await taking().enqueue(first.key, async () => events);
@@ -74,18 +105,18 @@ export function createIntake({ workspaces, delivery, listener, surfaces, log }: 
         return NOTHING;
       }
       taking();
-      const reaction = await surfaces.onEvent(event, body, workspace);
-      await takeOver(reaction);
-      return reaction;
+      const result = await interactions.onEvent(event, body, workspace);
+      await takeOver(result);
+      return result;
     },
     async onInteraction(body) {
       taking();
       const workspace = await workspaceOf(body);
       if (workspace === undefined) throw new Error("The bot is not installed in this workspace.");
-      const reaction = await surfaces.onInteraction(body, workspace);
+      const result = await interactions.onInteraction(body, workspace);
       try {
-        await takeOver(reaction);
-        return reaction;
+        await takeOver(result);
+        return result;
       } catch (error) {
         // Slack never sends it again, and shows the answer to a command alone.
         if (body["command"] === undefined) throw error;
@@ -108,4 +139,95 @@ function teamsOf(body: Body): string[] {
     enterprise_id,
   ];
   return [...new Set(found.map(readText).filter((id) => id !== undefined))];
+}
+
+export interface BoltOptions {
+  receiver: Receiver;
+  intake: Intake;
+  log: Logger;
+}
+
+/**
+ * Makes a Bolt app that acknowledges what was taken over, and nothing else. Bolt itself acknowledges an event before it
+ * calls a listener, so events are handled where both transports hand them to the app. Interactions, whose
+ * acknowledgement Bolt leaves to the listener, go through it.
+ */
+export function createBolt({ receiver, intake, log }: BoltOptions): App {
+  const app = new App({
+    receiver,
+    logger: toBoltLogger(log),
+    clientOptions: { ...CLIENT_OPTIONS },
+    convoStore: false,
+    deferInitialization: true,
+    async authorize(_source, body) {
+      const workspace = await intake.workspaceOf(toBody(body));
+      if (workspace === undefined) throw new Error("The bot is not installed in this workspace.");
+      const { teamId, token: botToken, botId, botUserId } = workspace;
+      return { teamId, botToken, botId, botUserId };
+    },
+  });
+  const dispatch = app.processEvent.bind(app);
+
+  app.processEvent = async (received) => {
+    const body = toBody(received.body);
+    const event = toBody(body["event"]);
+    if (isInteraction(body)) return dispatch(received);
+    const isEvent = readText(event["type"]) !== undefined;
+    if (!isEvent) log.warn({ type: body["type"] }, "Slack sent something that is no event.");
+    const result = isEvent ? await inTime(intake.onEvent(event, body)) : undefined;
+    await received.ack();
+    runLater(result);
+  };
+
+  app.use(async ({ body, ...rest }) => {
+    const result = await inTime(intake.onInteraction(toBody(body)));
+    const { ack } = rest as { ack?: (response?: unknown) => Promise<void> };
+    await ack?.(result.response);
+    runLater(result);
+  });
+
+  function runLater(result: HandlerResult | undefined): void {
+    result?.afterwards?.().catch((error: unknown) => {
+      log.warn({ err: error, refusal: refusalOf(error) }, "What Slack asked for could not be finished.");
+    });
+  }
+
+  return app;
+}
+
+function isInteraction(body: Body): boolean {
+  return body["command"] !== undefined || INTERACTIONS.has(String(body["type"]));
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new LoggableError("It was not taken over in time.")), TAKE_MS);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Gives Bolt's own words to our log, one level lower: what it calls an error is repaired here or comes back as one.
+ * Its debug lines carry whole messages and are dropped at every level. Its words may quote what came.
+ */
+export function toBoltLogger(log: Logger): BoltLogger {
+  const say = (parts: readonly unknown[]) =>
+    log.debug(`Bolt: ${parts.map((part) => (part instanceof Error ? part.message : String(part))).join(" ")}`);
+  return {
+    debug: () => {},
+    info: (...parts) => say(parts),
+    warn: (...parts) => say(parts),
+    error(...parts) {
+      const err = parts.find((part) => part instanceof Error);
+      log.warn({ ...(err !== undefined && { err }) }, "Bolt reported a problem.");
+      say(parts);
+    },
+    setLevel: () => {},
+    // Anything but debug: at that level Bolt logs bodies on ways of its own.
+    getLevel: () => LogLevel.INFO,
+    setName: () => {},
+  };
 }

@@ -1,6 +1,6 @@
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { DeletedEvent, EditedEvent, InboundEvent } from "../../../src/port/events.ts";
-import type { Body } from "../api/wire.ts";
-import { readText, toBody } from "../api/wire.ts";
+import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import type { Delivery } from "./delivery.ts";
@@ -8,20 +8,20 @@ import {
   type InboundDeps,
   messageIdOf,
   type Place,
-  readSaid,
-  type Said,
+  readSlackMessage,
   SLACKBOT,
+  type SlackMessage,
   toAddressed,
   toBase,
   toBodyKey,
   toContent,
   toMessageEvent,
 } from "./inbound.ts";
-import { createKnownMessages, type KnownMessages } from "./known-messages.ts";
 import type { OtherBots } from "./other-bots.ts";
 
 /** A message that comes to concern the bot by an edit is answered when it is no older than this. */
 const FRESH_MS = 15 * 60_000;
+const MAX_KNOWN = 5_000;
 
 export interface ListenerDeps extends InboundDeps {
   otherBots: OtherBots;
@@ -29,7 +29,7 @@ export interface ListenerDeps extends InboundDeps {
   now(): number;
 }
 
-interface Hearing extends ListenerDeps {
+interface Context extends ListenerDeps {
   known: KnownMessages;
 }
 
@@ -40,89 +40,97 @@ interface Hearing extends ListenerDeps {
 export type Listener = (event: Body, workspace: Workspace) => Promise<void>;
 
 export function createListener(deps: ListenerDeps): Listener {
-  const hearing: Hearing = { ...deps, known: createKnownMessages() };
+  const context: Context = { ...deps, known: createKnownMessages() };
 
   return async (event, workspace) => {
     const channelId = readText(event["channel"]);
     if (channelId === undefined) return;
     const place: Place = { channelId, channelType: readText(event["channel_type"]) };
-    const toEvents = toReading(event, place, workspace, hearing);
+    const toEvents = toTask(event, place, workspace, context);
     if (toEvents !== undefined) await deps.delivery.enqueue(`${workspace.teamId} ${channelId}`, toEvents);
   };
 }
 
-type Reading = () => Promise<InboundEvent[]>;
-
 /** Undefined for what is none of the bot's business at first sight. */
-function toReading(event: Body, place: Place, workspace: Workspace, hearing: Hearing): Reading | undefined {
+function toTask(
+  event: Body,
+  place: Place,
+  workspace: Workspace,
+  context: Context,
+): (() => Promise<InboundEvent[]>) | undefined {
   const before = toBefore(event, place, workspace);
   switch (readText(event["subtype"])) {
     case "message_deleted": {
       const ts = readText(event["deleted_ts"]);
-      return ts === undefined ? undefined : async () => toDeletedEvents(before, ts, place, workspace, hearing);
+      return ts === undefined ? undefined : async () => toDeletedEvents(before, ts, place, workspace, context);
     }
     case "message_changed": {
       const message = toBody(event["message"]);
       const ts = readText(message["ts"]);
-      // The first message of a thread leaves a stone in its place.
+      // A deleted message that has a thread leaves a tombstone in its place.
       if (message["subtype"] === "tombstone" && ts !== undefined) {
-        return async () => toDeletedEvents(before, ts, place, workspace, hearing);
+        return async () => toDeletedEvents(before, ts, place, workspace, context);
       }
-      const after = readSaid(message, place, workspace);
-      return after && (() => toEditEvents(event, before, after, hearing));
+      const after = readSlackMessage(message, place, workspace);
+      return after && (() => toEditEvents(event, before, after, context));
     }
     case undefined:
     default: {
       // Slack mentions the bot once more when a message is edited, which the change of the message tells too.
       if (event["type"] === "app_mention" && event["edited"] !== undefined) return undefined;
-      const said = readSaid(event, place, workspace);
-      return said && (() => toSaidEvents(said, hearing));
+      const message = readSlackMessage(event, place, workspace);
+      return message && (() => toMessageEvents(message, context));
     }
   }
 }
 
 /** The message that was changed or deleted. "untold" where Slack, which need not, does not show it. */
-type Before = Said | "untold" | undefined;
+type Before = SlackMessage | "untold" | undefined;
 
 function toBefore(event: Body, place: Place, workspace: Workspace): Before {
   const message = event["previous_message"];
-  return message === undefined || message === null ? "untold" : readSaid(toBody(message), place, workspace);
+  return message === undefined || message === null ? "untold" : readSlackMessage(toBody(message), place, workspace);
 }
 
-async function toSaidEvents(said: Said, hearing: Hearing): Promise<InboundEvent[]> {
-  const latest = hearing.known.latest(messageIdOf(said), said);
+async function toMessageEvents(message: SlackMessage, context: Context): Promise<InboundEvent[]> {
+  const latest = context.known.latest(messageIdOf(message), message);
   const addressed = latest && toAddressed(latest);
-  if (latest === undefined || addressed === undefined || !hearing.otherBots.mayAsk(latest)) return [];
+  if (latest === undefined || addressed === undefined || !context.otherBots.mayAsk(latest)) return [];
   // The edit that overtook it and made it a message to the bot asks for itself.
-  if (addressed === "bot" && toAddressed(said) !== "bot") return [];
-  const event = await toMessageEvent(latest, addressed, hearing);
+  if (addressed === "bot" && toAddressed(message) !== "bot") return [];
+  const event = await toMessageEvent(latest, addressed, context);
   return event === undefined ? [] : [event];
 }
 
-async function toEditEvents(event: Body, before: Before, after: Said, hearing: Hearing): Promise<InboundEvent[]> {
+async function toEditEvents(
+  event: Body,
+  before: Before,
+  after: SlackMessage,
+  context: Context,
+): Promise<InboundEvent[]> {
   const editedTs = readText(toBody(after.raw["edited"])["ts"]);
   // Slack tells of a change also for a preview, for a first reply, and for what the bot itself may not see.
   if (before === "untold" ? editedTs === undefined : before && toBodyKey(before) === toBodyKey(after)) return [];
   const messageId = messageIdOf(after);
-  if (hearing.known.latest(messageId, after) === undefined) return [];
-  hearing.known.setEdited(messageId, after);
-  const isFresh = timeOf(after.ts) >= hearing.now() - FRESH_MS;
+  if (context.known.latest(messageId, after) === undefined) return [];
+  context.known.setEdited(messageId, after);
+  const isFresh = timeOf(after.ts) >= context.now() - FRESH_MS;
   const isAsked = isFresh && toAddressed(after) === "bot";
   const wasAddressed = before === "untold" || before === undefined ? undefined : toAddressed(before);
-  // Whether a message whose past is not told was heard before is known to those who claim it.
-  const said = wasAddressed === undefined && isFresh ? await toSaidEvents(after, hearing) : [];
-  if (!hearing.otherBots.isAllowed(after) || (wasAddressed === undefined && before !== "untold")) return said;
-  const [base, content] = await Promise.all([toBase(after, hearing), toContent(after, hearing)]);
+  // Slack need not show what the message said before: whoever claims its key knows whether it was taken already.
+  const asked = wasAddressed === undefined && isFresh ? await toMessageEvents(after, context) : [];
+  if (!context.otherBots.isAllowed(after) || (wasAddressed === undefined && before !== "untold")) return asked;
+  const [base, content] = await Promise.all([toBase(after, context), toContent(after, context)]);
   const edited: EditedEvent = {
     kind: "edited",
     key: `${messageId}:edit:${editedTs ?? readText(event["event_ts"]) ?? ""}`,
     ...base,
     ...content,
     messageId,
-    at: hearing.now(),
+    at: context.now(),
     ...(isAsked && wasAddressed !== "bot" && { addressed: "bot" }),
   };
-  return [...said, edited];
+  return [...asked, edited];
 }
 
 async function toDeletedEvents(
@@ -130,18 +138,18 @@ async function toDeletedEvents(
   ts: string,
   { channelId }: Place,
   workspace: Workspace,
-  hearing: Hearing,
+  context: Context,
 ): Promise<DeletedEvent[]> {
   const { teamId } = workspace;
   const messageId = toMessageId({ teamId, channelId, ts });
-  hearing.known.setDeleted(messageId);
-  const event = { kind: "deleted", key: `${messageId}:deleted`, messageId, at: hearing.now() } as const;
+  context.known.setDeleted(messageId);
+  const event = { kind: "deleted", key: `${messageId}:deleted`, messageId, at: context.now() } as const;
   if (before === "untold") return [{ ...event, ...toUnknown(messageId, channelId, workspace) }];
   if (before === undefined || toAddressed(before) === undefined) return [];
-  return [{ ...(await toBase(before, hearing)), ...event }];
+  return [{ ...(await toBase(before, context)), ...event }];
 }
 
-/** Of a message that Slack does not show: who knows its id knows its conversation. */
+/** Stands in for a message that Slack does not show: its conversation is found by its id. */
 function toUnknown(
   messageId: string,
   channelId: string,
@@ -151,5 +159,27 @@ function toUnknown(
     conversationId: messageId,
     author: { id: SLACKBOT, name: "Slack" },
     reply: { platform: PLATFORM, channelId, workspaceId: teamId, extra: { team: teamId } },
+  };
+}
+
+/** Remembers edits and deletions of late, which may overtake their message: Slack delivers over several connections, and again what was not acknowledged. */
+export interface KnownMessages {
+  setEdited(messageId: string, message: SlackMessage): void;
+  setDeleted(messageId: string): void;
+  /** A message as it stands by what is known: itself, as it was edited since, or undefined once it was deleted. */
+  latest(messageId: string, message: SlackMessage): SlackMessage | undefined;
+}
+
+export function createKnownMessages(): KnownMessages {
+  /** Undefined for a message that was deleted. */
+  const known = new BoundedMap<string, SlackMessage | undefined>(MAX_KNOWN);
+
+  return {
+    setEdited(messageId, message) {
+      // Nothing comes back from a deletion.
+      if (!known.has(messageId) || known.get(messageId) !== undefined) known.set(messageId, message);
+    },
+    setDeleted: (messageId) => void known.set(messageId, undefined),
+    latest: (messageId, message) => (known.has(messageId) ? known.get(messageId) : message),
   };
 }

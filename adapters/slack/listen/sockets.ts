@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { App, Logger as BoltLogger, Receiver } from "@slack/bolt";
+import { type App, type Logger as BoltLogger, type Receiver, SocketModeReceiver } from "@slack/bolt";
 import { WebAPIRateLimitedError } from "@slack/web-api";
 import type { Logger } from "pino";
-import { describeAuthError, isHopeless } from "../api/auth-errors.ts";
-import { type Line, openLine, TOO_MANY } from "./socket.ts";
+import { LoggableError } from "../../../src/port/errors.ts";
+import { describeAuthError, isHopeless } from "../api/error.ts";
+import { readText, toBody } from "../api/wire.ts";
 
 /** Until then a start that cannot reach Slack goes on trying. */
 const START_MS = 90_000;
@@ -12,6 +13,14 @@ const LONGEST_PAUSE_MS = 30_000;
 /** A socket that ends sooner than this counts as a failure, at most as this many in a row. */
 const SHORT_MS = 5_000;
 const MAX_SHORT = 2;
+/** Longest from asking for a socket to its greeting. */
+const CONNECT_MS = 20_000;
+const CALL_MS = 10_000;
+/** A socket that was asked to go stays for what it still has to acknowledge, and while another takes its place. */
+const LEAVE_MS = 4_000;
+const CLOSE_MS = 2_000;
+/** The reason for which another socket would only be in the way. */
+const TOO_MANY = "too_many_websockets";
 
 export interface SocketsOptions {
   appToken: string;
@@ -34,8 +43,8 @@ export interface Sockets extends Receiver {
 
 export function createSockets(options: SocketsOptions): Sockets {
   const { count, log, onFatal } = options;
-  /** Those that deliver, and those that are not gone yet. */
-  const [live, open] = [new Set<Line>(), new Set<Line>()];
+  /** `live` holds the sockets that deliver, `open` also those that are not gone yet. */
+  const [live, open] = [new Set<SlackSocket>(), new Set<SlackSocket>()];
   const closing = new AbortController();
   const opened = Promise.withResolvers<void>();
   let app: App | undefined;
@@ -46,16 +55,16 @@ export function createSockets(options: SocketsOptions): Sockets {
 
   /** Resolves to the number of failures in a row when the socket has ended. */
   async function holdOne(bolt: App, failures: number): Promise<number> {
-    const line = await openLine({ ...options, app: bolt }, closing.signal);
-    if (closing.signal.aborted) await line.close();
+    const socket = await openSocket({ ...options, app: bolt }, closing.signal);
+    if (closing.signal.aborted) await socket.close();
     const startedAt = performance.now();
-    open.add(line);
-    void line.gone.then(() => open.delete(line));
-    live.add(line);
+    open.add(socket);
+    void socket.gone.then(() => open.delete(socket));
+    live.add(socket);
     isOpen = true;
     opened.resolve();
-    const reason = await line.ended;
-    live.delete(line);
+    const reason = await socket.ended;
+    live.delete(socket);
     if (!closing.signal.aborted) log.debug({ reason }, "A socket to Slack ended; another takes its place.");
     if (performance.now() - startedAt > SHORT_MS) return 0;
     return reason === TOO_MANY ? failures + 1 : Math.min(failures + 1, MAX_SHORT);
@@ -103,7 +112,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     },
     async stop() {
       closing.abort(new Error("The connection to Slack was closed."));
-      await Promise.all([...open].map((line) => line.close()));
+      await Promise.all([...open].map((socket) => socket.close()));
       await Promise.all(keeping);
     },
     isConnected: () => live.size > 0,
@@ -114,4 +123,145 @@ async function pause(failures: number, signal: AbortSignal): Promise<void> {
   const longestMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures, 10));
   // Sockets that fell together do not all come back in the same moment.
   await sleep(longestMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
+}
+
+export interface SocketOptions {
+  app: App;
+  appToken: string;
+  apiUrl?: string | undefined;
+  boltLog: BoltLogger;
+  log: Logger;
+}
+
+/** One socket, from its greeting to its end. */
+export interface SlackSocket {
+  /** Resolves when nothing more will be delivered here, with Slack's reason where it gave one. */
+  ended: Promise<string | undefined>;
+  /** Resolves when the socket is gone, which may be a while after it ended. */
+  gone: Promise<void>;
+  /** Resolves when it is gone, or after a short while. */
+  close(): Promise<void>;
+}
+
+/** Opens a socket. Rejects with what Bolt says, or when Slack does not greet in time. It never connects again by itself. */
+export async function openSocket(options: SocketOptions, signal: AbortSignal): Promise<SlackSocket> {
+  const { app, appToken, apiUrl, boltLog, log } = options;
+  const ended = Promise.withResolvers<string | undefined>();
+  const gone = Promise.withResolvers<void>();
+  // Options of its own: the client writes into them.
+  const clientOptions = { retryConfig: { retries: 0 }, timeout: CALL_MS, rejectRateLimitedCalls: true };
+  const receiver = new SocketModeReceiver({
+    appToken,
+    logger: boltLog,
+    autoReconnectEnabled: false,
+    installerOptions: { clientOptions: { ...clientOptions, ...(apiUrl !== undefined && { slackApiUrl: apiUrl }) } },
+    // An event that could not be taken over is not acknowledged, so that Slack delivers it again.
+    processEventErrorHandler: async () => false,
+  });
+  receiver.init(app);
+  const { client } = receiver;
+  client.on("disconnected", () => {
+    ended.resolve(undefined);
+    gone.resolve();
+  });
+  guardMessages(receiver, ended.resolve, log);
+  await greeted(receiver, signal);
+
+  return {
+    ended: ended.promise,
+    gone: gone.promise,
+    async close() {
+      await Promise.race([client.disconnect(), sleep(CLOSE_MS, undefined, { ref: false })]);
+      ended.resolve(undefined);
+      gone.resolve();
+    },
+  };
+}
+
+async function greeted({ client }: SocketModeReceiver, signal: AbortSignal): Promise<void> {
+  const stopped = Promise.withResolvers<never>();
+  const stop = () => stopped.reject(signal.reason);
+  const late = setTimeout(
+    () => stopped.reject(new LoggableError("Slack did not greet the socket in time.")),
+    CONNECT_MS,
+  );
+  signal.addEventListener("abort", stop);
+  const starting = client.start();
+  try {
+    await Promise.race([starting, stopped.promise]);
+  } catch (error) {
+    // It may still connect, and would then take events that nobody hears.
+    const discard = () => void client.disconnect().catch(() => {});
+    starting.then(discard, discard);
+    discard();
+    throw error ?? new LoggableError("Slack closed the socket before greeting it.");
+  } finally {
+    clearTimeout(late);
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/**
+ * Puts itself between the socket and Bolt's client, which fails without anybody catching it on an envelope that has
+ * no event inside, and which hangs up in the middle of its work when it is asked to go.
+ */
+function guardMessages({ client }: SocketModeReceiver, leave: (reason: string) => void, log: Logger): void {
+  const handlers = client.listeners("ws_message") as Array<(data: unknown, isBinary: boolean) => Promise<void>>;
+  client.removeAllListeners("ws_message");
+
+  async function pass(data: unknown, isBinary: boolean): Promise<void> {
+    for (const handle of handlers) await handle(data, isBinary);
+  }
+
+  async function receive(data: unknown, isBinary: boolean): Promise<void> {
+    const envelope = readEnvelope(data);
+    if (envelope.type === "disconnect") {
+      leave(envelope.reason ?? "");
+      if (envelope.reason !== TOO_MANY) await sleep(LEAVE_MS, undefined, { ref: false });
+      return pass(data, isBinary);
+    }
+    if (!envelope.isEmptyEvent) return pass(data, isBinary);
+    log.warn({ envelope: envelope.payloadType }, "Slack says that it left out events, because there were too many.");
+    client.websocket?.send(JSON.stringify({ envelope_id: envelope.id, payload: {} }), () => {});
+  }
+
+  client.on("ws_message", (data: unknown, isBinary: boolean) => {
+    receive(data, isBinary).catch((error: unknown) =>
+      log.warn({ err: error }, "A message of a socket was not understood."),
+    );
+  });
+}
+
+/** The parts of a message on a socket that are read before Bolt reads it. */
+export interface Envelope {
+  id: string | undefined;
+  type: string | undefined;
+  /** Why a socket shall go. */
+  reason: string | undefined;
+  /** It should hold an event and does not. */
+  isEmptyEvent: boolean;
+  payloadType: string | undefined;
+}
+
+/** Never throws: what is no envelope has nothing in it. */
+export function readEnvelope(data: unknown): Envelope {
+  const body = parse(data);
+  const payload = toBody(body["payload"]);
+  const event = payload["event"];
+  return {
+    id: readText(body["envelope_id"]),
+    type: readText(body["type"]),
+    reason: readText(body["reason"]),
+    isEmptyEvent: body["type"] === "events_api" && readText(toBody(event)["type"]) === undefined,
+    payloadType: readText(payload["type"]),
+  };
+}
+
+function parse(data: unknown) {
+  if (typeof data !== "string") return {};
+  try {
+    return toBody(JSON.parse(data));
+  } catch {
+    return {};
+  }
 }

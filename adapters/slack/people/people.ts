@@ -1,14 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Author } from "../../../src/port/events.ts";
-import type { Body } from "../api/wire.ts";
-import { readText, toBody } from "../api/wire.ts";
+import type { SlackApi } from "../api/client.ts";
+import { SlackApiError } from "../api/error.ts";
+import { createThrottle } from "../api/throttle.ts";
+import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, toPersonId } from "../ids.ts";
-import { createAnswers } from "./answers.ts";
-import { type AskDeps, createAsk } from "./ask.ts";
 
 /** Slack waits three seconds for an event to be stored, names or not. */
 const WAIT_MS = 1_000;
+const FRESH_MS = 60 * 60_000;
+/** A look-up that failed is tried again after this. */
+const FAILED_MS = 60_000;
+const MAX_CACHED = 10_000;
+const CALL_MS = 10_000;
+/** Below what Slack allows: in a large workspace every thread brings people whom nobody here knows yet. */
+const MAX_A_MINUTE = { "users.info": 80, "conversations.info": 40 };
 
 /** Somebody as a workspace knows them. */
 export interface Person {
@@ -40,7 +49,7 @@ export interface People {
 }
 
 export interface GivenAuthor {
-  /** What Slack called them beside the event, for when nothing better is known. */
+  /** Their name as the event has it, for when nothing better is known. */
   name?: string | undefined;
   channelId?: string | undefined;
   isDirect?: boolean;
@@ -48,23 +57,23 @@ export interface GivenAuthor {
   team?: string | undefined;
 }
 
-export function createPeople(deps: AskDeps): People {
-  const ask = createAsk(deps);
-  const answers = createAnswers(deps.now);
+export function createPeople(deps: PeopleDeps): People {
+  const query = createPeopleQuery(deps);
+  const cache = createLookupCache(deps.now);
 
   function person(workspace: Workspace, userId: string): Promise<Person | undefined> {
     const find = () =>
-      ask(workspace, "users.info", { user: userId }, ({ user }) => toPerson(toBody(user), workspace.teamId));
-    return soon(answers.get(`${workspace.teamId} ${userId}`, find));
+      query(workspace, "users.info", { user: userId }, ({ user }) => toPerson(toBody(user), workspace.teamId));
+    return soon(cache.get(`${workspace.teamId} ${userId}`, find));
   }
 
   function channel(workspace: Workspace, channelId: string): Promise<Channel | undefined> {
     const find = () =>
-      ask(workspace, "conversations.info", { channel: channelId }, (found) => {
+      query(workspace, "conversations.info", { channel: channelId }, (found) => {
         const { name, creator, is_mpim } = toBody(found["channel"]);
         return { name: readText(name), creator: readText(creator), isGroup: is_mpim === true };
       });
-    return soon(answers.get(`${workspace.teamId} ${channelId}`, find));
+    return soon(cache.get(`${workspace.teamId} ${channelId}`, find));
   }
 
   return {
@@ -115,4 +124,57 @@ function toPerson(user: Body, teamId: string): Person | undefined {
 
 function soon<T>(value: Promise<T | undefined>): Promise<T | undefined> {
   return Promise.race([value, sleep(WAIT_MS, undefined, { ref: false })]);
+}
+
+/** Keeps what was found for an hour, and for a minute that nothing was. Those who ask at once share one look-up. */
+export interface LookupCache {
+  /** `find` must not reject. */
+  get<T>(key: string, find: () => Promise<T | undefined>): Promise<T | undefined>;
+}
+
+export function createLookupCache(now: () => number): LookupCache {
+  const entries = new BoundedMap<string, { value: Promise<unknown>; until: number }>(MAX_CACHED);
+
+  return {
+    async get<T>(key: string, find: () => Promise<T | undefined>) {
+      const known = entries.get(key);
+      if (known !== undefined && known.until > now()) return known.value as Promise<T | undefined>;
+      const entry = { value: find(), until: now() + FRESH_MS };
+      entries.set(key, entry);
+      const found = await entry.value;
+      if (found === undefined) entry.until = now() + FAILED_MS;
+      return found;
+    },
+  };
+}
+
+export interface PeopleDeps {
+  api: Pick<SlackApi, "call">;
+  log: Logger;
+  now(): number;
+}
+
+/** Looks something up. Resolves to undefined where Slack does not tell, or wants no such calls at the moment. Never rejects. */
+export type PeopleQuery = <T>(
+  workspace: Workspace,
+  method: keyof typeof MAX_A_MINUTE,
+  args: Body,
+  read: (found: Body) => T,
+) => Promise<T | undefined>;
+
+export function createPeopleQuery({ api, log, now }: PeopleDeps): PeopleQuery {
+  const throttle = createThrottle(now);
+
+  return async ({ teamId }, method, args, read) => {
+    const budget = `${teamId} ${method}`;
+    if (!throttle.take(budget, MAX_A_MINUTE[method])) return undefined;
+    try {
+      return read(await api.call(teamId, method, args, AbortSignal.timeout(CALL_MS)));
+    } catch (error) {
+      const pauseMs = error instanceof SlackApiError ? error.retryAfterMs : undefined;
+      if (pauseMs !== undefined) throttle.pause(budget, pauseMs);
+      log.debug({ err: error, method }, "Something about people could not be looked up.");
+      return undefined;
+    }
+  };
 }

@@ -24,7 +24,7 @@ export async function readWords(text: string, workspace: Workspace, names: Names
   return parts.join("").trim();
 }
 
-/** What a message passes on from elsewhere, quoted; "" for previews of links. */
+/** The messages that a message forwards, quoted; "" for previews of links. */
 export async function readForwarded(event: Body, workspace: Workspace, names: Names): Promise<string> {
   const shared = toBodies(event["attachments"]).filter((one) => one["is_share"] === true);
   const quotes = await Promise.all(
@@ -36,7 +36,7 @@ export async function readForwarded(event: Body, workspace: Workspace, names: Na
   return quotes.filter(Boolean).join("\n\n");
 }
 
-/** Whether a text mentions somebody. */
+/** True for a text that mentions the person. */
 export function mentions(text: string, userId: string): boolean {
   return text.includes(`<@${userId}>`) || text.includes(`<@${userId}|`);
 }

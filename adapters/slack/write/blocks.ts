@@ -1,7 +1,8 @@
 import { SinkError } from "../../../src/port/errors.ts";
+import type { Action } from "../../../src/port/events.ts";
 import type { Button, Draft } from "../../../src/port/sink.ts";
+import { codeOf } from "../api/error.ts";
 import { PLATFORM, toFingerprint } from "../ids.ts";
-import { toButtonValue } from "./button-values.ts";
 import {
   isNearlyFull,
   lengthOfMarkdown,
@@ -16,9 +17,22 @@ const MAX_BUTTONS = 25;
 const FEEDBACK = "feedback";
 const ENDING = "An answer without words.";
 
+const ACTIONS: readonly string[] = [
+  "stop",
+  "retry",
+  "continue",
+  "good",
+  "bad",
+  "again",
+  "vary",
+  "edit",
+  "upscale",
+  "delete",
+] satisfies Action[];
+
 export type Block = Readonly<Record<string, unknown>>;
 
-/** What a message shows. */
+/** The content of a message. */
 export interface MessageBody {
   blocks: readonly Block[];
   /** For notifications, and wherever blocks are not shown. */
@@ -56,38 +70,38 @@ export interface ButtonLooks {
 }
 
 export function toButtonBlocks(buttons: readonly Button[], { hasFeedbackButtons = false }: ButtonLooks = {}): Block[] {
-  const judging = hasFeedbackButtons ? readJudging(buttons) : undefined;
-  const others = buttons.filter((button) => judging === undefined || !isJudging(button));
+  const feedback = hasFeedbackButtons ? readFeedback(buttons) : undefined;
+  const others = buttons.filter((button) => feedback === undefined || !isFeedback(button));
   const elements = others
     .slice(0, MAX_BUTTONS)
     .map((button) => ({ type: "button", ...toPlainButton(button), action_id: button.action }));
   return [
     ...(elements.length === 0 ? [] : [{ type: "actions", elements }]),
-    ...(judging === undefined ? [] : [toFeedbackBlock(judging)]),
+    ...(feedback === undefined ? [] : [toFeedbackBlock(feedback)]),
   ];
 }
 
-/** Whether a message has something that Slack has buttons of its own for. */
-export function hasJudging(buttons: readonly Button[]): boolean {
-  return readJudging(buttons) !== undefined;
+/** True for buttons that Slack has some of its own for. */
+export function hasFeedback(buttons: readonly Button[]): boolean {
+  return readFeedback(buttons) !== undefined;
 }
 
-interface Judging {
+interface Feedback {
   good: Button;
   bad: Button;
 }
 
-function readJudging(buttons: readonly Button[]): Judging | undefined {
+function readFeedback(buttons: readonly Button[]): Feedback | undefined {
   const [good, bad] = ["good", "bad"].map((action) => buttons.find((button) => button.action === action));
   return good === undefined || bad === undefined ? undefined : { good, bad };
 }
 
-function isJudging({ action }: Button): boolean {
+function isFeedback({ action }: Button): boolean {
   return action === "good" || action === "bad";
 }
 
 /** https://docs.slack.dev/reference/block-kit/block-elements/feedback-buttons-element */
-function toFeedbackBlock({ good, bad }: Judging): Block {
+function toFeedbackBlock({ good, bad }: Feedback): Block {
   const buttons = { positive_button: toPlainButton(good), negative_button: toPlainButton(bad) };
   return { type: "context_actions", elements: [{ type: "feedback_buttons", action_id: FEEDBACK, ...buttons }] };
 }
@@ -100,7 +114,7 @@ function toPlainButton(button: Button): { text: Block; value: string } {
 }
 
 /** The files that belong to a message. */
-export interface Brought {
+export interface MessageFiles {
   ids: readonly string[];
   /** The message before it that shows them; absent where it does so itself. */
   sharedTs?: string;
@@ -112,9 +126,9 @@ export interface Brought {
  */
 export function toMetadata(
   mark: string,
-  { draft, brought }: { draft?: Draft; brought?: Brought | undefined } = {},
+  { draft, messageFiles }: { draft?: Draft; messageFiles?: MessageFiles | undefined } = {},
 ): Block {
-  const { ids = [], sharedTs } = brought ?? {};
+  const { ids = [], sharedTs } = messageFiles ?? {};
   const files = {
     ...(ids.length > 0 && { files: ids.join(" ") }),
     ...(sharedTs !== undefined && { shared: sharedTs }),
@@ -125,13 +139,13 @@ export function toMetadata(
 
 function toLook(draft: Draft): Block {
   const { source = draft.markdown, streaming } = draft;
-  // Of what is nearly full not all is shown.
+  // A message that is nearly full does not show all of its text.
   return streaming && isNearlyFull(source)
     ? {}
     : { length: source.length, text: toFingerprint(source), is_end: !streaming };
 }
 
-/** What a message shows of a draft. */
+/** The part of a draft that a message shows. */
 export interface ShownPart {
   /** In UTF-16 units of its source; 0 where it shows another text. */
   length: number;
@@ -148,14 +162,14 @@ export function readShownPart(message: Block, { source, markdown, streaming }: D
   return { length, isAll: length === wanted.length && isEnd === !streaming };
 }
 
-/** What a message was posted for; undefined for one that does not say. */
+/** The mark of the nonce that a message was posted with; undefined for one without. */
 export function readMark(message: Block): string | undefined {
   const { mark } = readPayload(message);
   return typeof mark === "string" ? mark : undefined;
 }
 
 /** The files of a message of ours, however they belong to it. */
-export function readBrought(message: Block): Brought {
+export function readMessageFiles(message: Block): MessageFiles {
   const { files, shared } = readPayload(message);
   const attached = toParts(message["files"]).map(({ id }) => id);
   const inside = toParts(message["blocks"]).map(({ slack_file }) => (slack_file as Block | undefined)?.["id"]);
@@ -171,4 +185,24 @@ function readPayload(message: Block): Block {
 
 function toParts(value: unknown): readonly Block[] {
   return Array.isArray(value) ? (value as Block[]) : [];
+}
+
+/** The action of a button of a reply. The button itself carries it, so that it works in every process and after a restart. */
+export type ButtonValue = Pick<Button, "action" | "turnId">;
+
+/** The `value` of a button. Its `action_id` is the action alone, or whatever else is unique in the message. */
+export function toButtonValue({ action, turnId }: ButtonValue): string {
+  return `${action}:${turnId}`;
+}
+
+/** Undefined for what is no button of a reply. */
+export function readButtonValue(value: unknown): ButtonValue | undefined {
+  if (typeof value !== "string") return undefined;
+  const [, action = "", turnId = ""] = /^([a-z]+):(.+)$/s.exec(value) ?? [];
+  return ACTIONS.includes(action) ? { action: action as Action, turnId } : undefined;
+}
+
+/** True for a call that was refused for one of its blocks. */
+export function isBlockRefusal(error: unknown): boolean {
+  return codeOf(error).startsWith("invalid_blocks");
 }

@@ -9,13 +9,13 @@ export const MAX_TITLE_BYTES = 100;
 const REST_ID = "rest";
 const REST_TITLE = "More steps";
 
-/** What a stream shows of a step, beside its text. */
+/** A step as a stream shows it, beside its text. */
 export interface Card {
   title: string;
   status: "in_progress" | "complete" | "error";
 }
 
-/** By the id of the step, in the order in which they came. */
+/** Keyed by the step's id, in the order in which the steps came. */
 export type Cards = ReadonlyMap<string, Card>;
 
 /** A part of what a call adds to a stream. */
@@ -46,7 +46,7 @@ export function closeCards(cards: Cards): Cards {
   return new Map([...cards].map(([id, card]) => [id, close(card)]));
 }
 
-/** What a stream may show after a call of which nobody knows whether it was carried out: what that was to change is open. */
+/** The cards after a call of which nobody knows whether it was carried out: those that it was to change count as open. */
 export function doubtCards(before: Cards, after: Cards): Cards {
   const doubt = ([id, card]: [string, Card]): [string, Card] =>
     isSame(before.get(id), card) ? [id, card] : [id, { ...card, status: "in_progress" }];
@@ -54,7 +54,7 @@ export function doubtCards(before: Cards, after: Cards): Cards {
 }
 
 /**
- * What brings a stream from some cards to others. Only the title and the status are said: whatever else a card holds
+ * The chunks that bring a stream from some cards to others. Only the title and the status are said: whatever else a card holds
  * Slack adds to what it held before.
  */
 export function toTaskChunks(before: Cards, after: Cards): Chunk[] {

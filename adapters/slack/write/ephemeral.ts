@@ -1,33 +1,48 @@
 import { request } from "undici";
-import type { Draft, Posted, Receipt } from "../../../src/port/sink.ts";
+import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../../../src/port/sink.ts";
+import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
-import { SlackApiError } from "../api/error.ts";
+import { isUncertain, SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";
-import { toWhisperId } from "../ids.ts";
+import { PLATFORM, readMessageId, toEphemeralId, toFingerprint } from "../ids.ts";
 import { toMessageBody } from "./blocks.ts";
+import { guarded } from "./failures.ts";
+import type { ReplyPlace } from "./lookup.ts";
+import { createResponsePacer } from "./pace.ts";
+import type { PostAndUpdateWriter } from "./post-and-update.ts";
+import { LIMITS } from "./sink.ts";
+import type { SinkState } from "./sink-state.ts";
+import { createStatus } from "./status.ts";
+import type { Uploader } from "./upload.ts";
 
 /** Slack takes five answers to a command. The last is kept for the text when it is whole. */
 const MAX_GROWING = 4;
 
+/** Longest for taking back what was said of files that did not come. */
+const TAKE_BACK_MS = 5_000;
+/** Files cannot be shown to one person in a channel. What opens the place where they come is said before they are there. */
+const COMING = toWords("I am bringing what you asked for.");
+const HERE = toWords("Here is what you asked for, only for you.");
+
 /** Writes what only one person sees. Slack gives such a message no id: it is changed by answering the command again. */
-export interface WhisperWriter {
+export interface EphemeralWriter {
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
   remove(id: string, signal: AbortSignal): Promise<void>;
 }
 
-export interface WhisperDeps {
-  api: SlackApi;
+export interface EphemeralWriterDeps {
+  api: Pick<SlackApi, "call">;
   apiUrl: string | undefined;
   teamId: string;
   channelId: string;
   threadTs: string | undefined;
   userId: string;
-  /** Where the command, or the button, is answered; without it a message is shown once, when it is whole. */
+  /** Takes answers to the command or the button; without it a message is shown once, when it is complete. */
   responseUrl: string | undefined;
 }
 
-export function createWhisperWriter(deps: WhisperDeps): WhisperWriter {
+export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWriter {
   const { api, teamId, channelId, threadTs, userId } = deps;
   /** Undefined when no more answers are taken there, and for one that is not Slack's: then it is shown once, too. */
   let responseUrl =
@@ -70,7 +85,7 @@ export function createWhisperWriter(deps: WhisperDeps): WhisperWriter {
 
   return {
     async post(draft, nonce, signal) {
-      const id = toWhisperId(teamId, channelId, nonce);
+      const id = toEphemeralId(teamId, channelId, nonce);
       if (!shown.has(id)) await show(id, draft, signal);
       return { id };
     },
@@ -97,4 +112,71 @@ async function send(url: string, body: object, signal: AbortSignal): Promise<{ s
     if (signal.aborted) throw error;
     throw new SlackApiError("response_url", "Slack could not be reached to answer a command.", { code: "", status: 0 });
   }
+}
+
+export interface EphemeralSinkDeps {
+  api: SlackApi;
+  apiUrl: string | undefined;
+  postAndUpdate: PostAndUpdateWriter;
+  uploader: Uploader;
+  state: SinkState;
+}
+
+/** Writes what only one person sees: one message, and files in their direct conversation with the bot. */
+export function createEphemeralSink(
+  place: ReplyPlace,
+  userId: string,
+  { responseUrl }: SlackExtra,
+  deps: EphemeralSinkDeps,
+): ReplySink {
+  const { api, apiUrl, postAndUpdate, uploader } = deps;
+  const { teamId, channelId, threadTs } = place;
+  const writer = createEphemeralWriter({ api, apiUrl, teamId, channelId, threadTs, userId, responseUrl });
+  const status = createStatus({ api, teamId, channelId, threadTs });
+
+  async function upload(
+    files: readonly OutboundFile[],
+    caption: Draft | undefined,
+    nonce: string,
+    signal: AbortSignal,
+  ): Promise<Posted> {
+    if (channelId.startsWith("D")) return uploader.upload({ place, files, caption, nonce }, signal);
+    // A message to a person opens the direct conversation with them.
+    const person = { teamId, channelId: userId, threadTs: undefined, questionTs: undefined };
+    const toldNonce = `${nonce}:told`;
+    const told = readMessageId((await postAndUpdate.post(person, COMING, toldNonce, signal)).id);
+    if (told === undefined) return uploader.upload({ place: person, files, caption, nonce }, signal);
+    const direct = { ...person, channelId: told.channelId, threadTs: told.ts };
+    try {
+      const posted = await uploader.upload({ place: direct, files, caption, nonce }, signal);
+      await postAndUpdate.update(told, HERE, toldNonce, signal).catch(() => {});
+      return posted;
+    } catch (error) {
+      // After an uncertain answer the files may be there.
+      if (!isUncertain(error)) await postAndUpdate.remove(told, AbortSignal.timeout(TAKE_BACK_MS)).catch(() => {});
+      throw error;
+    }
+  }
+
+  return {
+    limits: { ...LIMITS, maxMessages: 1 },
+    budget: {
+      key: `${PLATFORM}-response:${toFingerprint(responseUrl ?? `${teamId}:${userId}`)}`,
+      createPacer: createResponsePacer,
+    },
+    post: (draft, nonce, signal) => guarded(signal, () => writer.post(draft, nonce, signal)),
+    edit: (id, draft, signal) => guarded(signal, () => writer.edit(id, draft, signal)),
+    upload: (files, caption, nonce, signal) => guarded(signal, () => upload(files, caption, nonce, signal)),
+    remove: (id, signal) =>
+      guarded(signal, async () => {
+        const message = readMessageId(id);
+        // A file in the direct conversation is a message like any other.
+        await (message === undefined ? writer.remove(id, signal) : postAndUpdate.remove(message, signal));
+      }),
+    progress: (text, signal) => guarded(signal, () => status.show(text, signal)),
+  };
+}
+
+function toWords(markdown: string): Draft {
+  return { markdown, buttons: [], streaming: false };
 }

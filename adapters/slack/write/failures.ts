@@ -3,7 +3,7 @@ import { isUncertain, SlackApiError } from "../api/error.ts";
 
 interface Meaning {
   kind: SinkErrorKind;
-  /** What is wrong and what to do, where Slack's own word does not say it. */
+  /** Says what is wrong and what to do, where Slack's own word does not. */
   words?: string;
 }
 
@@ -57,7 +57,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ["stopped_by_user", { kind: "unavailable" }],
 ]);
 
-/** What a refused or failed write means to the core. Gives back what is one already, and an abort's own reason. */
+/** Converts the failure of a write to a `SinkError`. Returns one as it is, and an abort's own reason. */
 function toReason(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || error instanceof SinkError) return error;
   if (!(error instanceof SlackApiError)) {
@@ -81,9 +81,9 @@ export function toSinkError(error: SlackApiError, options: SinkErrorOptions = {}
   });
 }
 
-/** What Slack says of a text or of blocks, however they are sent. */
+/** Slack's words for a text or blocks that are wrong however they are sent. */
 const OF_THE_BODY = /^(?:invalid_|no_text$|markdown_|metadata_|too_many_|message_limit|msg_)|too_long$/;
-/** Of the method that changes messages these say nothing about the one that posts them. */
+/** Refusals of `chat.update` that say nothing about `chat.postMessage`. */
 const OF_THE_METHOD = new Set([
   "message_not_owned_by_app",
   "unknown_method",
@@ -102,12 +102,12 @@ function meaningOf(error: SlackApiError): Meaning {
   return { kind: error.status === 404 ? "gone" : "rejected" };
 }
 
-/** Whether a message takes no more changes, though further ones may be posted. */
+/** True for a message that takes no more changes, though further ones may be posted. */
 export function isSealing(error: unknown): error is SlackApiError {
   return error instanceof SlackApiError && error.retryAfterMs === undefined && meaningOf(error).kind === "sealed";
 }
 
-/** Whether Slack refuses to change a message for a reason that may leave it taking further ones. */
+/** True for a refusal to change a message that leaves open whether further ones may be posted. */
 function isOfChanges(error: SlackApiError): boolean {
   const { method, code, status } = error;
   if (method !== "chat.update") return false;

@@ -9,7 +9,7 @@ import { createSlackHosts } from "../api/hosts.ts";
 const MAX_ALT_CHARS = 1_000;
 const NAME_CHARS = 100;
 /** Pauses between the looks at a file that Slack still works on. After the last one it is given up. */
-const LOOKS_MS = [50, 150, 300, 600, 1_000, 1_500, 2_000, 2_500, 3_000] as const;
+const POLL_PAUSES_MS = [50, 150, 300, 600, 1_000, 1_500, 2_000, 2_500, 3_000] as const;
 /** Refusals to tell of a file, which no waiting mends; it may be shown all the same. */
 const UNTOLD_CODES = new Set(["unknown_method", "missing_scope", "not_allowed_token_type", "no_permission"]);
 
@@ -20,11 +20,11 @@ export interface Stored {
 }
 
 /** `untold`: Slack lets nobody look at it. `late`: it was not as wanted in all that time. */
-export type Look<T> = { found: T } | "untold" | "late";
+export type PollResult<T> = { found: T } | "untold" | "late";
 
 /** The bytes of files, on their way to Slack and there. */
 export interface FileStore {
-  readonly looksMs: readonly number[];
+  readonly pollPausesMs: readonly number[];
   /** Sends the bytes of a file under a name; nobody sees it yet. */
   store(teamId: string, file: OutboundFile, name: string, signal: AbortSignal): Promise<Stored>;
   /** Finishes uploads, which are shown where `share` says, or nowhere. Each file can be finished once. */
@@ -35,7 +35,7 @@ export interface FileStore {
     id: string,
     find: (file: SlackAnswer) => T | undefined,
     signal: AbortSignal,
-  ): Promise<Look<T>>;
+  ): Promise<PollResult<T>>;
   /** Deletes files that nobody sees. Best effort. */
   drop(teamId: string, stored: readonly Stored[], signal: AbortSignal): Promise<void>;
 }
@@ -44,14 +44,14 @@ export interface FileStoreDeps {
   api: SlackApi;
   apiUrl: string | undefined;
   /** Pauses between the looks at a file that Slack still works on; sensible ones when undefined. */
-  looksMs?: readonly number[] | undefined;
+  pollPausesMs?: readonly number[] | undefined;
 }
 
-export function createFileStore({ api, apiUrl, looksMs = LOOKS_MS }: FileStoreDeps): FileStore {
+export function createFileStore({ api, apiUrl, pollPausesMs = POLL_PAUSES_MS }: FileStoreDeps): FileStore {
   const hosts = createSlackHosts(apiUrl);
 
   return {
-    looksMs,
+    pollPausesMs,
     async store(teamId, file, name, signal) {
       const announced = await api.call(
         teamId,
@@ -78,14 +78,14 @@ export function createFileStore({ api, apiUrl, looksMs = LOOKS_MS }: FileStoreDe
       await api.call(teamId, "files.completeUploadExternal", { files, ...share }, signal);
     },
     async waitFor(teamId, id, find, signal) {
-      for (const pauseMs of looksMs) {
+      for (const pauseMs of pollPausesMs) {
         try {
           const { file } = await api.call(teamId, "files.info", { file: id }, signal);
           const found = find(file as SlackAnswer);
           if (found !== undefined) return { found };
         } catch (error) {
           if (UNTOLD_CODES.has(codeOf(error))) return "untold";
-          // Of a file that it still works on Slack may not know yet.
+          // Slack may not know a file yet that it still works on.
           if (codeOf(error) !== "file_not_found") throw error;
         }
         await sleep(pauseMs, undefined, { signal });

@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { createGuardedFetch } from "../../../src/media/fetch.ts";
 import { FileProblem } from "../../../src/media/file-problem.ts";
 import type { AttachmentRef } from "../../../src/port/events.ts";
@@ -5,10 +6,10 @@ import { readAttachmentId } from "../api/attachments.ts";
 import type { SlackAnswer, SlackApi } from "../api/client.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
 import { createSlackHosts } from "../api/hosts.ts";
-import { createShelf } from "./sink-state.ts";
 
 /** No file is read beyond this. */
 const MAX_READ_BYTES = 100 * 1024 * 1024;
+const MAX_REMEMBERED = 2_000;
 const GONE_CODES = new Set(["file_not_found", "file_deleted", "file_is_deleted"]);
 
 /** The way back to the bytes of a file. */
@@ -32,7 +33,7 @@ export function createFiles({ api, apiUrl }: FilesDeps): Files {
   const { files: hosts, origins } = createSlackHosts(apiUrl);
   // Links elsewhere are not followed with the bot's token, whoever named them.
   const fetch = createGuardedFetch({ owner: "Slack", hosts, origins });
-  const links = createShelf<Link>();
+  const links = new BoundedMap<string, Link>(MAX_REMEMBERED);
 
   /** Asked for anew in a later run; a file that was shared from another organisation is told in no other way. */
   async function findLink({ id }: AttachmentRef, signal: AbortSignal): Promise<Link> {

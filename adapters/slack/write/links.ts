@@ -1,8 +1,8 @@
 import { isDeceptive, namesHost } from "../../../src/text/links.ts";
 
-/** Where the words of a link may end, or a link in Slack's own writing may begin. */
+/** Finds where the words of a link may end, or a link in Slack's own writing may begin. */
 const PLACE = /\](?=[([:]|$)|<(?=(?:https?|mailto):|[a-z]{0,6}$)/gi;
-/** What is behind the words: the address of a link that is over, or as far as it has come. */
+/** Reads the address behind the words, complete or as far as it has come. */
 const TARGET = /^\(\s{0,20}(?:<(?<angle>[^<>\n]*)(?<angleEnd>[<>\n])?|(?<bare>[^\s)<][^\s)]*)?(?<bareEnd>[\s)])?)/;
 const OWN = /^<(?<target>[^<>|\n]*)(?:\|(?<words>[^<>\n]*)(?=[<>\n])|(?<bare>[<>\n]))?/;
 /** Longest words, and longest address, that are looked at. */
@@ -14,7 +14,7 @@ const INNER_TARGET = /\]\([^\s()]*\)/g;
 const ESCAPE = /(?<!\\)(?:\\\\)*\\$/;
 
 export interface Findings {
-  /** Where something has to stand between for a link not to be one. A longer text has the same ones, and more. */
+  /** Indices at which a gap keeps a link from being one. A longer text has the same ones, and more. */
   deceptive: number[];
   /** The first place of which only what follows will tell. */
   undecidedAt: number | undefined;
@@ -51,7 +51,7 @@ function judgeLink(text: string, at: number): Verdict {
   const isOver = (angle === undefined ? bareEnd : angleEnd) !== undefined;
   if (!isOver && reach.length < MAX_TARGET_CHARS) return "undecided";
   const target = angle ?? bare;
-  // What is escaped is read in more than one way.
+  // Escapes are read in more than one way.
   const isUnclear = isEndless || !isOver || target.includes("\\");
   return isUnclear || suspicious.some((words) => isDeceptive(words, target)) ? "deceptive" : "honest";
 }
@@ -66,7 +66,7 @@ function judgeOwn(text: string, at: number): Verdict {
 }
 
 /**
- * What a bracket may end as the words of a link, in each way of reading: with the brackets in code counted, and
+ * The words of a link that a bracket may end, in each way of reading: with the brackets in code counted, and
  * without them. `isEndless`: they begin so far back that nobody has looked there.
  */
 function findWords(text: string, at: number): { words: string[]; isEndless: boolean } {

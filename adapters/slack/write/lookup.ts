@@ -1,19 +1,21 @@
 import { SinkError } from "../../../src/port/errors.ts";
 import type { SlackAnswer, SlackApi, SlackArguments } from "../api/client.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
+import { createThrottle } from "../api/throttle.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { MessagePlace, ToMark } from "../ids.ts";
-import { type Block, readBrought, readMark } from "./blocks.ts";
-import { createReadingGate } from "./lookup-throttle.ts";
+import { type Block, readMark, readMessageFiles } from "./blocks.ts";
 
 /** Apps sold outside the marketplace get no more than this at once. */
 const PAGE = 15;
 /** A thread in which more than this was said since the question is not searched to its end. */
 const MAX_PAGES = 4;
+/** Slack lets an app read messages fifty times a minute; the rest is for reading what people said. */
+const MAX_A_MINUTE = 30;
 
 type SlackMessage = Readonly<Record<string, unknown>>;
 
-/** Where a reply stands: its thread, or the top level of its channel. */
+/** The place of a reply: its thread, or the top level of its channel. */
 export interface ReplyPlace {
   teamId: string;
   channelId: string;
@@ -28,7 +30,7 @@ export interface Found {
   /** It was begun as a stream and never finished by us: what it was made for is only guessed. */
   isUnfinished: boolean;
   files: readonly SlackMessage[];
-  /** Of all that belong to it, also where they stand in it as pictures or in a message before it. */
+  /** All files that belong to it, also those that it shows as pictures or that a message before it brought. */
   fileIds: readonly string[];
 }
 
@@ -68,15 +70,15 @@ export interface LookupDeps {
 }
 
 export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Lookup {
-  const gate = createReadingGate(now);
+  const throttle = createThrottle(now);
 
   async function read(teamId: string, method: string, args: SlackArguments, signal: AbortSignal): Promise<SlackAnswer> {
-    gate.enter(teamId);
+    if (!throttle.take(teamId, MAX_A_MINUTE)) throw toThrottled();
     try {
       return await api.call(teamId, method, args, signal);
     } catch (error) {
       if (!(error instanceof SlackApiError) || error.retryAfterMs === undefined) throw error;
-      gate.close(teamId, error.retryAfterMs);
+      throttle.pause(teamId, error.retryAfterMs);
       throw new SinkError("unavailable", error.logMessage, { cause: error });
     }
   }
@@ -161,6 +163,12 @@ function filesOf(message: SlackMessage): readonly SlackMessage[] {
 }
 
 function toFound(message: SlackMessage, isUnfinished: boolean): Found {
-  const fileIds = readBrought(message).ids;
+  const fileIds = readMessageFiles(message).ids;
   return { ts: String(message["ts"]), isUnfinished, files: filesOf(message), fileIds };
+}
+
+/** No refusal for the rate: what is written is limited apart. */
+function toThrottled(): SinkError {
+  const message = "Whether this was posted already cannot be looked up at the moment: Slack allows too few looks.";
+  return new SinkError("unavailable", message);
 }

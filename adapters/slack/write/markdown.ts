@@ -1,7 +1,7 @@
 import { findDeceptiveLinks } from "./links.ts";
 
 /**
- * What notifies people or is rewritten by Slack wherever it stands, in code too: people, groups, channels, dates.
+ * Markup that notifies people or that Slack rewrites wherever it stands, in code too: people, groups, channels, dates.
  * https://docs.slack.dev/messaging/formatting-message-text
  */
 const CONTROL = /<(?=!(?:channel|here|everyone|subteam|date)|[@#][A-Z0-9])/g;
@@ -9,7 +9,7 @@ const CONTROL = /<(?=!(?:channel|here|everyone|subteam|date)|[@#][A-Z0-9])/g;
 const UNDECIDED = /<(?:!(?:[a-z]{0,7})?|[@#])?$/;
 /**
  * Longest message, in bytes of UTF-8: streamed messages of more than about 10,600 have been refused for good.
- * What is posted whole has more room, but how a message is written is not known when its text is split.
+ * A posted message has more room, but how a message is written is not known when its text is split.
  */
 export const MAX_LENGTH = 9_500;
 export const NEARLY_FULL = 0.75 * MAX_LENGTH;
@@ -41,8 +41,10 @@ export function toSettledMarkdown(source: string): string {
     .toString()
     .replace(/\uFFFD+$/, "").length;
   // A heading goes with what it stands above, which may come in the next message.
-  const whole = settled.slice(0, Math.max(settled.lastIndexOf("\n\n"), 0)).replace(/(?:^|\n)#{1,6} [^\n]*\s*$/, "");
-  return settled.slice(0, Math.max(sure, whole.length)).trimEnd();
+  const postAndUpdate = settled
+    .slice(0, Math.max(settled.lastIndexOf("\n\n"), 0))
+    .replace(/(?:^|\n)#{1,6} [^\n]*\s*$/, "");
+  return settled.slice(0, Math.max(sure, postAndUpdate.length)).trimEnd();
 }
 
 export function isNearlyFull(source: string): boolean {

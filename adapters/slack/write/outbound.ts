@@ -1,56 +1,60 @@
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { ReplySink } from "../../../src/port/sink.ts";
+import { readExtra, type SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import type { Workspaces } from "../api/workspaces.ts";
-import { createToMark } from "../ids.ts";
+import { createToMark, readMessageId, readUserId } from "../ids.ts";
+import { createEphemeralSink } from "./ephemeral.ts";
 import { createFileStore } from "./file-store.ts";
 import { createFiles } from "./files.ts";
-import { createLookup } from "./lookup.ts";
-import { createWholeWriter } from "./post-and-update.ts";
-import type { Running } from "./running.ts";
-import { createSink } from "./sink.ts";
-import { createMemory } from "./sink-state.ts";
+import { createLookup, type ReplyPlace } from "./lookup.ts";
+import { createPostAndUpdateWriter } from "./post-and-update.ts";
+import { createSink, type SinkDeps } from "./sink.ts";
+import { createSinkState } from "./sink-state.ts";
 import { createUploader } from "./upload.ts";
 
-export interface OutboundDeps {
+export interface OutboundDeps extends Pick<SinkDeps, "api" | "turnsByMessage" | "now"> {
   api: SlackApi;
   workspaces: Pick<Workspaces, "find">;
   /** The key of what marks the bot's own messages; a secret, and the same in every run. */
   markKey: string;
   /** Web API base that ends in `/api/`; Slack's own when absent. */
   apiUrl: string | undefined;
-  running: Pick<Running, "note">;
   /** See `FileStoreDeps`. */
-  looksMs?: readonly number[] | undefined;
-  /** Unix milliseconds. */
-  now(): number;
+  pollPausesMs?: readonly number[] | undefined;
 }
 
-/** The half of the adapter that writes, and reads files. What its replies have to know of each other is kept here. */
+/** The half of the adapter that writes, and reads files. It holds the state that its replies share. */
 export interface Outbound extends Pick<Adapter, "openAttachment"> {
   sink(address: ReplyAddress): ReplySink;
 }
 
-export function createOutbound({ api, workspaces, markKey, apiUrl, running, looksMs, now }: OutboundDeps): Outbound {
-  const memory = createMemory(now);
+export function createOutbound(options: OutboundDeps): Outbound {
+  const { api, workspaces, markKey, apiUrl, turnsByMessage, pollPausesMs, now } = options;
+  const state = createSinkState(now);
   const toMark = createToMark(markKey);
-  const whole = createWholeWriter({ api, memory, toMark });
+  const postAndUpdate = createPostAndUpdateWriter({ api, state, toMark });
   const lookup = createLookup({ api, workspaces, toMark, now });
-  const uploader = createUploader({ store: createFileStore({ api, apiUrl, looksMs }), whole, lookup, memory, toMark });
-  const deps = {
-    api,
-    apiUrl,
-    whole,
-    uploader,
-    lookup,
-    memory,
-    toMark,
-    running,
-    now,
-  };
+  const store = createFileStore({ api, apiUrl, pollPausesMs });
+  const uploader = createUploader({ store, postAndUpdate, lookup, state, toMark });
+  const deps = { api, apiUrl, postAndUpdate, uploader, lookup, state, toMark, turnsByMessage, now };
+
   return {
-    sink: (address) => createSink(address, deps),
+    sink(address) {
+      const { channelId, visibleTo } = address;
+      const extra = readExtra(address);
+      const place = toPlace(address, extra);
+      // In a direct conversation nobody else sees anything, and what stands there is still there tomorrow.
+      const isAlone = channelId.startsWith("D") && extra.responseUrl === undefined;
+      if (visibleTo === undefined || isAlone) return createSink(place, extra, deps);
+      return createEphemeralSink(place, readUserId(visibleTo), extra, deps);
+    },
     openAttachment: createFiles({ api, apiUrl }).open,
   };
+}
+
+function toPlace({ channelId, threadId, replyToId }: ReplyAddress, { team }: SlackExtra): ReplyPlace {
+  const questionTs = replyToId === undefined ? undefined : readMessageId(replyToId)?.ts;
+  return { teamId: team, channelId, threadTs: threadId, questionTs };
 }

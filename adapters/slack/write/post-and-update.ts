@@ -1,53 +1,71 @@
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Draft, Posted, Receipt } from "../../../src/port/sink.ts";
-import { readTs } from "../api/answer.ts";
 import type { SlackApi } from "../api/client.ts";
-import { codeOf } from "../api/error.ts";
+import { codeOf, readTs } from "../api/error.ts";
 import { readText } from "../api/wire.ts";
 import { type MessagePlace, type ToMark, toMessageId } from "../ids.ts";
-import { type Block, type Brought, hasJudging, type MessageBody, toMessageBody, toMetadata } from "./blocks.ts";
-import type { ReplyPlace } from "./lookup.ts";
-import type { Memory } from "./sink-state.ts";
+import {
+  type Block,
+  hasFeedback,
+  isBlockRefusal,
+  type MessageBody,
+  type MessageFiles,
+  readMessageFiles,
+  toMessageBody,
+  toMetadata,
+} from "./blocks.ts";
+import { type ReplyPlace, readMessage } from "./lookup.ts";
+import type { SinkState } from "./sink-state.ts";
 
-/** Writes messages whole: posted, then updated. */
-export interface WholeWriter {
-  post(place: ReplyPlace, draft: Draft, nonce: string, signal: AbortSignal, more?: Accompanying): Promise<Posted>;
+/** Writes messages by `chat.postMessage` and `chat.update`, which replace all that a message shows. */
+export interface PostAndUpdateWriter {
+  post(place: ReplyPlace, draft: Draft, nonce: string, signal: AbortSignal, more?: PostExtras): Promise<Posted>;
   update(place: MessagePlace, draft: Draft, nonce: string | undefined, signal: AbortSignal): Promise<Receipt>;
+  /** Takes a message of ours back, and the files that came with it, which Slack would keep. */
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
-/** What comes with the words. */
-export interface Accompanying {
-  /** Stand above them. */
+/** A post's pictures and files. */
+export interface PostExtras {
+  /** Shown above the words. */
   pictures?: readonly Block[];
-  /** Were brought by a message before. */
-  brought?: Brought;
+  /** The files that belong to the message. */
+  messageFiles?: MessageFiles;
 }
 
-export interface WholeDeps {
+export interface PostAndUpdateDeps {
   api: SlackApi;
-  memory: Pick<Memory, "takes" | "noteUntaken">;
+  state: Pick<SinkState, "supports" | "markUnsupported" | "files">;
   toMark: ToMark;
 }
 
-export function createWholeWriter({ api, memory, toMark }: WholeDeps): WholeWriter {
-  /** Writes with Slack's own buttons for feedback where those are taken; where they turn out not to be, the next call does without. */
+export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateDeps): PostAndUpdateWriter {
+  /** Writes with Slack's own buttons for feedback where the workspace supports them; when they are refused, the next call does without. */
   async function write<T>(teamId: string, draft: Draft, make: (body: MessageBody) => Promise<T>): Promise<T> {
-    const hasFeedbackButtons = hasJudging(draft.buttons) && memory.takes("feedback buttons", teamId);
+    const hasFeedbackButtons = hasFeedback(draft.buttons) && state.supports("feedback buttons", teamId);
     const body = toMessageBody(draft, { hasFeedbackButtons });
     try {
       return await make(body);
     } catch (error) {
       if (!hasFeedbackButtons || !isBlockRefusal(error)) throw error;
-      memory.noteUntaken("feedback buttons", teamId);
+      state.markUnsupported("feedback buttons", teamId);
       throw new SinkError("unavailable", "Slack takes no feedback buttons there: they come as plain ones.", {
         cause: error,
       });
     }
   }
 
+  async function deleteMessage({ teamId, channelId, ts }: MessagePlace, signal: AbortSignal): Promise<void> {
+    try {
+      await api.call(teamId, "chat.delete", { channel: channelId, ts }, signal);
+    } catch (error) {
+      // A message that is gone already needs no removal.
+      if (codeOf(error) !== "message_not_found" && codeOf(error) !== "channel_not_found") throw error;
+    }
+  }
+
   return {
-    post({ teamId, channelId, threadTs }, draft, nonce, signal, { pictures = [], brought } = {}) {
+    post({ teamId, channelId, threadTs }, draft, nonce, signal, { pictures = [], messageFiles } = {}) {
       const method = "chat.postMessage";
       return write(teamId, draft, async ({ blocks, text }) => {
         const answer = await api.call(
@@ -58,7 +76,7 @@ export function createWholeWriter({ api, memory, toMark }: WholeDeps): WholeWrit
             ...(threadTs !== undefined && { thread_ts: threadTs }),
             blocks: [...pictures, ...blocks],
             text,
-            metadata: toMetadata(toMark(nonce), { draft, brought }),
+            metadata: toMetadata(toMark(nonce), { draft, messageFiles }),
             // A preview would be fetched for every address the model writes, whoever put it there.
             unfurl_links: false,
             unfurl_media: false,
@@ -67,7 +85,9 @@ export function createWholeWriter({ api, memory, toMark }: WholeDeps): WholeWrit
         );
         // Posted to a person, it stands in the direct conversation with them.
         const channel = readText(answer["channel"]) ?? channelId;
-        return { id: toMessageId({ teamId, channelId: channel, ts: readTs(method, answer) }) };
+        const id = toMessageId({ teamId, channelId: channel, ts: readTs(method, answer) });
+        state.files.set(id, messageFiles ?? { ids: [] });
+        return { id };
       });
     },
     update({ teamId, channelId, ts }, draft, nonce, signal) {
@@ -79,18 +99,15 @@ export function createWholeWriter({ api, memory, toMark }: WholeDeps): WholeWrit
         return {};
       });
     },
-    async remove({ teamId, channelId, ts }, signal) {
-      try {
-        await api.call(teamId, "chat.delete", { channel: channelId, ts }, signal);
-      } catch (error) {
-        // What is gone already needs no removal.
-        if (codeOf(error) !== "message_not_found" && codeOf(error) !== "channel_not_found") throw error;
-      }
+    async remove(place, signal) {
+      // A message of an earlier run may have files. Best effort: the message has to go, its files should.
+      const read = async () => readMessageFiles((await readMessage(api, place, signal).catch(() => undefined)) ?? {});
+      const { ids, sharedTs } = state.files.get(toMessageId(place)) ?? (await read());
+      signal.throwIfAborted();
+      // The message names the one that shows its files, so it goes last.
+      if (sharedTs !== undefined) await deleteMessage({ ...place, ts: sharedTs }, signal);
+      await deleteMessage(place, signal);
+      for (const file of ids) await api.call(place.teamId, "files.delete", { file }, signal).catch(() => {});
     },
   };
-}
-
-/** Whether Slack does not know one of the blocks. */
-export function isBlockRefusal(error: unknown): boolean {
-  return codeOf(error).startsWith("invalid_blocks");
 }

@@ -4,7 +4,7 @@ import { toAttachments } from "../api/attachments.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
 import { timeOf, toFingerprint, toMessageId } from "../ids.ts";
 import type { Found, ReplyPlace } from "./lookup.ts";
-import type { Memory } from "./sink-state.ts";
+import type { SinkState } from "./sink-state.ts";
 import type { StreamWriter } from "./stream.ts";
 
 /** A question this much older than the process may have been answered by the one before; clocks differ a little. */
@@ -29,20 +29,20 @@ export interface Recovery {
 
 export interface RecoveryDeps {
   place: ReplyPlace;
-  memory: Memory;
+  state: SinkState;
   streams: Pick<StreamWriter, "takeOver">;
   now(): number;
 }
 
-export function createRecovery({ place, memory, streams, now }: RecoveryDeps): Recovery {
+export function createRecovery({ place, state, streams, now }: RecoveryDeps): Recovery {
   const { teamId, channelId, questionTs } = place;
   const toKey = (nonce: string) => `${teamId}:${channelId}:${toFingerprint(nonce)}`;
 
   function whyLook({ nonce, isNew }: Search): "must" | "may" | "no" {
-    if (memory.doubtful.get(toKey(nonce)) === true) return "must";
-    if (isNew || questionTs === undefined || memory.unused.get(toKey(nonce)) === true) return "no";
+    if (state.doubtful.get(toKey(nonce)) === true) return "must";
+    if (isNew || questionTs === undefined || state.unused.get(toKey(nonce)) === true) return "no";
     const askedAtMs = timeOf(questionTs);
-    if (askedAtMs < memory.startedAtMs + CLOCKS_MS) return "must";
+    if (askedAtMs < state.startedAtMs + CLOCKS_MS) return "must";
     return now() - askedAtMs > LONG_AGO_MS ? "may" : "no";
   }
 
@@ -51,12 +51,12 @@ export function createRecovery({ place, memory, streams, now }: RecoveryDeps): R
     const messagePlace = { teamId, channelId, ts: found.ts };
     const id = toMessageId(messagePlace);
     if (found.isUnfinished) {
-      const known = memory.streams.get(id);
+      const known = state.streams.get(id);
       if (known !== undefined && known.nonce !== nonce) return undefined;
       if (!(await streams.takeOver(messagePlace, nonce, signal))) return undefined;
-      memory.streams.delete(id);
+      state.streams.delete(id);
     }
-    memory.nonces.set(id, nonce);
+    state.nonces.set(id, nonce);
     const attachments = toAttachments({ teamId }, found.files);
     return { id, isPartial: true, ...(attachments.length > 0 && { attachments }) };
   }
@@ -65,7 +65,7 @@ export function createRecovery({ place, memory, streams, now }: RecoveryDeps): R
     async find(search, signal) {
       const { nonce, look } = search;
       const key = toKey(nonce);
-      const known = memory.posted.get(key);
+      const known = state.posted.get(key);
       if (known !== undefined) return { ...known, isPartial: true };
       const why = whyLook(search);
       if (why === "no") return undefined;
@@ -73,13 +73,13 @@ export function createRecovery({ place, memory, streams, now }: RecoveryDeps): R
       try {
         found = await look();
         const posted = found && (await adopt(found, nonce, signal));
-        memory.doubtful.delete(key);
-        if (posted === undefined) memory.unused.set(key, true);
-        else memory.posted.set(key, posted);
+        state.doubtful.delete(key);
+        if (posted === undefined) state.unused.set(key, true);
+        else state.posted.set(key, posted);
         return posted;
       } catch (error) {
         const mayWait = error instanceof SinkError || (error instanceof SlackApiError && isUncertain(error));
-        // Where the app may not read, nothing can be found, however long one waits. What was found is not posted again.
+        // An app that may not read finds nothing, however long it waits. A message that was found is not posted again.
         if (signal.aborted || ((mayWait || found !== undefined) && why === "must")) throw error;
         return undefined;
       }
@@ -88,13 +88,13 @@ export function createRecovery({ place, memory, streams, now }: RecoveryDeps): R
       const key = toKey(nonce);
       try {
         const posted = await make();
-        memory.posted.set(key, posted);
-        memory.doubtful.delete(key);
+        state.posted.set(key, posted);
+        state.doubtful.delete(key);
         return posted;
       } catch (error) {
         const isDoubtful = signal.aborted || (error instanceof SlackApiError && isUncertain(error));
-        if (isDoubtful) memory.doubtful.set(key, true);
-        else memory.unused.set(key, true);
+        if (isDoubtful) state.doubtful.set(key, true);
+        else state.unused.set(key, true);
         throw error;
       }
     },

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { SlackApi } from "../api/client.ts";
 import { isUncertain, SlackApiError } from "../api/error.ts";
 import type { ReplyPlace } from "./lookup.ts";
-import type { Memory } from "./sink-state.ts";
+import type { SinkState } from "./sink-state.ts";
 
 const CALL_TIMEOUT_MS = 5_000;
 /** A longer wait is not sat out: Slack ends a session by itself at some time. */
@@ -20,29 +20,29 @@ export interface Session {
 
 export interface SessionDeps {
   api: SlackApi;
-  memory: Memory;
+  state: SinkState;
   place: ReplyPlace;
 }
 
-export function createSession({ api, memory, place }: SessionDeps): Session {
+export function createSession({ api, state, place }: SessionDeps): Session {
   const { teamId, channelId, threadTs } = place;
   const thread = `${teamId}:${channelId}:${threadTs}`;
   /** Stands for the answer that is written. */
   const own = {};
   let isOpen = false;
-  /** What was said last is heard last. */
+  /** Keeps the calls in order. */
   let saying: Promise<void> = Promise.resolve();
 
-  /** How long Slack wants it to be said later; undefined when it was said, or is of no use. */
+  /** Resolves to the wait that Slack asks for; to undefined when it was told, or is of no use. */
   async function say(status: "processing" | "active"): Promise<number | undefined> {
-    if (!memory.takes("sessions", teamId)) return undefined;
+    if (!state.supports("sessions", teamId)) return undefined;
     try {
       const args = { channel_id: channelId, thread_ts: threadTs, status };
       await api.call(teamId, "agents.sessions.setStatus", args, AbortSignal.timeout(CALL_TIMEOUT_MS));
     } catch (error) {
       if (error instanceof SlackApiError && error.retryAfterMs !== undefined) return error.retryAfterMs;
       // An app that is no agent in its settings has no sessions.
-      if (error instanceof SlackApiError && !isUncertain(error)) memory.noteUntaken("sessions", teamId);
+      if (error instanceof SlackApiError && !isUncertain(error)) state.markUnsupported("sessions", teamId);
     }
     return undefined;
   }
@@ -52,13 +52,13 @@ export function createSession({ api, memory, place }: SessionDeps): Session {
     const waitMs = await say("active");
     if (waitMs === undefined || waitMs > MAX_WAIT_MS) return;
     await sleep(waitMs, undefined, { ref: false });
-    if (memory.sessions.get(thread) === own) await say("active");
+    if (state.sessions.get(thread) === own) await say("active");
   }
 
   return {
     begin() {
       isOpen = true;
-      memory.sessions.set(thread, own);
+      state.sessions.set(thread, own);
       saying = saying.then(async () => void (await say("processing")));
     },
     end() {

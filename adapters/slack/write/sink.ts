@@ -1,65 +1,61 @@
 import { SinkError } from "../../../src/port/errors.ts";
-import type { ReplyAddress } from "../../../src/port/events.ts";
-import type { Draft, Fallback, Posted, Receipt, ReplySink } from "../../../src/port/sink.ts";
-import { readExtra, type SlackExtra } from "../address.ts";
+import type { Draft, Fallback, Posted, Receipt, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
+import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
 import { codeOf, type SlackApiError } from "../api/error.ts";
-import { type MessagePlace, PLATFORM, readMessageId, readUserId, type ToMark } from "../ids.ts";
+import { type MessagePlace, PLATFORM, readMessageId, type ToMark } from "../ids.ts";
 import { readShownPart } from "./blocks.ts";
-import { createWhisperSink } from "./ephemeral-sink.ts";
 import { guarded, isSealing, toSinkError } from "./failures.ts";
-import { LIMITS } from "./limits.ts";
 import { type Lookup, type ReplyPlace, readMessage } from "./lookup.ts";
+import { lengthOfMarkdown, MAX_LENGTH, NEARLY_FULL } from "./markdown.ts";
 import { createSlackPacer } from "./pace.ts";
-import type { WholeWriter } from "./post-and-update.ts";
+import type { PostAndUpdateWriter } from "./post-and-update.ts";
 import { createRecovery } from "./recovery.ts";
-import { createRemoval } from "./removal.ts";
-import type { Running } from "./running.ts";
 import { createSession } from "./session.ts";
-import type { Memory } from "./sink-state.ts";
+import type { SinkState } from "./sink-state.ts";
 import { createStatus } from "./status.ts";
 import { createStreamWriter } from "./stream.ts";
-import type { Uploader } from "./upload.ts";
+import { MAX_FILE_BYTES, MAX_FILES, type Uploader } from "./upload.ts";
+
+export const LIMITS: SinkLimits = {
+  maxLength: MAX_LENGTH,
+  lengthOf: lengthOfMarkdown,
+  // A stream takes nothing back; the rest is for what Slack counts that the text alone does not.
+  keptLength: NEARLY_FULL + 64,
+  maxFiles: MAX_FILES,
+  maxFileBytes: MAX_FILE_BYTES,
+  maxMessages: 4,
+};
 
 export interface SinkDeps {
   api: SlackApi;
-  apiUrl: string | undefined;
-  whole: WholeWriter;
+  postAndUpdate: PostAndUpdateWriter;
   uploader: Uploader;
   lookup: Lookup;
-  memory: Memory;
+  state: SinkState;
   toMark: ToMark;
-  /** Told which turn writes a message that grows: it has no buttons that say so. */
-  running: Pick<Running, "note">;
+  /** The turn that writes a message, by the message's id: a message that grows has no buttons that say so. */
+  turnsByMessage: Pick<Map<string, string>, "set">;
   /** Unix milliseconds. */
   now(): number;
 }
 
-/** Writes one reply into a thread, a channel or a direct conversation, or as what only one person sees. */
-export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
-  const extra = readExtra(address);
-  const place = toPlace(address, extra);
-  // In a direct conversation nobody else sees anything, and what stands there is still there tomorrow.
-  const isAlone = address.channelId.startsWith("D") && extra.responseUrl === undefined;
-  if (address.visibleTo !== undefined && !isAlone)
-    return createWhisperSink(place, readUserId(address.visibleTo), extra, deps);
-  return createOpenSink(place, extra, deps);
-}
-
-function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): ReplySink {
-  const { api, whole, uploader, lookup, memory, running } = deps;
+/** Writes one reply into a thread, a channel or a direct conversation. */
+export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): ReplySink {
+  const { api, postAndUpdate, uploader, lookup, state, turnsByMessage } = deps;
   const { teamId, channelId, threadTs } = place;
   const fallback = createFallback(!mayStream());
   const streams = createStreamWriter({ ...deps, fallback });
   const recovery = createRecovery({ ...deps, place, streams });
   const status = createStatus({ api, teamId, channelId, threadTs });
-  const removal = createRemoval(deps);
-  const session = createSession({ api, memory, place });
+  const session = createSession({ api, state, place });
   const recipient = { userId: extra.user, teamId: extra.recipientTeam ?? teamId };
 
   function mayStream(): boolean {
     const isDirect = channelId.startsWith("D");
-    return threadTs !== undefined && (isDirect || extra.user !== undefined) && memory.mayStream(teamId, channelId);
+    return (
+      threadTs !== undefined && (isDirect || extra.user !== undefined) && state.supports("streams", teamId, channelId)
+    );
   }
 
   async function begin(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted> {
@@ -68,12 +64,11 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     if (!mayGrow) fallback.activate();
     const posted = mayGrow
       ? await streams.start(place, recipient, draft, nonce, signal)
-      : await whole.post(place, draft, nonce, signal);
+      : await postAndUpdate.post(place, draft, nonce, signal);
     const stop = draft.buttons.find(({ action }) => action === "stop");
-    if (stop !== undefined) running.note(posted.id, stop.turnId);
+    if (stop !== undefined) turnsByMessage.set(posted.id, stop.turnId);
     if (mayGrow) session.begin();
-    memory.files.set(posted.id, { ids: [] });
-    if (!mayGrow) memory.nonces.set(posted.id, nonce);
+    if (!mayGrow) state.nonces.set(posted.id, nonce);
     status.replaced();
     return posted;
   }
@@ -82,28 +77,28 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     const look = () => lookup.findPost(place, nonce, signal);
     const found = await recovery.find({ nonce, isNew, look }, signal);
     if (found === undefined) return recovery.post(nonce, () => begin(draft, nonce, signal), signal);
-    if (memory.streams.get(found.id) === undefined) fallback.activate();
+    if (state.streams.get(found.id) === undefined) fallback.activate();
     return found;
   }
 
   async function update(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt> {
     const messagePlace = placeOf(id);
-    // What an earlier run began as a stream has no mark. As its turn knows it, nobody is to take it for the next message.
-    const isOfEarlierRun = memory.files.get(id) === undefined;
-    const nonce = memory.nonces.get(id) ?? (isOfEarlierRun ? id : undefined);
+    // A stream of an earlier run has no mark. Its id becomes one, so that no lookup takes it for the next message.
+    const isOfEarlierRun = state.files.get(id) === undefined;
+    const nonce = state.nonces.get(id) ?? (isOfEarlierRun ? id : undefined);
     fallback.activate();
     try {
-      return await whole.update(messagePlace, draft, nonce, signal);
+      return await postAndUpdate.update(messagePlace, draft, nonce, signal);
     } catch (error) {
       if (isSealing(error)) return leave(messagePlace, draft, error, signal);
       if (codeOf(error) !== "streaming_state_conflict") throw error;
       // An earlier run began it as a stream and never came to its end.
       await streams.takeOver(messagePlace, nonce, signal);
-      return whole.update(messagePlace, draft, nonce, signal);
+      return postAndUpdate.update(messagePlace, draft, nonce, signal);
     }
   }
 
-  /** What stays as it is may show more than this process knows of: also all that it is to. */
+  /** A sealed message may show more of the draft than this process knows of, even all of it. */
   async function leave(at: MessagePlace, draft: Draft, refusal: SlackApiError, signal: AbortSignal): Promise<Receipt> {
     const message = await readMessage(api, at, signal).catch(() => undefined);
     signal.throwIfAborted();
@@ -117,14 +112,14 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
     budget: { key: `${PLATFORM}:${teamId}`, createPacer: createSlackPacer },
     room: channelId,
     fallback,
-    showsSteps: memory.takes("cards", teamId),
+    showsSteps: state.supports("cards", teamId),
     supportsFeedback: true,
     tellsWaits: true,
     post: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, false, signal)),
     postAnew: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, true, signal)),
     edit: (id, draft, signal) =>
       guarded(signal, async () => {
-        const stream = memory.streams.get(id);
+        const stream = state.streams.get(id);
         const writing = stream === undefined ? update(id, draft, signal) : streams.write(stream, draft, signal);
         const receipt = await writing;
         if (!draft.streaming && receipt.isPartial !== true) session.end();
@@ -140,27 +135,22 @@ function createOpenSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): R
       }),
     remove: (id, signal) =>
       guarded(signal, async () => {
-        memory.streams.delete(id);
+        state.streams.delete(id);
         session.end();
-        await removal(placeOf(id), signal);
+        await postAndUpdate.remove(placeOf(id), signal);
       }),
     progress: (text, signal) => guarded(signal, () => status.show(text, signal)),
   };
 }
 
 function createFallback(isActive: boolean): Fallback {
-  let taken = isActive;
+  let isActiveNow = isActive;
   return {
     get isActive() {
-      return taken;
+      return isActiveNow;
     },
-    activate: () => void (taken = true),
+    activate: () => void (isActiveNow = true),
   };
-}
-
-function toPlace({ channelId, threadId, replyToId }: ReplyAddress, { team }: SlackExtra): ReplyPlace {
-  const questionTs = replyToId === undefined ? undefined : readMessageId(replyToId)?.ts;
-  return { teamId: team, channelId, threadTs: threadId, questionTs };
 }
 
 function placeOf(id: string): MessagePlace {

@@ -8,7 +8,7 @@ const MAX_RENEWALS = 10;
 /** Longest a renewal may take. */
 const RENEW_TIMEOUT_MS = 5_000;
 
-/** What the bot is doing, under a thread: before there is text, and beside text that cannot show it itself. */
+/** Shows under a thread what the bot is doing: before there is text, and beside text that cannot show it itself. */
 export interface Status {
   /** "" takes it away. */
   show(text: string, signal: AbortSignal): Promise<void>;
@@ -61,7 +61,7 @@ export function createStatus({ api, teamId, channelId, threadTs }: StatusDeps): 
       try {
         await set(text, signal);
       } catch (error) {
-        // Whether it is shown is not known where nothing came back.
+        // Without an answer it may be shown.
         isShown ||= text !== "" && !(error instanceof SlackApiError);
         throw error;
       }

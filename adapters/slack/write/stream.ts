@@ -1,29 +1,79 @@
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Draft, Fallback, Posted, Receipt } from "../../../src/port/sink.ts";
-import { readTs } from "../api/answer.ts";
 import type { SlackApi } from "../api/client.ts";
-import { codeOf, isUncertain, SlackApiError } from "../api/error.ts";
+import { codeOf, isUncertain, readTs, SlackApiError } from "../api/error.ts";
 import { type MessagePlace, type ToMark, toMessageId } from "../ids.ts";
-import { checkLength, toMetadata } from "./blocks.ts";
-import { type Cards, toAddition, toTaskChunks } from "./cards.ts";
+import { checkLength, hasFeedback, isBlockRefusal, type MessageFiles, toButtonBlocks, toMetadata } from "./blocks.ts";
+import { type Cards, closeCards, doubtCards, toAddition, toCards, toTaskChunks } from "./cards.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
-import type { Memory, Stream } from "./sink-state.ts";
-import { createStreamChanges, NOWHERE, OVER_CODES } from "./stream-changes.ts";
 
 /** Slack ends a stream five minutes after its start, whatever it does, and leaves a broken message. */
 const MAX_AGE_MS = 240_000;
 const NO_CARDS: Cards = new Map();
 
-/** Whom a stream is for: channels want to know it. */
+/** Slack's words for a stream that is over, and whose message takes updates. */
+const OVER_CODES: ReadonlySet<string> = new Set(["message_not_in_streaming_state", "stopped_by_user"]);
+/** Slack's words for a call that would have been accepted without its chunks. */
+const CHUNK_CODES = new Set(["invalid_chunks", "invalid_arguments", "no_text"]);
+/** Slack's words for a place where posts and updates would be refused as well. */
+const NOWHERE =
+  /^(not_in_channel|channel_not_found|is_archived|is_inactive|thread_not_found|message_not_found|invalid_auth|not_authed|account_inactive|token_\w+|app_not_installed)$/;
+/** Nothing in the whole workspace streams. */
+const WORKSPACE_CODES = new Set([
+  "unknown_method",
+  "feature_not_enabled",
+  "method_deprecated",
+  "not_allowed_token_type",
+  "missing_scope",
+]);
+/** Nothing streams at this place, or to this person. */
+const CHANNEL_CODES = new Set([
+  "channel_type_not_supported",
+  "messages_tab_disabled",
+  "missing_recipient_team_id",
+  "missing_recipient_user_id",
+  "team_not_found",
+  "user_not_found",
+]);
+
+/** A message that grows as a native stream, as far as this process knows it. */
+export interface Stream {
+  place: MessagePlace;
+  nonce: string;
+  /** The text that accepted calls have written, in Slack's own Markdown. */
+  sent: string;
+  /** The cards that they may have shown. */
+  cards: Cards;
+  startedAtMs: number;
+  /** Nobody knows whether the last call was carried out: nothing may be added any more. */
+  isDoubtful: boolean;
+  /** Somebody pressed Slack's own Stop. */
+  isStopped: boolean;
+}
+
+type Feature = "streams" | "cards" | "feedback buttons";
+
+/** State that the streams of one process share. The maps are keyed by the message's id. */
+export interface StreamState {
+  streams: Map<string, Stream>;
+  /** The files that came with a message, none for most. */
+  files: Map<string, MessageFiles>;
+  /** The nonce that a message's next update gives it. A stream has none before its end. */
+  nonces: Map<string, string>;
+  supports(feature: Feature, teamId: string, channelId?: string): boolean;
+  markUnsupported(feature: Feature, teamId: string, channelId?: string): void;
+}
+
+/** The person a stream is for: Slack requires it in channels. */
 export interface Recipient {
   userId: string | undefined;
   teamId: string;
 }
 
 /**
- * Lets one message grow as a native stream, as far as that goes. Whatever ends a stream before its text is whole leaves
- * the reply on the fallback, where the message is written whole, and so shows in the end what it should.
+ * Lets one message grow as a native stream, as far as that goes. Whatever ends a stream before its text is complete
+ * leaves the reply on the fallback, which updates the message until it shows what it should.
  */
 export interface StreamWriter {
   start(place: ReplyPlace, recipient: Recipient, draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
@@ -35,20 +85,21 @@ export interface StreamWriter {
 
 export interface StreamDeps {
   api: SlackApi;
-  memory: Memory;
+  state: StreamState;
   fallback: Fallback;
   toMark: ToMark;
+  /** Unix milliseconds. */
   now(): number;
 }
 
-export function createStreamWriter({ api, memory, fallback, toMark, now }: StreamDeps): StreamWriter {
-  const { append, stop, goWhole, toWanted, isCardRefusal } = createStreamChanges({ api, memory, fallback, toMark });
+export function createStreamWriter(deps: StreamDeps): StreamWriter {
+  const { api, state, fallback, toMark, now } = deps;
 
   return {
     async start({ teamId, channelId, threadTs }, recipient, draft, nonce, signal) {
       checkLength(draft);
       const text = toSettled(draft);
-      const cards = toWanted(teamId, draft, NO_CARDS);
+      const cards = toWanted(teamId, draft, NO_CARDS, state);
       const method = "chat.startStream";
       const where = { channel: channelId, thread_ts: threadTs, ...toRecipient(recipient) };
       const addition = toAddition(text, toTaskChunks(NO_CARDS, cards));
@@ -57,13 +108,16 @@ export function createStreamWriter({ api, memory, fallback, toMark, now }: Strea
         const answer = await api.call(teamId, method, { ...where, ...addition, task_display_mode: "plan" }, signal);
         const place = { teamId, channelId, ts: readTs(method, answer) };
         const id = toMessageId(place);
-        const state = { startedAtMs: now(), isDoubtful: false, isStopped: false };
-        memory.streams.set(id, { place, nonce, sent: text, cards, ...state });
+        const known = { startedAtMs: now(), isDoubtful: false, isStopped: false };
+        state.streams.set(id, { place, nonce, sent: text, cards, ...known });
+        state.files.set(id, { ids: [] });
         return { id };
       } catch (error) {
         if (signal.aborted) throw error;
-        if (isCardRefusal(teamId, cards.size > 0, error)) throw toDetour(error, "The stream is begun without cards.");
-        memory.noteRefusal(teamId, channelId, error);
+        if (isCardRefusal(teamId, cards.size > 0, error, state)) {
+          throw toDetour(error, "The stream is begun without cards.");
+        }
+        noteRefusal(teamId, channelId, error, state);
         if (error instanceof SlackApiError && !isUncertain(error) && !NOWHERE.test(error.code)) {
           fallback.activate();
           if (error.retryAfterMs === undefined) throw toDetour(error, "The reply is posted and updated instead.");
@@ -73,10 +127,10 @@ export function createStreamWriter({ api, memory, fallback, toMark, now }: Strea
     },
     async write(stream, draft, signal) {
       if (!draft.streaming) {
-        if (stream.isStopped) return goWhole(stream);
+        if (stream.isStopped) return fallBack(stream, deps);
         checkLength(draft);
         const rest = stream.isDoubtful ? undefined : toRest(stream, toSlackMarkdown(draft.markdown));
-        return stop(stream, rest, draft, signal);
+        return stop(stream, rest, draft, signal, deps);
       }
       // The person wants no more of it: what comes until the turn has heard of that is not shown.
       if (stream.isStopped) return {};
@@ -84,8 +138,8 @@ export function createStreamWriter({ api, memory, fallback, toMark, now }: Strea
       const rest = toRest(stream, text);
       const isOld = now() - stream.startedAtMs > MAX_AGE_MS;
       const isTakenBack = rest === undefined && !stream.sent.startsWith(text);
-      if (stream.isDoubtful || isOld || isTakenBack) return stop(stream, undefined, draft, signal);
-      return append(stream, rest ?? "", toWanted(stream.place.teamId, draft, stream.cards), signal);
+      if (stream.isDoubtful || isOld || isTakenBack) return stop(stream, undefined, draft, signal, deps);
+      return append(stream, rest ?? "", toWanted(stream.place.teamId, draft, stream.cards, state), signal, deps);
     },
     async takeOver({ teamId, channelId, ts }, nonce, signal) {
       const metadata = nonce === undefined ? undefined : toMetadata(toMark(nonce));
@@ -100,11 +154,120 @@ export function createStreamWriter({ api, memory, fallback, toMark, now }: Strea
   };
 }
 
+/** Adds a text and what is new of the cards; makes no call where that is nothing. */
+async function append(
+  stream: Stream,
+  text: string,
+  cards: Cards,
+  signal: AbortSignal,
+  deps: StreamDeps,
+): Promise<Receipt> {
+  const { teamId, channelId, ts } = stream.place;
+  const tasks = toTaskChunks(stream.cards, cards);
+  if (text === "" && tasks.length === 0) return {};
+  const args = { channel: channelId, ts, ...toAddition(text, tasks) };
+  try {
+    await deps.api.call(teamId, "chat.appendStream", args, signal);
+    Object.assign(stream, { sent: stream.sent + text, cards });
+    return {};
+  } catch (error) {
+    if (codeOf(error) === "stopped_by_user") {
+      stream.isStopped = true;
+      deps.fallback.activate();
+      return {};
+    }
+    if (OVER_CODES.has(codeOf(error))) return fallBack(stream, deps);
+    if (isElsewhere(error)) throw error;
+    if (isCardRefusal(teamId, tasks.length > 0, error, deps.state)) return { isPartial: true };
+    // Added again it might stand there twice, or be refused again.
+    stream.isDoubtful = true;
+    if (!signal.aborted && !isUncertain(error)) return { isPartial: true };
+    stream.cards = doubtCards(stream.cards, cards);
+    throw error;
+  }
+}
+
+/** Ends a stream with the last of its text; `rest` is undefined when it shows another text than the draft. */
+async function stop(
+  stream: Stream,
+  rest: string | undefined,
+  draft: Draft,
+  signal: AbortSignal,
+  deps: StreamDeps,
+): Promise<Receipt> {
+  const { api, state, toMark } = deps;
+  const { teamId, channelId, ts } = stream.place;
+  const isComplete = rest !== undefined;
+  const wanted = isComplete ? toWanted(teamId, draft, stream.cards, state) : stream.cards;
+  const tasks = toTaskChunks(stream.cards, closeCards(wanted));
+  const hasFeedbackButtons = isComplete && hasFeedback(draft.buttons) && state.supports("feedback buttons", teamId);
+  const blocks = isComplete ? toButtonBlocks(draft.buttons, { hasFeedbackButtons }) : [];
+  const ending = { ...toAddition(rest ?? "", tasks), ...(blocks.length > 0 && { blocks }) };
+  const metadata = toMetadata(toMark(stream.nonce));
+  try {
+    await api.call(teamId, "chat.stopStream", { channel: channelId, ts, metadata, ...ending }, signal);
+  } catch (error) {
+    if (OVER_CODES.has(codeOf(error))) return fallBack(stream, deps);
+    if (isElsewhere(error)) throw error;
+    if (isCardRefusal(teamId, tasks.length > 0, error, state)) return { isPartial: true };
+    if (hasFeedbackButtons && isBlockRefusal(error)) {
+      state.markUnsupported("feedback buttons", teamId);
+      return { isPartial: true };
+    }
+    // Refused for what it was to add, it is ended without that; refused once more, or not heard of, an update tells.
+    const isUnknown = signal.aborted || isUncertain(error);
+    const receipt = isUnknown || stream.isDoubtful ? fallBack(stream, deps) : { isPartial: true };
+    if (isUnknown) throw error;
+    stream.isDoubtful = true;
+    return receipt;
+  }
+  if (!isComplete) return fallBack(stream, deps);
+  state.streams.delete(toMessageId(stream.place));
+  return {};
+}
+
+/** The message goes on as one that is updated; until then it does not show all of its text. */
+function fallBack({ place, nonce }: Stream, { state, fallback }: StreamDeps): Receipt {
+  state.streams.delete(toMessageId(place));
+  state.nonces.set(toMessageId(place), nonce);
+  fallback.activate();
+  return { isPartial: true };
+}
+
+/** The cards that a draft asks for, where the workspace supports them. */
+function toWanted(teamId: string, { steps = [] }: Draft, before: Cards, state: StreamState): Cards {
+  return state.supports("cards", teamId) ? toCards(steps, before) : before;
+}
+
+/** True for a call that was refused for the cards that came with it: then the next one comes without. */
+function isCardRefusal(teamId: string, hasCards: boolean, error: unknown, state: StreamState): boolean {
+  if (!hasCards || !state.supports("cards", teamId) || !CHUNK_CODES.has(codeOf(error))) return false;
+  state.markUnsupported("cards", teamId);
+  return true;
+}
+
+/** Takes note of a refusal to begin a stream that says more than that this call failed. */
+export function noteRefusal(
+  teamId: string,
+  channelId: string,
+  error: unknown,
+  state: Pick<StreamState, "markUnsupported">,
+): void {
+  const isMissing = error instanceof SlackApiError && error.status === 404;
+  if (isMissing || WORKSPACE_CODES.has(codeOf(error))) state.markUnsupported("streams", teamId);
+  else if (CHANNEL_CODES.has(codeOf(error))) state.markUnsupported("streams", teamId, channelId);
+}
+
+/** True for an error that says nothing about the stream: a rate limit, or a refusal of the place. */
+function isElsewhere(error: unknown): boolean {
+  return error instanceof SlackApiError && (error.retryAfterMs !== undefined || NOWHERE.test(error.code));
+}
+
 function toRecipient({ userId, teamId }: Recipient): object {
   return { recipient_team_id: teamId, ...(userId !== undefined && { recipient_user_id: userId }) };
 }
 
-/** What of a growing text may be added to a stream, from which nothing can be taken back. */
+/** As much of a growing text as may be added to a stream, from which nothing can be taken back. */
 function toSettled({ source, markdown }: Draft): string {
   return toSettledMarkdown(source ?? markdown);
 }

@@ -1,61 +1,63 @@
+import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { AttachmentRef } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, Posted } from "../../../src/port/sink.ts";
 import { toAttachments } from "../api/attachments.ts";
-import type { ToMark } from "../ids.ts";
-import type { Block } from "./blocks.ts";
-import { createFileShare, type Delivery, hasWords, toMarkedNames } from "./file-share.ts";
-import type { FileStore, Stored } from "./file-store.ts";
-import type { Found, Lookup } from "./lookup.ts";
-import { isBlockRefusal, type WholeWriter } from "./post-and-update.ts";
-import type { Memory } from "./sink-state.ts";
+import type { SlackAnswer } from "../api/client.ts";
+import { type ToMark, toFingerprint, toMessageId } from "../ids.ts";
+import { type Block, isBlockRefusal, toMessageBody } from "./blocks.ts";
+import { type FileStore, type Stored, toFileName } from "./file-store.ts";
+import type { Found, Lookup, ReplyPlace } from "./lookup.ts";
+import type { PostAndUpdateWriter } from "./post-and-update.ts";
+import type { Shared, SinkState } from "./sink-state.ts";
 
 export const MAX_FILES = 10;
 /** Far below what Slack takes: it is held in memory. */
 export const MAX_FILE_BYTES = 50 * 1024 * 1024;
 const MAX_ALT_CHARS = 2_000;
-/** What Slack shows inside a message. */
+/** The types that Slack shows inside a message. */
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif"]);
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
+
+/** Stands for the message that brought a file where nobody tells which it is: what is done to it finds nothing. */
+const UNTOLD = /^0\./;
+const MARK_CHARS = 8;
 
 /** Brings files into a conversation: in one message where that can be, with its words behind it where not. */
 export interface Uploader {
   /** Rejects with a `SinkError` or a `SlackApiError`; after a time-out the message may still come. */
-  upload(delivery: Delivery, signal: AbortSignal): Promise<Posted>;
+  upload(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
   /**
    * The message that was made for a delivery. What was begun of one and not finished is no such message: its files are
    * remembered, and the next upload goes on with them.
    */
-  find(delivery: Delivery, signal: AbortSignal): Promise<Found | undefined>;
+  find(request: UploadRequest, signal: AbortSignal): Promise<Found | undefined>;
 }
 
 export interface UploaderDeps {
   store: FileStore;
-  whole: WholeWriter;
+  postAndUpdate: PostAndUpdateWriter;
   lookup: Lookup;
-  memory: Memory;
+  state: SinkState;
   toMark: ToMark;
 }
 
 export function createUploader(deps: UploaderDeps): Uploader {
-  const { store, whole, lookup, memory, toMark } = deps;
+  const { store, postAndUpdate, lookup, state, toMark } = deps;
   const share = createFileShare(deps);
 
   /** In the message itself, with words and buttons. Undefined where Slack takes no pictures there: none is shown then. */
-  async function showInside(delivery: Delivery, signal: AbortSignal): Promise<Posted | undefined> {
-    const { place, files } = delivery;
+  async function showInside(request: UploadRequest, signal: AbortSignal): Promise<Posted | undefined> {
+    const { place, files } = request;
     const { teamId } = place;
     const stored: Stored[] = [];
     for (const file of files) stored.push(await store.store(teamId, file, file.name, signal));
     // The files are finished first, and then shown.
     await store.complete(teamId, stored, {}, signal);
-    const posted = (await areReady(teamId, stored, signal)) ? await postInside(delivery, stored, signal) : undefined;
-    if (posted !== undefined) {
-      memory.files.set(posted.id, { ids: stored.map(({ id }) => id) });
-      return posted;
-    }
-    memory.noteUntaken("pictures", teamId);
+    const posted = (await areReady(teamId, stored, signal)) ? await postInside(request, stored, signal) : undefined;
+    if (posted !== undefined) return posted;
+    state.markUnsupported("pictures", teamId);
     // Finished without a place, a file cannot be given one any more.
     await store.drop(teamId, stored, signal);
     return undefined;
@@ -70,7 +72,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
   }
 
   async function postInside(
-    { place, caption = BARE, nonce }: Delivery,
+    { place, caption = BARE, nonce }: UploadRequest,
     stored: readonly Stored[],
     signal: AbortSignal,
   ): Promise<Posted | undefined> {
@@ -79,10 +81,10 @@ export function createUploader(deps: UploaderDeps): Uploader {
       slack_file: { id },
       alt_text: (file.altText ?? file.name).slice(0, MAX_ALT_CHARS),
     }));
-    const brought = { ids: stored.map(({ id }) => id) };
-    for (const pauseMs of store.looksMs) {
+    const messageFiles = { ids: stored.map(({ id }) => id) };
+    for (const pauseMs of store.pollPausesMs) {
       try {
-        return await whole.post(place, caption, nonce, signal, { pictures, brought });
+        return await postAndUpdate.post(place, caption, nonce, signal, { pictures, messageFiles });
       } catch (error) {
         // Some picture of it is not ready to be shown, whatever was said of it.
         if (!isBlockRefusal(error)) throw error;
@@ -92,47 +94,47 @@ export function createUploader(deps: UploaderDeps): Uploader {
     return undefined;
   }
 
-  async function bring(delivery: Delivery, signal: AbortSignal): Promise<Posted> {
-    if (!arePictures(delivery)) return share.asFiles(delivery, signal);
-    const mayStandInside = memory.takes("pictures", delivery.place.teamId) && !share.isShared(delivery);
-    const posted = mayStandInside ? await showInside(delivery, signal) : undefined;
-    return posted ?? share.withWordsBehind(delivery, signal);
+  async function bring(request: UploadRequest, signal: AbortSignal): Promise<Posted> {
+    if (!arePictures(request)) return share.asFiles(request, signal);
+    const mayStandInside = state.supports("pictures", request.place.teamId) && !share.isShared(request);
+    const posted = mayStandInside ? await showInside(request, signal) : undefined;
+    return posted ?? share.withWordsBehind(request, signal);
   }
 
   return {
-    async upload(delivery, signal) {
-      checkFiles(delivery.files);
-      const posted = await bring(delivery, signal);
-      const ids = memory.files.get(posted.id)?.ids ?? [];
-      return { ...posted, attachments: toRefs(delivery, ids) };
+    async upload(request, signal) {
+      checkFiles(request.files);
+      const posted = await bring(request, signal);
+      const ids = state.files.get(posted.id)?.ids ?? [];
+      return { ...posted, attachments: toRefs(request, ids) };
     },
-    async find(delivery, signal) {
-      const { place, caption, nonce, files } = delivery;
+    async find(request, signal) {
+      const { place, caption, nonce, files } = request;
       const post = await lookup.findPost(place, nonce, signal, { isFinished: true });
-      if (post !== undefined) return { ...post, files: toParts(delivery, post.fileIds) };
+      if (post !== undefined) return { ...post, files: toParts(request, post.fileIds) };
       const found = await lookup.findFiles(place, toMarkedNames(files, toMark(nonce)), signal);
       if (found === undefined) return undefined;
-      share.noteShared(delivery, { fileIds: found.fileIds, ts: found.ts });
-      const isWhole = !arePictures(delivery) || caption === undefined || !hasWords(caption);
-      return isWhole ? { ...found, files: toParts(delivery, found.fileIds) } : undefined;
+      share.noteShared(request, { fileIds: found.fileIds, ts: found.ts });
+      const isWhole = !arePictures(request) || caption === undefined || !hasWords(caption);
+      return isWhole ? { ...found, files: toParts(request, found.fileIds) } : undefined;
     },
   };
 }
 
-function arePictures({ files }: Delivery): boolean {
+function arePictures({ files }: UploadRequest): boolean {
   return files.every(({ contentType }) => PICTURES.has(contentType));
 }
 
 /** Files under the names that they were given here. */
-function toParts({ files }: Delivery, ids: readonly string[]): Array<{ id: string; name: string; size: number }> {
+function toParts({ files }: UploadRequest, ids: readonly string[]): Array<{ id: string; name: string; size: number }> {
   return ids.flatMap((id, index) => {
     const file = files[index];
     return file === undefined ? [] : [{ id, name: file.name, size: file.bytes.length }];
   });
 }
 
-function toRefs(delivery: Delivery, ids: readonly string[]): AttachmentRef[] {
-  return toAttachments(delivery.place, toParts(delivery, ids));
+function toRefs(request: UploadRequest, ids: readonly string[]): AttachmentRef[] {
+  return toAttachments(request.place, toParts(request, ids));
 }
 
 function checkFiles(files: readonly OutboundFile[]): void {
@@ -143,4 +145,131 @@ function checkFiles(files: readonly OutboundFile[]): void {
   if (wrong === undefined) return;
   const why = wrong.bytes.length === 0 ? "is empty" : "is over 50 MiB";
   throw new SinkError("rejected", `A file ${why}`, { quote: `: ${wrong.name}` });
+}
+
+/** Files to bring into a conversation, under a caption where there is one. */
+export interface UploadRequest {
+  place: ReplyPlace;
+  files: readonly OutboundFile[];
+  caption: Draft | undefined;
+  nonce: string;
+}
+
+/**
+ * Shares files the plain way: the message that brings them is made by Slack itself, a little later. The same nonce
+ * shares them once; what stands behind is made up for.
+ */
+interface FileShare {
+  /** Under the words, in one message. */
+  asFiles(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
+  /** In a message of their own, with the words and the buttons in one behind it. */
+  withWordsBehind(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
+  /** True when files of this nonce are known to be shared. */
+  isShared(request: UploadRequest): boolean;
+  /** Takes note of files that were found shared. */
+  noteShared(request: UploadRequest, shared: Shared): void;
+}
+
+interface FileShareDeps {
+  store: FileStore;
+  postAndUpdate: PostAndUpdateWriter;
+  lookup: Pick<Lookup, "findFiles">;
+  state: Pick<SinkState, "shares" | "files">;
+  toMark: ToMark;
+}
+
+function createFileShare({ store, postAndUpdate, lookup, state, toMark }: FileShareDeps): FileShare {
+  async function begin(request: UploadRequest, words: object, signal: AbortSignal) {
+    const { place, files } = request;
+    const { teamId, channelId, threadTs } = place;
+    const names = toMarkedNames(files, toMark(request.nonce));
+    const stored: Stored[] = [];
+    for (const [index, file] of files.entries()) {
+      stored.push(await store.store(teamId, file, names[index] ?? file.name, signal));
+    }
+    const where = { channel_id: channelId, ...(threadTs !== undefined && { thread_ts: threadTs }) };
+    await store.complete(teamId, stored, { ...where, ...words }, signal);
+    const shared: Shared = { fileIds: stored.map(({ id }) => id), ts: undefined };
+    // From here on it must not be done again, whatever the rest comes to.
+    state.shares.set(toKey(request), shared);
+    return shared;
+  }
+
+  /** Resolves to the message that shows the files; to undefined where Slack lets nobody look. */
+  async function findTs({ place, files, nonce }: UploadRequest, shared: Shared, signal: AbortSignal) {
+    const [first = ""] = shared.fileIds;
+    const look = await store.waitFor(place.teamId, first, (file) => findShare(file, place.channelId), signal);
+    if (look === "untold") return undefined;
+    if (look !== "late") return look.found;
+    const found = await lookup.findFiles(place, toMarkedNames(files, toMark(nonce)), signal).catch(() => undefined);
+    signal.throwIfAborted();
+    if (found !== undefined) return found.ts;
+    throw new SinkError("unavailable", "Slack has taken the file and does not show it yet.");
+  }
+
+  async function share(request: UploadRequest, words: object, signal: AbortSignal): Promise<Shared> {
+    const known = state.shares.get(toKey(request)) ?? (await begin(request, words, signal));
+    if (known.ts !== undefined) return known;
+    const shared = { ...known, ts: (await findTs(request, known, signal)) ?? toUntoldTs(request) };
+    state.shares.set(toKey(request), shared);
+    return shared;
+  }
+
+  function toPosted(request: UploadRequest, { fileIds, ts = toUntoldTs(request) }: Shared): Posted {
+    const { teamId, channelId } = request.place;
+    const id = toMessageId({ teamId, channelId, ts });
+    state.files.set(id, { ids: fileIds });
+    return { id };
+  }
+
+  return {
+    async asFiles(request, signal) {
+      const { caption } = request;
+      const words = caption === undefined ? {} : { blocks: toMessageBody(caption).blocks };
+      return toPosted(request, await share(request, words, signal));
+    },
+    async withWordsBehind(request, signal) {
+      const { place, caption, nonce } = request;
+      const shared = await share(request, {}, signal);
+      if (caption === undefined || !hasWords(caption)) return toPosted(request, shared);
+      const { fileIds, ts } = shared;
+      const messageFiles = { ids: fileIds, ...(ts !== undefined && !UNTOLD.test(ts) && { sharedTs: ts }) };
+      return postAndUpdate.post(place, caption, nonce, signal, { messageFiles });
+    },
+    isShared: (request) => state.shares.get(toKey(request)) !== undefined,
+    noteShared: (request, shared) => state.shares.set(toKey(request), shared),
+  };
+}
+
+/** Another one for each delivery: by its message, people are taken to the conversation that it belongs to. */
+function toUntoldTs({ nonce }: UploadRequest): string {
+  const number = createHash("sha256").update(nonce).digest().readUIntBE(0, 6);
+  return `0.${String(number).padStart(15, "0")}`;
+}
+
+function toKey({ place: { teamId, channelId }, nonce }: UploadRequest): string {
+  return `${teamId}:${channelId}:${toFingerprint(nonce)}`;
+}
+
+function hasWords({ markdown, buttons }: Draft): boolean {
+  return markdown.trim() !== "" || buttons.length > 0;
+}
+
+/**
+ * The message that brings files carries no mark, so that their names do; people see the title, which has none. Neither
+ * would tell alone: another file may be asked for in the same words, and a picture drawn again has another size.
+ */
+export function toMarkedNames(files: readonly OutboundFile[], mark: string): string[] {
+  const ending = mark.slice(0, MARK_CHARS);
+  return files.map(({ name }) => toFileName(name).replace(/(\.[^.]*)?$/, (extension) => `-${ending}${extension}`));
+}
+
+/** The message that brought a file into a channel; undefined until there is one. */
+function findShare(file: SlackAnswer, channelId: string): string | undefined {
+  const { public: open = {}, private: closed = {} } = (file["shares"] ?? {}) as Record<
+    string,
+    Record<string, Array<{ ts?: unknown }>>
+  >;
+  const ts = (open[channelId] ?? closed[channelId])?.at(-1)?.ts;
+  return typeof ts === "string" ? ts : undefined;
 }

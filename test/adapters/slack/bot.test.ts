@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { HOME_ACTIONS } from "../../../adapters/slack/interactions/home-view.ts";
+import { HOME_ACTIONS } from "../../../adapters/slack/interactions/home.ts";
 import { startSlack } from "../../simulators/slack/slack.ts";
 import { type BotOptions, startBot, WAYS, WORDS } from "./bot-stage.ts";
 

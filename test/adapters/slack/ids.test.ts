@@ -3,9 +3,9 @@ import {
   createToMark,
   readMessageId,
   timeOf,
+  toEphemeralId,
   toFingerprint,
   toMessageId,
-  toWhisperId,
 } from "../../../adapters/slack/ids.ts";
 
 describe("ids on Slack", () => {
@@ -23,10 +23,10 @@ describe("ids on Slack", () => {
   );
 
   test("of what one person sees lead to no message, and are the same for the same nonce", () => {
-    const id = toWhisperId("T01", "C02", "turn:0");
+    const id = toEphemeralId("T01", "C02", "turn:0");
     expect(readMessageId(id)).toBeUndefined();
-    expect(toWhisperId("T01", "C02", "turn:0")).toBe(id);
-    expect(toWhisperId("T01", "C02", "turn:1")).not.toBe(id);
+    expect(toEphemeralId("T01", "C02", "turn:0")).toBe(id);
+    expect(toEphemeralId("T01", "C02", "turn:1")).not.toBe(id);
   });
 
   test("tell when a message was written", () => expect(timeOf("1700000000.500000")).toBe(1_700_000_000_500));
@@ -34,7 +34,7 @@ describe("ids on Slack", () => {
   test("say nothing of the nonce they stand for", () => expect(toFingerprint("turn:0")).toMatch(/^[\w-]{22}$/));
 });
 
-describe("marks", () => {
+describe("the marks of messages", () => {
   test("are the same in every run, and others under another key", () => {
     const mark = createToMark("key")("turn:0");
     expect(mark).toMatch(/^[\w-]{22}$/);

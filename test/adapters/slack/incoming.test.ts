@@ -5,7 +5,7 @@ import { createWebClient, postMessage } from "../../simulators/slack/web-api.ts"
 import { type StageOptions, startStage, TRANSPORTS } from "./stage.ts";
 import { personOf } from "./workspace.ts";
 
-describe.each(TRANSPORTS)("what Slack tells over %s", (transport) => {
+describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
   const start = (options: StageOptions = {}) => startStage({ transport, ...options });
 
   test("a mention is one message, although Slack tells of it twice", async () => {

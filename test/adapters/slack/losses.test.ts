@@ -6,7 +6,7 @@ const MESSAGES = 40;
 /** Slack's pauses before it delivers again, and more. */
 const RETRIES_MS = 6 * 60_000;
 
-describe.each(TRANSPORTS)("whatever goes wrong between Slack and the store over %s", (transport) => {
+describe.each(TRANSPORTS)("faults between Slack and the store over %s", (transport) => {
   test.each([1, 2])("no message is lost and none becomes two (seed %i)", async (seed) => {
     const { next: random } = createRandom(seed);
     const failures = new Map<string, number>();

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Draft, ReplySink } from "../../../src/port/sink.ts";
-import { type Desk, growing, RETRY, startDesk, whole } from "./writing.ts";
+import { type Desk, finalDraft, growing, RETRY, startDesk } from "./writing.ts";
 
 const signal = new AbortController().signal;
-const END = whole("One, two, three.", [RETRY]);
+const END = finalDraft("One, two, three.", [RETRY]);
 
 /** Writes a draft until it stands there, as the core does. */
 async function settle(sink: ReplySink, id: string, draft: Draft): Promise<SinkError[]> {
@@ -147,7 +147,7 @@ describe("a stream on Slack that goes wrong", () => {
     await settle(sink, id, growing("One, two"));
     await settle(sink, id, growing("One, two, three"));
     expect(shown(desk)).toEqual(["One"]);
-    await settle(sink, id, whole("One\n\n_Stopped._", [RETRY]));
+    await settle(sink, id, finalDraft("One\n\n_Stopped._", [RETRY]));
     expect(shown(desk)).toEqual(["One\n\n_Stopped._"]);
   });
 
@@ -222,7 +222,7 @@ describe("a place on Slack without streams", () => {
     const sink = desk.outbound.sink(desk.address);
     desk.slack.failNext("chat.startStream", { error: "restricted_action" });
     await expect(sink.post(growing("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
-    await sink.post(whole("One"), "n", signal);
+    await sink.post(finalDraft("One"), "n", signal);
     expect(shown(desk)).toEqual(["One"]);
   });
 
@@ -258,14 +258,16 @@ describe("a refusal of Slack", () => {
   ])("says what %s means", async (error, kind, words) => {
     const { slack, address, outbound } = await startDesk();
     slack.failNext("chat.postMessage", { error });
-    const posting = outbound.sink(address).post(whole("One"), "n", signal);
+    const posting = outbound.sink(address).post(finalDraft("One"), "n", signal);
     await expect(posting).rejects.toMatchObject({ kind, message: expect.stringMatching(words) });
   });
 
   test("is no refusal when it is a page of something in between", async () => {
     const { slack, address, outbound } = await startDesk();
     slack.failNext("chat.postMessage", { html: "<html>busy</html>" });
-    await expect(outbound.sink(address).post(whole("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await expect(outbound.sink(address).post(finalDraft("One"), "n", signal)).rejects.toMatchObject({
+      kind: "unavailable",
+    });
   });
 });
 
@@ -298,10 +300,10 @@ describe("a reply that another run began", () => {
     const desk = await startDesk();
     const before = desk.outbound.sink(desk.address);
     const { id } = await before.post(growing("One"), "n:0", signal);
-    await settle(before, id, whole("One."));
+    await settle(before, id, finalDraft("One."));
     const sink = desk.restart().sink(desk.address);
-    expect((await sink.post(whole("One."), "n:0", signal)).id).toBe(id);
-    expect((await sink.post(whole("Two."), "n:1", signal)).id).not.toBe(id);
+    expect((await sink.post(finalDraft("One."), "n:0", signal)).id).toBe(id);
+    expect((await sink.post(finalDraft("Two."), "n:1", signal)).id).not.toBe(id);
     expect(shown(desk)).toEqual(["One.", "Two."]);
   });
 
@@ -309,8 +311,8 @@ describe("a reply that another run began", () => {
     const desk = await startDesk();
     const sink = desk.outbound.sink(desk.address);
     desk.slack.failNext("chat.postMessage", { isDone: true, status: 504 });
-    await expect(sink.post(whole("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
-    await sink.post(whole("One"), "n", signal);
+    await expect(sink.post(finalDraft("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await sink.post(finalDraft("One"), "n", signal);
     expect(shown(desk)).toEqual(["One"]);
   });
 
@@ -318,14 +320,14 @@ describe("a reply that another run began", () => {
     const desk = await startDesk();
     const sink = desk.outbound.sink(desk.address);
     desk.slack.failNext("chat.postMessage", { isDone: true, status: 504 });
-    await expect(sink.post(whole("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await expect(sink.post(finalDraft("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
     desk.slack.failNext("conversations.replies", { retryAfterS: 60 });
     for (const _ of [1, 2, 3]) {
-      await expect(sink.post(whole("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+      await expect(sink.post(finalDraft("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
     }
     expect(desk.calls("conversations.replies")).toBe(2);
     desk.slack.advance(61_000);
-    await sink.post(whole("One"), "n", signal);
+    await sink.post(finalDraft("One"), "n", signal);
     expect(shown(desk)).toEqual(["One"]);
   });
 });

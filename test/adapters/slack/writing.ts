@@ -1,7 +1,6 @@
 import { createSlackApi, type SlackApi } from "../../../adapters/slack/api/client.ts";
 import { createSingleWorkspace, type SingleWorkspace } from "../../../adapters/slack/install/single-workspace.ts";
 import { createOutbound, type Outbound } from "../../../adapters/slack/write/outbound.ts";
-import { createRunning, type Running } from "../../../adapters/slack/write/running.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Button, Draft, ReplySink, Step } from "../../../src/port/sink.ts";
 import type { Person } from "../../simulators/slack/people.ts";
@@ -23,7 +22,7 @@ export function growing(source: string, more: Partial<Draft> = {}): Draft {
   return { markdown: source, source, buttons: [STOP], streaming: true, ...more };
 }
 
-export function whole(markdown: string, buttons: Button[] = []): Draft {
+export function finalDraft(markdown: string, buttons: Button[] = []): Draft {
   return { markdown, buttons, streaming: false };
 }
 
@@ -31,7 +30,7 @@ export const LOOKING: Step = { id: "1.0", title: "looking up the time", state: "
 export const LOOKED: Step = { ...LOOKING, state: "done" };
 
 /** The draft with these steps. */
-export function doing(draft: Draft, ...steps: Step[]): Draft {
+export function withSteps(draft: Draft, ...steps: Step[]): Draft {
   return { ...draft, steps };
 }
 
@@ -52,7 +51,7 @@ export interface Desk {
   question: Message;
   address: ReplyAddress;
   api: SlackApi;
-  running: Running;
+  turnsByMessage: Map<string, string>;
   outbound: Outbound;
   /** A process of its own: it remembers nothing of the others. */
   restart(): Outbound;
@@ -61,17 +60,25 @@ export interface Desk {
 }
 
 /** A question in a thread, and the half of the adapter that answers it. */
-export async function startDesk(options: SimulatorOptions & { looksMs?: readonly number[] } = {}): Promise<Desk> {
+export async function startDesk(options: SimulatorOptions & { pollPausesMs?: readonly number[] } = {}): Promise<Desk> {
   const slack = await startSlack(options);
   const ada = slack.user({ name: "Ada" });
   const general = slack.channel({ name: "general", members: [ada] });
   const question = ada.mention(general, "question");
   const { apiUrl } = slack;
   const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log: silent });
-  const running = createRunning();
+  const turnsByMessage = new Map<string, string>();
   const workspaces = createSingleWorkspace(slack.botToken, api, silent);
   const restart = () =>
-    createOutbound({ api, workspaces, markKey: MARK_KEY, apiUrl, running, looksMs: options.looksMs, now: slack.now });
+    createOutbound({
+      api,
+      workspaces,
+      markKey: MARK_KEY,
+      apiUrl,
+      turnsByMessage,
+      pollPausesMs: options.pollPausesMs,
+      now: slack.now,
+    });
   return {
     slack,
     ada,
@@ -80,7 +87,7 @@ export async function startDesk(options: SimulatorOptions & { looksMs?: readonly
     address: addressOf(slack, general, question, ada),
     workspaces,
     api,
-    running,
+    turnsByMessage,
     outbound: restart(),
     restart,
     calls: (method) => slack.requests.filter((request) => request.method === method).length,

@@ -30,7 +30,7 @@ export interface Messages {
   /** Gives a message another look. A person's edit is marked as one. */
   change(message: Message, content: Partial<Content>, options?: { isEdit?: boolean; linksNames?: boolean }): void;
   remove(message: Message): void;
-  whisper(ephemeral: Omit<Ephemeral, "ts" | "shown" | "atMs">): Ephemeral;
+  postEphemeral(ephemeral: Omit<Ephemeral, "ts" | "shown" | "atMs">): Ephemeral;
 }
 
 export function createMessages(core: Core, watchdog: Watchdog, assistant: Assistant): Messages {
@@ -132,7 +132,7 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
       };
       tellChange(message, "message_changed", { message: tombstone, previous_message: before });
     },
-    whisper(said) {
+    postEphemeral(said) {
       const ephemeral: Ephemeral = { ...said, ts: newTs(), shown: shownText(said.content), atMs: clock.now() };
       said.channel.ephemerals.push(ephemeral);
       watchdog.looked(said, { linksNames: false });

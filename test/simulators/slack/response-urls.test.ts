@@ -13,31 +13,31 @@ async function startCommand() {
     const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
     return [response.status, await response.text()];
   }
-  const whispers = () => slack.ephemerals(general, ada.id).map(({ shown }) => shown);
-  return { slack, general, respond, whispers };
+  const ephemerals = () => slack.ephemerals(general, ada.id).map(({ shown }) => shown);
+  return { slack, general, respond, ephemerals };
 }
 
 describe("response URLs", () => {
   test("answer the person alone, or everybody when asked", async () => {
-    const { slack, general, respond, whispers } = await startCommand();
+    const { slack, general, respond, ephemerals } = await startCommand();
     expect(await respond({ text: "drawing" })).toEqual([200, "ok"]);
     expect(await respond({ text: "here", response_type: "in_channel" })).toEqual([200, "ok"]);
-    expect(whispers()).toEqual(["drawing"]);
+    expect(ephemerals()).toEqual(["drawing"]);
     expect(slack.texts(general)).toEqual(["here"]);
   });
 
   test("replace what they said before", async () => {
-    const { respond, whispers } = await startCommand();
+    const { respond, ephemerals } = await startCommand();
     await respond({ text: "drawing" });
     await respond({ text: "done", replace_original: true });
-    expect(whispers()).toEqual(["done"]);
+    expect(ephemerals()).toEqual(["done"]);
   });
 
   test("take five answers", async () => {
-    const { respond, whispers } = await startCommand();
+    const { respond, ephemerals } = await startCommand();
     for (const text of ["1", "2", "3", "4", "5"]) expect(await respond({ text })).toEqual([200, "ok"]);
     expect(await respond({ text: "6" })).toEqual([404, '{"ok":false,"error":"used_url"}']);
-    expect(whispers()).toEqual(["1", "2", "3", "4", "5"]);
+    expect(ephemerals()).toEqual(["1", "2", "3", "4", "5"]);
   });
 
   test("live half an hour", async () => {

@@ -53,7 +53,7 @@ export function createResponseUrls(core: Core, messages: Messages): ResponseUrls
       return undefined;
     }
     if (isReplacing && ephemeral !== undefined) forget(ephemeral);
-    return messages.whisper({ channel, userId: user.id, threadTs, content });
+    return messages.postEphemeral({ channel, userId: user.id, threadTs, content });
   }
 
   function forget(ephemeral: Ephemeral): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readText, toBodies, toBody } from "../../../../adapters/slack/api/wire.ts";
 
-describe("what Slack sends", () => {
+describe("a payload of Slack", () => {
   test("is an object or an empty one", () => {
     expect(toBody({ a: 1 })).toEqual({ a: 1 });
     for (const odd of [undefined, null, 5, "x", [1]]) expect(toBody(odd)).toEqual({});

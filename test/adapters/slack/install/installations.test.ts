@@ -3,8 +3,12 @@ import { Keyv } from "keyv";
 import { describe, expect, test } from "vitest";
 import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
 import type { Grant } from "../../../../adapters/slack/install/grants.ts";
-import { createInstallations } from "../../../../adapters/slack/install/installations.ts";
-import type { Installation } from "../../../../adapters/slack/install/stored.ts";
+import {
+  createInstallationStore,
+  createInstallations,
+  createSeal,
+  type Installation,
+} from "../../../../adapters/slack/install/installations.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
 
 const HOUR_MS = 3_600_000;
@@ -172,4 +176,82 @@ describe("a token that expires", () => {
     clock.now = 13 * HOUR_MS;
     expect(await installations.find("T1", signal)).toBeUndefined();
   });
+});
+
+const key = randomBytes(32);
+const TEXT = "xoxb-a-token é";
+
+test("what is sealed opens with the same key and name", () => {
+  const sealed = createSeal(key).close("T1", TEXT);
+  expect(createSeal(key).open("T1", sealed)).toBe(TEXT);
+  expect(sealed).not.toContain("xoxb");
+});
+
+test("the same text is never sealed the same way twice", () => {
+  const seal = createSeal(key);
+  expect(seal.close("T1", TEXT)).not.toBe(seal.close("T1", TEXT));
+});
+
+test("nothing opens with another key, under another name, changed or cut", () => {
+  const seal = createSeal(key);
+  const sealed = seal.close("T1", TEXT);
+  const changed = Buffer.from(sealed, "base64url");
+  changed[30] = (changed[30] ?? 0) ^ 1;
+  expect(() => createSeal(randomBytes(32)).open("T1", sealed)).toThrow();
+  expect(() => seal.open("T2", sealed)).toThrow();
+  expect(() => seal.open("T1", changed.toString("base64url"))).toThrow();
+  for (const length of [0, 5, 20, sealed.length - 2]) expect(() => seal.open("T1", sealed.slice(0, length))).toThrow();
+});
+
+test("a key of another length is refused", () => {
+  expect(() => createSeal(randomBytes(16))).toThrow(/16 bytes; 32 are needed/);
+});
+
+const away = () => Promise.reject(new Error("away"));
+
+function startStore() {
+  const clock = { now: 0 };
+  const store = new Keyv();
+  const records = createInstallationStore({ store, encryptionKey: randomBytes(32), log: silent, now: () => clock.now });
+  return { clock, store, records };
+}
+
+test("what was read is at hand for a minute", async () => {
+  const { clock, records } = startStore();
+  await records.keep(INSTALLATION);
+  expect(records.peek("T1")).toEqual(INSTALLATION);
+  clock.now = 60_000;
+  expect(records.peek("T1")).toBeUndefined();
+  expect(await records.read("T1")).toEqual(INSTALLATION);
+  expect(records.peek("T1")).toEqual(INSTALLATION);
+});
+
+test("what could not be stored is said so, or not let go until it is", async () => {
+  const { store, records } = startStore();
+  const set = store.set.bind(store);
+  store.set = away;
+  await expect(records.keep(INSTALLATION)).rejects.toThrow(/away/);
+  expect(records.peek("T1")).toBeUndefined();
+  await records.keepAnyhow(INSTALLATION);
+  expect(await records.read("T1")).toEqual(INSTALLATION);
+  expect(await store.get("T1")).toBeUndefined();
+  store.set = set;
+  await records.read("T1");
+  expect(await store.get("T1")).toEqual(expect.any(String));
+});
+
+test("what is forgotten is gone, also when it was waiting to be stored", async () => {
+  const { store, records } = startStore();
+  store.set = away;
+  await records.keepAnyhow(INSTALLATION);
+  await records.forget("T1");
+  expect([records.peek("T1"), await records.read("T1")]).toEqual([undefined, undefined]);
+});
+
+test("what is no installation counts as absent", async () => {
+  const { store, records } = startStore();
+  for (const value of [null, 1, {}, "", "rubbish"]) {
+    await store.set("T1", value);
+    expect(await records.read("T1")).toBeUndefined();
+  }
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { startSurfaces } from "../surface-stage.ts";
+import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
 describe("Slack's own Stop", () => {
   async function startStreams() {
-    const stage = await startSurfaces();
-    const { ada, general, call, workspace, running } = stage;
+    const stage = await startInteractions();
+    const { ada, general, call, workspace, turnsByMessage } = stage;
     const question = ada.say(general, "hi");
     let count = 0;
     async function grow(turnId: string | undefined): Promise<void> {
@@ -17,7 +17,7 @@ describe("Slack's own Stop", () => {
         recipient_team_id: workspace.teamId,
       };
       const { ts } = await call("chat.startStream", stream);
-      if (turnId !== undefined) running.note(`slack:${workspace.teamId}:${general.id}:${String(ts)}`, turnId);
+      if (turnId !== undefined) turnsByMessage.set(`slack:${workspace.teamId}:${general.id}:${String(ts)}`, turnId);
     }
     return { ...stage, question, grow };
   }
@@ -54,9 +54,9 @@ describe("Slack's own Stop", () => {
   });
 
   test("that does not say who pressed it stops nothing, and is acknowledged", async () => {
-    const { surfaces, workspace } = await startSurfaces();
+    const { interactions, workspace } = await startInteractions();
     const event = { type: "agent_session_stopped", channel: "C1" };
-    expect(await surfaces.onEvent(event, { event }, workspace)).toMatchObject({ events: [] });
+    expect(await interactions.onEvent(event, { event }, workspace)).toMatchObject({ events: [] });
   });
 
   test("told once more has the same keys", async () => {
@@ -71,13 +71,13 @@ describe("Slack's own Stop", () => {
 });
 
 test("a thread of the older assistant gets its suggestions too", async () => {
-  const { slack, ada, surfaces, workspace } = await startSurfaces();
+  const { slack, ada, interactions, workspace } = await startInteractions();
   const root = ada.dm("hello");
   const event = {
     type: "assistant_thread_started",
     assistant_thread: { user_id: ada.id, channel_id: root.channel.id, thread_ts: root.ts },
   };
-  const { afterwards } = await surfaces.onEvent(event, { event }, workspace);
+  const { afterwards } = await interactions.onEvent(event, { event }, workspace);
   await afterwards?.();
   expect(slack.assistant.prompts(root.channel)).not.toEqual([]);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { toButtonValue } from "../../../../adapters/slack/write/button-values.ts";
+import { toButtonValue } from "../../../../adapters/slack/write/blocks.ts";
 import type { PressedAction } from "../../../../src/port/events.ts";
 import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
-import { startSurfaces } from "../surface-stage.ts";
+import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
 function toButton(actionId: string, value: string) {
@@ -10,7 +10,7 @@ function toButton(actionId: string, value: string) {
 }
 
 async function startAnswer(values: Readonly<Record<string, string>>, transport?: TransportName) {
-  const stage = await startSurfaces({ ...(transport && { transport }) });
+  const stage = await startInteractions({ ...(transport && { transport }) });
   const { slack, ada, general, call } = stage;
   const question = ada.say(general, "hi");
   const elements = Object.entries(values).map(([actionId, value]) => toButton(actionId, value));
@@ -75,7 +75,7 @@ test("a button that is not understood says so to who pressed it", async () => {
 });
 
 test("what comes of a button at the top level of a channel stands in the thread of its message", async () => {
-  const { slack, ada, general, call, events, workspace } = await startSurfaces();
+  const { slack, ada, general, call, events, workspace } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("again", "again:job.1")] }];
   await call("chat.postMessage", { channel: general.id, text: "a picture", blocks });
   const [picture] = slack.answers(general);
@@ -86,7 +86,7 @@ test("what comes of a button at the top level of a channel stands in the thread 
 });
 
 test("Edit of what only one person sees leads to what only that person sees", async () => {
-  const { slack, ada, general, call, events } = await startSurfaces();
+  const { slack, ada, general, call, events } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("edit", "edit:job.1")] }];
   await call("chat.postEphemeral", { channel: general.id, user: ada.id, text: "a picture", blocks });
   const [shown] = slack.ephemerals(general, ada.id);
@@ -98,10 +98,10 @@ test("Edit of what only one person sees leads to what only that person sees", as
 });
 
 test("a button of what only one person sees is understood", async () => {
-  const { slack, ada, general, call, events } = await startSurfaces();
+  const { slack, ada, general, call, events } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("retry", "retry:t")] }];
-  const whisper = { channel: general.id, user: ada.id, text: "psst", blocks };
-  await call("chat.postEphemeral", whisper);
+  const ephemeral = { channel: general.id, user: ada.id, text: "psst", blocks };
+  await call("chat.postEphemeral", ephemeral);
   const [shown] = slack.ephemerals(general, ada.id);
   if (shown === undefined) throw new Error("Nothing is shown.");
   await ada.press(shown, "retry");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readCommand } from "../../../../adapters/slack/interactions/commands.ts";
 import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
-import { startSurfaces } from "../surface-stage.ts";
+import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
 const KNOWN = new Set(["ask", "imagine", "model", "help"]);
@@ -22,7 +22,7 @@ describe("the name of a command", () => {
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (transport) => {
   test("are about the channel, and answered to who gave them", async () => {
-    const { ada, general, events, slack } = await startSurfaces({ transport });
+    const { ada, general, events, slack } = await startInteractions({ transport });
     expect(await ada.command("/model", "sandbox-text", general)).toMatchObject({ isAcknowledged: true });
     const [event] = events;
     expect(event).toMatchObject({
@@ -42,7 +42,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (trans
   });
 
   test("given twice have a key each", async () => {
-    const { ada, general, events } = await startSurfaces({ transport });
+    const { ada, general, events } = await startInteractions({ transport });
     await ada.command("/help", "", general);
     await ada.command("/help", "", general);
     expect(new Set(events.map(({ key }) => key)).size).toBe(2);
@@ -51,7 +51,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("commands over %s", (trans
 
 describe("/ask", () => {
   test("is acknowledged in time where Slack tells no names and is slow besides", async () => {
-    const { slack, ada, bob, general, events } = await startSurfaces();
+    const { slack, ada, bob, general, events } = await startInteractions();
     for (const method of ["users.info", "conversations.info"]) slack.slow(method, 5_000);
     for (const method of ["chat.postMessage", "conversations.history"]) slack.slow(method, 1_200);
     const asked = bob.say(general, `hello <@${ada.id}>`);
@@ -61,7 +61,7 @@ describe("/ask", () => {
   });
 
   test("shows the question in the channel and is answered in its thread", async () => {
-    const { slack, ada, general, events, workspace } = await startSurfaces();
+    const { slack, ada, general, events, workspace } = await startInteractions();
     await ada.command("/ask", "why is <!channel> & co *blue*?\nreally?", general);
     const [shown] = slack.answers(general);
     expect(slack.texts(general)).toEqual(["*Ada* asks:\n&gt; why is &lt;!channel&gt; &amp; co *blue*?\n&gt; really?"]);
@@ -79,7 +79,7 @@ describe("/ask", () => {
   });
 
   test("says how to invite the bot where it is not", async () => {
-    const { slack, ada, elsewhere, events } = await startSurfaces();
+    const { slack, ada, elsewhere, events } = await startInteractions();
     await ada.command("/ask", "why?", elsewhere);
     expect(slack.ephemerals(elsewhere, ada.id).map(({ shown }) => shown)).toEqual([
       expect.stringMatching(/not in this channel.*\/invite/),
@@ -88,14 +88,14 @@ describe("/ask", () => {
   });
 
   test("without a question says what is missing", async () => {
-    const { slack, ada, general, events } = await startSurfaces();
+    const { slack, ada, general, events } = await startInteractions();
     await ada.command("/ask", "", general);
     expect(slack.ephemerals(general, ada.id)[0]?.shown).toMatch(/Write your question/);
     expect(events).toEqual([]);
   });
 
   test("that cannot be shown is not answered, and says so", async () => {
-    const { slack, ada, general, events } = await startSurfaces();
+    const { slack, ada, general, events } = await startInteractions();
     slack.failNext("chat.postMessage", { error: "restricted_action" });
     await ada.command("/ask", "why?", general);
     expect(slack.ephemerals(general, ada.id)[0]?.shown).toMatch(/Try again/);
@@ -103,7 +103,7 @@ describe("/ask", () => {
   });
 
   test("shows the beginning of a very long question, and asks all of it", async () => {
-    const { slack, ada, general, events } = await startSurfaces();
+    const { slack, ada, general, events } = await startInteractions();
     const text = "&".repeat(6_000);
     await ada.command("/ask", text, general);
     expect(slack.texts(general)[0]?.length).toBeLessThanOrEqual(3_000);
@@ -113,7 +113,7 @@ describe("/ask", () => {
 
 describe("/imagine", () => {
   test("with words draws for everybody", async () => {
-    const { ada, general, events } = await startSurfaces();
+    const { ada, general, events } = await startInteractions();
     await ada.command("/imagine", "a cat --ar 16:9", general);
     expect(events).toMatchObject([{ kind: "command", name: "imagine", text: "a cat --ar 16:9" }]);
     expect(events[0]?.reply).toMatchObject({ channelId: general.id });
@@ -121,7 +121,7 @@ describe("/imagine", () => {
   });
 
   test("says how to invite the bot where it is not", async () => {
-    const { slack, ada, bob, elsewhere, events } = await startSurfaces();
+    const { slack, ada, bob, elsewhere, events } = await startInteractions();
     const secret = slack.channel({ name: "secret", kind: "private", members: [bob], hasApp: false });
     await ada.command("/imagine", "a cat", elsewhere);
     await bob.command("/imagine", "a cat", secret);
@@ -132,20 +132,20 @@ describe("/imagine", () => {
   });
 
   test("draws where it cannot be told whether the bot is in the channel", async () => {
-    const { slack, ada, general, events } = await startSurfaces();
+    const { slack, ada, general, events } = await startInteractions();
     slack.failNext("conversations.history", { error: "missing_scope" });
     await ada.command("/imagine", "a cat", general);
     expect(events).toHaveLength(1);
   });
 
   test("draws in the direct conversation", async () => {
-    const { ada, events } = await startSurfaces();
+    const { ada, events } = await startInteractions();
     await ada.command("/imagine", "a cat", ada.direct());
     expect(events).toHaveLength(1);
   });
 
   test("without words is for the core to answer where pictures are off", async () => {
-    const { ada, general, events } = await startSurfaces({ imagine: undefined });
+    const { ada, general, events } = await startInteractions({ imagine: undefined });
     await ada.command("/imagine", "", general);
     expect(events).toMatchObject([{ name: "imagine", text: "" }]);
   });

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { HOME_ACTIONS } from "../../../../adapters/slack/interactions/home-view.ts";
+import { HOME_ACTIONS, withHome } from "../../../../adapters/slack/interactions/home.ts";
 import type { About } from "../../../../src/port/catalogue.ts";
-import { type SurfaceStageOptions, startSurfaces } from "../surface-stage.ts";
+import { SinkError } from "../../../../src/port/errors.ts";
+import { fakePlatform } from "../../../support/fake-platform.ts";
+import { type InteractionStageOptions, startInteractions } from "../interaction-stage.ts";
+import { draft, signal } from "../stage.ts";
 import { personOf } from "../workspace.ts";
 
 const ABOUT: About = {
@@ -11,8 +14,8 @@ const ABOUT: About = {
   used: "12 tokens",
 };
 
-async function openHome(options: SurfaceStageOptions = {}) {
-  const stage = await startSurfaces(options);
+async function openHome(options: InteractionStageOptions = {}) {
+  const stage = await startInteractions(options);
   stage.ada.openHome();
   const view = await stage.slack.until(() => stage.slack.home(stage.ada), "the home");
   return { ...stage, view, text: JSON.stringify(view.body) };
@@ -50,7 +53,7 @@ describe("the home", () => {
   });
 
   test("comes when Slack takes it, where Slack wants time first", async () => {
-    const { slack, ada } = await startSurfaces();
+    const { slack, ada } = await startInteractions();
     slack.failNext("views.publish", { retryAfterS: 1 });
     ada.openHome();
     await slack.until(() => slack.home(ada), "the home");
@@ -126,7 +129,7 @@ describe("the home", () => {
 
 describe("the messages tab", () => {
   test("suggests what one might ask", async () => {
-    const { slack, ada } = await startSurfaces();
+    const { slack, ada } = await startInteractions();
     ada.openHome("messages");
     const prompts = await slack.until(() => slack.assistant.prompts(ada.direct()).length > 0);
     expect(prompts).toBe(true);
@@ -135,14 +138,46 @@ describe("the messages tab", () => {
   });
 
   test("is left alone where the app is no agent", async () => {
-    const { slack, ada, surfaces, workspace } = await startSurfaces();
+    const { slack, ada, interactions, workspace } = await startInteractions();
     slack.failNext("assistant.threads.setSuggestedPrompts", { error: "not_agent_app" });
     const event = { type: "app_home_opened", tab: "messages", user: ada.id, channel: ada.direct().id };
     for (let times = 0; times < 2; times++) {
-      const { afterwards } = await surfaces.onEvent(event, { event }, workspace);
+      const { afterwards } = await interactions.onEvent(event, { event }, workspace);
       await afterwards?.();
     }
     const asked = slack.requests.filter(({ method }) => method === "assistant.threads.setSuggestedPrompts");
     expect(asked).toHaveLength(1);
+  });
+});
+
+const EXTRA = { team: "T1", user: "U1", isFromHome: "true" };
+
+function open(extra: Record<string, string>) {
+  const drawn: object[] = [];
+  const address = { platform: "slack", channelId: "D1", extra };
+  const platform = fakePlatform();
+  const sink = withHome(platform.adapter.sink(address), address, async (home) => void drawn.push(home));
+  return { ...platform, sink, drawn };
+}
+
+describe("an answer to what was asked on the home", () => {
+  test("has the home drawn again, once it stands", async () => {
+    const { sink, drawn, channel } = open(EXTRA);
+    await sink.post(draft("Done."), "n", signal);
+    expect(channel).toHaveLength(1);
+    expect(drawn).toEqual([{ teamId: "T1", userId: "U1", channelId: "D1" }]);
+  });
+
+  test("that was not taken changes nothing there", async () => {
+    const { sink, drawn, setTrouble } = open(EXTRA);
+    setTrouble(() => ({ kind: "gone" }));
+    await expect(sink.post(draft("Done."), "n", signal)).rejects.toThrow(SinkError);
+    expect(drawn).toEqual([]);
+  });
+
+  test("is told from what was asked elsewhere", async () => {
+    const { sink, drawn } = open({ team: "T1", user: "U1" });
+    await sink.post(draft("Done."), "n", signal);
+    expect(drawn).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readContext, readImagineForm, toImagineForm } from "../../../../adapters/slack/interactions/imagine-form.ts";
-import { MENU } from "../surface-stage.ts";
+import { MENU } from "../interaction-stage.ts";
 
 const PREFILL = { prompt: "", options: {}, models: [] };
 const reference = (index: number) => ({
@@ -10,7 +10,7 @@ const reference = (index: number) => ({
   sizeBytes: 1_000_000 + index,
 });
 
-describe("what a form remembers", () => {
+describe("the context of an imagine form", () => {
   test("comes back as it was", () => {
     const context = {
       channelId: "C1",
@@ -36,7 +36,7 @@ describe("what a form remembers", () => {
   });
 });
 
-describe("the fields", () => {
+describe("the fields of an imagine form", () => {
   test("leave out files where no more pictures are taken", () => {
     const references = Array.from({ length: 3 }, (_, index) => reference(index));
     expect(JSON.stringify(toImagineForm(MENU, { channelId: "C1", personId: "U1", references }, PREFILL))).not.toContain(

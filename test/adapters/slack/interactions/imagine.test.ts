@@ -3,7 +3,7 @@ import type { ImagineMenu } from "../../../../src/port/catalogue.ts";
 import type { TransportName } from "../../../simulators/slack/bolt-app.ts";
 import type { View } from "../../../simulators/slack/views.ts";
 import type { Json } from "../../../simulators/slack/world.ts";
-import { blocksOf, MENU, startSurfaces } from "../surface-stage.ts";
+import { blocksOf, MENU, startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
 const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
@@ -11,14 +11,14 @@ const prompt = (value: string | null) => ({ prompt: { value: { type: "plain_text
 const chosen = (name: string, value: string) => ({ [name]: { value: { selected_option: { value } } } });
 const never = () => new Promise<never>(() => {});
 
-async function openForm(stage: Awaited<ReturnType<typeof startSurfaces>>) {
+async function openForm(stage: Awaited<ReturnType<typeof startInteractions>>) {
   await stage.ada.command("/imagine", "", stage.general);
   return stage.slack.until(() => stage.slack.view(stage.ada), "the form");
 }
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures over %s", (transport) => {
   test("becomes the command it stands for", async () => {
-    const stage = await startSurfaces({ transport });
+    const stage = await startInteractions({ transport });
     const { ada, general, events, slack, workspace } = stage;
     const view = await openForm(stage);
     const files = ada.attach([PNG]);
@@ -48,7 +48,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures ove
   });
 
   test("without words is given back", async () => {
-    const stage = await startSurfaces({ transport });
+    const stage = await startInteractions({ transport });
     const view = await openForm(stage);
     for (const empty of [null, "   "]) {
       const { response } = await stage.ada.submitView(view, prompt(empty));
@@ -64,7 +64,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures ove
 
 describe("the form for pictures", () => {
   test("offers what the menu has", async () => {
-    const stage = await startSurfaces();
+    const stage = await startInteractions();
     const view = await openForm(stage);
     const blocks = blocksOf(view.body);
     expect(blocks.map(({ block_id }) => block_id)).toEqual(["prompt", "references", "ratio", "size", "count", "model"]);
@@ -82,13 +82,13 @@ describe("the form for pictures", () => {
   });
 
   test("opens without the models when they are late", async () => {
-    const stage = await startSurfaces({ imagine: { ...MENU, listModels: never } });
+    const stage = await startInteractions({ imagine: { ...MENU, listModels: never } });
     const view = await openForm(stage);
     expect(blocksOf(view.body).map(({ block_id }) => block_id)).not.toContain("model");
   });
 
   test("that does not open says so, and what else one can do", async () => {
-    const { slack, ada, general } = await startSurfaces();
+    const { slack, ada, general } = await startInteractions();
     slack.failNext("views.open", { error: "internal_error" });
     await ada.command("/imagine", "", general);
     const [told] = await slack.until(() => slack.ephemerals(general, ada.id).length > 0 && slack.ephemerals(general));
@@ -96,7 +96,7 @@ describe("the form for pictures", () => {
   });
 
   test("is given back where the bot is not in the channel", async () => {
-    const { slack, ada, elsewhere, events } = await startSurfaces();
+    const { slack, ada, elsewhere, events } = await startInteractions();
     await ada.command("/imagine", "", elsewhere);
     const view = await slack.until(() => slack.view(ada), "the form");
     const { response } = await ada.submitView(view, prompt("a cat"));
@@ -105,7 +105,7 @@ describe("the form for pictures", () => {
   });
 
   test("from the list of shortcuts asks where the picture goes", async () => {
-    const { slack, ada, general, elsewhere, events } = await startSurfaces();
+    const { slack, ada, general, elsewhere, events } = await startInteractions();
     await ada.shortcut("imagine_global");
     const view = await slack.until(() => slack.view(ada), "the form");
     const where = (id: string) => ({ where: { value: { selected_conversation: id } } });
@@ -118,7 +118,7 @@ describe("the form for pictures", () => {
   });
 
   test("sent twice is one command", async () => {
-    const stage = await startSurfaces();
+    const stage = await startInteractions();
     const view = await openForm(stage);
     await stage.ada.submitView(view, prompt("a cat"));
     const [delivery] = stage.slack.deliveries.filter(({ name }) => name === "view_submission");
@@ -136,7 +136,7 @@ function forged(view: View, changes: Json): View {
 
 describe("a form for pictures that is forged", () => {
   test("is given back to anybody but the one who opened it", async () => {
-    const stage = await startSurfaces();
+    const stage = await startInteractions();
     const view = await openForm(stage);
     for (const sent of [
       stage.bob.submitView(view, prompt("a cat")),
@@ -148,7 +148,7 @@ describe("a form for pictures that is forged", () => {
   });
 
   test("brings no files of another workspace", async () => {
-    const stage = await startSurfaces();
+    const stage = await startInteractions();
     const { ada, events, workspace } = stage;
     const view = await openForm(stage);
     const r = [
@@ -160,7 +160,7 @@ describe("a form for pictures that is forged", () => {
   });
 
   test.each(["private", "mpim"] as const)("brings no picture to a %s conversation of others", async (kind) => {
-    const { slack, ada, bob, events } = await startSurfaces();
+    const { slack, ada, bob, events } = await startInteractions();
     const theirs = slack.channel({ name: "theirs", kind, members: [bob] });
     const ours = slack.channel({ name: "ours", kind, members: [ada, bob] });
     await ada.shortcut("imagine_global");
@@ -177,7 +177,7 @@ describe("a form for pictures that is forged", () => {
   });
 
   test("brings no picture where Slack does not tell who is there", async () => {
-    const { slack, ada, events } = await startSurfaces();
+    const { slack, ada, events } = await startInteractions();
     const ours = slack.channel({ name: "ours", kind: "private", members: [ada] });
     slack.failNext("conversations.info", { error: "missing_scope" });
     await ada.shortcut("imagine_global");
@@ -193,7 +193,7 @@ describe("the form of a picture's Edit", () => {
     id === "job.1" ? { prompt: "a cat", options: { ratio: "16:9", size: "2K", model: "gone-model" } } : undefined;
 
   async function pressEdit(imagine: ImagineMenu) {
-    const stage = await startSurfaces({ imagine });
+    const stage = await startInteractions({ imagine });
     const { slack, ada, general, call } = stage;
     const root = ada.say(general, "draw a cat");
     const elements = [

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import { recordingLog } from "../../../support/log.ts";
-import { startSurfaces } from "../surface-stage.ts";
+import { startInteractions } from "../interaction-stage.ts";
 
-describe("what Slack sends", () => {
+describe("a payload of Slack", () => {
   test.each<Body>([
     { command: "/ask" },
     { command: 1, channel_id: "C1" },
@@ -19,12 +19,12 @@ describe("what Slack sends", () => {
     { type: "workflow_step_edit" },
     {},
   ])("that is not understood is acknowledged and does nothing: %j", async (body) => {
-    const { surfaces, workspace } = await startSurfaces();
-    expect(await surfaces.onInteraction(body, workspace)).toEqual({ events: [] });
+    const { interactions, workspace } = await startInteractions();
+    expect(await interactions.onInteraction(body, workspace)).toEqual({ events: [] });
   });
 
   test("is understood also where it says that something is not there", async () => {
-    const { surfaces, workspace, general } = await startSurfaces();
+    const { interactions, workspace, general } = await startInteractions();
     const press = {
       type: "block_actions",
       user: { id: "U1", name: null, username: "ada", team_id: null },
@@ -36,11 +36,11 @@ describe("what Slack sends", () => {
       actions: [{ action_id: "retry", value: "retry:turn-1", selected_option: null }],
       trigger_id: "t",
     };
-    const { events } = await surfaces.onInteraction(press, workspace);
+    const { events } = await interactions.onInteraction(press, workspace);
     expect(events).toMatchObject([{ kind: "action", action: "retry", turnId: "turn-1" }]);
     const message = { ts: "100.0", user: null, text: null, files: null, blocks: null };
     const shortcut = { type: "message_action", callback_id: "ask_about", user: { id: "U1" }, message };
-    const asked = await surfaces.onInteraction(
+    const asked = await interactions.onInteraction(
       { ...shortcut, channel: { id: general.id }, response_url: null, trigger_id: "t2" },
       workspace,
     );
@@ -49,8 +49,8 @@ describe("what Slack sends", () => {
 
   test("that is not understood is noted without what people wrote", async () => {
     const { log, lines } = recordingLog();
-    const { surfaces, workspace } = await startSurfaces({ log });
-    await surfaces.onInteraction({ command: "/ask", text: "a secret" }, workspace);
+    const { interactions, workspace } = await startInteractions({ log });
+    await interactions.onInteraction({ command: "/ask", text: "a secret" }, workspace);
     expect(lines).toHaveLength(1);
     expect(JSON.stringify(lines)).not.toContain("a secret");
   });
@@ -63,15 +63,15 @@ describe("what Slack sends", () => {
     { type: "tokens_revoked" },
     {},
   ])("as an event that says nothing is acknowledged: %j", async (event) => {
-    const { surfaces, workspace } = await startSurfaces();
-    expect(await surfaces.onEvent(event, { event }, workspace)).toEqual({ events: [] });
+    const { interactions, workspace } = await startInteractions();
+    expect(await interactions.onEvent(event, { event }, workspace)).toEqual({ events: [] });
   });
 });
 
 describe("the end in a workspace", () => {
   async function startTold() {
     const told: unknown[] = [];
-    const stage = await startSurfaces({
+    const stage = await startInteractions({
       onUninstalled: async (...what) => void told.push(what),
     });
     return { ...stage, told };
@@ -90,9 +90,9 @@ describe("the end in a workspace", () => {
   });
 
   test("is told also when the bot is not known to be there", async () => {
-    const { surfaces, told } = await startTold();
-    await surfaces.onEvent({ type: "app_uninstalled" }, { team_id: "T9", event_time: 5 }, undefined);
-    await surfaces.onEvent({ type: "app_uninstalled" }, { team_id: "T8", event_time: "6" }, undefined);
+    const { interactions, told } = await startTold();
+    await interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T9", event_time: 5 }, undefined);
+    await interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T8", event_time: "6" }, undefined);
     expect(told).toEqual([
       ["T9", 5_000, "uninstalled"],
       ["T8", 6_000, "uninstalled"],
@@ -100,15 +100,15 @@ describe("the end in a workspace", () => {
   });
 
   test("is not told for tokens of people", async () => {
-    const { surfaces, workspace, told } = await startTold();
+    const { interactions, workspace, told } = await startTold();
     const event = { type: "tokens_revoked", tokens: { oauth: ["U1"], bot: [] } };
-    await surfaces.onEvent(event, { event, team_id: "T1" }, workspace);
+    await interactions.onEvent(event, { event, team_id: "T1" }, workspace);
     expect(told).toEqual([]);
   });
 
   test("that could not be kept is told again", async () => {
-    const { surfaces } = await startSurfaces({ onUninstalled: () => Promise.reject(new Error("away")) });
-    const telling = surfaces.onEvent({ type: "app_uninstalled" }, { team_id: "T9" }, undefined);
+    const { interactions } = await startInteractions({ onUninstalled: () => Promise.reject(new Error("away")) });
+    const telling = interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T9" }, undefined);
     await expect(telling).rejects.toThrow(/away/);
   });
 });

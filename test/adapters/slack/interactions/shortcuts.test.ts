@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ASK_ABOUT, DRAW, USE_AS_REFERENCE } from "../../../../adapters/slack/interactions/shortcuts.ts";
-import { startSurfaces } from "../surface-stage.ts";
+import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
 const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
@@ -9,7 +9,7 @@ const TEXT = { name: "notes.txt", bytes: Buffer.from("words") };
 
 describe("Ask about this", () => {
   test("asks in the thread of the message, with its files", async () => {
-    const { slack, ada, bob, general, events, workspace } = await startSurfaces();
+    const { slack, ada, bob, general, events, workspace } = await startInteractions();
     const root = bob.say(general, "hello");
     const message = bob.upload(general, [TEXT], "look\nat this", { thread: root });
     await ada.shortcut("ask_about", message);
@@ -31,14 +31,14 @@ describe("Ask about this", () => {
   });
 
   test("of a message outside of a thread begins one", async () => {
-    const { ada, bob, general, events } = await startSurfaces();
+    const { ada, bob, general, events } = await startInteractions();
     const message = bob.say(general, "hello");
     await ada.shortcut("ask_about", message);
     expect(events).toMatchObject([{ reply: { threadId: message.ts } }]);
   });
 
   test("says how to invite the bot where it is not", async () => {
-    const { slack, ada, elsewhere, events } = await startSurfaces();
+    const { slack, ada, elsewhere, events } = await startInteractions();
     await ada.shortcut("ask_about", ada.say(elsewhere, "hello"));
     const told = await slack.until(() => slack.ephemerals(elsewhere, ada.id)[0], "the answer");
     expect(told.shown).toMatch(/\/invite/);
@@ -48,7 +48,7 @@ describe("Ask about this", () => {
 
 describe("Use as reference", () => {
   test("opens the form with the pictures of the message, for its thread", async () => {
-    const { slack, ada, bob, general, events } = await startSurfaces();
+    const { slack, ada, bob, general, events } = await startInteractions();
     const message = bob.upload(general, [PNG, TEXT], "my cat");
     await ada.shortcut("imagine_from_message", message);
     const view = await slack.until(() => slack.view(ada), "the form");
@@ -62,7 +62,7 @@ describe("Use as reference", () => {
   });
 
   test("finds the pictures that the bot itself has drawn", async () => {
-    const { slack, ada, general, call, events } = await startSurfaces();
+    const { slack, ada, general, call, events } = await startInteractions();
     const [file] = ada.attach([PNG]);
     const blocks = [{ type: "image", slack_file: { id: file?.["id"] }, alt_text: "a cat" }];
     await call("chat.postMessage", { channel: general.id, text: "a cat", blocks });
@@ -77,14 +77,14 @@ describe("Use as reference", () => {
   });
 
   test("of a message without pictures says so", async () => {
-    const { slack, ada, general } = await startSurfaces();
+    const { slack, ada, general } = await startInteractions();
     await ada.shortcut("imagine_from_message", ada.upload(general, [TEXT]));
     const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
     expect(told.shown).toMatch(/no pictures/);
   });
 
   test("says so where pictures are off", async () => {
-    const { slack, ada, general } = await startSurfaces({ imagine: undefined });
+    const { slack, ada, general } = await startInteractions({ imagine: undefined });
     await ada.shortcut("imagine_from_message", ada.upload(general, [PNG]));
     const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
     expect(told.shown).toMatch(/not switched on/);
@@ -92,14 +92,14 @@ describe("Use as reference", () => {
 });
 
 test("Draw a picture says so where pictures are off", async () => {
-  const { slack, ada } = await startSurfaces({ imagine: undefined });
+  const { slack, ada } = await startInteractions({ imagine: undefined });
   await ada.shortcut("imagine_global");
   const view = await slack.until(() => slack.view(ada), "the answer");
   expect(JSON.stringify(view.body)).toContain("not switched on");
 });
 
 test("a shortcut that is not ours is acknowledged and does nothing", async () => {
-  const { ada, general, events } = await startSurfaces();
+  const { ada, general, events } = await startInteractions();
   const pressed = await ada.shortcut("foreign", ada.say(general, "hello"));
   expect([pressed.isAcknowledged, events]).toEqual([true, []]);
 });

@@ -24,7 +24,7 @@ function readEarlier({ adapter }: Stage, event: MessageEvent) {
   return adapter.readEarlier(event, signal);
 }
 
-describe("what was said before the bot was asked", () => {
+describe("the earlier messages of a thread", () => {
   test("is what people said in the thread up to the question, with their files", async () => {
     const stage = await startStage();
     const { event, root } = await startThread(stage);
@@ -52,7 +52,7 @@ describe("what was said before the bot was asked", () => {
     stage.slack.failNext("conversations.replies", { retryAfterS: 60 });
     stage.slack.allow("rate-limited");
     await expect(readEarlier(stage, event)).rejects.toThrow();
-    await expect(readEarlier(stage, event)).rejects.toThrow(/another \d+ s/);
+    await expect(readEarlier(stage, event)).rejects.toThrow(/to wait \d+ s/);
     stage.slack.advance(61_000);
     expect(await readEarlier(stage, event)).toHaveLength(2);
     expect(stage.slack.requests.filter(({ method }) => method === "conversations.replies")).toHaveLength(2);

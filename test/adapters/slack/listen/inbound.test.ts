@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { toAttachments } from "../../../../adapters/slack/api/attachments.ts";
 import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import {
-  readSaid,
+  readSlackMessage,
   toAddressed,
   toBodyKey,
   toConversationId,
@@ -16,16 +16,16 @@ const CHANNEL = { channelId: "C1", channelType: "channel" };
 const DIRECT = { channelId: "D1", channelType: "im" };
 const MESSAGE = { type: "message", user: "U1", text: "hello", ts: "100.000200" };
 
-function read(fields: Body, place: Parameters<typeof readSaid>[1] = CHANNEL) {
-  return readSaid({ ...MESSAGE, ...fields }, place, ACME);
+function read(fields: Body, place: Parameters<typeof readSlackMessage>[1] = CHANNEL) {
+  return readSlackMessage({ ...MESSAGE, ...fields }, place, ACME);
 }
 
-function addressed(fields: Body, place?: Parameters<typeof readSaid>[1]) {
+function addressed(fields: Body, place?: Parameters<typeof readSlackMessage>[1]) {
   const said = read(fields, place);
   return said && toAddressed(said);
 }
 
-describe("what somebody wrote", () => {
+describe("reading a message that somebody wrote", () => {
   test.each([
     ["a plain message", {}],
     ["one with files", { subtype: "file_share", files: [{ id: "F1" }] }],
@@ -56,7 +56,7 @@ describe("what somebody wrote", () => {
   });
 });
 
-describe("whom a message addresses", () => {
+describe("the addressee of a message", () => {
   test.each([
     ["the bot, where it is mentioned", { text: "hey <@UBOT>" }, CHANNEL, "bot"],
     ["nobody of the bot's business, in a channel", {}, CHANNEL, undefined],

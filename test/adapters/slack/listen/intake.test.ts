@@ -1,8 +1,14 @@
+import type { App, Receiver } from "@slack/bolt";
 import { describe, expect, test } from "vitest";
 import type { Body } from "../../../../adapters/slack/api/wire.ts";
 import { createDelivery } from "../../../../adapters/slack/listen/delivery.ts";
-import { createIntake } from "../../../../adapters/slack/listen/intake.ts";
-import type { Reaction } from "../../../../adapters/slack/listen/surfaces.ts";
+import {
+  createBolt,
+  createIntake,
+  type HandlerResult,
+  type Intake,
+  toBoltLogger,
+} from "../../../../adapters/slack/listen/intake.ts";
 import type { InboundEvent } from "../../../../src/port/events.ts";
 import { recordingLog } from "../../../support/log.ts";
 import { ACME } from "../workspace.ts";
@@ -11,15 +17,10 @@ interface Options {
   isTaking?: boolean;
   isSingle?: boolean;
   accept?: (event: InboundEvent) => Promise<void>;
-  reaction?: Reaction;
+  result?: HandlerResult;
 }
 
-function start({
-  isTaking = true,
-  isSingle = false,
-  accept = async () => {},
-  reaction = { events: [] },
-}: Options = {}) {
+function start({ isTaking = true, isSingle = false, accept = async () => {}, result = { events: [] } }: Options = {}) {
   const heard: string[] = [];
   const { log, lines } = recordingLog();
   const delivery = createDelivery(accept);
@@ -30,14 +31,14 @@ function start({
     },
     delivery: () => (isTaking ? delivery : undefined),
     listener: async ({ type }, { teamId }) => void heard.push(`${String(type)} in ${teamId}`),
-    surfaces: {
+    interactions: {
       onInteraction: async (_, { teamId }) => {
         heard.push(`interaction in ${teamId}`);
-        return reaction;
+        return result;
       },
       onEvent: async ({ type }, _, workspace) => {
         heard.push(`${String(type)} in ${workspace?.teamId}`);
-        return reaction;
+        return result;
       },
     },
     log,
@@ -86,7 +87,7 @@ describe("the intake", () => {
   test("tells who gives a command that it could not be stored, and fails for everything else", async () => {
     const events = [{ key: "k" } as InboundEvent];
     const accept = () => Promise.reject(new Error("the disk is full"));
-    const { intake, tell } = start({ accept, reaction: { events, response: "fine" } });
+    const { intake, tell } = start({ accept, result: { events, response: "fine" } });
     const { response } = await intake.onInteraction({ command: "/model", team_id: "T1" });
     expect(response).toMatchObject({ response_type: "ephemeral", text: expect.stringContaining("Try again") });
     await expect(intake.onInteraction({ type: "block_actions", team: { id: "T1" } })).rejects.toThrow("disk");
@@ -99,5 +100,110 @@ describe("the intake", () => {
     expect(heard).toEqual(["message in T1"]);
     await expect(tell("app_home_opened", { team_id: "T1" })).rejects.toThrow();
     await expect(intake.onInteraction({ command: "/model", team_id: "T1" })).rejects.toThrow();
+  });
+});
+
+async function startBolt(handlers: Partial<Intake>, isInstalled = true) {
+  const { log, lines } = recordingLog();
+  const app = createBolt({
+    receiver: { init() {}, start: async () => {}, stop: async () => {} } satisfies Receiver,
+    intake: {
+      workspaceOf: async () => (isInstalled ? ACME : undefined),
+      onEvent: async () => ({ events: [] }),
+      onInteraction: async () => ({ events: [] }),
+      ...handlers,
+    },
+    log,
+  });
+  await app.init();
+  return { lines, tell: (body: Body) => tellApp(app, body) };
+}
+
+/** What Slack is answered; rejects where it is answered nothing. */
+async function tellApp(app: App, body: Body): Promise<unknown[]> {
+  const answers: unknown[] = [];
+  await app.processEvent({ body: { ...body }, ack: async (answer?: unknown) => void answers.push(answer) });
+  return answers;
+}
+
+const EVENT = { type: "event_callback", team_id: "T1", event: { type: "message" } };
+const PRESS = { type: "block_actions", team: { id: "T1" }, user: { id: "U1" }, actions: [{ action_id: "a" }] };
+const COMMAND = { command: "/model", team_id: "T1", user_id: "U1", channel_id: "C1" };
+const FORM = { type: "view_submission", team: { id: "T1" }, user: { id: "U1" }, view: { callback_id: "v" } };
+
+describe("Bolt", () => {
+  test("acknowledges an event once it was heard, and what goes on afterwards begins then", async () => {
+    const order: string[] = [];
+    const { tell } = await startBolt({
+      async onEvent() {
+        order.push("heard");
+        return { events: [], afterwards: async () => void order.push("afterwards") };
+      },
+    });
+    expect(await tell(EVENT)).toEqual([undefined]);
+    expect(order).toEqual(["heard", "afterwards"]);
+  });
+
+  test("acknowledges nothing that could not be taken over", async () => {
+    const away = () => Promise.reject(new Error("the disk is full"));
+    const { tell } = await startBolt({ onEvent: away, onInteraction: away });
+    for (const body of [EVENT, PRESS, COMMAND, FORM]) await expect(tell(body)).rejects.toThrow("the disk is full");
+  });
+
+  test("acknowledges nothing that is not taken over in time", async () => {
+    const never = new Promise<never>(() => {});
+    const { tell } = await startBolt({ onEvent: () => never });
+    await expect(tell(EVENT)).rejects.toThrow("in time");
+  });
+
+  test("gives an interaction the answer that goes with it", async () => {
+    const { tell } = await startBolt({
+      onInteraction: async () => ({ events: [], response: { response_action: "clear" } }),
+    });
+    for (const body of [PRESS, COMMAND, FORM]) expect(await tell(body)).toEqual([{ response_action: "clear" }]);
+  });
+
+  test("does not hear interactions of a workspace without the bot", async () => {
+    const { tell } = await startBolt({ onInteraction: () => Promise.reject(new Error("heard")) }, false);
+    await expect(tell(PRESS)).rejects.toThrow("not installed");
+  });
+
+  test("acknowledges what is neither, and says that it came", async () => {
+    const { tell, lines } = await startBolt({});
+    for (const body of [{}, { type: "app_rate_limited" }, { event: null }, { event: { type: 5 } }]) {
+      expect(await tell(body)).toEqual([undefined]);
+    }
+    expect(lines.filter(({ level }) => level === 40)).toHaveLength(4);
+  });
+
+  test("logs what fails after the acknowledgement", async () => {
+    const { tell, lines } = await startBolt({
+      onEvent: async () => ({ events: [], afterwards: () => Promise.reject(new Error("late")) }),
+    });
+    expect(await tell(EVENT)).toEqual([undefined]);
+    await Promise.resolve();
+    expect(JSON.stringify(lines)).toContain("could not be finished");
+  });
+});
+
+describe("the log of Bolt", () => {
+  test("comes one level lower, and its debug lines at none", () => {
+    const { log, lines } = recordingLog();
+    const bolt = toBoltLogger(log);
+    bolt.debug("a whole message");
+    bolt.info("connected");
+    bolt.warn("slow");
+    bolt.error("failed:", new Error("away"));
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+      [20, "Bolt: connected"],
+      [20, "Bolt: slow"],
+      [40, "Bolt reported a problem."],
+      [20, "Bolt: failed: away"],
+    ]);
+  });
+
+  test("is never asked for at the level at which bodies are logged", () => {
+    const bolt = toBoltLogger(recordingLog().log);
+    expect(bolt.getLevel()).toBe("info");
   });
 });

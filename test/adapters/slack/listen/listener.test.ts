@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { toAttachments } from "../../../../adapters/slack/api/attachments.ts";
 import type { Body } from "../../../../adapters/slack/api/wire.ts";
-import { createListener } from "../../../../adapters/slack/listen/listener.ts";
+import type { SlackMessage } from "../../../../adapters/slack/listen/inbound.ts";
+import { createKnownMessages, createListener } from "../../../../adapters/slack/listen/listener.ts";
 import { createOtherBots } from "../../../../adapters/slack/listen/other-bots.ts";
 import type { InboundEvent } from "../../../../src/port/events.ts";
 import { ACME, fakeNames } from "../workspace.ts";
@@ -151,5 +152,32 @@ describe("the listener", () => {
     ];
     for (const event of odd) await hear(event);
     expect(events).toEqual([]);
+  });
+});
+
+const messageOf = (text: string) => ({ text }) as SlackMessage;
+
+describe("an edit or a deletion that overtakes its message", () => {
+  test("an edit takes the place of the message, and a deletion leaves none", () => {
+    const known = createKnownMessages();
+    expect(known.latest("a", messageOf("first"))).toEqual(messageOf("first"));
+    known.setEdited("a", messageOf("edited"));
+    expect(known.latest("a", messageOf("first"))).toEqual(messageOf("edited"));
+    known.setDeleted("a");
+    expect(known.latest("a", messageOf("first"))).toBeUndefined();
+  });
+
+  test("nothing comes back from a deletion", () => {
+    const known = createKnownMessages();
+    known.setDeleted("a");
+    known.setEdited("a", messageOf("edited"));
+    expect(known.latest("a", messageOf("first"))).toBeUndefined();
+  });
+
+  test("is forgotten when there is too much of it, the oldest first", () => {
+    const known = createKnownMessages();
+    for (let count = 0; count <= 5_000; count++) known.setDeleted(`${count}`);
+    expect(known.latest("0", messageOf("first"))).toBeDefined();
+    expect(known.latest("1", messageOf("second"))).toBeUndefined();
   });
 });

@@ -1,12 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { type Place, readSaid } from "../../../../adapters/slack/listen/inbound.ts";
+import { type Place, readSlackMessage } from "../../../../adapters/slack/listen/inbound.ts";
 import { createOtherBots } from "../../../../adapters/slack/listen/other-bots.ts";
 import { ACME } from "../workspace.ts";
 
 const PLACE: Place = { channelId: "C1", channelType: "channel" };
 
 function say(ts: number, fields: Readonly<Record<string, unknown>>) {
-  const said = readSaid({ type: "message", text: "hi", ts: `${ts}.0`, thread_ts: "1.0", ...fields }, PLACE, ACME);
+  const said = readSlackMessage(
+    { type: "message", text: "hi", ts: `${ts}.0`, thread_ts: "1.0", ...fields },
+    PLACE,
+    ACME,
+  );
   if (said === undefined) throw new Error("Nobody said that.");
   return said;
 }

@@ -47,7 +47,7 @@ describe("the words of a message", () => {
   });
 });
 
-describe("what a message passes on", () => {
+describe("the forwarded messages of a message", () => {
   test("is quoted, and previews of links are not", async () => {
     const attachments = [
       { is_share: true, author_name: "Bob", text: "see <@U1>\nplease" },

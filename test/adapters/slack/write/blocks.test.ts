@@ -1,19 +1,20 @@
 import { describe, expect, test } from "vitest";
 import {
-  hasJudging,
+  hasFeedback,
+  readButtonValue,
   readMark,
   toButtonBlocks,
+  toButtonValue,
   toMessageBody,
   toMetadata,
 } from "../../../../adapters/slack/write/blocks.ts";
-import { readButtonValue } from "../../../../adapters/slack/write/button-values.ts";
 import { MAX_LENGTH } from "../../../../adapters/slack/write/markdown.ts";
 import { checkBlocks } from "../../../simulators/slack/content-rules.ts";
-import { BAD, GOOD, growing, RETRY, STOP, whole } from "../writing.ts";
+import { BAD, finalDraft, GOOD, growing, RETRY, STOP } from "../writing.ts";
 
 describe("a message on Slack", () => {
   test("shows its text as Markdown, then its buttons, and says the text again for notifications", () => {
-    expect(toMessageBody(whole("**Hi** <!here>", [RETRY]))).toEqual({
+    expect(toMessageBody(finalDraft("**Hi** <!here>", [RETRY]))).toEqual({
       blocks: [
         { type: "markdown", text: "**Hi** <\u200B!here>" },
         {
@@ -66,19 +67,19 @@ describe("a message on Slack", () => {
     const types = (...args: Parameters<typeof toButtonBlocks>) => toButtonBlocks(...args).map(({ type }) => type);
     expect(types([RETRY, GOOD, BAD], { hasFeedbackButtons: true })).toEqual(["actions", "context_actions"]);
     expect(types([GOOD], { hasFeedbackButtons: true })).toEqual(["actions"]);
-    expect([[GOOD, BAD], [GOOD], [RETRY]].map(hasJudging)).toEqual([true, false, false]);
+    expect([[GOOD, BAD], [GOOD], [RETRY]].map(hasFeedback)).toEqual([true, false, false]);
   });
 
   test("of the greatest length is within Slack's limits, and a longer one is refused", () => {
-    const { blocks, text } = toMessageBody(whole("&".repeat(MAX_LENGTH), [RETRY]));
+    const { blocks, text } = toMessageBody(finalDraft("&".repeat(MAX_LENGTH), [RETRY]));
     checkBlocks(blocks);
     expect(text.length).toBeLessThanOrEqual(4_000);
-    expect(() => toMessageBody(whole("x".repeat(MAX_LENGTH + 1)))).toThrow(/9500 fit/);
-    expect(() => toMessageBody(whole("漢".repeat(MAX_LENGTH / 3 + 1)))).toThrow(/9500 fit/);
+    expect(() => toMessageBody(finalDraft("x".repeat(MAX_LENGTH + 1)))).toThrow(/9500 fit/);
+    expect(() => toMessageBody(finalDraft("漢".repeat(MAX_LENGTH / 3 + 1)))).toThrow(/9500 fit/);
   });
 
   test("without words has none but for notifications", () => {
-    const { blocks, text } = toMessageBody(whole("", [RETRY]));
+    const { blocks, text } = toMessageBody(finalDraft("", [RETRY]));
     expect(blocks).toHaveLength(1);
     expect(text).not.toBe("");
   });
@@ -92,7 +93,7 @@ describe("a message on Slack", () => {
   });
 });
 
-describe("metadata", () => {
+describe("the metadata of a message", () => {
   test("says what a message was posted for", () => {
     expect(readMark({ metadata: toMetadata("mark") })).toBe("mark");
   });
@@ -102,4 +103,13 @@ describe("metadata", () => {
       expect(readMark({ metadata })).toBeUndefined();
     }
   });
+});
+
+test("a button's value says what it does and for which turn, whatever the turn is called", () => {
+  const press = { action: "retry" as const, turnId: "slack:T:C:1.2:0\n" };
+  expect(readButtonValue(toButtonValue(press))).toEqual(press);
+});
+
+test.each([undefined, 1, "", "retry", "retry:", "explode:t", ":t"])("%j is no button of ours", (value) => {
+  expect(readButtonValue(value)).toBeUndefined();
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
-import { type Desk, growing, RETRY, startDesk, whole } from "../writing.ts";
+import { type Desk, finalDraft, growing, RETRY, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
 /** The address of an answer that only Ada sees, with what a command brought along. */
-async function startWhisper(hasUrl = true): Promise<Desk & { address: ReplyAddress; shown(): string[] }> {
+async function startEphemeral(hasUrl = true): Promise<Desk & { address: ReplyAddress; shown(): string[] }> {
   const desk = await startDesk();
   const { slack, ada, general, address } = desk;
   let responseUrl: string | undefined;
@@ -26,52 +26,52 @@ async function startWhisper(hasUrl = true): Promise<Desk & { address: ReplyAddre
 
 describe("an answer on Slack that one person sees", () => {
   test("grows in the place of what it was, within the five answers that a command has", async () => {
-    const { slack, general, address, outbound, shown } = await startWhisper();
+    const { slack, general, address, outbound, shown } = await startEphemeral();
     const sink = outbound.sink(address);
     const { id } = await sink.post(growing("1"), "n", signal);
     for (const text of ["1 2", "1 2 3", "1 2 3 4", "1 2 3 4 5", "1 2 3 4 5 6"]) {
       await sink.edit(id, growing(text), signal);
     }
-    await sink.edit(id, whole("1 2 3 4 5 6 7", [RETRY]), signal);
+    await sink.edit(id, finalDraft("1 2 3 4 5 6 7", [RETRY]), signal);
     expect(shown()).toEqual(["1 2 3 4 5 6 7"]);
     expect(slack.answers(general)).toEqual([]);
   });
 
   test("comes another way when the command is not answered any more", async () => {
-    const { slack, address, outbound, shown } = await startWhisper();
+    const { slack, address, outbound, shown } = await startEphemeral();
     slack.advance(31 * 60_000);
-    await outbound.sink(address).post(whole("Late."), "n", signal);
+    await outbound.sink(address).post(finalDraft("Late."), "n", signal);
     expect(shown()).toEqual(["Late."]);
   });
 
   test("comes once, when it is whole, where nothing else is known than the person", async () => {
-    const { address, outbound, shown } = await startWhisper(false);
+    const { address, outbound, shown } = await startEphemeral(false);
     const sink = outbound.sink(address);
     const { id } = await sink.post(growing("1"), "n", signal);
     await sink.edit(id, growing("1 2"), signal);
     expect(shown()).toEqual([]);
-    await sink.edit(id, whole("1 2 3"), signal);
+    await sink.edit(id, finalDraft("1 2 3"), signal);
     expect(shown()).toEqual(["1 2 3"]);
   });
 
   test("is a message like any other in the direct conversation with them, where nobody else is", async () => {
-    const { slack, ada, address, outbound, shown } = await startWhisper(false);
+    const { slack, ada, address, outbound, shown } = await startEphemeral(false);
     const direct = ada.direct();
-    await outbound.sink({ ...address, channelId: direct.id }).post(whole("For you."), "n", signal);
+    await outbound.sink({ ...address, channelId: direct.id }).post(finalDraft("For you."), "n", signal);
     expect(slack.texts(direct)).toEqual(["For you."]);
     expect([...shown(), ...slack.ephemerals(direct)]).toEqual([]);
   });
 
   test("notifies nobody", async () => {
-    const { slack, address, outbound } = await startWhisper();
-    await outbound.sink(address).post(whole("<!channel> <@U012>"), "n", signal);
+    const { slack, address, outbound } = await startEphemeral();
+    await outbound.sink(address).post(finalDraft("<!channel> <@U012>"), "n", signal);
     expect(slack.pings).toEqual([]);
   });
 
   test("is taken back", async () => {
-    const { address, outbound, shown } = await startWhisper();
+    const { address, outbound, shown } = await startEphemeral();
     const sink = outbound.sink(address);
-    const { id } = await sink.post(whole("Never mind."), "n", signal);
+    const { id } = await sink.post(finalDraft("Never mind."), "n", signal);
     await sink.remove(id, signal);
     expect(shown()).toEqual([]);
   });
@@ -79,19 +79,19 @@ describe("an answer on Slack that one person sees", () => {
   test.each(["https://example.com/hook", "no address"])(
     "comes another way where the address of the command is none of Slack's: %s",
     async (responseUrl) => {
-      const { address, outbound, shown, calls } = await startWhisper(false);
+      const { address, outbound, shown, calls } = await startEphemeral(false);
       const sink = outbound.sink({ ...address, extra: { ...address.extra, responseUrl } });
-      await sink.post(whole("For you."), "n", signal);
+      await sink.post(finalDraft("For you."), "n", signal);
       expect(shown()).toEqual(["For you."]);
       expect(calls("chat.postEphemeral")).toBe(1);
     },
   );
 
   test("keeps its address out of every error", async () => {
-    const { slack, address, outbound } = await startWhisper();
+    const { slack, address, outbound } = await startEphemeral();
     const sink = outbound.sink(address);
     await slack.close();
-    const failure = await sink.post(whole("x"), "n", signal).catch((error: unknown) => error);
+    const failure = await sink.post(finalDraft("x"), "n", signal).catch((error: unknown) => error);
     expect(failure).toMatchObject({ kind: "unavailable" });
     expect(JSON.stringify([String(failure), (failure as Error).cause])).not.toContain("/response/");
   });

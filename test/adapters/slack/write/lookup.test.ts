@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createToMark, toFingerprint } from "../../../../adapters/slack/ids.ts";
 import { toMetadata } from "../../../../adapters/slack/write/blocks.ts";
-import { toMarkedNames } from "../../../../adapters/slack/write/file-share.ts";
 import { createLookup, type Lookup, type ReplyPlace } from "../../../../adapters/slack/write/lookup.ts";
+import { toMarkedNames } from "../../../../adapters/slack/write/upload.ts";
 import type { Message } from "../../../simulators/slack/world.ts";
 import { type Desk, MARK_KEY, startDesk } from "../writing.ts";
 
@@ -28,6 +28,14 @@ async function say(desk: Desk, nonce: string, threadTs?: string, mark = toMark(n
 }
 
 describe("looking for a message of an earlier run", () => {
+  test("is refused as unavailable, not for the rate of writing, after thirty looks in a minute", async () => {
+    const desk = await startDesk();
+    const lookup = createLookupAt(desk);
+    for (let count = 0; count < 30; count++) await lookup.findPost(placeOf(desk), "a", signal);
+    await expect(lookup.findPost(placeOf(desk), "a", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    expect(desk.calls("conversations.replies")).toBe(30);
+  });
+
   test("finds it by its nonce, in the thread and at the top level", async () => {
     const desk = await startDesk({ limits: { postBurst: 100 } });
     const lookup = createLookupAt(desk);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { growing, startDesk, startWriting, whole } from "../writing.ts";
+import { finalDraft, growing, startDesk, startWriting } from "../writing.ts";
 
 const signal = new AbortController().signal;
 const METHOD = "agents.sessions.setStatus";
@@ -10,7 +10,7 @@ describe("an agent's session on Slack", () => {
     const sink = outbound.sink(address);
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.edit(id, growing("One, two"), signal);
-    await sink.edit(id, whole("One, two."), signal);
+    await sink.edit(id, finalDraft("One, two."), signal);
     const said = () => slack.requests.filter(({ method }) => method === METHOD).map(({ args }) => args["status"]);
     await slack.until(() => said().length === 2, "both statuses");
     expect(said()).toEqual(["processing", "active"]);
@@ -24,7 +24,7 @@ describe("an agent's session on Slack", () => {
       const { id } = await sink.post(growing(nonce), nonce, signal);
       await slack.until(() => calls(METHOD) === 1, "the first status");
       await api.settled();
-      await sink.edit(id, whole(`${nonce}.`), signal);
+      await sink.edit(id, finalDraft(`${nonce}.`), signal);
     }
     await api.settled();
     expect(calls(METHOD)).toBe(1);
@@ -36,7 +36,7 @@ describe("an agent's session on Slack", () => {
     const { id } = await sink.post(growing("One"), "n", signal);
     await slack.until(() => said().length === 1, "the beginning");
     slack.failNext(METHOD, { retryAfterS: 1 });
-    await sink.edit(id, whole("One."), signal);
+    await sink.edit(id, finalDraft("One."), signal);
     await slack.until(() => said().length === 3, "the end, said once more");
     expect(said()).toEqual(["processing", "active", "active"]);
   });
@@ -47,19 +47,19 @@ describe("an agent's session on Slack", () => {
     const { id } = await sink.post(growing("One"), "a", signal);
     await slack.until(() => said().length === 1, "the beginning");
     slack.failNext(METHOD, { retryAfterS: 1 });
-    await sink.edit(id, whole("One."), signal);
+    await sink.edit(id, finalDraft("One."), signal);
     await slack.until(() => said().length === 2, "the end that must wait");
     const next = outbound.sink(address);
     const posted = await next.post(growing("Two"), "b", signal);
-    await next.edit(posted.id, whole("Two."), signal);
+    await next.edit(posted.id, finalDraft("Two."), signal);
     await slack.until(() => said().length === 3, "the end of the next answer");
     await api.settled();
     expect(said()).toEqual(["processing", "active", "active"]);
   });
 
-  test("is no matter of a message that is written whole", async () => {
+  test("is not begun for a message that is posted and updated", async () => {
     const { address, outbound, calls, api } = await startDesk();
-    await outbound.sink(address).post(whole("One."), "n", signal);
+    await outbound.sink(address).post(finalDraft("One."), "n", signal);
     await api.settled();
     expect(calls(METHOD)).toBe(0);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
-import { createMemory } from "../../../../adapters/slack/write/sink-state.ts";
+import { createSinkState } from "../../../../adapters/slack/write/sink-state.ts";
+import { noteRefusal } from "../../../../adapters/slack/write/stream.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -8,35 +9,35 @@ function refusal(code: string, status = 200): SlackApiError {
   return new SlackApiError("chat.startStream", "Refused.", { code, status });
 }
 
-describe("what replies leave for each other", () => {
+describe("the state that replies on Slack share", () => {
   test.each([refusal("unknown_method"), refusal("", 404), refusal("feature_not_enabled")])(
-    "is that a workspace does not stream, for a day: $message $code",
+    "remembers for a day that a workspace does not stream: $message $code",
     (error) => {
       let now = 0;
-      const memory = createMemory(() => now);
-      memory.noteRefusal("T1", "C1", error);
-      expect([memory.mayStream("T1", "C2"), memory.mayStream("T2", "C1")]).toEqual([false, true]);
+      const state = createSinkState(() => now);
+      noteRefusal("T1", "C1", error, state);
+      expect([state.supports("streams", "T1", "C2"), state.supports("streams", "T2", "C1")]).toEqual([false, true]);
       now += DAY_MS;
-      expect(memory.mayStream("T1", "C2")).toBe(true);
+      expect(state.supports("streams", "T1", "C2")).toBe(true);
     },
   );
 
-  test("is that a channel does not stream, and others do", () => {
-    const memory = createMemory(() => 0);
-    memory.noteRefusal("T1", "C1", refusal("channel_type_not_supported"));
-    expect([memory.mayStream("T1", "C1"), memory.mayStream("T1", "C2")]).toEqual([false, true]);
+  test("remembers that one channel does not stream, and others do", () => {
+    const state = createSinkState(() => 0);
+    noteRefusal("T1", "C1", refusal("channel_type_not_supported"), state);
+    expect([state.supports("streams", "T1", "C1"), state.supports("streams", "T1", "C2")]).toEqual([false, true]);
   });
 
-  test("is nothing that says no more than that one call failed", () => {
-    const memory = createMemory(() => 0);
+  test("remembers no refusal that says only that one call failed", () => {
+    const state = createSinkState(() => 0);
     for (const error of [refusal("internal_error"), refusal("", 503), new Error("cut")]) {
-      memory.noteRefusal("T1", "C1", error);
+      noteRefusal("T1", "C1", error, state);
     }
-    expect(memory.mayStream("T1", "C1")).toBe(true);
+    expect(state.supports("streams", "T1", "C1")).toBe(true);
   });
 
-  test("is bounded, and the oldest goes first", () => {
-    const { posted } = createMemory(() => 0);
+  test("is bounded, and its oldest entry goes first", () => {
+    const { posted } = createSinkState(() => 0);
     for (let index = 0; index < 2_001; index++) posted.set(`${index}`, { id: `${index}` });
     expect([posted.get("0"), posted.get("1")?.id, posted.get("2000")?.id]).toEqual([undefined, "1", "2000"]);
   });

@@ -1,7 +1,11 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { toSettledMarkdown } from "../../../../adapters/slack/write/markdown.ts";
+import { LIMITS } from "../../../../adapters/slack/write/sink.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
 import type { Draft } from "../../../../src/port/sink.ts";
-import { growing, RETRY, STOP, startDesk, whole } from "../writing.ts";
+import { createSplitter } from "../../../../src/text/split.ts";
+import { finalDraft, growing, RETRY, STOP, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
@@ -12,7 +16,7 @@ describe("a reply on Slack that grows as a stream", () => {
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.edit(id, growing("One, two"), signal);
     await sink.edit(id, growing("One, two, **thr", { markdown: "One, two, **thr**" }), signal);
-    await sink.edit(id, whole("One, two, **three**.", [RETRY]), signal);
+    await sink.edit(id, finalDraft("One, two, **three**.", [RETRY]), signal);
     const [message] = slack.answers(general, question);
     expect(slack.texts(general, question)).toEqual(["One, two, **three**."]);
     expect(message?.states.map(({ shown }) => shown)).toEqual([
@@ -29,11 +33,11 @@ describe("a reply on Slack that grows as a stream", () => {
   });
 
   test("is remembered as a turn's, since it shows no button that could say so", async () => {
-    const { running, address, outbound } = await startDesk();
+    const { turnsByMessage, address, outbound } = await startDesk();
     const sink = outbound.sink(address);
     const { id } = await sink.post(growing("One", { buttons: [STOP] }), "n", signal);
-    expect(running.find(id)).toBe("turn-1");
-    await sink.edit(id, whole("One."), signal);
+    expect(turnsByMessage.get(id)).toBe("turn-1");
+    await sink.edit(id, finalDraft("One."), signal);
   });
 
   test("adds nothing that may become a mention before it is known", async () => {
@@ -43,7 +47,7 @@ describe("a reply on Slack that grows as a stream", () => {
     await sink.edit(id, growing("Hello <!chan"), signal);
     await sink.edit(id, growing("Hello <!channel> and <@U0"), signal);
     await sink.edit(id, growing("Hello <!channel> and <@U012> and <"), signal);
-    await sink.edit(id, whole("Hello <!channel> and <@U012> and <!subteam^S1|all> `<!here>` <div>"), signal);
+    await sink.edit(id, finalDraft("Hello <!channel> and <@U012> and <!subteam^S1|all> `<!here>` <div>"), signal);
     const [message] = slack.answers(general, question);
     expect(message?.states.map(({ shown }) => shown.replaceAll("\u200B", "")).slice(0, 2)).toEqual([
       "Hello ",
@@ -57,7 +61,7 @@ describe("a reply on Slack that grows as a stream", () => {
     const { slack, general, question, address, outbound } = await startDesk();
     const sink = outbound.sink(address);
     const { id } = await sink.post(growing("One two"), "n", signal);
-    const draft = whole("Something else.", [RETRY]);
+    const draft = finalDraft("Something else.", [RETRY]);
     expect(await sink.edit(id, draft, signal)).toEqual({ isPartial: true });
     expect(sink.fallback?.isActive).toBe(true);
     await sink.edit(id, draft, signal);
@@ -65,19 +69,19 @@ describe("a reply on Slack that grows as a stream", () => {
   });
 });
 
-describe("a reply on Slack that is written whole", () => {
+describe("a reply on Slack that is posted and updated", () => {
   test("says no to a draft that is longer than what fits", async () => {
     const { address, outbound } = await startDesk();
     const sink = outbound.sink(address);
     const { maxLength } = sink.limits;
-    await expect(sink.post(whole("x".repeat(maxLength + 1)), "n", signal)).rejects.toBeInstanceOf(SinkError);
+    await expect(sink.post(finalDraft("x".repeat(maxLength + 1)), "n", signal)).rejects.toBeInstanceOf(SinkError);
   });
 
   test("notifies nobody by plain words either, which an update may read as markup", async () => {
     const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
     const sink = outbound.sink(address);
-    const { id } = await sink.post(whole("Ask @channel"), "n", signal);
-    await sink.edit(id, whole("Ask @channel, or @here."), signal);
+    const { id } = await sink.post(finalDraft("Ask @channel"), "n", signal);
+    await sink.edit(id, finalDraft("Ask @channel, or @here."), signal);
     expect(slack.pings).toEqual([]);
   });
 
@@ -93,9 +97,9 @@ describe("a reply on Slack that is written whole", () => {
     for (const one of [sink, restart().sink(address)]) {
       const refusal = (draft: Draft) =>
         one.edit(id, draft, signal).catch(({ kind, shownLength }) => [kind, shownLength]);
-      expect(await refusal(whole("One, two, three, four."))).toEqual(["sealed", "One, two, three".length]);
-      expect(await refusal(whole("One, two, three"))).toEqual(["sealed", "One, two, three".length]);
-      expect(await refusal(whole("Uno, dos, tres, cuatro."))).toEqual(["sealed", 0]);
+      expect(await refusal(finalDraft("One, two, three, four."))).toEqual(["sealed", "One, two, three".length]);
+      expect(await refusal(finalDraft("One, two, three"))).toEqual(["sealed", "One, two, three".length]);
+      expect(await refusal(finalDraft("Uno, dos, tres, cuatro."))).toEqual(["sealed", 0]);
     }
     expect(slack.texts(general, question)).toEqual(["One, two, three"]);
   });
@@ -103,9 +107,9 @@ describe("a reply on Slack that is written whole", () => {
   test("needs no change where it shows all already", async () => {
     const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
     const sink = outbound.sink(address);
-    const { id } = await sink.post(whole("One."), "n", signal);
+    const { id } = await sink.post(finalDraft("One."), "n", signal);
     slack.setSealed("edit_window_closed");
-    expect(await sink.edit(id, whole("One."), signal)).toEqual({});
+    expect(await sink.edit(id, finalDraft("One."), signal)).toEqual({});
   });
 
   test("is posted with words for notifications, without previews, and updated", async () => {
@@ -116,10 +120,45 @@ describe("a reply on Slack that is written whole", () => {
     expect(sink.fallback?.isActive).toBe(true);
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.edit(id, growing("One <!here>"), signal);
-    await sink.edit(id, whole("One <!here> & two", [RETRY]), signal);
+    await sink.edit(id, finalDraft("One <!here> & two", [RETRY]), signal);
     expect(slack.texts(general, question)).toEqual(["One <\u200B!here> & two"]);
     const posted = slack.requests.find(({ method }) => method === "chat.postMessage");
     expect(posted?.args).toMatchObject({ text: "One", unfurl_links: "false", unfurl_media: "false" });
     expect(outbound.sink(address).fallback?.isActive).toBe(true);
   });
+});
+
+const words = fc.array(fc.constantFrom("tea", "harbour", "日本語の文", "because", "the lighthouse,", "naïve"), {
+  minLength: 5,
+  maxLength: 60,
+});
+const sentence = words.map((all) => `${all.join(" ")}.`);
+const lines = fc.array(sentence, { minLength: 2, maxLength: 12 });
+const block = fc.oneof(
+  sentence,
+  sentence.map((text) => `## ${text.slice(0, 40)}`),
+  lines.map((all) => all.map((text) => `- ${text}`).join("\n")),
+  lines.map((all) => all.map((text, index) => `${index + 1}. ${text}`).join("\n\n")),
+  lines.map((all) => `\`\`\`ts\n${all.join("\n\n")}\n\`\`\``),
+  lines.map((all) => `| a | b |\n|---|---|\n${all.map((text) => `| ${text.slice(0, 30)} | x |`).join("\n")}`),
+);
+const answer = fc.array(block, { minLength: 25, maxLength: 60 }).map((blocks) => blocks.join("\n\n"));
+
+test("what a stream has shown of a message stays in that message, whatever follows", () => {
+  fc.assert(
+    fc.property(answer, fc.integer({ min: 20, max: 400 }), (text, step) => {
+      const { maxLength, lengthOf, keptLength } = LIMITS;
+      const splitter = createSplitter({ maxLength: maxLength - 16, lengthOf, keptLength });
+      const shown: string[] = [];
+      for (let end = step; end < text.length + step; end += step) {
+        const parts = splitter.update(text.slice(0, end).trimEnd());
+        for (const [index, { text: finalDraft, closingLength }] of parts.entries()) {
+          expect(finalDraft.startsWith(shown[index] ?? "")).toBe(true);
+          const source = finalDraft.slice(0, finalDraft.length - closingLength);
+          if (index === parts.length - 1) shown[index] = toSettledMarkdown(source);
+        }
+      }
+    }),
+    { numRuns: 20, endOnFailure: true },
+  );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { growing, startDesk, whole } from "../writing.ts";
+import { finalDraft, growing, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
@@ -21,7 +21,7 @@ describe("the status under a thread on Slack", () => {
     await sink.progress("", signal);
     expect(slack.status(general, question)).toBe("");
     expect(calls("assistant.threads.setStatus")).toBe(1);
-    await sink.edit(id, whole("One."), signal);
+    await sink.edit(id, finalDraft("One."), signal);
   });
 
   test("is taken away when it was under way while the text came, since it may come later", async () => {
@@ -30,7 +30,7 @@ describe("the status under a thread on Slack", () => {
     slack.failNext("assistant.threads.setStatus", { delayMs: 200 });
     const showing = sink.progress("thinking", signal);
     await slack.until(() => slack.requests.some(({ method }) => method.endsWith("setStatus")), "the status");
-    await sink.post(whole("One."), "n", signal);
+    await sink.post(finalDraft("One."), "n", signal);
     await showing;
     expect(slack.status(general, question)).toBe("is thinking…");
     await sink.progress("", signal);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Step } from "../../../../src/port/sink.ts";
-import { doing, growing, LOOKED, LOOKING, settle, startWriting, whole } from "../writing.ts";
+import type { ReplySink, Step } from "../../../../src/port/sink.ts";
+import { finalDraft, growing, LOOKED, LOOKING, settle, startWriting, withSteps } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
@@ -9,10 +9,10 @@ describe("steps beside a stream on Slack", () => {
     const { sink, argsOf, texts, cards } = await startWriting();
     expect(sink.showsSteps).toBe(true);
     const { id } = await sink.post(growing("Let me look."), "n", signal);
-    await sink.edit(id, doing(growing("Let me look."), LOOKING), signal);
+    await sink.edit(id, withSteps(growing("Let me look."), LOOKING), signal);
     expect(cards()).toEqual([["Looking up the time", "in_progress"]]);
-    await sink.edit(id, doing(growing("Let me look.\n\nIt is"), LOOKED), signal);
-    await sink.edit(id, doing(whole("Let me look.\n\nIt is noon."), LOOKED), signal);
+    await sink.edit(id, withSteps(growing("Let me look.\n\nIt is"), LOOKED), signal);
+    await sink.edit(id, withSteps(finalDraft("Let me look.\n\nIt is noon."), LOOKED), signal);
     expect(texts()).toEqual(["Let me look.\n\nIt is noon."]);
     expect(cards()).toEqual([["Looking up the time", "complete"]]);
     const task = { type: "task_update", id: "1.0", title: "Looking up the time" };
@@ -28,45 +28,45 @@ describe("steps beside a stream on Slack", () => {
 
   test("that came before the first text are there with it, folded", async () => {
     const { sink, argsOf, texts, cards } = await startWriting();
-    const { id } = await sink.post(doing(growing("It is"), LOOKED), "n", signal);
+    const { id } = await sink.post(withSteps(growing("It is"), LOOKED), "n", signal);
     expect(argsOf("chat.startStream")[0]).toMatchObject({ task_display_mode: "plan" });
     expect(cards()).toEqual([["Looking up the time", "complete"]]);
-    await sink.edit(id, doing(whole("It is noon."), LOOKED), signal);
+    await sink.edit(id, withSteps(finalDraft("It is noon."), LOOKED), signal);
     expect(texts()).toEqual(["It is noon."]);
   });
 
   test("cost no call when nothing of them has changed", async () => {
     const { sink, calls } = await startWriting();
-    const { id } = await sink.post(doing(growing("One"), LOOKING), "n", signal);
-    await sink.edit(id, doing(growing("One"), LOOKING), signal);
+    const { id } = await sink.post(withSteps(growing("One"), LOOKING), "n", signal);
+    await sink.edit(id, withSteps(growing("One"), LOOKING), signal);
     expect(calls("chat.appendStream")).toBe(0);
-    await sink.edit(id, doing(whole("One."), LOOKED), signal);
+    await sink.edit(id, withSteps(finalDraft("One."), LOOKED), signal);
   });
 
   test("do not spin on when the turn ends badly, nor when they go on in the next message", async () => {
     const { sink, slack, general, question } = await startWriting();
-    const first = await sink.post(doing(growing("One"), LOOKING), "n:0", signal);
-    await sink.edit(first.id, whole("One."), signal);
-    const second = await sink.post(doing(growing("Two"), LOOKING), "n:1", signal);
-    await sink.edit(second.id, doing(whole("Two.\n\n_Stopped._"), { ...LOOKING, state: "failed" }), signal);
+    const first = await sink.post(withSteps(growing("One"), LOOKING), "n:0", signal);
+    await sink.edit(first.id, finalDraft("One."), signal);
+    const second = await sink.post(withSteps(growing("Two"), LOOKING), "n:1", signal);
+    await sink.edit(second.id, withSteps(finalDraft("Two.\n\n_Stopped._"), { ...LOOKING, state: "failed" }), signal);
     const statuses = slack.answers(general, question).map(({ stream }) => stream?.tasks.get("1.0")?.["status"]);
     expect(statuses).toEqual(["complete", "error"]);
   });
 
   test("are gone when the message is written whole, and so is nothing of its text", async () => {
     const { sink, slack, texts, cards } = await startWriting();
-    const { id } = await sink.post(doing(growing("One"), LOOKING), "n", signal);
+    const { id } = await sink.post(withSteps(growing("One"), LOOKING), "n", signal);
     slack.advance(250_000);
-    await settle(sink, id, doing(growing("One, two"), LOOKING));
+    await settle(sink, id, withSteps(growing("One, two"), LOOKING));
     expect([sink.fallback?.isActive, cards()]).toEqual([true, []]);
-    await settle(sink, id, doing(whole("One, two."), LOOKED));
+    await settle(sink, id, withSteps(finalDraft("One, two."), LOOKED));
     expect(texts()).toEqual(["One, two."]);
   });
 
   test("of a process that died go with what it had begun", async () => {
     const { sink, restart, address, texts, cards } = await startWriting();
-    const { id } = await sink.post(doing(growing("One"), LOOKING), "n", signal);
-    await settle(restart().sink(address), id, whole("One, two."));
+    const { id } = await sink.post(withSteps(growing("One"), LOOKING), "n", signal);
+    await settle(restart().sink(address), id, finalDraft("One, two."));
     expect([texts(), cards()]).toEqual([["One, two."], []]);
   });
 
@@ -81,9 +81,53 @@ describe("steps beside a stream on Slack", () => {
       }),
     );
     const text = "word ".repeat(sink.limits.maxLength / 5).trim();
-    const { id } = await sink.post(doing(growing("word"), ...steps), "n", signal);
-    await sink.edit(id, doing(whole(text), ...steps), signal);
+    const { id } = await sink.post(withSteps(growing("word"), ...steps), "n", signal);
+    await sink.edit(id, withSteps(finalDraft(text), ...steps), signal);
     expect(texts()).toEqual([text]);
     expect([sink.fallback?.isActive, cards().length]).toEqual([false, 9]);
+  });
+});
+
+const OTHER: Step = { ...LOOKING, id: "1.1" };
+
+describe("steps beside a stream on Slack that goes wrong", () => {
+  test.each([
+    ["began", true, growing("One"), LOOKING],
+    ["began", false, growing("One"), LOOKING],
+    ["ended", true, withSteps(growing("One"), LOOKING), LOOKED],
+    ["ended", false, withSteps(growing("One"), LOOKING), LOOKED],
+  ] as const)(
+    "are closed with a stream of which nobody knows whether they %s there: %s",
+    async (...[, isDone, first, step]) => {
+      const { sink, slack, texts, cards } = await startWriting();
+      const { id } = await sink.post(first, "n", signal);
+      slack.failNext("chat.appendStream", { isDone, cutsConnection: true });
+      await expect(sink.edit(id, withSteps(growing("One"), step, OTHER), signal)).rejects.toMatchObject({
+        kind: "unavailable",
+      });
+      await settle(sink, id, withSteps(finalDraft("One, two."), LOOKED));
+      expect(texts()).toEqual(["One, two."]);
+      expect(cards()).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["the start", async (sink: ReplySink) => sink.post(withSteps(growing("One"), LOOKING), "n", signal)],
+    [
+      "a later call",
+      async (sink: ReplySink) => {
+        const posted = await sink.post(growing("One"), "n", signal);
+        expect(await sink.edit(posted.id, withSteps(growing("One"), LOOKING), signal)).toEqual({ isPartial: true });
+        return posted;
+      },
+    ],
+  ])("are not tried again where %s is refused for them, and the text streams on", async (_, show) => {
+    const { sink, slack, outbound, address, texts, calls, cards } = await startWriting();
+    slack.setUnknown("chunks");
+    const posted = (await show(sink).catch(() => undefined)) ?? (await show(sink));
+    await sink.edit(posted.id, withSteps(growing("One, two"), LOOKING), signal);
+    await sink.edit(posted.id, withSteps(finalDraft("One, two."), LOOKED), signal);
+    expect([texts(), cards(), calls("chat.update")]).toEqual([["One, two."], [], 0]);
+    expect(outbound.sink(address).showsSteps).toBe(false);
   });
 });

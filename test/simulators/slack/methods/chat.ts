@@ -57,7 +57,7 @@ export function createChatMethods({ core, messages }: MethodDeps): Methods {
     const userId = args.needText("user");
     if (!channel.members.has(userId)) throw new SlackRefusal("user_not_in_channel");
     const content = readContent(args, "post");
-    const { ts } = messages.whisper({ channel, userId, threadTs: findThread(channel, args), content });
+    const { ts } = messages.postEphemeral({ channel, userId, threadTs: findThread(channel, args), content });
     return { message_ts: ts };
   }
 

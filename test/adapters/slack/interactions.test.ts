@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { Keyv } from "keyv";
 import { describe, expect, test } from "vitest";
-import { createInstallations } from "../../../../adapters/slack/install/installations.ts";
-import type { InboundEvent } from "../../../../src/port/events.ts";
-import type { Button } from "../../../../src/port/sink.ts";
-import { startSlack } from "../../../simulators/slack/slack.ts";
-import type { Workspace } from "../../../simulators/slack/world.ts";
-import { silent } from "../../../support/log.ts";
-import { draft, signal, startAdapter, startStage, TRANSPORTS } from "../stage.ts";
-import { COMMANDS, MENU } from "../surface-stage.ts";
+import { createInstallations } from "../../../adapters/slack/install/installations.ts";
+import type { InboundEvent } from "../../../src/port/events.ts";
+import type { Button } from "../../../src/port/sink.ts";
+import { startSlack } from "../../simulators/slack/slack.ts";
+import type { Workspace } from "../../simulators/slack/world.ts";
+import { silent } from "../../support/log.ts";
+import { COMMANDS, MENU } from "./interaction-stage.ts";
+import { draft, signal, startAdapter, startStage, TRANSPORTS } from "./stage.ts";
 
 const RETRY: Button = { action: "retry", turnId: "turn:1", label: "Retry" };
 const EDIT: Button = { action: "edit", turnId: "job.1", label: "Edit…" };

@@ -3,9 +3,8 @@ import { createSlackApi } from "../../../adapters/slack/api/client.ts";
 import type { Body } from "../../../adapters/slack/api/wire.ts";
 import type { Workspace } from "../../../adapters/slack/api/workspaces.ts";
 import { createInteractions, type InteractionsDeps } from "../../../adapters/slack/interactions/interactions.ts";
-import { createRespond } from "../../../adapters/slack/interactions/response-urls.ts";
+import { createTellPerson } from "../../../adapters/slack/interactions/user-action.ts";
 import { createPeople } from "../../../adapters/slack/people/people.ts";
-import { createRunning } from "../../../adapters/slack/write/running.ts";
 import type { ImagineMenu } from "../../../src/port/catalogue.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
 import { startBolt, type TransportName } from "../../simulators/slack/bolt-app.ts";
@@ -27,13 +26,20 @@ export const MENU: ImagineMenu = {
   describe: async () => undefined,
 };
 
-export interface SurfaceStageOptions extends Partial<InteractionsDeps> {
+export interface InteractionStageOptions extends Partial<InteractionsDeps> {
   slack?: Slack;
   transport?: TransportName;
+  /** Interactions are to be answered at a host that is not taken for one of Slack's. */
+  hasForeignHooks?: boolean;
 }
 
 /** Slack, an unmodified Bolt, and the surfaces between them; all that is taken over is kept. */
-export async function startSurfaces({ slack: given, transport, ...deps }: SurfaceStageOptions = {}) {
+export async function startInteractions({
+  slack: given,
+  transport,
+  hasForeignHooks = false,
+  ...deps
+}: InteractionStageOptions = {}) {
   const slack = given ?? (await startSlack());
   const ada = slack.user({ name: "Ada" });
   const bob = slack.user({ name: "Bob", isAdmin: true });
@@ -42,22 +48,22 @@ export async function startSurfaces({ slack: given, transport, ...deps }: Surfac
   const { id, bot, botToken } = slack.workspace;
   const workspace: Workspace = { teamId: id, botUserId: bot.id, botId: bot.botId ?? "", token: botToken };
   const events: InboundEvent[] = [];
-  const running = createRunning();
+  const turnsByMessage = new Map<string, string>();
   const api = createSlackApi({
     apiUrl: slack.apiUrl,
     tokenOf: async () => slack.workspace.botToken,
     now: slack.now,
     log: silent,
   });
-  const surfaces = createInteractions({
+  const interactions = createInteractions({
     api,
     people: createPeople({ api, log: silent, now: slack.now }),
-    respond: createRespond(slack.apiUrl),
+    tellPerson: createTellPerson({ api, apiUrl: hasForeignHooks ? undefined : slack.apiUrl }),
     toAttachments,
     commands: COMMANDS,
     listModels: async () => ["sandbox-chat", "sandbox-text"],
     imagine: MENU,
-    running,
+    turnsByMessage,
     log: silent,
     now: slack.now,
     ...deps,
@@ -73,8 +79,8 @@ export async function startSurfaces({ slack: given, transport, ...deps }: Surfac
           response,
           afterwards,
         } = isEvent
-          ? await surfaces.onEvent(body["event"] as Body, body, workspace)
-          : await surfaces.onInteraction(body, workspace);
+          ? await interactions.onEvent(body["event"] as Body, body, workspace)
+          : await interactions.onInteraction(body, workspace);
         events.push(...taken);
         await ack(response);
         await afterwards?.();
@@ -83,7 +89,7 @@ export async function startSurfaces({ slack: given, transport, ...deps }: Surfac
     { ...(transport && { transport }) },
   );
   const call = (method: string, args: Body) => api.call(id, method, args, AbortSignal.timeout(5_000));
-  return { slack, ada, bob, general, elsewhere, workspace, events, running, surfaces, call };
+  return { slack, api, ada, bob, general, elsewhere, workspace, events, turnsByMessage, interactions, call };
 }
 
 /** What is told about a form in plain words. */

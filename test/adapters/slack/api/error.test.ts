@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeAuthError, isHopeless, refusalOf } from "../../../../adapters/slack/api/auth-errors.ts";
-import { SlackApiError } from "../../../../adapters/slack/api/error.ts";
+import { describeAuthError, isHopeless, refusalOf, SlackApiError } from "../../../../adapters/slack/api/error.ts";
 
 const refused = (code: string) => new SlackApiError("auth.test", "Slack refused it.", { code, status: 200 });
 

@@ -1,0 +1,23 @@
+const MINUTE_MS = 60_000;
+
+/** Keeps calls that may be left out within a number of them a minute, for each key by itself. */
+export interface Throttle {
+  /** Counts a call. False, and not counted, where it is one too many or the key is paused. */
+  take(key: string, maxAMinute: number): boolean;
+  pause(key: string, waitMs: number): void;
+}
+
+export function createThrottle(now: () => number): Throttle {
+  const calledAt = new Map<string, number[]>();
+  const pausedUntil = new Map<string, number>();
+
+  return {
+    take(key, maxAMinute) {
+      const recent = (calledAt.get(key) ?? []).filter((atMs) => atMs > now() - MINUTE_MS);
+      const isAllowed = recent.length < maxAMinute && (pausedUntil.get(key) ?? 0) <= now();
+      calledAt.set(key, isAllowed ? [...recent, now()] : recent);
+      return isAllowed;
+    },
+    pause: (key, waitMs) => void pausedUntil.set(key, now() + waitMs),
+  };
+}

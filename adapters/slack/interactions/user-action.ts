@@ -1,0 +1,125 @@
+import type { Logger } from "pino";
+import type { Actor, CommandHelp, ImagineMenu, ListModels } from "../../../src/port/catalogue.ts";
+import type { AttachmentRef, Author, ReplyAddress } from "../../../src/port/events.ts";
+import type { SlackExtra } from "../address.ts";
+import type { SlackApi } from "../api/client.ts";
+import type { Body } from "../api/wire.ts";
+import type { Workspace } from "../api/workspaces.ts";
+import { PLATFORM } from "../ids.ts";
+import { type People, toIdentity } from "../people/people.ts";
+import { createEphemeralWriter, type EphemeralWriterDeps } from "../write/ephemeral.ts";
+import type { Person } from "./payloads.ts";
+
+const TELL_MS = 5_000;
+
+/** Somebody who did something, and where. */
+export interface UserAction {
+  workspace: Workspace;
+  person: Pick<Person, "id" | "name" | "username" | "team_id">;
+  channelId: string;
+  threadTs?: string | undefined;
+  responseUrl?: string | undefined;
+  /** On their home. */
+  isFromHome?: true;
+  /** Present when it was looked up already. */
+  author?: Author;
+  /** Part of the event's key; unique in the workspace. */
+  name: string;
+}
+
+/** Somebody at work, in no channel in particular where none is named. */
+export type UserContext = Pick<UserAction, "workspace" | "person"> &
+  Partial<Pick<UserAction, "channelId" | "threadTs">>;
+
+/** The fields that all events of interactions have. */
+export interface EventBase {
+  key: string;
+  conversationId: string;
+  author: Author;
+  reply: ReplyAddress;
+  at: number;
+}
+
+/** An action at the top level of a channel belongs to the conversation of the channel. */
+export async function toEventBase(
+  userAction: UserAction,
+  { isPrivate }: { isPrivate: boolean },
+  { people, now }: Pick<HandlerDeps, "people" | "now">,
+): Promise<EventBase> {
+  const { workspace, channelId, threadTs, name } = userAction;
+  const author = userAction.author ?? (await authorOf(userAction, people));
+  const conversation = [PLATFORM, workspace.teamId, channelId, ...(threadTs === undefined ? [] : [threadTs])];
+  return {
+    key: `${PLATFORM}:${workspace.teamId}:${name}`,
+    conversationId: conversation.join(":"),
+    author,
+    reply: { ...toReply(userAction), ...(isPrivate && { visibleTo: author.id }) },
+    at: now(),
+  };
+}
+
+/** The person and the place, as far as they are known at once. */
+export function toActor({ workspace, person, channelId, threadTs }: UserContext): Actor {
+  const reply: ReplyAddress = {
+    platform: PLATFORM,
+    channelId: channelId ?? "",
+    workspaceId: workspace.teamId,
+    ...(threadTs !== undefined && { threadId: threadTs }),
+  };
+  return { author: { ...toIdentity(workspace, person.id, person.team_id), name: person.id }, reply };
+}
+
+/** Quick, and never rejects: what Slack does not say in time is left out. */
+export function authorOf({ workspace, person, channelId }: UserAction, people: HandlerDeps["people"]): Promise<Author> {
+  const name = person.name ?? person.username;
+  return people.toAuthor(workspace, person.id, { name, channelId, team: person.team_id });
+}
+
+function toReply(userAction: UserAction): ReplyAddress {
+  const { workspace, person, channelId, threadTs, responseUrl, isFromHome } = userAction;
+  const extra: SlackExtra = {
+    team: workspace.teamId,
+    user: person.id,
+    recipientTeam: person.team_id ?? workspace.teamId,
+    ...(responseUrl !== undefined && { responseUrl }),
+    ...(isFromHome && { isFromHome: "true" }),
+  };
+  return {
+    platform: PLATFORM,
+    channelId,
+    workspaceId: workspace.teamId,
+    ...(threadTs !== undefined && { threadId: threadTs }),
+    extra: { ...extra },
+  };
+}
+
+/**
+ * Says something in plain words that only the person sees: as the answer to what they did, which takes no membership of
+ * the bot's, and by `chat.postEphemeral` where that is not accepted or has no address of Slack's. Rejects when neither is.
+ */
+export type TellPerson = (by: UserContext & Pick<UserAction, "responseUrl">, words: string) => Promise<void>;
+
+export function createTellPerson(deps: Pick<EphemeralWriterDeps, "api" | "apiUrl">): TellPerson {
+  return async ({ workspace: { teamId }, person, channelId, threadTs, responseUrl }, words) => {
+    if (channelId === undefined) return;
+    const writer = createEphemeralWriter({ ...deps, teamId, channelId, threadTs, userId: person.id, responseUrl });
+    await writer.post({ markdown: words, buttons: [], streaming: false }, "told", AbortSignal.timeout(TELL_MS));
+  };
+}
+
+/** Dependencies of all handlers of interactions. */
+export interface HandlerDeps {
+  api: Pick<SlackApi, "call">;
+  people: People;
+  tellPerson: TellPerson;
+  toAttachments(workspace: Workspace, files: readonly Body[]): AttachmentRef[];
+  /** Understood besides `/ask`. */
+  commands: readonly CommandHelp[];
+  listModels: ListModels;
+  /** Absent: pictures are off. */
+  imagine?: ImagineMenu | undefined;
+  turnsByMessage: ReadonlyMap<string, string>;
+  log: Logger;
+  /** Unix milliseconds. */
+  now(): number;
+}

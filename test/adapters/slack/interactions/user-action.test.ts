@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { createTellPerson } from "../../../../adapters/slack/interactions/user-action.ts";
+import { type InteractionStageOptions, startInteractions } from "../interaction-stage.ts";
+
+const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
+const EPHEMERAL = "chat.postEphemeral";
+
+async function start(options: InteractionStageOptions = {}) {
+  const stage = await startInteractions(options);
+  const { slack, ada, general, workspace, api } = stage;
+  await ada.command("/help", "", general);
+  const responseUrl = stage.events[0]?.reply.extra?.["responseUrl"];
+  const by = { workspace, person: { id: ada.id }, channelId: general.id };
+  return {
+    ...stage,
+    by: { ...by, responseUrl },
+    tellPerson: createTellPerson({ api, apiUrl: slack.apiUrl }),
+    told: () => slack.ephemerals(general, ada.id).map(({ shown }) => shown),
+    posts: () => slack.requests.filter(({ method }) => method === EPHEMERAL).length,
+  };
+}
+
+describe("an ephemeral answer to an interaction", () => {
+  test("is read by that person alone, as the answer to what they did", async () => {
+    const { slack, bob, general, by, tellPerson, told, posts } = await start();
+    await tellPerson(by, "psst");
+    expect(told()).toEqual(["psst"]);
+    expect(slack.ephemerals(general, bob.id)).toEqual([]);
+    expect(posts()).toBe(0);
+  });
+
+  test("is posted when Slack takes no more answers to what they did", async () => {
+    const { by, tellPerson, told, posts } = await start();
+    for (let uses = 0; uses < 6; uses++) await tellPerson(by, `psst ${uses}`);
+    expect(told()).toHaveLength(6);
+    expect(posts()).toBe(1);
+  });
+
+  test.each(["https://hooks.slack.com.example/x", "http://hooks.slack.com/x", "http://169.254.169.254/", undefined])(
+    "is sent to no address but Slack's, and posted instead: %s",
+    async (responseUrl) => {
+      const { by, tellPerson, told, posts } = await start();
+      await tellPerson({ ...by, responseUrl }, "psst");
+      expect(told()).toEqual(["psst"]);
+      expect(posts()).toBe(1);
+    },
+  );
+
+  test("is a failure without the address when it is not posted either", async () => {
+    const { slack, by, tellPerson } = await start();
+    slack.advance(31 * 60_000);
+    slack.failNext(EPHEMERAL, { error: "user_not_in_channel" });
+    const failure = await tellPerson(by, "psst").catch(String);
+    expect(failure).toMatch(/user_not_in_channel/);
+    expect(failure).not.toContain("response/");
+  });
+});
+
+describe("where the response_url is none of Slack's, the person is told by chat.postEphemeral", () => {
+  test("about a button that is worn out", async () => {
+    const { ada, slack, general, call, told } = await start({ hasForeignHooks: true });
+    const text = { type: "plain_text", text: "old" };
+    const elements = [{ type: "button", action_id: "old", value: "gone:t", text }];
+    await call("chat.postMessage", { channel: general.id, text: "hello", blocks: [{ type: "actions", elements }] });
+    const [message] = slack.answers(general);
+    if (message === undefined) throw new Error("There is no message.");
+    await ada.press(message, "old");
+    await slack.until(() => told()[0], "the answer");
+    expect(told()).toEqual([expect.stringMatching(/does not do anything any more/)]);
+  });
+
+  test("about a shortcut on a message without pictures", async () => {
+    const { ada, slack, general, told } = await start({ hasForeignHooks: true });
+    await ada.shortcut("imagine_from_message", ada.say(general, "hello"));
+    await slack.until(() => told()[0], "the answer");
+    expect(told()).toEqual([expect.stringMatching(/no pictures that I could use/)]);
+  });
+
+  test("about a form that does not open", async () => {
+    const { ada, slack, general, told } = await start({ hasForeignHooks: true });
+    slack.failNext("views.open", { error: "expired_trigger_id" });
+    await ada.shortcut("imagine_from_message", ada.upload(general, [PNG]));
+    await slack.until(() => told()[0], "the answer");
+    expect(told()).toEqual([expect.stringMatching(/did not let me open the form/)]);
+  });
+});
