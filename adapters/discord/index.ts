@@ -9,7 +9,7 @@ import { inviteLink } from "./api/permissions.ts";
 import { type Rooms, UNKNOWN_NAMES } from "./api/rooms.ts";
 import { applicationIdOf, PLATFORM } from "./ids.ts";
 import { attachListeners, type IncomingParts } from "./incoming.ts";
-import { createConnection } from "./listen/connection.ts";
+import { createConnection, TOKEN_REFUSED } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
 import { createDirectChannels } from "./listen/direct-channels.ts";
 import { readEarlier } from "./listen/earlier.ts";
@@ -29,7 +29,7 @@ const MAX_FRESH = 1_000;
 export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const { token, apiUrl, log, now } = options;
   const fatal = createFatal(options.onFatal);
-  const api = createApi({ token, apiUrl, now, onUnauthorized: () => fatal(UNAUTHORIZED) });
+  const api = createApi({ token, apiUrl, now, onUnauthorized: () => fatal(TOKEN_REFUSED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
   const directChannels = createDirectChannels(options.directChannels);
   const fresh = new BoundedMap<string, true>(MAX_FRESH);
@@ -102,9 +102,6 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     },
   };
 }
-
-const UNAUTHORIZED =
-  "Discord does not accept the token any more. Copy the bot's token from the Developer Portal, under Bot, and start again.";
 
 function createFatal(onFatal: (reason: string) => void): (reason: string) => void {
   let isTold = false;

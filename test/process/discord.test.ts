@@ -61,7 +61,7 @@ describe("the service on Discord", () => {
     // A signal that does nothing: it ends by itself.
     expect(await first.service.end("SIGCONT")).toBe(1);
     const log = first.service.lines.join("\n");
-    expect(log).toContain("Discord does not accept the token any more");
+    expect(log).toContain("Discord does not accept the token. Copy the bot's token from the Discord Developer Portal");
     expect(log).toContain("at most 7 s");
     expect(log).not.toContain("did not end in time and is cut");
 

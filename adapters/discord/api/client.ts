@@ -61,7 +61,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now }: ApiOptions): A
       if (error instanceof RateLimitError) throw toGlobalLimit(error);
       if (error instanceof ApiError) {
         guard.note(what, error);
-        if (error.status === 401 && isBot) {
+        if (error.status === 401 && isBot && !error.isForeign) {
           unauthorized = error;
           onUnauthorized();
         }

@@ -136,12 +136,13 @@ export const CONTENT_IS_OFF =
 export const SWITCH_ON_CONTENT =
   "For answers to replies and in threads without a mention, switch it on in the Discord Developer Portal, under Bot, Privileged Gateway Intents, and start again.";
 
+/** The same of a connection that is closed and of a call that is refused. */
+export const TOKEN_REFUSED =
+  "Discord does not accept the token. Copy the bot's token from the Discord Developer Portal, under Bot, and start again.";
+
 /** Closes after which trying again changes nothing. */
 const FATAL: ReadonlyMap<number, string> = new Map<number, string>([
-  [
-    GatewayCloseCodes.AuthenticationFailed,
-    "Discord does not accept the token. Copy the bot's token from the Discord Developer Portal, under Bot.",
-  ],
+  [GatewayCloseCodes.AuthenticationFailed, TOKEN_REFUSED],
   [GatewayCloseCodes.InvalidShard, "Discord does not accept the shards that this process was told to run."],
   [GatewayCloseCodes.ShardingRequired, "The bot is in so many servers that it needs more shards than it runs."],
   [

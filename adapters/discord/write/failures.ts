@@ -50,7 +50,7 @@ function kindOf({ status, code, isForeign }: ApiError): SinkErrorKind {
   if (status === 429) return "rate-limited";
   // Something on the way, which may let the next call through.
   if (isForeign && (status === 403 || status === 404)) return "unavailable";
-  // A token that is not known any more ends the process, and the next one goes on with the turn.
+  // A token that Discord refuses is told to `onFatal`, which ends the process; the next one goes on with the turn.
   if (status >= 500 || status === 401 || status === 408) return "unavailable";
   if (status === 403) return "forbidden";
   return status === 404 ? "gone" : "rejected";

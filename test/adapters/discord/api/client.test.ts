@@ -108,6 +108,15 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(2);
   });
 
+  test("that something in front of Discord answers with 401 says nothing of the token, and the next one is made", async () => {
+    const html = { status: 401, headers: { "content-type": "text/html" }, body: "<html>Log in to this network</html>" };
+    const { api, asked, lost } = await startScripted(html, { status: 200, body: '{"id":"1"}' });
+    await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 401, isForeign: true });
+    expect(await api.call(ME, signal)).toEqual({ data: { id: "1" } });
+    expect(lost).toEqual([]);
+    expect(asked).toHaveLength(2);
+  });
+
   test("answered with something else than JSON has no data, and does not fail for it", async () => {
     const { api } = await startScripted({ status: 200, headers: { "content-type": "text/html" }, body: "<html>" });
     expect(await api.call(ME, signal)).toEqual({ data: undefined });

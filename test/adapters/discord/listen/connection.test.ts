@@ -95,6 +95,20 @@ describe("the connection", () => {
     expect(adapter.isConnected()).toBe(false);
   });
 
+  test("that is closed for a refused token is told in the words of a refused write, once for both", async () => {
+    const { discord, reasons, adapter, channel } = await startStage({ simulator: SEEN });
+    discord.faults.failNext("POST /channels/:channel/messages", { status: 401 });
+    const sink = adapter.sink({ platform: "discord", channelId: channel.id });
+    await expect(sink.post(draft("x"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    const told = [...reasons];
+    discord.gateway.closeWith(4004);
+    await eventually(() => adapter.isConnected()).toBe(false);
+    expect(reasons).toEqual(told);
+    const other = await startStage({ simulator: SEEN });
+    other.discord.gateway.closeWith(4004);
+    await eventually(() => other.reasons).toEqual(told);
+  });
+
   test("is tried again while Discord has trouble", async () => {
     const discord = await startDiscord();
     discord.faults.failNext("GET /gateway/bot", { status: 503, times: 4 });
