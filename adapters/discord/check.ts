@@ -120,7 +120,7 @@ const HELLO = 10;
 const FEW_SESSIONS = 50;
 
 /** Looks whether the gateway can be reached and how many sessions may still be begun. Begins none. */
-export async function checkGateway(
+async function checkGateway(
   { url, shards, session_start_limit: limit }: RESTGetAPIGatewayBotResult,
   signal: AbortSignal,
 ): Promise<Finding[]> {
@@ -175,7 +175,7 @@ type Guild = Pick<RESTAPIPartialCurrentUserGuild, "id" | "name">;
 type Place = Extract<APIChannel, { permission_overwrites?: APIOverwrite[] }>;
 
 /** What the bot may do in its servers, and in the channels that say otherwise. */
-export async function checkGuilds(check: GuildsCheck): Promise<Finding[]> {
+async function checkGuilds(check: GuildsCheck): Promise<Finding[]> {
   const { invite, guildId } = check;
   const guilds = await readGuilds(check);
   if (guilds.length === 0) {

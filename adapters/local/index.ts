@@ -14,7 +14,6 @@ import { checkHost, checkOrigin, hardenHeaders } from "./listen/access.ts";
 import { createAssets } from "./listen/assets.ts";
 import { createChats } from "./listen/chats.ts";
 import { createIntake } from "./listen/intake.ts";
-import { createPictureRoutes } from "./listen/picture-routes.ts";
 import { createRoutes, MAX_TEXT_LENGTH } from "./listen/routes.ts";
 import type { CommandHelp, Example, GatewayNotice } from "./page/wire.ts";
 import { createDirectory } from "./store/directory.ts";
@@ -88,8 +87,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const checkOpen = () => {
     if (accept === undefined) throw new AwayError();
   };
-  const routes = createRoutes({ ...stores, intake, chats, botName, checkOpen });
-  if (options.imagine !== undefined) routes.route("/pictures", createPictureRoutes(options.imagine, directory));
+  const routes = createRoutes({ ...stores, intake, chats, botName, imagine: options.imagine, checkOpen });
 
   return {
     platform: PLATFORM,

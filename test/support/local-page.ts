@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { createLocalAdapter, type LocalAdapter, type LocalAdapterOptions } from "../../adapters/local/index.ts";
-import type { FileRow, PictureWish, Row, SendBody } from "../../adapters/local/page/wire.ts";
+import type { Described, FileRow, Row, SendBody } from "../../adapters/local/page/wire.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { ImagineMenu } from "../../src/port/catalogue.ts";
@@ -33,7 +33,7 @@ export interface LocalPageOptions extends Partial<LocalAdapterOptions> {
 }
 
 /** A form for pictures that knows one of them. */
-export function fakeMenu(known: Record<string, PictureWish> = {}): ImagineMenu {
+export function fakeMenu(known: Record<string, Described> = {}): ImagineMenu {
   return {
     ratios: ["1:1", "16:9", "9:16"],
     sizes: ["1K", "2K"],

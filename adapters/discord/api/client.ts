@@ -121,7 +121,7 @@ export interface Answer extends Receipt {
 }
 
 /** Reads an answer to its end. Throws an `ApiError` for anything but success. */
-export async function readAnswer(method: string, response: ResponseLike): Promise<Answer> {
+async function readAnswer(method: string, response: ResponseLike): Promise<Answer> {
   const data = readJson(await response.text());
   if (!response.ok) throw toApiError(method, response, data);
   return { data, ...readReceipt(response.headers) };

@@ -114,7 +114,7 @@ function toOriginalName(filename: string, title: string | undefined): string {
 }
 
 /** Discord's own. Links elsewhere are not followed, whoever wrote them. */
-export const HOSTS: ReadonlySet<string> = new Set(["cdn.discordapp.com", "media.discordapp.net"]);
+const HOSTS: ReadonlySet<string> = new Set(["cdn.discordapp.com", "media.discordapp.net"]);
 /** Links remembered, so that a file that was just sent is opened without asking for its link again. */
 const MAX_LINKS = 500;
 const REFRESH_ROUTE = "/attachments/refresh-urls";
@@ -132,7 +132,7 @@ export interface FileLinksDeps {
   now(): number;
 }
 
-export function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks {
+function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks {
   const ownOrigin = apiUrl === undefined ? undefined : new URL(apiUrl).origin;
   const links = new BoundedMap<string, string>(MAX_LINKS);
 
@@ -176,7 +176,7 @@ export function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks 
 }
 
 /** A message's own files, and those of a message it forwards. Lists without anything in them may be left out. */
-export function attachmentsOf({
+function attachmentsOf({
   attachments = [],
   message_snapshots = [],
 }: Partial<Pick<APIMessage, "attachments" | "message_snapshots">>): APIAttachment[] {

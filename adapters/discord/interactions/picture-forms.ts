@@ -150,7 +150,7 @@ export interface FormContent {
   takesImages: boolean;
 }
 
-export function toForm(content: FormContent): APIModalInteractionResponseCallbackData {
+function toForm(content: FormContent): APIModalInteractionResponseCallbackData {
   const { customId, title, menu, models, options, takesImages } = content;
   const counts = Array.from({ length: menu.maxCount }, (_, index) => String(index + 1));
   const components = [
@@ -171,7 +171,7 @@ export interface Filled {
   uploads: APIAttachment[];
 }
 
-export function readForm({ data }: APIModalSubmitInteraction): Filled {
+function readForm({ data }: APIModalSubmitInteraction): Filled {
   const values = new Map<string, string[]>();
   for (const holder of data.components) {
     const field = ("component" in holder ? holder.component : undefined) as Submitted | undefined;

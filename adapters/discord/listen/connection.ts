@@ -129,7 +129,7 @@ function describe(error: unknown): string {
 }
 
 /** The only intent that Discord may refuse was refused. */
-export const CONTENT_REFUSED: number = GatewayCloseCodes.DisallowedIntents;
+const CONTENT_REFUSED: number = GatewayCloseCodes.DisallowedIntents;
 
 export const CONTENT_IS_OFF =
   "The Message Content intent is switched off for this bot, so it is told only what mentions it, what is sent to it directly, and commands.";
@@ -154,7 +154,7 @@ const FATAL: ReadonlyMap<number, string> = new Map<number, string>([
 ]);
 
 /** Discord closed the connection and will not take it up again. */
-export class CloseError extends Error {
+class CloseError extends Error {
   override readonly name = "CloseError";
   readonly code: number;
 
@@ -165,12 +165,12 @@ export class CloseError extends Error {
 }
 
 /** In plain words why the connection ended for good; undefined when it did not. */
-export function describeClose(code: number): string | undefined {
+function describeClose(code: number): string | undefined {
   return FATAL.get(code);
 }
 
 /** The code of a close; a refused token is found out before anything is connected. */
-export function closeCodeOf(error: unknown): number | undefined {
+function closeCodeOf(error: unknown): number | undefined {
   if (error instanceof CloseError) return error.code;
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return code === DiscordjsErrorCodes.TokenInvalid ? GatewayCloseCodes.AuthenticationFailed : undefined;

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { findPackageJSON, stripTypeScriptTypes } from "node:module";
-import type { Context } from "hono";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 
 const PAGE = new URL("../page/", import.meta.url);
 /** The only files of other packages that are served: package, then file. The import map of the page names them. */

@@ -9,11 +9,11 @@ import type {
 } from "../../../src/port/events.ts";
 import { PLATFORM, toAttachments, toMessageId } from "../ids.ts";
 import { findMentions } from "../page/mentions.ts";
-import type { ChannelKind, ImagineOptions, MessageRow } from "../page/wire.ts";
+import type { ChannelKind, CommandHelp, ImagineOptions, MessageRow } from "../page/wire.ts";
 
 /** Somebody does something to a message, at a place. */
-export interface Deed {
-  /** Made by the browser for this deed, the same when it is sent again. */
+export interface UserAction {
+  /** Made by the browser for this action, the same when it is sent again. */
   nonce: string;
   message: Pick<MessageRow, "id" | "channelId" | "threadId" | "files">;
   channelKind: ChannelKind;
@@ -30,21 +30,21 @@ export interface Names {
 }
 
 /** In a direct chat all messages are one conversation; in a channel each thread is, named by its first message. */
-function toConversationId({ message, channelKind }: Pick<Deed, "message" | "channelKind">): string {
+function toConversationId({ message, channelKind }: Pick<UserAction, "message" | "channelKind">): string {
   const { channelId, threadId, id } = message;
   return channelKind === "chat" ? `local:${channelId}` : `local:${channelId}:${threadId ?? id}`;
 }
 
 /** Undefined for a message in a channel that is not meant for the bot: it stays between people. */
-export function toMessageEvent(deed: Deed, text: string, names: Names): MessageEvent | undefined {
-  const addressed = toAddressed(deed, text, names);
+export function toMessageEvent(userAction: UserAction, text: string, names: Names): MessageEvent | undefined {
+  const addressed = toAddressed(userAction, text, names);
   if (addressed === undefined) return undefined;
   return {
     kind: "message",
-    ...toBase(deed),
-    messageId: toMessageId(deed.message.id),
+    ...toBase(userAction),
+    messageId: toMessageId(userAction.message.id),
     text: withoutBot(text, names.botName),
-    attachments: toAttachments(deed.message.files),
+    attachments: toAttachments(userAction.message.files),
     addressed,
   };
 }
@@ -53,42 +53,56 @@ export function toMessageEvent(deed: Deed, text: string, names: Names): MessageE
  * What an edit means to the bot: a changed message, a first message when the edit is what addresses it,
  * and nothing between people.
  */
-export function toEditEvent(deed: Deed, before: string, after: string, names: Names): InboundEvent | undefined {
-  if (toAddressed(deed, before, names) === undefined) return toMessageEvent(deed, after, names);
+export function toEditEvent(
+  userAction: UserAction,
+  before: string,
+  after: string,
+  names: Names,
+): InboundEvent | undefined {
+  if (toAddressed(userAction, before, names) === undefined) return toMessageEvent(userAction, after, names);
   return {
     kind: "edited",
-    ...toBase(deed),
-    messageId: toMessageId(deed.message.id),
+    ...toBase(userAction),
+    messageId: toMessageId(userAction.message.id),
     text: withoutBot(after, names.botName),
-    attachments: toAttachments(deed.message.files),
+    attachments: toAttachments(userAction.message.files),
   };
 }
 
-export function toDeletedEvent(deed: Deed): InboundEvent {
-  return { kind: "deleted", ...toBase(deed), messageId: toMessageId(deed.message.id) };
+export function toDeletedEvent(userAction: UserAction): InboundEvent {
+  return { kind: "deleted", ...toBase(userAction), messageId: toMessageId(userAction.message.id) };
 }
 
 /** A command given in a channel belongs to the channel, and its answer stands there too. */
-export function toCommandEvent(deed: Deed, name: string, text: string, options: ImagineOptions = {}): CommandEvent {
-  const base = toBase(deed);
-  const { channelId, threadId, files } = deed.message;
+export function toCommandEvent(
+  userAction: UserAction,
+  name: string,
+  text: string,
+  options: ImagineOptions = {},
+): CommandEvent {
+  const base = toBase(userAction);
+  const { channelId, threadId, files } = userAction.message;
   const said = {
     name,
     text,
     ...(files.length > 0 && { attachments: toAttachments(files) }),
     ...(Object.keys(options).length > 0 && { options: { ...options } }),
   };
-  if (deed.channelKind === "chat" || threadId !== null) return { kind: "command", ...base, ...said };
+  if (userAction.channelKind === "chat" || threadId !== null) return { kind: "command", ...base, ...said };
   const { threadId: _, ...reply } = base.reply;
   return { kind: "command", ...base, conversationId: `local:${channelId}`, reply, ...said };
 }
 
-export function toActionEvent(deed: Deed, action: PressedAction, turnId: string): InboundEvent {
-  return { kind: "action", ...toBase(deed), action, turnId };
+export function toActionEvent(userAction: UserAction, action: PressedAction, turnId: string): InboundEvent {
+  return { kind: "action", ...toBase(userAction), action, turnId };
 }
 
 /** A stop of what has no message yet. */
-export function toStopEvent(place: Place, turnId: string, by: Pick<Deed, "nonce" | "author" | "at">): ActionEvent {
+export function toStopEvent(
+  place: Place,
+  turnId: string,
+  by: Pick<UserAction, "nonce" | "author" | "at">,
+): ActionEvent {
   const { channelId, threadId } = place;
   const thread = threadId === null ? "" : `:${threadId}`;
   return {
@@ -108,12 +122,18 @@ export function toStopEvent(place: Place, turnId: string, by: Pick<Deed, "nonce"
   };
 }
 
-function toBase(deed: Deed): Pick<InboundEvent, "key" | "conversationId" | "author" | "reply" | "at"> {
-  const { nonce, author, at } = deed;
-  return { key: `local:${nonce}`, conversationId: toConversationId(deed), author, reply: toReply(deed), at };
+function toBase(userAction: UserAction): Pick<InboundEvent, "key" | "conversationId" | "author" | "reply" | "at"> {
+  const { nonce, author, at } = userAction;
+  return {
+    key: `local:${nonce}`,
+    conversationId: toConversationId(userAction),
+    author,
+    reply: toReply(userAction),
+    at,
+  };
 }
 
-function toReply({ message, channelKind, author }: Deed): ReplyAddress {
+function toReply({ message, channelKind, author }: UserAction): ReplyAddress {
   return {
     platform: PLATFORM,
     channelId: message.channelId,
@@ -125,7 +145,7 @@ function toReply({ message, channelKind, author }: Deed): ReplyAddress {
 }
 
 function toAddressed(
-  { message, channelKind }: Deed,
+  { message, channelKind }: UserAction,
   text: string,
   names: Names,
 ): MessageEvent["addressed"] | undefined {
@@ -145,4 +165,39 @@ function withoutBot(text: string, botName: string): string {
     result = isAtEdge ? before + after.replace(/^\s*[,:、，：]\s*/, "") : before + botName + after;
   }
   return result.trim();
+}
+
+/** A path or a fraction at the start of a message is no command: the name ends at a space or at the end. */
+const COMMAND = /^\/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i;
+
+export type TypedCommand =
+  | { kind: "text" }
+  | { kind: "command"; name: string; text: string }
+  /** Looks like a command that nobody knows; `message` is for the person who typed it. */
+  | { kind: "unknown"; message: string };
+
+/** Tells a command from ordinary text. Without any known names every command is let through. */
+export function readCommand(text: string, known: readonly CommandHelp[]): TypedCommand {
+  const [, typed, rest = ""] = COMMAND.exec(text) ?? [];
+  if (typed === undefined) return { kind: "text" };
+  const name = typed.toLowerCase();
+  if (known.length === 0 || known.some((command) => command.name === name)) {
+    return { kind: "command", name, text: rest.trim() };
+  }
+  const near = known.find((command) => isNear(command.name, name));
+  const hint = near === undefined ? "Type / to see the commands there are." : `Did you mean /${near.name}?`;
+  return {
+    kind: "unknown",
+    message: `There is no command /${name}. ${hint} With a space in front it is sent as text.`,
+  };
+}
+
+/** One letter added, left out, or changed, or two swapped. */
+function isNear(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 1) return false;
+  let start = 0;
+  while (start < a.length && a[start] === b[start]) start++;
+  const [restA, restB] = [a.slice(start), b.slice(start)];
+  const isSwap = restA[0] === restB[1] && restA[1] === restB[0] && restA.slice(2) === restB.slice(2);
+  return isSwap || restA.slice(1) === restB.slice(1) || restA === restB.slice(1) || restA.slice(1) === restB;
 }

@@ -15,17 +15,18 @@ import type { Files } from "../store/files.ts";
 import type { Messages } from "../store/messages.ts";
 import type { Change } from "../store/outbox.ts";
 import type { Feed } from "../write/feed.ts";
-import { readCommand, type TypedCommand } from "./commands.ts";
 import { type DeliveryDeps, deliver, offer } from "./delivery.ts";
 import {
-  type Deed,
   type Names,
+  readCommand,
+  type TypedCommand,
   toActionEvent,
   toCommandEvent,
   toDeletedEvent,
   toEditEvent,
   toMessageEvent,
   toStopEvent,
+  type UserAction,
 } from "./inbound.ts";
 
 export interface IntakeDeps extends DeliveryDeps {
@@ -64,20 +65,20 @@ export function createIntake(deps: IntakeDeps): Intake {
       return id;
     },
     async edit(id, body) {
-      const { deed, message } = findOwn(deps, id, body);
+      const { userAction, message } = findOwn(deps, id, body);
       if (message.isCommand) throw new RequestError(409, "A command cannot be edited; give it again.");
       const change: Change = { kind: "edit", messageId: id, text: body.text, at: deps.now() };
-      const event = toEditEvent(deed, message.text, body.text, toNames(deps));
+      const event = toEditEvent(userAction, message.text, body.text, toNames(deps));
       if (event !== undefined) return offer(deps, event, change);
       inTransaction(() => messages.edit(id, body.text, deps.now()));
       deps.changed();
     },
     async erase(id, body) {
       if (messages.find(id)?.isDeleted === true) return;
-      const { deed, message } = findOwn(deps, id, body);
+      const { userAction, message } = findOwn(deps, id, body);
       const change: Change = { kind: "erase", messageId: id };
-      if (toEditEvent(deed, message.text, "", toNames(deps)) !== undefined) {
-        return offer(deps, toDeletedEvent(deed), change);
+      if (toEditEvent(userAction, message.text, "", toNames(deps)) !== undefined) {
+        return offer(deps, toDeletedEvent(userAction), change);
       }
       inTransaction(() => messages.erase(id));
       deps.changed();
@@ -90,8 +91,8 @@ export function createIntake(deps: IntakeDeps): Intake {
       }
       const isThere = message.buttons.some((each) => each.action === body.action && each.turnId === body.turnId);
       if (!isThere) throw new RequestError(409, "That button is no longer there; the answer has gone on.");
-      const deed = { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() };
-      await offer(deps, toActionEvent(deed, body.action, body.turnId), toChange(id, body));
+      const userAction = { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() };
+      await offer(deps, toActionEvent(userAction, body.action, body.turnId), toChange(id, body));
     },
     async stop({ nonce, authorId, turnId }) {
       const author = findAuthor(directory, authorId);
@@ -153,10 +154,10 @@ function store(deps: IntakeDeps, body: SendBody, author: Author): number {
 
   const message = messages.find(id);
   if (message === undefined) throw new Error(`Message ${id} was not stored.`);
-  const deed: Deed = { nonce, message, channelKind: channel.kind, author, at: message.createdAt };
+  const userAction: UserAction = { nonce, message, channelKind: channel.kind, author, at: message.createdAt };
   const event = isCommand
-    ? toCommandEvent(deed, typed.name, typed.text, options)
-    : toMessageEvent(deed, text, toNames(deps));
+    ? toCommandEvent(userAction, typed.name, typed.text, options)
+    : toMessageEvent(userAction, text, toNames(deps));
   if (event === undefined) messages.show(id);
   else deps.outbox.note(event, { kind: "show", messageId: id });
   return id;
@@ -181,11 +182,11 @@ function findMessage({ messages, directory }: IntakeDeps, id: number): { message
   return { message, channel };
 }
 
-function findOwn(deps: IntakeDeps, id: number, body: DeleteBody): { message: MessageRow; deed: Deed } {
+function findOwn(deps: IntakeDeps, id: number, body: DeleteBody): { message: MessageRow; userAction: UserAction } {
   const author = findAuthor(deps.directory, body.authorId);
   const { message, channel } = findMessage(deps, id);
   if (message.authorId !== author.id) throw new RequestError(403, "Only whoever wrote a message can change it.");
-  return { message, deed: { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() } };
+  return { message, userAction: { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() } };
 }
 
 function toNames({ directory, botName }: IntakeDeps): Names {

@@ -1,8 +1,11 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { limitBody } from "../../../src/http/body-limit.ts";
+import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
 import { RequestError } from "../errors.ts";
-import type { Directory } from "../store/directory.ts";
+import { PLATFORM } from "../ids.ts";
+import type { Described, PictureMenu } from "../page/wire.ts";
+import { type Directory, findAuthor } from "../store/directory.ts";
 import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
 import type { Feed } from "../write/feed.ts";
 import type { Chats } from "./chats.ts";
@@ -74,6 +77,8 @@ export interface RouteDeps {
   intake: Intake;
   chats: Chats;
   botName: string;
+  /** Absent: there is no form for pictures. */
+  imagine: ImagineMenu | undefined;
   now: () => number;
   /** Throws while nothing is taken. */
   checkOpen: () => void;
@@ -130,6 +135,7 @@ export function createRoutes(deps: RouteDeps): Hono {
   });
   routes.post("/people", json, async (c) => c.json(addPerson((await readBody(c, NAMED)).name, deps)));
   routes.post("/channels", json, async (c) => c.json(addChannel((await readBody(c, NAMED)).name, deps)));
+  if (deps.imagine !== undefined) routes.route("/pictures", createPictureRoutes(deps.imagine, deps.directory));
   return routes;
 }
 
@@ -216,4 +222,35 @@ function addChannel(name: string, { directory, feed, now }: RouteDeps): { id: st
   if (channel === undefined) throw new RequestError(409, `There is a channel called ${name} already.`);
   feed.changed();
   return { id: channel.id };
+}
+
+/** Longest that the form waits for what it offers. */
+const ASK_MS = 8_000;
+
+/** What the page's form for pictures asks for. */
+function createPictureRoutes(menu: ImagineMenu, directory: Pick<Directory, "person">): Hono {
+  const { ratios, sizes, maxCount, maxReferences } = menu;
+
+  return new Hono()
+    .get("/menu", async (c) => {
+      const signal = AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(ASK_MS)]);
+      // Without a list the usual model still draws.
+      const models = await menu.listModels(signal).catch(() => []);
+      c.header("Cache-Control", "no-store");
+      return c.json({ ratios, sizes, maxCount, maxReferences, models } satisfies PictureMenu);
+    })
+    .get("/:id", async (c) => {
+      const signal = AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(ASK_MS)]);
+      const { authorId = "", channelId = "" } = c.req.query();
+      const by: Actor = { author: findAuthor(directory, authorId), reply: { platform: PLATFORM, channelId } };
+      const id = c.req.param("id");
+      const wish: Described | undefined = await menu.describe(id, by, signal).catch((cause: unknown) => {
+        throw new RequestError(503, "How this picture was asked for cannot be read just now. Try again.", { cause });
+      });
+      if (wish === undefined) {
+        throw new RequestError(404, "This picture is too old: how it was asked for is not kept any more.");
+      }
+      c.header("Cache-Control", "no-store");
+      return c.json(wish);
+    });
 }

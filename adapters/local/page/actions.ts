@@ -1,12 +1,11 @@
 import { askWhatToForget } from "./dialog.ts";
 import { toUpload } from "./drafts.ts";
-import { createPictureActions, type PictureActions } from "./picture-actions.ts";
-import { readPrompt } from "./picture-form.ts";
+import { NO_CHOICE, type PictureForm, readPrompt, toForm } from "./picture-form.ts";
 import { createPlaceActions, type PlaceActions } from "./places.ts";
-import { createNonce, describeProblem, postJson } from "./requests.ts";
+import { createNonce, describeProblem, getJson, postJson } from "./requests.ts";
 import type { Sending } from "./sending.ts";
 import { isUploading, type Place, placeKey, type Store, stoppableAt, type Writing, writingAt } from "./state.ts";
-import type { ButtonRow, MessageRow } from "./wire.ts";
+import type { Button, Described, MessageRow, PictureMenu } from "./wire.ts";
 
 const NOTICE_MS = 7000;
 /** Leaves open what is to be forgotten, or whether everything is. */
@@ -22,7 +21,7 @@ export interface Actions extends PlaceActions, PictureActions {
   discard: Sending["discard"];
   /** Takes a message that was not sent back into the composer. */
   rewrite: (nonce: string) => void;
-  press: (message: MessageRow, button: ButtonRow) => void;
+  press: (message: MessageRow, button: Button) => void;
   /** False when nothing is being written there. */
   stopAt: (place: Place) => boolean;
   /** Resolves to whether the text was taken. */
@@ -126,7 +125,7 @@ function createRequests({ state, change }: Store, notice: Actions["notice"]): Re
     return isDone;
   }
 
-  async function press({ id }: MessageRow, { action, turnId }: ButtonRow): Promise<void> {
+  async function press({ id }: MessageRow, { action, turnId }: Button): Promise<void> {
     const key = `${id}:${action}`;
     if (pressed.has(key)) return;
     pressed.add(key);
@@ -155,4 +154,80 @@ function rewrite(nonce: string, { state, change }: Store, sending: Sending): voi
   const writing = { text, uploads: pending.files.map(toUpload), isWaiting: false, picture, aside: undefined };
   change(() => void state.writing.set(placeKey(pending), writing));
   sending.discard(nonce);
+}
+
+export interface PictureActions {
+  /** Opens the form; what stands in the composer then says what to draw. */
+  openPicture: (place: Place) => void;
+  /** Closes the form, if it is open, and brings back what stood there before a picture was to be changed. */
+  closePicture: (place: Place) => boolean;
+  choose: (place: Place, changes: Partial<PictureForm>) => void;
+  /** Opens the form as a picture was asked for, with the picture as the first reference. */
+  editPicture: (message: MessageRow, pictureId: string) => Promise<void>;
+  uncover: (fileId: string) => void;
+}
+
+function createPictureActions({ state, change }: Store, notice: (text: string) => void): PictureActions {
+  async function loadMenu(): Promise<void> {
+    try {
+      const menu = (await getJson("/local/pictures/menu")) as PictureMenu;
+      change(() => void (state.menu = menu));
+    } catch (error) {
+      notice(describeProblem(error));
+    }
+  }
+
+  return {
+    openPicture(place) {
+      // Asked for each time, because the gateway's models change; what is known is offered meanwhile.
+      void loadMenu();
+      const writing = writingAt(state, place);
+      const text = readPrompt(writing.text) ?? writing.text;
+      const picture = writing.picture ?? state.lastPicture ?? NO_CHOICE;
+      change(() => void state.writing.set(placeKey(place), { ...writing, text, picture }));
+      focusAt(place);
+    },
+    closePicture(place) {
+      const { picture, aside, ...writing } = writingAt(state, place);
+      if (picture === undefined) return false;
+      const closed = { ...writing, ...aside, picture: undefined, aside: undefined };
+      change(() => void state.writing.set(placeKey(place), closed));
+      focusAt(place);
+      return true;
+    },
+    choose(place, changes) {
+      const writing = writingAt(state, place);
+      const picture = { ...(writing.picture ?? NO_CHOICE), ...changes };
+      change(() => void state.writing.set(placeKey(place), { ...writing, picture }));
+    },
+    async editPicture({ channelId, threadId, files }, pictureId) {
+      const file = files.find(({ isImage }) => isImage);
+      if (file === undefined) return;
+      void loadMenu();
+      try {
+        const by = new URLSearchParams({ authorId: state.speakerId, channelId });
+        const path = `/local/pictures/${encodeURIComponent(pictureId)}?${by}`;
+        const { prompt, options } = (await getJson(path)) as Described;
+        const place = { channelId, threadId };
+        const { text, uploads, aside = { text, uploads } } = writingAt(state, place);
+        const picture = toForm(options, { id: pictureId, file });
+        const writing = { text: prompt, uploads: [], isWaiting: false, picture, aside };
+        change(() => void state.writing.set(placeKey(place), writing));
+        focusAt(place);
+      } catch (error) {
+        notice(describeProblem(error));
+      }
+    },
+    uncover: (fileId) => change(() => void (state.uncovered = new Set(state.uncovered).add(fileId))),
+  };
+}
+
+/** Gives the keyboard to the composer of a place, once it is drawn. */
+function focusAt({ threadId }: Place): void {
+  const pane = threadId !== null && document.querySelector(".thread") !== null ? ".thread" : "main";
+  requestAnimationFrame(() => {
+    const field = document.querySelector<HTMLTextAreaElement>(`${pane} .composer textarea`);
+    field?.focus();
+    field?.setSelectionRange(field.value.length, field.value.length);
+  });
 }

@@ -1,6 +1,5 @@
 import { render } from "lit-html";
 import { createActions } from "./actions.ts";
-import { announce } from "./announce.ts";
 import { appView, type Parts } from "./app.ts";
 import { createComposer } from "./composer.ts";
 import { createDraftKeeper, readDrafts } from "./drafts.ts";
@@ -8,13 +7,18 @@ import { listenToKeys } from "./keys.ts";
 import { findMentions } from "./mentions.ts";
 import { isGone, readPlace, toNewChat } from "./places.ts";
 import { createSending } from "./sending.ts";
-import { createStore, isChat, type Pending, placeKey, type State } from "./state.ts";
+import { createStore, isChat, messagesAt, nameOf, type Pending, placeKey, type State } from "./state.ts";
 import { followServer } from "./stream.ts";
 import { createSwitcher } from "./switcher.ts";
 import { createTimeline } from "./timeline.ts";
 
 const LAST_READ = "palaver.read";
 const LAST_PLACE = "palaver.place";
+/** Read out of an answer. */
+const MOST_CHARS = 300;
+
+/** What a screen reader was told last. */
+let spoken = "";
 
 let isFirstVisit = localStorage.getItem(LAST_READ) === null;
 const root = document.querySelector<HTMLElement>("#app");
@@ -108,4 +112,18 @@ function titleOf(state: State): string {
   const channel = state.channels.get(state.view.channelId);
   if (channel === undefined) return name;
   return `${isChat(state, channel.id) ? "" : "#"}${channel.title} · ${name}`;
+}
+
+/** Tells a screen reader when an answer begins and reads it when it is whole, instead of every step of its growth. */
+function announce(state: State): void {
+  const element = document.querySelector("#announcements");
+  const last = messagesAt(state, state.view).at(-1);
+  if (element === null || last === undefined || !state.isReady) return;
+  const next = `${last.id}:${last.isStreaming}`;
+  if (next === spoken) return;
+  const isFirst = spoken === "";
+  spoken = next;
+  if (isFirst || last.authorId === state.speakerId) return;
+  const name = nameOf(state, last.authorId);
+  element.textContent = last.isStreaming ? `${name} is answering.` : `${name}: ${last.text.slice(0, MOST_CHARS)}`;
 }

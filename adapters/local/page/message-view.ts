@@ -1,15 +1,16 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
+import { ref } from "lit-html/directives/ref.js";
 import type { Actions } from "./actions.ts";
 import { copyText } from "./body.ts";
-import { buttonsView } from "./buttons-view.ts";
-import { editView } from "./edit-view.ts";
+import { askToChoose } from "./dialog.ts";
 import { countOf, formatTime, formatWhole } from "./format.ts";
 import { ICONS } from "./icons.ts";
+import { isForInputMethod } from "./keys.ts";
 import { describeOptions, readPrompt, toOptions } from "./picture-form.ts";
 import { filesView } from "./pictures.ts";
 import { nameOf, type Pending, pictureOf, repliesTo, type State, textsOf } from "./state.ts";
-import type { ImagineOptions, MessageRow } from "./wire.ts";
+import type { Button, ImagineOptions, MessageRow } from "./wire.ts";
 import { isWorking } from "./working.ts";
 
 export interface MessageLook {
@@ -183,4 +184,95 @@ function hueOf(id: string): number {
   let sum = 0;
   for (const character of id) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 8;
   return sum;
+}
+
+const BUTTON_ICONS: Record<Button["action"], TemplateResult> = {
+  stop: ICONS.stop,
+  retry: ICONS.retry,
+  continue: ICONS.continue,
+  good: ICONS.good,
+  bad: ICONS.bad,
+  again: ICONS.retry,
+  vary: ICONS.vary,
+  edit: ICONS.edit,
+  upscale: ICONS.enlarge,
+  delete: ICONS.trash,
+};
+
+/** Buttons that the bot put under its message. Judgements are small and stay pressed. */
+function buttonsView(message: MessageRow, state: State, actions: Actions): TemplateResult | typeof nothing {
+  if (message.buttons.length === 0) return nothing;
+  return html`<div class="buttons">
+    ${message.buttons.map((button) => {
+      const { action, label } = button;
+      if (action === "good" || action === "bad") return judgementView(button, message, state, actions);
+      return html`<button type="button" class=${action} @click=${() => press(button, message, actions)}>
+        ${BUTTON_ICONS[action]}<span>${label}</span>
+      </button>`;
+    })}
+  </div>`;
+}
+
+function judgementView(button: Button, message: MessageRow, state: State, actions: Actions): TemplateResult {
+  const { action, label } = button;
+  const isPressed = message.judgements[state.speakerId] === action;
+  const judge = () => {
+    if (!isPressed) actions.press(message, button);
+  };
+  return html`<button type="button" class="judgement ${action}" aria-label=${label} title=${label}
+    aria-pressed=${isPressed} @click=${judge}>${BUTTON_ICONS[action]}</button>`;
+}
+
+function press(button: Button, message: MessageRow, actions: Actions): void {
+  if (button.action === "edit") return void actions.editPicture(message, button.turnId);
+  if (button.action !== "delete") return actions.press(message, button);
+  askToChoose("Delete this picture?", "It cannot be brought back.", [
+    { label: "Delete", run: () => actions.press(message, button) },
+  ]);
+}
+
+type Key = KeyboardEvent & { currentTarget: HTMLTextAreaElement };
+
+/** A message as its author changes it, in its place. By keys or by its buttons: a phone has no Escape. */
+function editView(message: MessageRow, actions: Actions): TemplateResult {
+  const save = (field: HTMLTextAreaElement) => {
+    if (field.value.trim() !== "") void leave(field, actions.edit(message, field.value));
+  };
+  const cancel = (field: HTMLTextAreaElement) => void leave(field, actions.cancelEdit());
+  const onKeyDown = (event: Key) => {
+    if (isForInputMethod(event)) return;
+    const isSave = event.key === "Enter" && !event.shiftKey;
+    if (!isSave && event.key !== "Escape") return;
+    event.preventDefault();
+    if (isSave) save(event.currentTarget);
+    else cancel(event.currentTarget);
+  };
+  const withField = (run: (field: HTMLTextAreaElement) => void) => (event: Event) => {
+    const field = (event.currentTarget as Element).closest(".editing")?.querySelector("textarea");
+    if (field) run(field);
+  };
+  return html`<div class="editing">
+    <textarea class="edit" dir="auto" aria-label="Edit the message" .value=${message.text} ${ref(begin)} @keydown=${onKeyDown}></textarea>
+    <p class="edit-row">
+      <span class="hint">Enter saves · Escape cancels</span>
+      <button type="button" @click=${withField(cancel)}>Cancel</button>
+      <button type="button" class="primary" @click=${withField(save)}>Save</button>
+    </p>
+  </div>`;
+}
+
+/** The message may be out of sight, or out of the keyboard's reach. */
+function begin(element: Element | undefined): void {
+  if (!(element instanceof HTMLTextAreaElement)) return;
+  requestAnimationFrame(() => {
+    element.focus();
+    element.setSelectionRange(element.value.length, element.value.length);
+    element.scrollIntoView({ block: "nearest" });
+  });
+}
+
+/** Gives the keyboard back to the composer that belongs to the message. */
+async function leave(field: HTMLTextAreaElement, finished: Promise<boolean>): Promise<void> {
+  const composer = field.closest(".pane")?.querySelector<HTMLTextAreaElement>(".composer textarea");
+  if (await finished) composer?.focus();
 }

@@ -4,7 +4,6 @@ import type { Actions } from "./actions.ts";
 import { askForName } from "./dialog.ts";
 import { ICONS } from "./icons.ts";
 import type { State } from "./state.ts";
-import { cycleTheme, readTheme, THEME_LABELS } from "./theme.ts";
 import type { ChannelRow } from "./wire.ts";
 
 /** The list of conversations: chats by their newest message, channels by name. */
@@ -99,4 +98,23 @@ function connectionView({ isConnected, gateway }: State): TemplateResult {
 
 function shortcut(): string {
   return /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl+K";
+}
+
+export type Theme = "auto" | "light" | "dark";
+
+const THEME_LABELS: Record<Theme, string> = { auto: "as the system", light: "light", dark: "dark" };
+const STORED = "palaver.theme";
+const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
+
+function readTheme(): Theme {
+  const stored = document.documentElement.dataset["theme"];
+  return stored === "light" || stored === "dark" ? stored : "auto";
+}
+
+/** As the system wants it, light, dark, and around again. Kept for the next visit. */
+function cycleTheme(): void {
+  const theme = NEXT[readTheme()];
+  if (theme === "auto") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme;
+  localStorage.setItem(STORED, theme);
 }

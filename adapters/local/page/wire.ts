@@ -1,8 +1,10 @@
-/** What the server tells the page and the page tells the server. Types only, in one place for both sides. */
+/** The messages between server and page. Types only, in one place for both sides. */
 
-import type { ImagineOptions } from "../../../src/port/catalogue.ts";
+import type { CommandHelp, Described, ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
+import type { Action, PressedAction } from "../../../src/port/events.ts";
+import type { Button } from "../../../src/port/sink.ts";
 
-export type { ImagineOptions };
+export type { Button, CommandHelp, Described, ImagineOptions };
 
 /** Anybody one can speak as at the page. */
 export interface PersonRow {
@@ -44,13 +46,7 @@ export interface FileRow {
   isSpoiler: boolean;
 }
 
-export interface ButtonRow {
-  action: "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "edit" | "upscale" | "delete";
-  turnId: string;
-  label: string;
-}
-
-export type Judgement = "good" | "bad";
+export type Judgement = Extract<Action, "good" | "bad">;
 
 export interface MessageRow {
   type: "message";
@@ -71,7 +67,7 @@ export interface MessageRow {
   options: ImagineOptions;
   /** Only this person is shown the message. */
   visibleTo: string | null;
-  buttons: ButtonRow[];
+  buttons: Button[];
   /** What people think of an answer, by their id. */
   judgements: Readonly<Record<string, Judgement>>;
   /** More text is coming. */
@@ -86,11 +82,6 @@ export interface MessageRow {
 }
 
 export type Row = PersonRow | ChannelRow | MessageRow;
-
-export interface CommandHelp {
-  name: string;
-  description: string;
-}
 
 export interface Example {
   label: string;
@@ -126,20 +117,10 @@ export interface Progress {
   turnId: string | null;
 }
 
-/** What the picture form offers. */
-export interface PictureMenu {
-  ratios: readonly string[];
-  sizes: readonly string[];
-  maxCount: number;
-  maxReferences: number;
+/** The choices of the picture form. */
+export interface PictureMenu extends Pick<ImagineMenu, "ratios" | "sizes" | "maxCount" | "maxReferences"> {
   /** The usual one first; empty when they are not known at the moment. */
   models: readonly string[];
-}
-
-/** How a picture was asked for. */
-export interface PictureWish {
-  prompt: string;
-  options: ImagineOptions;
 }
 
 export interface SendBody {
@@ -169,7 +150,7 @@ export interface DeleteBody {
 export interface ActionBody {
   nonce: string;
   authorId: string;
-  action: "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "upscale" | "delete";
+  action: PressedAction;
   turnId: string;
 }
 

@@ -1,4 +1,4 @@
-import type { ButtonRow, FileRow, ImagineOptions, Judgement, MessageRow } from "../page/wire.ts";
+import type { Button, FileRow, ImagineOptions, Judgement, MessageRow } from "../page/wire.ts";
 import { isShownType } from "./files.ts";
 import type { Tables } from "./tables.ts";
 
@@ -17,7 +17,7 @@ export interface MessageInput {
   text: string;
   isCommand: boolean;
   options: ImagineOptions;
-  buttons: ButtonRow[];
+  buttons: Button[];
   isStreaming: boolean;
   /** Stored, but not yet shown to anybody. */
   isHidden: boolean;
@@ -40,7 +40,7 @@ export interface Messages {
   show(id: number): void;
   edit(id: number, text: string, editedAt: number): void;
   /** Replaces what the bot shows, without marking it as edited. */
-  redraw(id: number, text: string, buttons: ButtonRow[], isStreaming: boolean): void;
+  redraw(id: number, text: string, buttons: Button[], isStreaming: boolean): void;
   /** Lets a message stand behind everything that was written in its place since. */
   moveToEnd(id: number): void;
   /** Notes what somebody thinks of an answer; their last word counts. */
@@ -207,7 +207,7 @@ function toMessage(row: SqlRow): MessageRow {
     isCommand: row["is_command"] === 1,
     options: JSON.parse(String(row["options"])) as ImagineOptions,
     visibleTo: toText(row["visible_to"]),
-    buttons: JSON.parse(String(row["buttons"])) as ButtonRow[],
+    buttons: JSON.parse(String(row["buttons"])) as Button[],
     judgements: JSON.parse(String(row["judgements"])) as Record<string, Judgement>,
     isStreaming: row["is_streaming"] === 1,
     files: files.map((file) => ({

@@ -1,26 +1,27 @@
 import { describe, expect, test } from "vitest";
 import {
-  type Deed,
+  readCommand,
   toCommandEvent,
   toDeletedEvent,
   toEditEvent,
   toMessageEvent,
+  type UserAction,
 } from "../../../../adapters/local/listen/inbound.ts";
 
 describe("what people do, as events", () => {
   const names = { botName: "Palaver", people: ["Ada", "Ben", "千恵"] };
   const base = { nonce: "nonce-1", author: { id: "ada", name: "Ada" }, at: 1000 };
-  const chat: Deed = {
+  const chat: UserAction = {
     ...base,
     channelKind: "chat",
     message: { id: 7, channelId: "chat-1", threadId: null, files: [] },
   };
-  const channel: Deed = {
+  const channel: UserAction = {
     ...base,
     channelKind: "channel",
     message: { id: 7, channelId: "general", threadId: null, files: [] },
   };
-  const thread: Deed = {
+  const thread: UserAction = {
     ...base,
     channelKind: "channel",
     message: { id: 9, channelId: "general", threadId: 7, files: [] },
@@ -118,5 +119,45 @@ describe("what people do, as events", () => {
     expect(toMessageEvent(withFile, "", names)?.attachments).toEqual([
       { platform: "local", id: "f", name: "a.png", sizeBytes: 3 },
     ]);
+  });
+});
+
+describe("readCommand", () => {
+  const known = [
+    { name: "help", description: "" },
+    { name: "imagine", description: "" },
+  ];
+
+  test.for([
+    ["/help", "help", ""],
+    ["/HELP", "help", ""],
+    ["/imagine a fox\nin snow --ratio 16:9 ", "imagine", "a fox\nin snow --ratio 16:9"],
+    ["/imagine\nキツネ", "imagine", "キツネ"],
+  ])("takes %j for a command", ([typed = "", name, text]) => {
+    expect(readCommand(typed, known)).toEqual({ kind: "command", name, text });
+  });
+
+  test.for(["hello", "", "/", "//", "/usr/bin/node", "/2", " /help", "a /help", "/こんにちは"])(
+    "takes %j for text",
+    (typed) => expect(readCommand(typed, known)).toEqual({ kind: "text" }),
+  );
+
+  test.for(["/hlep", "/hel", "/helpp", "/hepl", "/halp"])("points from %s to the command that was meant", (typed) => {
+    expect(readCommand(typed, known)).toEqual({
+      kind: "unknown",
+      message: expect.stringContaining("Did you mean /help?"),
+    });
+  });
+
+  test("says what to do about a command nobody knows", () => {
+    expect(readCommand("/frobnicate it", known)).toEqual({
+      kind: "unknown",
+      message:
+        "There is no command /frobnicate. Type / to see the commands there are. With a space in front it is sent as text.",
+    });
+  });
+
+  test("lets every command through where none are known", () => {
+    expect(readCommand("/anything goes", [])).toEqual({ kind: "command", name: "anything", text: "goes" });
   });
 });
