@@ -174,7 +174,7 @@ export interface GuildsCheck {
 type Guild = Pick<RESTAPIPartialCurrentUserGuild, "id" | "name">;
 type Place = Extract<APIChannel, { permission_overwrites?: APIOverwrite[] }>;
 
-/** What the bot may do in its servers, and in the channels that say otherwise. */
+/** Reports which permissions the bot lacks in its servers, and in channels with overwrites. */
 async function checkGuilds(check: GuildsCheck): Promise<Finding[]> {
   const { invite, guildId } = check;
   const guilds = await readGuilds(check);
@@ -232,7 +232,7 @@ async function checkGuild({ id, name }: Guild, { read, botId, invite }: GuildsCh
 function checkPlaces(guild: string, judged: readonly { name: string; bits: bigint }[], granted: bigint): Finding[] {
   const hidden = judged.filter(({ bits }) => (bits & PermissionFlagsBits.ViewChannel) === 0n);
   const seen = judged.filter(({ bits }) => (bits & PermissionFlagsBits.ViewChannel) !== 0n);
-  // What the server does not give at all is said once.
+  // A permission that the server does not give at all is reported once.
   const lacking = seen.filter(({ bits }) => (PERMISSION_BITS & granted & ~bits) !== 0n);
   const findings = lacking.slice(0, MAX_NAMED).map(({ name, bits }) => ({
     ok: false,

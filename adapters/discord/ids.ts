@@ -6,7 +6,7 @@ export const PLATFORM = "discord";
 const EPOCH_MS = 1_420_070_400_000;
 const TIME_SHIFT = 22n;
 
-/** Where a message stands. */
+/** The ids that lead to a message. */
 export interface MessagePlace {
   channelId: string;
   messageId: string;

@@ -24,7 +24,7 @@ import type { DiscordAdapterOptions } from "./options.ts";
 import type { FinalMessages } from "./write/final-message.ts";
 import type { SeenInteractionMessages } from "./write/seen-messages.ts";
 
-/** What is listened to, and what comes with it. */
+/** The gateway's events that are listened to, with their data. */
 interface GatewayEvents {
   [GatewayDispatchEvents.MessageCreate]: Message;
   [GatewayDispatchEvents.MessageUpdate]: Message;
@@ -40,7 +40,7 @@ export interface IncomingParts {
   fresh: Map<string, true>;
   seenMessages: Pick<SeenInteractionMessages, "see">;
   finalMessages: FinalMessages;
-  /** What the gateway told last of places and names. */
+  /** Gives the adapter the places and names that the newest connection knows. */
   setRooms(rooms: Rooms, botId: () => string | undefined): void;
   /** Undefined while nothing is taken. */
   delivery(): Delivery | undefined;
@@ -48,7 +48,7 @@ export interface IncomingParts {
 }
 
 /**
- * Gives a client its listeners. GatewayEvents are taken as the gateway sends them: the library's own message events are left
+ * Gives a client its listeners. Events are taken as the gateway sends them: the library's own message events are left
  * out when a call happened to fetch the message first, or when a direct message does not say that it is one.
  */
 export function attachListeners(client: Client, parts: IncomingParts, options: DiscordAdapterOptions): void {
@@ -83,7 +83,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     });
   }
   function onMessage(message: Message): void {
-    // What only one person sees arrives as if it were direct.
+    // An ephemeral message arrives as if it were direct.
     const isOwn = message.author.id === client.user?.id;
     if (isOwn) parts.seenMessages.see(message);
     else if (message.guild_id === undefined) directChannels.note(message.channel_id);
@@ -114,7 +114,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
       now,
     };
     void catchUp(deps, parts.closing);
-    // Of several processes one is enough.
+    // One of several processes is enough.
     if (shard === 0) void register(client, parts, options);
   });
 }

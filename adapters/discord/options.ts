@@ -25,7 +25,7 @@ export interface DiscordAdapterOptions {
   directChannels?: DirectChannelStore;
 }
 
-/** Where the ids of direct conversations are kept over a restart. */
+/** Keeps the ids of direct conversations over a restart. */
 export interface DirectChannelStore {
   read(): Promise<readonly string[]>;
   write(channelIds: readonly string[]): Promise<void>;

@@ -19,7 +19,7 @@ export class AwayError extends RequestError {
 /** SQLite's primary result codes for a disk that takes nothing at the moment: read-only, I/O error, full. */
 const DISK_CODES = new Set([8, 10, 13]);
 
-/** Whether something could not be stored because the disk takes nothing at the moment. */
+/** True where something could not be stored because the disk takes nothing at the moment. */
 export function isDiskTrouble(error: unknown): boolean {
   // The low byte of an extended code is the primary one.
   return error instanceof Error && "errcode" in error && DISK_CODES.has(Number(error.errcode) & 0xff);

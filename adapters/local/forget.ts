@@ -39,7 +39,7 @@ export function createForgetting(deps: SinkDeps & { outbox: Outbox }): Forgettin
   };
 }
 
-/** Where a conversation stands; ids of channels have no colon. */
+/** Reads the place from a conversation's id; ids of channels have no colon. */
 function toPlace(conversationId: string): Pick<MessageRow, "channelId" | "threadId"> {
   const [channelId = "", threadId] = conversationId.slice(`${PLATFORM}:`.length).split(":");
   return { channelId, threadId: threadId === undefined ? null : Number(threadId) };

@@ -37,7 +37,7 @@ export interface LocalAdapterOptions {
   allowedHosts: readonly string[];
   /** Completed after a slash. With none, every word after a slash is taken for a command. */
   commands: readonly CommandHelp[];
-  /** What the form for pictures offers; absent: there is none, and `/imagine` is a command like any other. */
+  /** The choices of the form for pictures; absent: there is no form, and `/imagine` is a command like any other. */
   imagine?: ImagineMenu;
   /** Offered in an empty chat. */
   examples?: readonly Example[];
@@ -52,7 +52,7 @@ export interface LocalAdapter extends Adapter {
 
 const ACCEPT_NOTED_MS = 30_000;
 
-/** What a newcomer may begin with. */
+/** Questions for a newcomer to begin with. */
 export const EXAMPLES: readonly Example[] = [
   { label: "Code and a table", prompt: "Write 200 words about sorting, with code in Python and a table" },
   { label: "What time is it?", prompt: "What time is it in Tokyo right now?" },

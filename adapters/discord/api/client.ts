@@ -5,7 +5,7 @@ import { createGlobalLimit, createGuard } from "./guard.ts";
 
 /** Longest a call may take, the upload of its files included. */
 const CALL_TIMEOUT_MS = 60_000;
-/** What the library's own limiter reads. */
+/** The library's own limiter reads these. */
 const LIMIT_HEADERS = ["limit", "remaining", "reset", "reset-after", "bucket"].map((name) => `x-ratelimit-${name}`);
 
 export interface ApiCall {
@@ -46,12 +46,12 @@ export function createApi({ token, apiUrl, onUnauthorized, now }: ApiOptions): A
 
   async function make({ method, route, isBot = true, ...content }: ApiCall, signal: AbortSignal): Promise<Answer> {
     signal.throwIfAborted();
-    // Who may not attach anything may still write.
+    // A bot that may not attach files may still write.
     const withFiles = content.files === undefined ? "" : " with files";
     const what = `${method} ${route.replace(/\/messages\/[^/]+/, "/messages/:id")}${withFiles}`;
     if (isBot && unauthorized !== undefined) throw unauthorized;
     guard.check(what);
-    // What answers an interaction does not count.
+    // Calls that answer an interaction do not count. https://docs.discord.com/developers/topics/rate-limits
     if (isBot) globalLimit.take();
     try {
       const request = { method: method as never, fullRoute: route, auth: isBot, signal, ...content };
@@ -112,10 +112,10 @@ function toGlobalLimit({ retryAfter }: RateLimitError): ApiError {
 function noop(): void {}
 
 const MAX_WORDS = 200;
-/** What stands in front of Discord shuts out for longer than it says, where it says nothing. */
+/** A proxy in front of Discord that gives no `retry-after` shuts out for a while. */
 const SHUT_OUT_MS = 60_000;
 
-/** What Discord answered to a call that it carried out. */
+/** Discord's answer to a call that it carried out. */
 export interface Answer extends Receipt {
   data: unknown;
 }

@@ -1,7 +1,7 @@
 import { LoggableError, type LoggableErrorOptions } from "../../../src/port/errors.ts";
 
 export interface ApiErrorOptions extends LoggableErrorOptions {
-  /** Of the HTTP answer. */
+  /** HTTP status. */
   status: number;
   /** Discord's own code, 0 where it gave none. */
   code: number;
@@ -40,12 +40,12 @@ export function codeOf(error: unknown): number {
   return error instanceof ApiError ? error.code : 0;
 }
 
-/** Whether what was asked for does not exist, or is not for the bot. */
+/** True where Discord says that there is no such thing, or that the bot may not have it. */
 export function isRefused(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 403 || error.status === 404);
 }
 
-/** Whether nobody knows if the call was carried out, so that only a call that bears repeating may follow. */
+/** True where nobody knows if the call was carried out: only an idempotent call may follow. */
 export function isUncertain(error: unknown): boolean {
   return !(error instanceof ApiError) || error.status >= 500;
 }

@@ -17,13 +17,13 @@ type Message = Pick<APIMessage, "id" | "channel_id" | "attachments" | "message_s
 
 /** The files people attached and the bot posted, and the way back to their bytes. */
 export interface Files {
-  /** Of a message, which is asked for again when the links have ended. */
+  /** Files of a message, which is asked for again when the links have ended. */
   toRefs(message: Message): AttachmentRef[];
   /** Its pictures alone. */
   toPictureRefs(message: Message): AttachmentRef[];
-  /** Of a command: nothing but the link itself leads to it, for as long as Discord keeps it. */
+  /** Files of a command: nothing but the link itself leads to one, for as long as Discord keeps it. */
   toLinkedRefs(attachments: readonly APIAttachment[]): AttachmentRef[];
-  /** Of a message of the bot: what only one person sees cannot be asked for again. */
+  /** Files of a message of the bot: an ephemeral one cannot be asked for again. */
   toPostedRefs(message: Message & Pick<APIMessage, "flags">): AttachmentRef[];
   /** The pictures among the files of a message, where the bot may read it. */
   readPictures(place: MessagePlace, signal: AbortSignal): Promise<AttachmentRef[]>;

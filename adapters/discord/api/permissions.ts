@@ -10,7 +10,7 @@ export interface Permission {
   why: string;
 }
 
-/** What the bot asks for when it is invited: nothing that it can do without. */
+/** The bot asks for these when it is invited: nothing that it can do without. */
 export const PERMISSIONS: ReadonlyArray<Permission> = [
   { name: "ViewChannel", title: "View Channels", why: "to be spoken to in a channel" },
   { name: "SendMessages", title: "Send Messages", why: "to answer in a channel" },
@@ -37,20 +37,20 @@ export interface Member {
   roleIds: readonly string[];
 }
 
-/** What Discord grants with a role; everyone has the role with the server's own id. */
+/** A role grants permissions; everyone has the role with the server's own id. */
 export interface Role {
   id: string;
   permissions: bigint | string;
 }
 
-/** What a channel says otherwise, of a role or of one person. */
+/** A channel allows and denies something to a role or to one person. */
 export interface Overwrite {
   id: string;
   allow: bigint | string;
   deny: bigint | string;
 }
 
-/** What the roles of a member grant, as Discord counts it. Its owner and administrators may do everything. */
+/** The permissions that a member's roles grant. The server's owner and administrators may do everything. */
 export function guildPermissions({ id, guildId, ownerId, roleIds }: Member, roles: Iterable<Role>): bigint {
   const ids = new Set([guildId, ...roleIds]);
   let granted = 0n;
@@ -59,8 +59,8 @@ export function guildPermissions({ id, guildId, ownerId, roleIds }: Member, role
 }
 
 /**
- * What a member may do in a channel: what the server grants, then what the channel says of everyone, of the roles taken
- * together, and of the member. https://docs.discord.com/developers/topics/permissions#permission-overwrites
+ * The permissions of a member in a channel: the server's, then the channel's overwrites for everyone, for the roles
+ * taken together, and for the member. https://docs.discord.com/developers/topics/permissions#permission-overwrites
  */
 export function channelPermissions(granted: bigint, member: Member, overwrites: Iterable<Overwrite>): bigint {
   if (granted === ALL) return ALL;

@@ -1,7 +1,7 @@
 import { ChannelType, type Client, type GuildBasedChannel, PermissionFlagsBits } from "discord.js";
 import { channelPermissions, guildPermissions } from "./permissions.ts";
 
-/** What kind of place a message stands in: it decides what a conversation is. */
+/** The kind of place decides where a conversation begins and ends. */
 export type RoomKind = "direct" | "thread" | "channel";
 
 /** A place where people may have written while the bot was away. */
@@ -11,7 +11,7 @@ export interface RecentRoom {
   lastMessageId: string;
 }
 
-/** What the gateway has told about the places and the bot in them. */
+/** The channels, names and permissions that the gateway has told. */
 export interface Rooms {
   kindOf(channelId: string, guildId: string | undefined, type: ChannelType | undefined): RoomKind;
   /** The bot's own role, by which people mention it as often as by its name. */
@@ -23,10 +23,10 @@ export interface Rooms {
   nameOfRole(guildId: string | undefined, id: string): string | undefined;
   /** True also where nothing is known. */
   mayWrite(channelId: string): boolean;
-  /** What was said there, which a reply needs too. True also where nothing is known. */
+  /** A reply needs this too. True also where nothing is known. */
   mayReadHistory(channelId: string): boolean;
   mayOpenThread(channelId: string): boolean;
-  /** Whether a person with these roles manages the channel. False also where nothing is known. */
+  /** True for a person whose roles let them manage the channel. False also where nothing is known. */
   mayManage(channelId: string, userId: string, roleIds: readonly string[]): boolean;
   /** Channels and threads of a shard's servers that the bot may read, the one with the newest message first. */
   recent(shard: number): RecentRoom[];
@@ -38,7 +38,7 @@ const TO_WRITE = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessa
 const TO_WRITE_IN_THREAD = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessagesInThreads];
 const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessageHistory];
 
-/** What a process knows that never listened. */
+/** The rooms of a process that never listened. */
 export const UNKNOWN_NAMES: Pick<
   Rooms,
   "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole" | "mayManage" | "mayReadHistory"

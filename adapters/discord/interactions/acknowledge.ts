@@ -42,7 +42,7 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
         await api.call(call, signal);
         return "done";
       } catch (error) {
-        // What was taken while an answer was lost was taken from here.
+        // The call whose answer was lost has acknowledged it.
         if (codeOf(error) === TAKEN) return isDoubtful ? "done" : "taken";
         isDoubtful ||= isUncertain(error);
         if (signal.aborted || !(await mayTryAgain(error, signal))) {

@@ -31,7 +31,7 @@ const MAX_CHOICES = 25;
 
 type Option = Record<string, unknown>;
 
-/** What Discord is told of a command. Fields that are absent have Discord's default. */
+/** A command as it is registered. Fields that are absent have Discord's default. */
 export interface Definition {
   type: ApplicationCommandType;
   name: string;
@@ -88,7 +88,7 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
   export: [],
 };
 
-/** What the fields for pictures are called, the first one first. */
+/** Names of the fields for pictures, the first one first. */
 export function imageNames(most: number): string[] {
   return Array.from({ length: Math.min(most, MAX_IMAGES) }, (_, index) => `image${index + 1}`);
 }

@@ -112,7 +112,7 @@ export function toImagineEvent(
   return { kind: "command", ...toBase(asked, deps), name: IMAGINE, text: prompt, options, attachments };
 }
 
-/** What `/imagine` was given in its fields. */
+/** Reads the fields of `/imagine`. */
 export function toImagineRequest(
   interaction: APIChatInputApplicationCommandInteraction,
   deps: InteractionEventDeps,
@@ -128,7 +128,7 @@ export function toImagineRequest(
   };
 }
 
-/** Who does something, and in which place. */
+/** The person behind an interaction, and the place. */
 export function toActor(interaction: Asked["interaction"], deps: InteractionEventDeps): Actor {
   const { channelId } = placeOf(interaction);
   return {
@@ -137,7 +137,7 @@ export function toActor(interaction: Asked["interaction"], deps: InteractionEven
   };
 }
 
-/** Whether only one person sees the message with the button or the form. */
+/** True where the message with the button or the form is ephemeral. */
 export function isBesideSecret({ message }: Pick<APIInteraction, "message">): boolean {
   return ((message?.flags ?? 0) & MessageFlags.Ephemeral) !== 0;
 }

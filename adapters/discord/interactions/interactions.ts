@@ -35,7 +35,7 @@ import {
 } from "./events.ts";
 import { createPictureForms } from "./picture-forms.ts";
 
-/** What these begin stands where everybody sees it, unless the picture itself does not. */
+/** Everybody sees the results of these, unless the picture itself is ephemeral. */
 const PUBLIC_ACTIONS: ReadonlySet<Action> = new Set(["again", "vary", "upscale"]);
 
 export interface InteractionsDeps extends InteractionEventDeps {
@@ -62,7 +62,7 @@ export function createInteractions(deps: InteractionsDeps): (interaction: APIInt
   function onCommand(interaction: APIChatInputApplicationCommandInteraction): Promise<void> {
     const { name } = interaction.data;
     const isImagine = name === IMAGINE && deps.imagine !== undefined;
-    // What a command answers is for who gave it; what is asked is for all, unless it was asked in private.
+    // The answer to a command is ephemeral; the answer to a question is for all, unless it was asked in private.
     const isPrivate = name === ASK || isImagine ? readOptions(interaction)["private"] === true : true;
     const asked: Asked = { interaction, isPrivate, isAcknowledged: false };
     return take(asked, "answer", () => {

@@ -29,7 +29,7 @@ export interface PictureForms {
   openEdit(interaction: APIMessageComponentInteraction, pictureId: string): Promise<void>;
   /** For the pictures of any message; false where there are none. */
   openReference(interaction: APIMessageApplicationCommandInteraction): Promise<boolean>;
-  /** What a form that was sent asks for; undefined for a form that is not one of these. */
+  /** Reads a submitted form; undefined for a form that is not one of these. */
   read(interaction: APIModalSubmitInteraction): ((asked: Asked) => Promise<CommandEvent>) | undefined;
 }
 
@@ -105,7 +105,7 @@ async function show(interaction: APIInteraction, form: Opened, { menu, acknowled
   await acknowledge(interaction, { type: InteractionResponseType.Modal, data });
 }
 
-/** What a form names may be anything: of messages only those in its own channel are read. */
+/** A client can put any message into a form's id: only those in its own channel are read. */
 function isHere(wanted: Wanted, interaction: APIModalSubmitInteraction): boolean {
   return "basis" in wanted || wanted.channelId === placeOf(interaction).channelId;
 }
@@ -137,7 +137,7 @@ const CHOSEN = ["ratio", "size", "count", "model"] as const satisfies (keyof Ima
 
 type Fields = APIModalInteractionResponseCallbackData["components"];
 
-/** What a form for pictures is opened with. Discord shows five fields at most. */
+/** The values a form for pictures is opened with. Discord shows five fields at most. */
 export interface FormContent {
   customId: string;
   title: string;
@@ -164,7 +164,7 @@ function toForm(content: FormContent): APIModalInteractionResponseCallbackData {
   return { custom_id: customId, title, components: components as Fields };
 }
 
-/** What somebody filled into a form. */
+/** The values of a submitted form. */
 export interface Filled {
   prompt: string;
   options: Record<string, string>;
@@ -222,7 +222,7 @@ function toSelectField(
   values: readonly string[],
   chosen: string | undefined,
 ): unknown[] {
-  // What was chosen once is offered again, whatever the list says by then.
+  // A former choice is offered again, whatever the list says by then.
   const all = chosen === undefined || values.includes(chosen) ? values : [chosen, ...values];
   const short = all.filter((value) => value.length <= MAX_VALUE).slice(0, MAX_OPTIONS);
   if (short.length === 0) return [];

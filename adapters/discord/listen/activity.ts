@@ -8,7 +8,7 @@ const MAX_MESSAGES = 2_000;
 const MAX_CHANNELS = 1_000;
 
 /**
- * Where answers are being written at the moment. Seen on the platform itself, by the Stop button they carry, so it
+ * The places where answers are being written at the moment. Seen on the platform itself, by their Stop button, so it
  * does not matter which process writes them.
  */
 export interface Activity {

@@ -5,7 +5,7 @@ import type { Rooms } from "../api/rooms.ts";
 import { timeOf } from "../ids.ts";
 import type { Message } from "./wording.ts";
 
-/** What is older than this has been asked elsewhere meanwhile. */
+/** Somebody whose question is older than this has asked elsewhere meanwhile. */
 const MAX_AGE_MS = 15 * 60_000;
 const MAX_ROOMS = 30;
 const MAX_MESSAGES = 200;

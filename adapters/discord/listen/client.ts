@@ -8,7 +8,7 @@ const NEEDED = [GatewayIntentBits.Guilds, GatewayIntentBits.GuildMessages, Gatew
 /** The library itself waits half a minute. */
 const GOODBYE_MS = 1_000;
 
-/** What is kept of people and messages is kept in small numbers: what matters of them is in the events themselves. */
+/** Few people and messages are kept: events carry all that the bot needs of them. */
 const CACHES = {
   makeCache: Options.cacheWithLimits({
     ...Options.DefaultMakeCacheSettings,
@@ -40,7 +40,7 @@ export interface GatewayClientOptions {
   apiUrl?: string;
   /** All that Discord recommends when absent. */
   shards?: { ids: readonly number[]; count: number };
-  /** Whether messages are asked for that do not mention the bot. */
+  /** Asks for the content of messages that do not mention the bot. */
   hasContent: boolean;
   log: Logger;
 }

@@ -36,7 +36,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     await connect(client, options.token, lose, closing.signal);
   }
 
-  /** Whether it can be tried again with less. */
+  /** Gives up the content of messages, where that was refused; false where there is nothing left to give up. */
   function canGoWithout(code: number | undefined): boolean {
     if (code !== CONTENT_REFUSED || !hasContent) return false;
     hasContent = false;

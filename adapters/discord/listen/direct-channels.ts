@@ -34,7 +34,7 @@ export function createDirectChannels(store: DirectChannelStore | undefined): Dir
   }
 
   return {
-    // What is lost here is found again when the person writes again.
+    // A lost note is made again when the person writes again.
     note: (channelId) => void afterwards(() => add(channelId)).catch(() => {}),
     list: () => afterwards(load),
   };

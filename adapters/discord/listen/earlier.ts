@@ -22,8 +22,8 @@ export interface EarlierDeps {
 }
 
 /**
- * What people said before a question, oldest first: in a thread or a forum post what stands above it, in a channel the
- * messages that the one it answers answered in turn. A channel's own chatter is nobody's conversation, and a direct
+ * Reads the earlier messages of people, oldest first: in a thread or a forum post those above the question, in a
+ * channel the chain of replies that leads to it. A channel's own chatter is nobody's conversation, and a direct
  * one has the bot in it from its beginning. What bots say is left out.
  */
 export async function readEarlier(
@@ -67,9 +67,9 @@ async function readChain(
   let place = readMessageId(inReplyTo);
   for (let step = 0; place !== undefined && step < MAX_CHAIN; step++) {
     const message = await readMessage(place, deps.api, signal);
-    // What answers the bot belongs to a conversation that is known.
+    // A reply to the bot belongs to a conversation that is known.
     if (message === undefined || message.author.id === deps.botId) break;
-    // What somebody else said and is replied to stands in the question already, as a quotation.
+    // A message of somebody else that is replied to stands in the question already, as a quotation.
     if (step > 0 || message.author.id === author.id) found.unshift(...toEarlier(message, deps));
     place = toParent(message);
   }
@@ -97,7 +97,7 @@ function toEarlier(given: APIMessage, { files, botId, rooms }: EarlierDeps): Ear
   const message = toWhole(given, botId);
   if (!isByPerson(message)) return [];
   const guildId = rooms.guildIdOf(message.channel_id);
-  // What it replies to stands above it.
+  // The message it replies to stands above it.
   const alone = { ...message, referenced_message: null, ...(guildId !== undefined && { guild_id: guildId }) };
   const text = readText(alone, { botId, rooms }, "chain");
   const attachments = files.toRefs(message);

@@ -12,7 +12,7 @@ export interface InboundDeps {
 }
 
 /**
- * What a message means to the bot; undefined for one that is none of its business. A guild channel belongs to
+ * The event that a message is to the bot; undefined for one that is none of its business. A guild channel belongs to
  * people: there only those who speak to the bot are heard.
  */
 export function toMessageEvent(message: Message, kind: RoomKind, deps: InboundDeps): MessageEvent | undefined {
@@ -35,7 +35,7 @@ export function toMessageEvent(message: Message, kind: RoomKind, deps: InboundDe
   };
 }
 
-/** Where and by whom, as every event of a message has it. */
+/** The fields that every event of a message has. */
 function toBase(
   message: Message,
   kind: RoomKind,
@@ -65,7 +65,7 @@ export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "
   const asked = isReplyHere(message) ? message.referenced_message : undefined;
   if (!asked) return { text, attachments: own };
   if (isForeignReply(message, deps.botId)) return { text, attachments: [...own, ...deps.files.toRefs(asked)] };
-  // Of all pictures of the place, these are the ones that are meant.
+  // The question means these, among all pictures of the place.
   const areMeant = isOne || asksForPicture(text);
   return { text, attachments: areMeant ? [...own, ...deps.files.toPictureRefs(asked)] : own };
 }
@@ -90,7 +90,7 @@ function toReply({ id: messageId, channel_id: channelId }: Message, kind: RoomKi
   const replyToId = toMessageId({ channelId, messageId });
   return {
     ...toPlaceOfReply(channelId, kind, rooms),
-    // Where only two people write, everybody knows what is answered.
+    // In a direct conversation everybody knows which message is answered.
     ...(kind !== "direct" && { replyToId }),
     ...(kind === "channel" && { extra: { root: messageId } }),
   };

@@ -60,7 +60,7 @@ export function createListener(deps: ListenerDeps): Listener {
           known.get(message.id) === undefined ? await toPlaced(message, botId, state, isAnswered) : undefined;
         return event === undefined ? [] : [event];
       });
-      // What could not be stored may come once more, when what was missed is read.
+      // A message that could not be stored may come once more, when missed messages are read.
       void delivering.then((isTaken) => isTaken || known.forget(message.id));
     },
     onEdit(given) {
@@ -141,7 +141,7 @@ function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, state: List
   const { known, rooms, startedAt, now } = state;
   const before = known.get(id);
   const kind = rooms.kindOf(channelId, guild_id, undefined);
-  // What was written in a channel while this process listened, and is not known, was never the bot's business.
+  // An unknown message, written in a channel while this process listened, was never the bot's business.
   const isForeign = before === undefined && kind === "channel" && timeOf(id) > startedAt;
   if (known.isOwn(id) || isForeign) return [];
   known.forget(id);
@@ -165,7 +165,7 @@ function kindOf(message: Message, { rooms }: ListenerState): RoomKind {
 
 const MAX_KNOWN = 5_000;
 
-/** What was delivered of a message, so that what happens to it later goes the same way. */
+/** The delivered part of a message: its edits and its deletion go the same way. */
 export type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply"> & { body: string };
 
 /** The messages of late, by their ids on Discord. */

@@ -55,7 +55,7 @@ export function createPlaceQuestion({ mode, api, activity, rooms, log }: Threads
   }
 
   return async (event, { channelId, messageId }) => {
-    // Who goes on with an answer stays where it stands.
+    // A follow-up stays where its answer stands.
     const isNew = event.addressed === "bot" && event.inReplyTo === undefined;
     const isWanted = mode === "on" || (mode === "auto" && activity.isBusy(channelId));
     if (

@@ -6,7 +6,7 @@ import type { Rooms } from "../api/rooms.ts";
 const QUOTE_CHARS = 2_000;
 /** The same of one that is in the conversation anyway, and only has to be told from the others. */
 const HINT_CHARS = 300;
-/** What does what a command does, as long as it comes first. */
+/** Words that act as a command when they come first. */
 const SPOKEN_COMMAND = /^(?:!|\/?imagine\b)/i;
 const SPOKEN_IMAGINE = /^[!/]?imagine\b/i;
 const USER = /<@!?(\d{17,20})>/g;
@@ -14,7 +14,7 @@ const ROLE = /<@&(\d{17,20})>/g;
 const CHANNEL = /<#(\d{17,20})>/g;
 const EMOJI = /<a?(:\w{2,32}:)\d{17,20}>/g;
 
-/** What names things for people. */
+/** Looks up the names that people know. */
 export interface Names {
   botId: string;
   rooms: Pick<Rooms, "botRoleId" | "nameOfChannel" | "nameOfRole">;
@@ -35,7 +35,7 @@ export function readText(message: Message, names: Names, place: "one" | "chain")
   return [context, own, ...forwarded, ...stickers].filter(Boolean).join("\n\n");
 }
 
-/** Whether a message asks for a picture as a command does, which sees nothing of the conversation around it. */
+/** True for a spoken `/imagine`, which sees nothing of the conversation around it. */
 export function asksForPicture(text: string): boolean {
   return SPOKEN_IMAGINE.test(text);
 }

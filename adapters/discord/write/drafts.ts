@@ -22,7 +22,7 @@ const STYLES: Readonly<Record<Action, ButtonStyle>> = {
   delete: ButtonStyle.Danger,
 };
 
-/** What every post and every edit carries, whatever its text. */
+/** The body of every post and every edit. */
 export interface MessageBody {
   content: string;
   /** Without it Discord would notify whomever the model names, on edits too. */
@@ -32,7 +32,7 @@ export interface MessageBody {
   components: unknown[];
 }
 
-/** What the buttons of a reply carry besides what they do. */
+/** The buttons of a reply carry this besides their action. */
 export interface ButtonContext {
   /** The message at the root of the conversation, where the channel alone does not name it. */
   root?: string | undefined;
@@ -73,7 +73,7 @@ function toComponents(buttons: readonly Button[], context: ButtonContext): unkno
   }));
 }
 
-/** What a button does. It stands in the button itself, so that it works in every process and after a restart. */
+/** A pressed button. All of it stands in the button's own id, so that it works in every process and after a restart. */
 export interface Press extends ButtonContext {
   action: Action;
   turnId: string;

@@ -30,11 +30,11 @@ const KINDS: ReadonlyMap<number, SinkErrorKind> = new Map([
   [130000, "unavailable"],
 ]);
 
-/** What a refused or failed write means to the core. Gives back what is one already, and an abort's own reason. */
+/** Translates a refused or failed write for the core. Gives back a `SinkError` and an abort's own reason as they are. */
 export function toSinkError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || error instanceof SinkError) return error;
   if (!(error instanceof ApiError)) {
-    // What the network says names hosts and ports at most, but the library's own errors may carry what was sent.
+    // A network error names hosts and ports at most, but the library's own errors may carry what was sent.
     const words = error instanceof Error ? (readCode(error) ?? error.name) : "unknown";
     return new SinkError("unavailable", `Discord could not be reached (${words}).`);
   }

@@ -7,7 +7,7 @@ import { timeOf } from "../ids.ts";
 /** How long an interaction's token lives. https://docs.discord.com/developers/interactions/receiving-and-responding */
 const TOKEN_MS = 15 * 60_000;
 
-/** What writing the answer to an interaction needs. */
+/** Everything that is needed to write the answer to an interaction. */
 export interface InteractionAddress {
   id: string;
   applicationId: string;
@@ -70,7 +70,7 @@ const UNKNOWN_MESSAGE = 10008;
 /** Unknown message, unknown webhook, invalid token: nothing can be written this way (any more). */
 const PASSED = new Set([UNKNOWN_MESSAGE, 10015, 50027]);
 
-/** What an interaction's token allows, for the fifteen minutes that it lives. */
+/** Calls with an interaction's token, for the fifteen minutes that it lives. */
 export interface InteractionToken {
   /** Makes a call with the token; undefined where that way is closed, for this message or for good. */
   call(

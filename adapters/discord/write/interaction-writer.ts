@@ -51,9 +51,9 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
   const { isPrivate, isPress } = to;
   const token = createInteractionToken(to, deps);
   let isBegun = false;
-  /** Whether all there may be of this answer was written here. */
+  /** True while nothing of this answer can have been written elsewhere. */
   let isWhole = false;
-  /** Whether a call whose answer was lost may have written some of it. */
+  /** True while a call whose answer was lost may have written some of it. */
   let isDoubtful = false;
   /** Messages of this answer that are known. */
   const written = new Set<string>();
@@ -93,7 +93,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     return channel.post(channelId, { body, files: uploads, nonce }, signal);
   }
 
-  /** What an earlier run, or a call whose answer was lost, may have written of this. These posts have no nonce. */
+  /** Finds the post if an earlier run, or a call whose answer was lost, wrote it already. These posts have no nonce. */
   async function find(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
     if (isWhole) return undefined;
     const isMeant = (message: APIMessage) => !written.has(toId(message)) && isSame(message, post);
@@ -151,7 +151,7 @@ async function findWritten(
     });
     return own.find(isMeant);
   } catch (error) {
-    // Where the bot may not read it cannot find anything, but it can answer.
+    // A bot that may not read the channel cannot find anything, but it can answer.
     if (isUncertain(error)) throw error;
     return undefined;
   }

@@ -4,7 +4,7 @@ import { isDeceptive, isSameAddress } from "../../../src/text/links.ts";
 
 /** Keeps three backticks inside a block of code from ending it. */
 const SPLIT_TICKS = "`\u200B``";
-/** What a text must have of at least one kind for anything to be rewritten. */
+/** Only a text with one of these has anything to rewrite. */
 const SPECIAL = /[|#>\]`~_*]|^[ \t]*(?:\+|[-*\d.]+[ \t]+\[)/m;
 
 /** Markdown as models write it, in the Markdown that Discord shows. Half a table or a link is left as it is. */
@@ -108,7 +108,7 @@ function rewritePiece(piece: string, ...rest: unknown[]): string {
   if (kept !== undefined && run !== undefined && piece.includes("\n")) {
     const [text, offset] = [rest.at(-2) as string, rest.at(-3) as number];
     const before = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
-    // What looks like code is none to Discord, and a link in it is a link.
+    // Discord sees no code here, and follows a link in it.
     if (OWN_BLOCK.test(before)) return run + piece.slice(run.length).replace(PIECE, rewritePiece);
   }
   if (kept !== undefined || address !== undefined) return piece;
@@ -133,7 +133,7 @@ export function toHonestLink(link: string, words: string, target: string): strin
   return link.startsWith("!") ? link.slice(1) : link;
 }
 
-/** Whether Discord makes a link of it, or may: to the web in any spelling that a browser understands, or into itself. */
+/** True for every target that Discord may follow: to the web in any spelling that a browser understands, or into itself. */
 function isFollowed(target: string): boolean {
   return URL.canParse(target) && /^(?:https?|discord):$/.test(new URL(target).protocol);
 }

@@ -26,7 +26,7 @@ const LIMITS: SinkLimits = {
   maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 5,
 };
-/** What a message of files alone looks like. */
+/** The draft of a message of files alone. */
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 /** The hour's ration of edits to old messages is used up. */
 const OLD_EDITS = 30046;
@@ -51,7 +51,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const interaction = readInteractionAddress(address);
   const channel = createChannelWriter(api, deps.files, deps.rooms.mayReadHistory);
   const writer = interaction && createInteractionWriter(interaction, { ...deps, channel, channelId });
-  // What an acknowledged command promised shows by itself that the bot is at work; a pressed button shows nothing.
+  // An acknowledged command shows by itself that the bot is at work; a pressed button shows nothing.
   const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
   const typing = deps.typingIn(channelId);
   const root = address.extra?.["root"];
@@ -76,7 +76,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     return posted;
   }
 
-  /** What is posted next points at this message, which may be one that an earlier run wrote, or at a later one. */
+  /** The next post replies to this message, which an earlier run may have written, or to a later one. */
   function pointPast(id: string): void {
     const { messageId } = placeOf(id);
     const isLater = pointsAt === undefined || BigInt(messageId) > BigInt(pointsAt);
@@ -165,7 +165,7 @@ function placeOf(id: string): MessagePlace {
   return place;
 }
 
-/** What is gone already needs no removal. */
+/** Removes a message; one that is gone already counts as removed. */
 async function removeGently(
   writer: Pick<ChannelWriter | InteractionWriter, "remove">,
   place: MessagePlace,

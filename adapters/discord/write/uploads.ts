@@ -3,9 +3,9 @@ import { SinkError } from "../../../src/port/errors.ts";
 import type { OutboundFile } from "../../../src/port/sink.ts";
 
 export const MAX_FILES = 10;
-/** Of one file, in a server without boosts. */
+/** Largest file, in a server without boosts. https://docs.discord.com/developers/reference#uploading-files */
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
-/** Of a whole request, with room for what frames the files. */
+/** Largest request, with room for what frames the files. */
 const MAX_REQUEST_BYTES = 24 * 1024 * 1024;
 const NAME_CHARS = 100;
 const DESCRIPTION_CHARS = 1_024;

@@ -30,7 +30,7 @@ export const checkOrigin: MiddlewareHandler = async (c, next) => {
   await next();
 };
 
-/** What every answer of this app carries, whatever it is. */
+/** Sets the headers that every answer of this app carries. */
 export const hardenHeaders: MiddlewareHandler = async (c, next) => {
   await next();
   c.header("X-Content-Type-Options", "nosniff");

@@ -14,7 +14,7 @@ export interface ChatsDeps extends DeliveryDeps {
   changed: () => void;
 }
 
-/** What is done to a direct chat as a whole. */
+/** Changes a direct chat as a whole. */
 export interface Chats {
   rename(id: string, title: string): void;
   /** Erases it with everything in it, here and in the bot's memory. Resolves when the queue knows. */

@@ -23,7 +23,7 @@ export interface UserAction {
 
 type Place = Pick<MessageRow, "channelId" | "threadId">;
 
-/** Who can be mentioned. */
+/** Everybody who can be mentioned. */
 export interface Names {
   botName: string;
   people: readonly string[];
@@ -50,7 +50,7 @@ export function toMessageEvent(userAction: UserAction, text: string, names: Name
 }
 
 /**
- * What an edit means to the bot: a changed message, a first message when the edit is what addresses it,
+ * The event that an edit is to the bot: a changed message, a first message when the edit is what addresses it,
  * and nothing between people.
  */
 export function toEditEvent(

@@ -97,7 +97,7 @@ export function createIntake(deps: IntakeDeps): Intake {
     async stop({ nonce, authorId, turnId }) {
       const author = findAuthor(directory, authorId);
       const place = feed.findProgress(turnId);
-      // What it was to stop is written or has ended meanwhile: its message says how.
+      // The answer is written or has ended meanwhile: its message says how.
       if (place === undefined) throw new RequestError(409, "There is nothing to stop any more.");
       await offer(deps, toStopEvent(place, turnId, { nonce, author, at: deps.now() }), { kind: "none" });
     },
@@ -118,13 +118,13 @@ function toChange(messageId: number, { action, authorId }: ActionBody): Change {
   return { kind: "judge", messageId, authorId, judgement: action };
 }
 
-/** What is to be drawn, without how: `--ar 16:9` says nothing about a chat. */
+/** The words of a prompt without its flags: `--ar 16:9` says nothing about a chat. */
 function withoutOptions(prompt: string): string {
   const words = prompt.replace(/(?:^|\s)(?:--|—)(?:model[ =]\S+|[a-z]+(?:[ =][\d:/]+k?(?!\S))?)/gi, "").trim();
   return words === "" ? prompt : words;
 }
 
-/** What a message says of the chat it stands in: a command says nothing, unless it has something drawn. */
+/** The text that may name a chat: a command names none, unless it has something drawn. */
 function toSubject(typed: TypedCommand, text: string): string {
   if (typed.kind !== "command") return text;
   return typed.name === "imagine" ? withoutOptions(typed.text) : "";

@@ -84,7 +84,7 @@ export interface RouteDeps {
   checkOpen: () => void;
 }
 
-/** What the page asks of the server, under `/local`. */
+/** Serves the page's requests, under `/local`. */
 export function createRoutes(deps: RouteDeps): Hono {
   const { intake, chats } = deps;
   const routes = new Hono();
@@ -227,7 +227,7 @@ function addChannel(name: string, { directory, feed, now }: RouteDeps): { id: st
 /** Longest that the form waits for what it offers. */
 const ASK_MS = 8_000;
 
-/** What the page's form for pictures asks for. */
+/** Serves the page's form for pictures. */
 function createPictureRoutes(menu: ImagineMenu, directory: Pick<Directory, "person">): Hono {
   const { ratios, sizes, maxCount, maxReferences } = menu;
 

@@ -106,7 +106,7 @@ function markDrop(event: DragEvent, isOver: boolean): void {
   if (pane instanceof HTMLElement) pane.classList.toggle("drop", isOver);
 }
 
-/** What stands where nobody has written yet. */
+/** Greets people where nobody has written yet. */
 function welcomeView(place: Place, state: State, actions: Actions): TemplateResult {
   const bot = state.hello?.botName ?? "";
   if (!isChat(state, place.channelId)) {

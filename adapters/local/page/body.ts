@@ -32,7 +32,7 @@ class MessageBody extends HTMLElement {
     const isSame = text === content.text && isStreaming === content.isStreaming;
     if (isSame && names.length === content.names.length && !this.#isFirst) return;
     this.#shown = Math.min(this.#shown, commonLength(text, content.text));
-    // What was there before the page was opened is not acted out again.
+    // Text from before the page was opened does not grow again.
     if ((this.#isFirst && !content.isStreaming) || STILL.matches || document.hidden) this.#shown = content.text.length;
     this.#isFirst = false;
     this.#content = content;

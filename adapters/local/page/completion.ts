@@ -2,13 +2,13 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import type { State } from "./state.ts";
 
 export interface Choice {
-  /** What is put into the text. */
+  /** Goes into the text. */
   insert: string;
   label: string;
   description: string;
 }
 
-/** What the word before the caret may be completed to. */
+/** Completions of the word before the caret. */
 export interface Completion {
   /** UTF-16 offset of the word, and of the caret. */
   start: number;

@@ -15,7 +15,7 @@ export interface Composer {
   focus: () => void;
 }
 
-/** Where one writes. Keys that belong to an input method's own choosing are left alone. */
+/** The field to write in. Keys that belong to an input method's own choosing are left alone. */
 export function createComposer(): Composer {
   const completer = createCompleter();
   let field: HTMLTextAreaElement | undefined;

@@ -58,7 +58,7 @@ export function askToChoose(title: string, text: string, choices: readonly Choic
   dialog.querySelector("button")?.focus();
 }
 
-/** What `/forget` leaves open. */
+/** Asks for the scope that a bare `/forget` leaves open. */
 export function askWhatToForget(forget: (what: "conversation" | "me for good") => void): void {
   askToChoose("What shall be forgotten?", "What is erased cannot be brought back.", [
     { label: "This conversation", run: () => forget("conversation") },

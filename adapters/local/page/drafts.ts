@@ -11,7 +11,7 @@ interface Stored {
   writing: Writing;
 }
 
-/** What stood in the composers when the page was last open, by place. */
+/** Reads what stood in the composers when the page was last open, by place. */
 export function readDrafts(now: number): Map<string, Writing> {
   const drafts = new Map<string, Writing>();
   for (const key of Object.keys(localStorage)) {

@@ -52,7 +52,7 @@ store.onDraw((state) => {
   announce(state);
   keepDrafts(state);
 });
-// What was typed just before a reload is not drawn any more.
+// Text typed just before a reload is not drawn any more.
 addEventListener("pagehide", () => keepDrafts(store.state));
 addEventListener("hashchange", () => {
   const place = readPlace(location.hash);

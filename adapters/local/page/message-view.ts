@@ -91,7 +91,7 @@ function bodyView(message: MessageRow, names: string[], state: State): TemplateR
     ${message.editedAt === null ? nothing : html`<span class="hint" title=${formatWhole(message.editedAt)}>edited</span>`}`;
 }
 
-/** What asks for a picture is shown as its words, with what was chosen beside them; any other command as it was typed. */
+/** Shows a request for a picture as its words, with the choices beside them, and any other command as it was typed. */
 function commandView(text: string, options: ImagineOptions, state: State): TemplateResult {
   const prompt = readPrompt(text) ?? "";
   if (prompt === "") return html`<p class="command"><code>${text}</code></p>`;
@@ -154,7 +154,7 @@ function toolView(label: string, icon: TemplateResult, run: () => void): Templat
   return html`<button type="button" title=${label} aria-label=${label} @click=${run}>${icon}</button>`;
 }
 
-/** Where nothing can be hovered over, the tools are opened, and go with whatever is touched next. */
+/** Opens the tools on devices without hover; they go with whatever is touched next. */
 function toggleTools({ currentTarget: more }: Event): void {
   if (!(more instanceof HTMLElement)) return;
   const toggle = () => more.setAttribute("aria-expanded", String(more.parentElement?.classList.toggle("open")));

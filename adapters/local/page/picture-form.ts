@@ -1,6 +1,6 @@
 import type { FileRow, ImagineOptions } from "./wire.ts";
 
-/** What is chosen for a picture, beside the words that say what to draw. "" leaves it to the model. */
+/** The choices for a picture, beside its words. "" leaves one to the model. */
 export interface PictureForm {
   ratio: string;
   size: string;
@@ -20,7 +20,7 @@ export const NO_CHOICE: PictureForm = {
   basis: undefined,
 };
 
-/** What asks for a picture, as the first word of a message. */
+/** The first word of a message that asks for a picture. */
 const IMAGINE = /^\/imagine(?:\s+|$)/i;
 
 /** The words that say what to draw; undefined for a text that asks for no picture. */

@@ -5,7 +5,7 @@ import { ICONS } from "./icons.ts";
 import type { PictureForm } from "./picture-form.ts";
 import { type Place, type State, writingAt } from "./state.ts";
 
-/** What is chosen for a picture, above the field in which its words are written. */
+/** The choices for a picture, above the field for its words. */
 export function picturePanelView(place: Place, state: State, actions: Actions): TemplateResult | typeof nothing {
   const { picture, uploads } = writingAt(state, place);
   if (picture === undefined) return nothing;
@@ -55,7 +55,7 @@ interface Option {
 }
 
 function selectView(label: string, value: string, options: Option[], choose: (value: string) => void): TemplateResult {
-  // What an older picture was asked for with is kept, also when it is not offered any more.
+  // The choice of an older picture is kept, also when it is not offered any more.
   const all = options.some((option) => option.value === value)
     ? options
     : [...options, { value, label: value || "any" }];

@@ -1,7 +1,7 @@
 import { createNonce, describeProblem, postJson } from "./requests.ts";
 import { type Place, placeKey, type State, type Store } from "./state.ts";
 
-/** What is done to people, channels and chats. Where it is a promise, it resolves to what went wrong, or to "". */
+/** Changes people, channels and chats. A promise resolves to what went wrong, or to "". */
 export interface PlaceActions {
   go: (place: Place) => void;
   newChat: () => void;
@@ -57,7 +57,7 @@ export function readPlace(hash: string): Place | undefined {
   return { channelId, threadId: threadId === undefined ? null : Number(threadId) };
 }
 
-/** Whether somebody deleted the place. */
+/** True for a place that somebody deleted. */
 export function isGone({ channels }: State, { channelId }: Place): boolean {
   return channels.get(channelId)?.isDeleted ?? !channelId.startsWith("chat-");
 }

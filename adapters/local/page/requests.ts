@@ -8,7 +8,7 @@ export class RefusedError extends Error {
   override readonly name = "RefusedError";
 }
 
-/** What to tell the person about a request that did not work. */
+/** Tells the person why a request did not work. */
 export function describeProblem(error: unknown): string {
   return error instanceof RefusedError ? error.message : "The server cannot be reached just now. Try again.";
 }

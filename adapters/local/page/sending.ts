@@ -58,7 +58,7 @@ export function createSending(store: Store, onSent: (message: Pending, id: numbe
     }
   }
 
-  /** What the server did not take is kept in this browser alone. */
+  /** Refused messages are kept in this browser alone. */
   function discardUnsent(authorId: string): void {
     for (const each of store.state.pending)
       if (each.authorId === authorId && each.status === "failed") discard(each.nonce);
@@ -158,7 +158,7 @@ function createPendingList({ state, change }: Store): PendingList {
   };
 }
 
-/** What the last visit did not get rid of, oldest first. */
+/** The messages that the last visit left unsent, oldest first. */
 function readStored(): Pending[] {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
   return keys

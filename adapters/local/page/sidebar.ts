@@ -45,7 +45,7 @@ export function sidebarView(state: State, actions: Actions): TemplateResult {
 interface Newest {
   /** Unix milliseconds. */
   at: number;
-  /** Of the newest message by somebody else than whom one speaks as. */
+  /** The newest message by anyone but the current speaker. */
   foreignId: number;
 }
 
@@ -58,7 +58,7 @@ function newestByChannel(state: State): Map<string, Newest> {
   for (const { channelId, id, isDeleted, authorId, createdAt } of state.messages.values()) {
     if (!isDeleted) note(channelId, createdAt, authorId === state.speakerId ? 0 : id);
   }
-  // What was not sent keeps its chat in the list, where it was written.
+  // An unsent message keeps its chat in the list.
   for (const { channelId, createdAt } of state.pending) note(channelId, createdAt, 0);
   return newest;
 }

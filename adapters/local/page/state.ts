@@ -12,7 +12,7 @@ import type {
 } from "./wire.ts";
 import { compareMessages, isWorking } from "./working.ts";
 
-/** Where one reads and writes: a direct chat, a channel, or a thread of a channel. */
+/** A direct chat, a channel, or a thread of a channel. */
 export interface Place {
   channelId: string;
   threadId: number | null;
@@ -24,7 +24,7 @@ export interface Pending extends Place {
   authorId: string;
   text: string;
   files: FileRow[];
-  /** What was chosen, when it asks for a picture. */
+  /** The choices, when it asks for a picture. */
   picture: PictureForm | undefined;
   isNewChat: boolean;
   createdAt: number;
@@ -36,7 +36,7 @@ export interface Pending extends Place {
 export interface Upload {
   key: string;
   name: string;
-  /** Of the picture itself, shown before it is sent; "" for other files. */
+  /** Shows the picture itself before it is sent; "" for other files. */
   previewUrl: string;
   /** From 0 to 1. */
   progress: number;
@@ -44,7 +44,7 @@ export interface Upload {
   problem: string;
 }
 
-/** What stands in a composer. */
+/** The content of a composer. */
 export interface Writing {
   text: string;
   uploads: Upload[];
@@ -52,7 +52,7 @@ export interface Writing {
   isWaiting: boolean;
   /** The form for a picture is open, and the text says what to draw. */
   picture: PictureForm | undefined;
-  /** What stood there before a picture was to be changed. */
+  /** The content from before a picture was to be changed. */
   aside: Pick<Writing, "text" | "uploads"> | undefined;
 }
 
@@ -68,12 +68,12 @@ export interface State {
   /** Everything the server had when the page was opened has arrived. */
   isReady: boolean;
   isConnected: boolean;
-  /** What is wrong with the gateway; null where nothing is known to be. */
+  /** The gateway's trouble; null where none is known. */
   gateway: GatewayNotice | null;
   people: Map<string, PersonRow>;
   channels: Map<string, ChannelRow>;
   messages: Map<number, MessageRow>;
-  /** What stands in each thread, oldest first, by the id of its first message. */
+  /** Messages of each thread, oldest first, by the id of its first message. */
   replies: Map<number, MessageRow[]>;
   progress: Progress[];
   pending: Pending[];
@@ -84,7 +84,7 @@ export interface State {
   writing: Map<string, Writing>;
   /** Once the form for pictures was opened. */
   menu: PictureMenu | undefined;
-  /** What was chosen for the picture before. */
+  /** The choices for the last picture. */
   lastPicture: PictureForm | undefined;
   /** Ids of the covered pictures that somebody wanted to see. */
   uncovered: Set<string>;
@@ -229,7 +229,7 @@ export function stoppableAt(state: State, place: Place): { turnId: string; messa
   return doing === undefined || doing.turnId === null ? undefined : { turnId: doing.turnId };
 }
 
-/** What the picture form was opened for by a picture's own button is found again by its id. */
+/** Finds the picture that the form was opened for by its own button. */
 export function pictureOf(state: State, pictureId: string): FileRow | undefined {
   const isOf = ({ buttons }: MessageRow) => buttons.some(({ turnId }) => turnId === pictureId);
   return [...state.messages.values()].find(isOf)?.files.find(({ isImage }) => isImage);

@@ -62,7 +62,7 @@ function takeEvents(source: EventSource, store: Store, taken: (seq: number) => v
     store.change((state) => {
       state.hello = hello;
       state.isConnected = true;
-      // What is wrong is said again.
+      // The server says again what is wrong.
       state.gateway = null;
     });
   });

@@ -73,7 +73,7 @@ async function upload(file: File, place: Place, state: State, actions: Actions):
     if (isWaiting && !uploads.some(isUploading)) actions.send(place);
   } catch (error) {
     update({ problem: error instanceof Error ? error.message : "The file did not get through." });
-    // Whether the message goes without this file is for the person to say.
+    // The person decides if the message goes without this file.
     actions.write(place, { isWaiting: false });
   }
 }

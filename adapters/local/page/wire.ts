@@ -40,7 +40,7 @@ export interface FileRow {
   /** Pixels, null where unknown. They keep the page from jumping while a picture loads. */
   width: number | null;
   height: number | null;
-  /** What a picture shows, for those who cannot see it; null where nobody said. */
+  /** Describes a picture for those who cannot see it; null where nobody did. */
   altText: string | null;
   /** Covered until somebody wants to see it. */
   isSpoiler: boolean;
@@ -63,12 +63,12 @@ export interface MessageRow {
   nonce: string | null;
   text: string;
   isCommand: boolean;
-  /** Of a command, what was chosen in the picture form. */
+  /** The choices of the picture form, of a command that came from it. */
   options: ImagineOptions;
   /** Only this person is shown the message. */
   visibleTo: string | null;
   buttons: Button[];
-  /** What people think of an answer, by their id. */
+  /** People's feedback on an answer, by their id. */
   judgements: Readonly<Record<string, Judgement>>;
   /** More text is coming. */
   isStreaming: boolean;
@@ -102,18 +102,18 @@ export interface Hello {
   canDraw: boolean;
 }
 
-/** What is wrong with the gateway that answers: in a few words, and in a sentence with the cure. */
+/** The trouble of the gateway that answers: in a few words, and in a sentence with the cure. */
 export interface GatewayNotice {
   state: string;
   sentence: string;
 }
 
-/** What the bot is doing before there is text. */
+/** The bot is doing this before there is text. */
 export interface Progress {
   channelId: string;
   threadId: number | null;
   text: string;
-  /** What a stop names to end it; null where it cannot be stopped. */
+  /** A stop names this turn to end it; null where it cannot be stopped. */
   turnId: string | null;
 }
 
@@ -130,7 +130,7 @@ export interface SendBody {
   threadId: number | null;
   text: string;
   fileIds: string[];
-  /** Of the picture form, when it was filled in. */
+  /** The choices of the picture form, when it was filled in. */
   options?: ImagineOptions;
   /** The chat does not exist yet and is made with this message. */
   isNewChat: boolean;

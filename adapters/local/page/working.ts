@@ -1,6 +1,6 @@
 import type { MessageRow } from "./wire.ts";
 
-/** Whether a message tells of work that goes on and is no text that grows: of pictures that are being drawn. */
+/** True for the status of work that goes on, such as pictures being drawn; false for a text that grows. */
 export function isWorking({ buttons, isStreaming }: Pick<MessageRow, "buttons" | "isStreaming">): boolean {
   return !isStreaming && buttons.some(({ action }) => action === "stop");
 }

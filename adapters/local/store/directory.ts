@@ -5,7 +5,7 @@ import type { ChannelKind, ChannelRow, PersonRow } from "../page/wire.ts";
 import type { Tables } from "./tables.ts";
 
 const TITLE_CHARS = 48;
-/** What a chat is called before anybody said anything in it that could name it. */
+/** The title of a chat before anybody said anything in it that could name it. */
 const UNTITLED = "New chat";
 
 /** The people one can speak as, and the places one can speak in. */

@@ -27,7 +27,7 @@ export interface StoredFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** What sniffing found out about a file before it is stored. */
+/** A file as sniffing describes it before it is stored. */
 export interface PreparedFile {
   name: string;
   contentType: string;

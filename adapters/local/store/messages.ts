@@ -30,7 +30,7 @@ export interface Inserted {
   isFresh: boolean;
 }
 
-/** What people and the bot wrote. Every function that changes something belongs inside a transaction. */
+/** The messages of people and the bot. Every function that changes something belongs inside a transaction. */
 export interface Messages {
   /** Resolves the nonce first: returns the message that is there already, or the one just stored. */
   insert(input: MessageInput): Inserted;

@@ -5,7 +5,7 @@ import type { Directory } from "./directory.ts";
 import type { Messages } from "./messages.ts";
 import type { Tables } from "./tables.ts";
 
-/** What is done to the tables once the event belongs to the queue. */
+/** The change to the tables once the event belongs to the queue. */
 export type Change =
   | { kind: "show"; messageId: number }
   | { kind: "edit"; messageId: number; text: string; at: number }

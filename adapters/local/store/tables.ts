@@ -150,7 +150,7 @@ function seed({ database, nextSeq }: Tables, at: number): void {
     "INSERT INTO local_channels (id, seq, kind, title, created_at) VALUES (?, ?, 'channel', ?, ?)",
   );
   for (const name of CHANNELS) addChannel.run(name, nextSeq(), name, at);
-  // What is kept elsewhere, under the ids of messages, may outlive this database or be shared with another one: a message
+  // Records kept elsewhere, under the ids of messages, may outlive this database or be shared with another one: a message
   // must never be taken for one that stood there.
   database
     .prepare("INSERT INTO sqlite_sequence (name, seq) VALUES ('local_messages', ?)")

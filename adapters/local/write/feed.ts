@@ -19,7 +19,7 @@ export interface Feed {
   setProgress(progress: Progress): void;
   /** Shows what is wrong with the gateway; undefined takes it away. Kept in memory only. */
   setGateway(notice: GatewayNotice | undefined): void;
-  /** What is shown as being done for a turn. */
+  /** The progress shown for a turn. */
   findProgress(turnId: string): Progress | undefined;
   /** Server-sent events from after the change `since`. */
   open(since: number): ReadableStream<Uint8Array>;
@@ -85,7 +85,7 @@ function readRows(directory: Directory, messages: Messages, seq: number, knownSi
   return rows.sort((a, b) => a.seq - b.seq).slice(0, BATCH_ROWS);
 }
 
-/** What a page has not been sent yet, oldest first; undefined when there is nothing. */
+/** Makes the function that gives what a page has not been sent yet, oldest first; undefined when there is nothing. */
 function createCursor(
   since: number,
   hello: Hello,

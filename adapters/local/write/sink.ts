@@ -20,7 +20,7 @@ const LIMITS: SinkLimits = {
   maxFileBytes: MAX_FILE_BYTES,
 };
 
-/** What a message of files alone looks like. */
+/** The draft of a message of files alone. */
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 
 export interface SinkDeps {
