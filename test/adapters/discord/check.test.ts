@@ -22,7 +22,7 @@ async function startInvited(options: DiscordOptions = {}) {
 }
 
 describe("what Discord must grant", () => {
-  test("is all there for a bot that was invited by its link, and nothing is begun by looking", async () => {
+  test("the check finds nothing wrong with a bot that was invited by its link, and begins no session", async () => {
     const { discord } = await startInvited();
     await startAdapter(discord);
     await discord.until(() => discord.commands().length > 0);
@@ -35,7 +35,7 @@ describe("what Discord must grant", () => {
     expect(discord.gateway.sessions).toHaveLength(sessions);
   });
 
-  test("is a token: what is none is said, and what Discord does not know", async () => {
+  test("the check reports a token that is none, and one that Discord does not know", async () => {
     const { discord } = await startInvited({ allow: "anything" });
     const strange = `${Buffer.from(discord.bot.id).toString("base64url")}.abcdef.SECRETPART`;
     for (const token of ["SECRETPART", strange]) {
@@ -46,21 +46,21 @@ describe("what Discord must grant", () => {
     }
   });
 
-  test("is the intent to read messages", async () => {
+  test("the check reports a missing Message Content intent", async () => {
     const { discord } = await startInvited({ intents: { messageContent: false } });
     expect(wrong(await check(discord))).toEqual([
       { ok: false, what: expect.stringContaining("Message Content"), fix: expect.stringContaining("switch it on") },
     ]);
   });
 
-  test("is starts that are left", async () => {
+  test("the check reports how many starts are left", async () => {
     const { discord } = await startInvited({ sessions: { remaining: 0 } });
     expect(wrong(await check(discord))).toEqual([
       { ok: false, what: expect.stringContaining("0 of 1000 starts"), fix: expect.any(String) },
     ]);
   });
 
-  test("is a server: none, and not the one that was named", async () => {
+  test("the check reports a bot that is in no server, or not in the one that was named", async () => {
     const discord = await startDiscord();
     const link = expect.stringContaining("https://discord.com/oauth2/authorize?");
     expect(wrong(await check(discord))).toEqual([{ ok: false, what: "The bot is in no server yet.", fix: link }]);
@@ -73,7 +73,7 @@ describe("what Discord must grant", () => {
     expect(wrong(await check(discord, { guildId: team.id }))).toEqual([]);
   });
 
-  test("is a server: also one beyond the first page of them", async () => {
+  test("the check finds a server beyond the first page of them", async () => {
     const { discord } = await startInvited();
     discord.faults.failNext("GET /applications/:application/guilds/:guild/commands", { status: 403, code: 50001 });
     for (let count = 0; count < 200; count++) discord.addGuild({ everyone: NAMES });
@@ -83,7 +83,7 @@ describe("what Discord must grant", () => {
     expect(findings.map(({ what }) => what).join()).toContain("In Last the bot has what it needs");
   });
 
-  test("is permissions: those that a server withholds are named with what they are for", async () => {
+  test("the check names the permissions that a server withholds, with what they are for", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ name: "Team", everyone: NAMES.filter((name) => !/Attach|Threads/.test(name)) });
     discord.addChannel(guild, "general");
@@ -94,7 +94,7 @@ describe("what Discord must grant", () => {
     );
   });
 
-  test("is permissions in each channel, by roles and by the bot itself", async () => {
+  test("the check computes permissions in each channel, by overwrites of roles and of the bot itself", async () => {
     const { discord, guild, channel } = await startInvited();
     const forum = discord.addChannel(guild, "forum", { kind: "forum" });
     discord.addChannel(guild, "open");
@@ -109,7 +109,7 @@ describe("what Discord must grant", () => {
     expect(findings.map(({ what }) => what).join()).toContain("does not see #board");
   });
 
-  test("is not missing where one role of the bot allows what another one denies", async () => {
+  test("a permission is not missing where one role of the bot allows what another one denies", async () => {
     const { discord, guild, channel } = await startInvited();
     const [one, two] = [discord.addRole(guild, "one"), discord.addRole(guild, "two")];
     for (const role of [one, two]) discord.giveRole(guild, discord.bot, role);
@@ -119,14 +119,14 @@ describe("what Discord must grant", () => {
     expect(wrong(await check(discord))).toEqual([]);
   });
 
-  test("is nothing more for an administrator", async () => {
+  test("an administrator lacks nothing in any channel", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ everyone: [], bot: ["Administrator"] });
     discord.addChannel(guild, "closed", { overwrites: { [guild.id]: { deny: ["ViewChannel", "SendMessages"] } } });
     expect(wrong(await check(discord))).toEqual([]);
   });
 
-  test("is not known when Discord cannot be asked, and the rest is looked at all the same", async () => {
+  test("the check says what it could not ask Discord, and looks at the rest all the same", async () => {
     const { discord } = await startInvited({ allow: "anything" });
     discord.faults.failNext("GET /gateway/bot", { status: 500 });
     expect(wrong(await check(discord)).map(({ what }) => what)).toEqual([

@@ -45,13 +45,13 @@ test("a message that does not say what is attached has nothing attached", async 
 });
 
 describe("a file somebody attached", () => {
-  test("is opened by the link it came with, while that is good", async () => {
+  test("an attached file is opened by the link it came with, while that is good", async () => {
     const { adapter, ref, asked } = await startFile();
     expect(await read(adapter, ref)).toEqual([...bytes]);
     expect(asked()).toBe(0);
   });
 
-  test("is opened by a fresh link when its own has ended", async () => {
+  test("an attached file is opened by a fresh link when its own has expired", async () => {
     const { adapter, clock, ref, asked } = await startFile();
     clock.advance(25 * HOUR_MS);
     expect(await read(adapter, ref)).toEqual([...bytes]);
@@ -74,13 +74,13 @@ describe("a file somebody attached", () => {
     expect(await bytesAt(second)).toEqual([...bytes]);
   });
 
-  test("is opened by a process that has never seen it", async () => {
+  test("an attached file is opened by a process that has never seen it", async () => {
     const { discord, ref } = await startFile();
     const { adapter } = await startAdapter(discord, { listens: false });
     expect(await read(adapter, JSON.parse(JSON.stringify(ref)) as AttachmentRef)).toEqual([...bytes]);
   });
 
-  test("is said to be gone when its message is", async () => {
+  test("an attached file is gone when its message is", async () => {
     const { discord, clock, adapter, said, ref } = await startFile();
     discord.people.delete(said);
     clock.advance(25 * HOUR_MS);
@@ -98,7 +98,7 @@ describe("a file somebody attached", () => {
     await expect(adapter.publicUrl?.({ ...ref, id }, signal)).rejects.toThrow(/cannot be opened/);
   });
 
-  test("is not looked for on a server that is not Discord's", async () => {
+  test("a link to a server that is not Discord's is not followed", async () => {
     const { adapter, ref } = await startFile();
     let asked = 0;
     const server = createServer((_, response) => {
@@ -114,7 +114,7 @@ describe("a file somebody attached", () => {
     expect(asked).toBe(0);
   });
 
-  test("is not there when Discord says so", async () => {
+  test("a file that Discord says is gone cannot be opened", async () => {
     const { adapter, discord, ref } = await startFile();
     const id = `${new URL(discord.apiUrl).origin}/attachments/1/2/a.png`;
     await expect(read(adapter, { ...ref, id })).rejects.toThrow(/404/);
@@ -133,12 +133,12 @@ describe("a file that was uploaded with a command", () => {
     return { ...stage, clock, ref };
   }
 
-  test("has a public link for as long as Discord keeps it", async () => {
+  test("a file uploaded with a command has a public link for as long as Discord keeps it", async () => {
     const { adapter, ref } = await startUpload();
     expect(await bytesAt(await adapter.publicUrl?.(ref, signal))).toEqual([...bytes]);
   });
 
-  test("is said to be gone when it is, with what to do", async () => {
+  test("a file uploaded with a command that is gone is refused, with what to do", async () => {
     const { adapter, clock, ref } = await startUpload();
     clock.advance(25 * HOUR_MS);
     const gone = /"a\.png" cannot be opened any more\. .*Attach it again/;
@@ -146,7 +146,7 @@ describe("a file that was uploaded with a command", () => {
     await expect(adapter.publicUrl?.(ref, signal)).rejects.toThrow(gone);
   });
 
-  test("has its link renewed where Discord does that", async () => {
+  test("a file uploaded with a command has its link renewed where Discord does that", async () => {
     const { adapter, discord, clock, channel, ada, ref } = await startUpload();
     // A link into a message, known by nothing but itself.
     const said = discord.people.say(channel, ada, "x", { attachments: [{ name: "b.png", bytes }] });

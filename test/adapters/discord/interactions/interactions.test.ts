@@ -146,7 +146,7 @@ describe("an acknowledgement", () => {
 });
 
 describe("an interaction that two processes hear", () => {
-  test("is left to the one that acknowledged it first", async () => {
+  test("an interaction that two processes hear is left to the one that acknowledged it first", async () => {
     const { discord, channel, ada, events, event, heard } = await startCommands();
     const other = await startAdapter(discord, { commands: COMMANDS });
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
@@ -250,7 +250,7 @@ describe("a private answer to /ask", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "", "four"]);
   });
 
-  test("is written when the post itself was lost", async () => {
+  test("a private answer is written when the post itself was lost", async () => {
     const { discord, channel, sink } = await startPrivate();
     discord.faults.failNext(FOLLOW_UP, { status: 502 });
     await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
@@ -258,7 +258,7 @@ describe("a private answer to /ask", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two"]);
   });
 
-  test("may say the same twice", async () => {
+  test("a private answer may say the same twice", async () => {
     const { discord, channel, sink } = await startPrivate({ simulator: { allow: { "double-post": 1 } } });
     discord.faults.failNext(FOLLOW_UP, { status: 502, when: "after" });
     await sink.post(draft("two"), "turn:1", signal).catch(() => {});
@@ -344,7 +344,7 @@ describe("the menu of a message", () => {
 });
 
 describe("/model", () => {
-  test("proposes the models there are", async () => {
+  test("/model proposes the models there are", async () => {
     const { discord, guild, channel } = await startCommands({ listModels: async () => ["chat-small", "chat-large"] });
     const boss = discord.addUser("boss", guild);
     discord.giveRole(guild, boss, discord.addRole(guild, "managers", ["ManageChannels"]));
@@ -380,7 +380,7 @@ describe("buttons", () => {
     expect(pressed.acknowledgedAs).toBe(6);
   });
 
-  test("of a restarted bot still work", async () => {
+  test("buttons of a restarted bot still work", async () => {
     const { discord, ada, answer, adapter } = await startAnswer();
     await adapter.close();
     const { event } = await startAdapter(discord);
@@ -390,7 +390,7 @@ describe("buttons", () => {
     expect(await event(1)).toMatchObject({ kind: "action", action: "retry", turnId: "turn" });
   });
 
-  test("say who may act for others", async () => {
+  test("a press says if the person may act for others", async () => {
     const { discord, guild, answer, event } = await startAnswer();
     const mod = discord.addUser("mod", guild);
     discord.giveRole(guild, mod, discord.addRole(guild, "mods", ["ManageMessages"]));
@@ -418,7 +418,7 @@ describe("buttons", () => {
     expect(discord.requests.at(-1)).toMatchObject({ route: EDIT, status: 200 });
   });
 
-  test("that mean nothing any more say so", async () => {
+  test("a button that means nothing any more says so", async () => {
     const { discord, ada, channel, answer } = await startAnswer();
     const [row] = shown(answer).components as unknown as { components: { custom_id: string }[] }[];
     const [button] = row?.components ?? [];

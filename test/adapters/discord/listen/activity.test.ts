@@ -15,7 +15,7 @@ function shown(id: string, ...customIds: string[]) {
 const stop = (root: string) => toCustomId({ action: "stop", turnId: "t", root });
 
 describe("activity", () => {
-  test("is seen from the question until the answer has no Stop button any more", () => {
+  test("a channel is busy from the question until the answer has no Stop button any more", () => {
     const { activity } = start();
     expect(activity.isBusy("c")).toBe(false);
     activity.begin("c", "q");
@@ -27,7 +27,7 @@ describe("activity", () => {
     expect(activity.isBusy("d")).toBe(false);
   });
 
-  test("of another process is seen all the same", () => {
+  test("an answer of another process makes a channel busy", () => {
     const { activity } = start();
     activity.see(shown("a", stop("q")));
     expect(activity.isBusy("c")).toBe(true);
@@ -35,7 +35,7 @@ describe("activity", () => {
     expect(activity.isBusy("c")).toBe(false);
   });
 
-  test("lasts as long as one of several answers does", () => {
+  test("a channel is busy as long as one of several answers grows", () => {
     const { activity } = start();
     activity.see(shown("a", stop("q")));
     activity.see(shown("b", stop("r")));
@@ -45,7 +45,7 @@ describe("activity", () => {
     expect(activity.isBusy("c")).toBe(false);
   });
 
-  test("ends with the message that shows it, and not with another", () => {
+  test("a channel is quiet when the growing message is deleted, and not when another one is", () => {
     const { activity } = start();
     activity.see(shown("a", stop("q")));
     activity.forget({ id: "b", channel_id: "c" });
@@ -54,7 +54,7 @@ describe("activity", () => {
     expect(activity.isBusy("c")).toBe(false);
   });
 
-  test("that shows no sign of life for two minutes is over", () => {
+  test("an answer that does not grow for two minutes is over", () => {
     const { activity, pass } = start();
     activity.begin("c", "q");
     pass(120_000);

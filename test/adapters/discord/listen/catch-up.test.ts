@@ -13,7 +13,7 @@ const READ = "GET /channels/:channel/messages";
 const MINUTE_MS = 60_000;
 
 describe("what was said while the bot was away", () => {
-  test("is heard when it comes back, in the order in which it was said", async () => {
+  test("missed messages are heard when the bot comes back, in their order", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.say(channel, ada, "one", { mentionBot: true });
@@ -28,7 +28,7 @@ describe("what was said while the bot was away", () => {
     expect(events.map(({ conversationId }) => conversationId)).toContain(`discord:${thread.id}`);
   });
 
-  test("has the key it would have had, so that it is taken once", async () => {
+  test("a missed message has the key it would have had, so that it is taken once", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     const heard = await message(0);
@@ -37,7 +37,7 @@ describe("what was said while the bot was away", () => {
     expect(heard).toMatchObject(rest);
   });
 
-  test("is heard also where much was said shortly before", async () => {
+  test("a missed message is heard also where much was said shortly before", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     for (let index = 0; index < 60; index++) discord.people.say(channel, ada, `chatter ${index}`);
     discord.people.say(channel, ada, "hello", { mentionBot: true });
@@ -45,7 +45,7 @@ describe("what was said while the bot was away", () => {
     expect((await message(0)).text).toBe("hello");
   });
 
-  test("is not heard when it is long ago", async () => {
+  test("a message missed long ago is not heard", async () => {
     const clock = createStillClock();
     const { discord, channel, ada } = await startStage({ listens: false, simulator: { clock } });
     discord.people.say(channel, ada, "old", { mentionBot: true });
@@ -56,7 +56,7 @@ describe("what was said while the bot was away", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("is read in no more than a few dozen rooms, and in none where all is long ago", async () => {
+  test("missed messages are read in a few dozen rooms at most, and in none where all is long ago", async () => {
     const now = Date.now();
     const toRoom = (index: number, at: number) => ({ channelId: String(index), guildId: "1", lastMessageId: idAt(at) });
     const rooms = [
@@ -78,7 +78,7 @@ describe("what was said while the bot was away", () => {
     expect(read.slice(18, 22)).toEqual([18, 19, "dm0", "dm1"].map((id) => `/channels/${id}/messages`));
   });
 
-  test("is not read where the bot may not read, and the rest is heard all the same", async () => {
+  test("a room that the bot may not read is not read for missed messages, and the others are", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     const secret = discord.addChannel(guild, "secret");
     discord.people.say(channel, ada, "hello", { mentionBot: true });
@@ -89,7 +89,7 @@ describe("what was said while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === READ)).toHaveLength(1);
   });
 
-  test("does not stop at a room that cannot be read", async () => {
+  test("catching up does not stop at a room that cannot be read", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     discord.people.say(discord.addChannel(guild, "broken"), ada, "psst", { mentionBot: true });
@@ -98,7 +98,7 @@ describe("what was said while the bot was away", () => {
     expect((await message(0)).text).toBe("hello");
   });
 
-  test("directly is heard too, where the conversation was kept", async () => {
+  test("a missed direct message is heard where the conversation was kept", async () => {
     const { discord, ada } = await startStage({ listens: false });
     const dm = discord.openDm(ada);
     let kept: readonly string[] = [];
@@ -113,7 +113,7 @@ describe("what was said while the bot was away", () => {
     expect((await message(1)).text).toBe("while away");
   });
 
-  test("that could not be read from the store is a line in the log, without words", async () => {
+  test("a list of direct channels that cannot be read is a line in the log, without words", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     const { log, lines } = recordingLog();
@@ -129,7 +129,7 @@ describe("what was said while the bot was away", () => {
     expect(JSON.stringify(lines)).not.toContain("hello");
   });
 
-  test("gets no thread where it is answered, in the channel or in a thread of its own", async () => {
+  test("a missed question that is answered already gets no thread", async () => {
     const { discord, adapter, channel, ada, message } = await startStage({ threads: "auto" });
     const answers = ["one", "two"];
     for (const [index, text] of answers.entries()) {
@@ -149,7 +149,7 @@ describe("what was said while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === OPEN)).toHaveLength(opened);
   });
 
-  test("is heard again after Discord ended the session", async () => {
+  test("messages missed while Discord ended the session are heard", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "one", { mentionBot: true });
     await message(0);

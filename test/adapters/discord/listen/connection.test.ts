@@ -10,7 +10,7 @@ import { botTexts, draft, signal, startAdapter, startStage } from "../stage.ts";
 const SEEN = { allow: "anything" as const };
 
 describe("the connection", () => {
-  test("stands when the adapter listens, and says so", async () => {
+  test("the connection stands when the adapter listens, and says so", async () => {
     const { adapter, discord } = await startStage();
     expect(adapter.isConnected()).toBe(true);
     expect(discord.gateway.sessions).toHaveLength(1);
@@ -18,7 +18,7 @@ describe("the connection", () => {
     expect(adapter.isConnected()).toBe(false);
   });
 
-  test("goes on where it broke off, and nothing is missed", async () => {
+  test("a broken connection goes on where it broke off, and nothing is missed", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.gateway.drop();
     discord.people.say(channel, ada, "in between", { mentionBot: true });
@@ -26,27 +26,27 @@ describe("the connection", () => {
     expect(discord.gateway.sessions).toHaveLength(1);
   });
 
-  test("that is broken does not count as ready, until it stands again", async () => {
+  test("a broken connection does not count as ready until it stands again", async () => {
     const { discord, adapter } = await startStage();
     discord.gateway.drop();
     await expect.poll(() => adapter.isConnected(), { interval: 5, timeout: PATIENCE_MS }).toBe(false);
     await eventually(() => adapter.isConnected()).toBe(true);
   });
 
-  test("is made anew when Discord asks for it", async () => {
+  test("the connection is made anew when Discord asks for it", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.gateway.reconnect();
     discord.people.say(channel, ada, "after", { mentionBot: true });
     expect((await message(0)).text).toBe("after");
   });
 
-  test("asks for no more than it needs", async () => {
+  test("the connection asks for no more intents than it needs", async () => {
     const { discord } = await startStage();
     // Guilds, their messages, direct messages, and what messages say.
     expect(discord.gateway.sessions.map(({ intents }) => intents)).toEqual([1 | 512 | 4_096 | 32_768]);
   });
 
-  test("without the right to read messages says once what to switch on, and goes on without", async () => {
+  test("a connection without the Message Content intent says once what to switch on, and goes on without", async () => {
     const { log, lines } = recordingLog();
     const { discord, adapter, channel, ada, bob, message, events, heard } = await startStage({
       simulator: { intents: { messageContent: false }, ...SEEN },
@@ -67,7 +67,7 @@ describe("the connection", () => {
     expect(events).toHaveLength(2);
   });
 
-  test("that loses the right to read messages goes on without it", async () => {
+  test("a connection that loses the Message Content intent goes on without it", async () => {
     const { discord, channel, ada, message, reasons } = await startStage({ simulator: SEEN });
     discord.gateway.closeWith(4014);
     await discord.until(() => discord.gateway.sessions.some(({ intents }) => (intents & 32_768) === 0));
@@ -76,7 +76,7 @@ describe("the connection", () => {
     expect(reasons).toEqual([]);
   });
 
-  test("is refused in plain words when the token is wrong", async () => {
+  test("a wrong token is refused in plain words", async () => {
     const discord = await startDiscord(SEEN);
     const starting = startAdapter(discord, { token: `${discord.token.slice(0, -4)}xxxx` });
     await expect(starting).rejects.toThrow(/does not accept the token.*Developer Portal/);
@@ -88,14 +88,14 @@ describe("the connection", () => {
     [4011, /more shards/],
     [4012, /version/],
     [4013, /intent/],
-  ])("that Discord closes for good with %i is told, with the reason", async (code, reason) => {
+  ])("a connection that Discord closes for good with %i is told, with the reason", async (code, reason) => {
     const { discord, reasons, adapter } = await startStage({ simulator: SEEN });
     discord.gateway.closeWith(code);
     await eventually(() => reasons).toEqual([expect.stringMatching(reason)]);
     expect(adapter.isConnected()).toBe(false);
   });
 
-  test("that is closed for a refused token is told in the words of a refused write, once for both", async () => {
+  test("a connection closed for a refused token is told in the words of a refused write, once for both", async () => {
     const { discord, reasons, adapter, channel } = await startStage({ simulator: SEEN });
     discord.faults.failNext("POST /channels/:channel/messages", { status: 401 });
     const sink = adapter.sink({ platform: "discord", channelId: channel.id });
@@ -109,7 +109,7 @@ describe("the connection", () => {
     await eventually(() => other.reasons).toEqual(told);
   });
 
-  test("is tried again while Discord has trouble", async () => {
+  test("connecting is tried again while Discord has trouble", async () => {
     const discord = await startDiscord();
     discord.faults.failNext("GET /gateway/bot", { status: 503, times: 4 });
     const { adapter } = await startAdapter(discord);
@@ -132,7 +132,7 @@ describe("shards", () => {
     return [discord.addChannel(zero, "zero"), discord.addChannel(one, "one"), discord.addUser("eve", zero, one)];
   }
 
-  test("as many as Discord recommends are run by one process, which is ready when all of them are", async () => {
+  test("one process runs as many shards as Discord recommends, and is ready when all of them are", async () => {
     const discord = await startDiscord(TWO);
     const [zero, one, eve] = addRooms(discord);
     const { adapter, message } = await startAdapter(discord);
@@ -144,7 +144,7 @@ describe("shards", () => {
     await eventually(() => adapter.isConnected()).toBe(true);
   });
 
-  test("may be shared by processes: each hears its own, and only the first direct messages", async () => {
+  test("processes that share the shards hear their own, and only the first hears direct messages", async () => {
     const discord = await startDiscord(TWO);
     const [zero, one, eve] = addRooms(discord);
     const [first, second] = await Promise.all(
@@ -160,7 +160,7 @@ describe("shards", () => {
     expect([first.events.length, second.events.length]).toEqual([2, 1]);
   });
 
-  test("shared by processes have their commands registered once", async () => {
+  test("processes that share the shards register the commands once", async () => {
     const discord = await startDiscord(TWO);
     await Promise.all([0, 1].map((id) => startAdapter(discord, { shards: { ids: [id], count: 2 } })));
     await discord.until(() => discord.commands().length > 0);
@@ -170,7 +170,7 @@ describe("shards", () => {
 });
 
 describe("the end", () => {
-  test("waits for writes that are under way", async () => {
+  test("closing waits for writes that are under way", async () => {
     const { discord, adapter, channel, ada, message } = await startStage({ simulator: { latencyMs: 50 } });
     discord.people.say(channel, ada, "question", { mentionBot: true });
     const sink = adapter.sink((await message(0)).reply);
@@ -181,7 +181,7 @@ describe("the end", () => {
     await posting;
   });
 
-  test("comes after a pause in which replies are written and nothing is heard", async () => {
+  test("after a pause replies are still written and nothing is heard", async () => {
     const { discord, adapter, channel, ada, message, events } = await startStage();
     await discord.until(() => discord.commands().length > 0);
     discord.people.say(channel, ada, "question", { mentionBot: true });

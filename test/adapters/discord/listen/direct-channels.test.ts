@@ -7,7 +7,7 @@ function store(kept: readonly string[] = []) {
 }
 
 describe("direct conversations", () => {
-  test("are kept when they are new, newest first, a hundred at most", async () => {
+  test("direct channels are kept when they are new, newest first, a hundred at most", async () => {
     const kept = store(Array.from({ length: 100 }, (_, index) => String(index)));
     const directChannels = createDirectChannels(kept);
     directChannels.note("5");
@@ -17,13 +17,13 @@ describe("direct conversations", () => {
     expect(kept.written[0]).toHaveLength(100);
   });
 
-  test("live in memory without a store", async () => {
+  test("direct channels live in memory without a store", async () => {
     const directChannels = createDirectChannels(undefined);
     directChannels.note("1");
     expect(await directChannels.list()).toEqual(["1"]);
   });
 
-  test("are read again after the store failed", async () => {
+  test("direct channels are read again after the store failed", async () => {
     let fails = true;
     const directChannels = createDirectChannels({
       read: async () => {

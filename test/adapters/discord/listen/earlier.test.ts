@@ -32,7 +32,7 @@ async function read({ adapter }: Pick<Stage, "adapter">, event: MessageEvent): P
 const texts = (messages: readonly EarlierMessage[]) => messages.map(({ author, text }) => `${author.name}: ${text}`);
 
 describe("what was said before the bot was asked", () => {
-  test("in a thread is what people wrote above the question, oldest first, and nothing of bots", async () => {
+  test("earlier messages of a thread are what people wrote above the question, oldest first, and nothing of bots", async () => {
     const { discord, guild, channel, ada, bob, ask } = await startEarlier();
     const other = discord.addBot("other", guild);
     const thread = discord.people.openThread(channel, bob, "thread");
@@ -47,7 +47,7 @@ describe("what was said before the bot was asked", () => {
     expect(JSON.parse(JSON.stringify(earlier))).toEqual(earlier);
   });
 
-  test("in a thread that hangs on a message begins with that message", async () => {
+  test("earlier messages of a thread on a message begin with that message", async () => {
     const { discord, channel, bob, ask } = await startEarlier();
     const root = discord.people.say(channel, bob, "the root of it");
     const thread = discord.people.openThread(root, bob, "thread");
@@ -57,14 +57,14 @@ describe("what was said before the bot was asked", () => {
     expect(earlier[0]?.messageId).toBe(`discord:${channel.id}:${root.id}`);
   });
 
-  test("in a forum post begins with the post", async () => {
+  test("earlier messages of a forum post begin with the post", async () => {
     const { discord, guild, bob, ask } = await startEarlier();
     const forum = discord.addChannel(guild, "forum", { kind: "forum" });
     const post = discord.people.postInForum(forum, bob, "title", "the post");
     expect(texts((await ask(post)).earlier)).toEqual(["bob: the post"]);
   });
 
-  test("is no more than the fifty newest messages", async () => {
+  test("the fifty newest of the earlier messages are read", async () => {
     const { discord, channel, bob, ask } = await startEarlier();
     const thread = discord.people.openThread(channel, bob, "thread");
     for (let index = 0; index < 60; index++) discord.people.say(thread, bob, `${index}`);
@@ -73,7 +73,7 @@ describe("what was said before the bot was asked", () => {
     expect(earlier.at(-1)?.text).toBe("59");
   });
 
-  test("names people, not ids, and quotes nothing that stands above", async () => {
+  test("earlier messages name people, not ids, and quote nothing that stands above", async () => {
     const { discord, channel, ada, bob, ask } = await startEarlier();
     const thread = discord.people.openThread(channel, bob, "thread");
     const one = discord.people.say(thread, bob, "one");
@@ -81,7 +81,7 @@ describe("what was said before the bot was asked", () => {
     expect(texts((await ask(thread)).earlier)).toEqual(["bob: one", "ada: @bob look at #general"]);
   });
 
-  test("in a channel is the chain that the question continues, not its chatter", async () => {
+  test("earlier messages in a channel are the chain of replies that the question continues, not its chatter", async () => {
     const { discord, channel, ada, bob, ask } = await startEarlier();
     const one = discord.people.say(channel, ada, "one");
     discord.people.say(channel, bob, "chatter");
@@ -93,7 +93,7 @@ describe("what was said before the bot was asked", () => {
     expect(event.text).toBe("In answer to bob:\n> three\n\nand you?");
   });
 
-  test("in a channel is one's own message that the question answers", async () => {
+  test("earlier messages in a channel hold one's own message that the question replies to", async () => {
     const { discord, channel, ada, ask } = await startEarlier();
     const own = discord.people.say(channel, ada, "I drew a cat");
     const { event, earlier } = await ask(channel, "is it good?", { replyTo: own });
@@ -101,7 +101,7 @@ describe("what was said before the bot was asked", () => {
     expect(texts(earlier)).toEqual(["ada: I drew a cat"]);
   });
 
-  test("ends where a message of the chain was deleted", async () => {
+  test("a chain of replies ends where a message of it was deleted", async () => {
     const { discord, channel, bob, ask } = await startEarlier();
     const [one, two] = [discord.people.say(channel, bob, "one"), discord.people.say(channel, bob, "two")];
     const three = discord.people.say(channel, bob, "three", { replyTo: two });
@@ -111,7 +111,7 @@ describe("what was said before the bot was asked", () => {
     expect(texts((await ask(channel, "?", { replyTo: four })).earlier)).toEqual(["bob: three"]);
   });
 
-  test("is nothing for a mention in a channel, in a thread of its own, and directly, and Discord is not asked", async () => {
+  test("a mention in a channel, a question with its own thread and a direct one have no earlier messages, and Discord is not asked", async () => {
     const { discord, channel, ada, bob, message, adapter } = await startEarlier({ threads: "on" });
     discord.people.say(channel, bob, "chatter");
     discord.people.say(channel, ada, "question", { mentionBot: true });
@@ -122,7 +122,7 @@ describe("what was said before the bot was asked", () => {
     expect(discord.requests.filter(({ route }) => route.startsWith("GET /channels"))).toHaveLength(asked);
   });
 
-  test("is nothing where the bot may not read it, or is not known", async () => {
+  test("earlier messages are empty where the bot may not read them, or nothing is known", async () => {
     const { discord, channel, bob, ada, question, adapter } = await startEarlier({ simulator: { allow: "anything" } });
     const thread = discord.people.openThread(channel, bob, "thread");
     discord.people.say(thread, bob, "secret");
@@ -134,7 +134,7 @@ describe("what was said before the bot was asked", () => {
     await expect(read({ adapter }, event)).rejects.toThrow();
   });
 
-  test("is known to a question asked with /ask, too", async () => {
+  test("a question asked with /ask has earlier messages too", async () => {
     const { discord, adapter, channel, ada, bob, question } = await startEarlier();
     await discord.until(() => discord.commands().length > 0);
     const thread = discord.people.openThread(channel, bob, "thread");
@@ -143,7 +143,7 @@ describe("what was said before the bot was asked", () => {
     expect(texts(await read({ adapter }, await question()))).toEqual(["bob: one"]);
   });
 
-  test("is read by a process that never listened", async () => {
+  test("earlier messages are read by a process that never listened", async () => {
     const { discord, channel, bob, ask } = await startEarlier();
     const thread = discord.people.openThread(channel, bob, "thread");
     discord.people.say(thread, bob, "one");

@@ -5,7 +5,7 @@ import { botMessages, draft, type StageOptions, signal, startStage } from "../st
 const NONE: PermissionName[] = [];
 
 describe("what is heard in a guild channel", () => {
-  test("is a mention, in a conversation that begins with it", async () => {
+  test("a mention in a channel begins a conversation", async () => {
     const { discord, guild, channel, ada, message } = await startStage();
     const said = discord.people.say(channel, ada, "what now?", { mentionBot: true });
     expect(await message(0)).toEqual({
@@ -28,7 +28,7 @@ describe("what is heard in a guild channel", () => {
     });
   });
 
-  test("says whether the person manages the channel: by a role, and by what the channel says of that person", async () => {
+  test("a message says if its author manages the channel: by a role, and by the channel's overwrites", async () => {
     const { discord, guild, channel, ada, bob, message } = await startStage();
     discord.giveRole(guild, ada, discord.addRole(guild, "managers", ["ManageChannels"]));
     for (const person of [ada, bob]) discord.people.say(channel, person, "!model x", { mentionBot: true });
@@ -41,7 +41,7 @@ describe("what is heard in a guild channel", () => {
     expect(await message(3)).toMatchObject({ author: { id: bob.id, mayConfigure: true } });
   });
 
-  test("is a mention by the bot's own role", async () => {
+  test("a mention of the bot's own role is a mention of the bot", async () => {
     const { discord, guild, channel, ada, message } = await startStage();
     const role = [...guild.roles.values()].find(({ botId }) => botId === discord.bot.id);
     discord.people.say(channel, ada, `<@&${role?.id}> hello`);
@@ -49,7 +49,7 @@ describe("what is heard in a guild channel", () => {
     expect(await message(0)).toMatchObject({ text: "hello", addressed: "bot" });
   });
 
-  test("is a reply to the bot, with or without a ping, that says what it replies to", async () => {
+  test("a reply to the bot is heard with or without a ping, and says what it replies to", async () => {
     const { discord, adapter, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "one", { mentionBot: true });
     await adapter.sink((await message(0)).reply).post(draft("answer"), "n", signal);
@@ -65,7 +65,7 @@ describe("what is heard in a guild channel", () => {
     }
   });
 
-  test("is a question about what somebody else wrote, with that in it", async () => {
+  test("a question about somebody else's message quotes that message", async () => {
     const { discord, channel, ada, bob, message } = await startStage();
     const bytes = new TextEncoder().encode("x");
     const said = discord.people.say(channel, bob, "E = mc²\nor so", { attachments: [{ name: "a.txt", bytes }] });
@@ -75,7 +75,7 @@ describe("what is heard in a guild channel", () => {
     expect(event.attachments).toMatchObject([{ name: "a.txt" }]);
   });
 
-  test("is nothing that people say to each other", async () => {
+  test("messages between people in a channel are not heard", async () => {
     const { discord, guild, channel, ada, bob, events, heard } = await startStage();
     const other = discord.addBot("other", guild);
     const said = discord.people.say(channel, ada, "hello all");
@@ -90,7 +90,7 @@ describe("what is heard in a guild channel", () => {
     expect(events).toEqual([]);
   });
 
-  test("is nothing the bot says, also when it names itself", async () => {
+  test("the bot does not hear itself, also when it names itself", async () => {
     const { discord, adapter, channel, ada, message, events, heard } = await startStage();
     discord.people.say(channel, ada, "hi", { mentionBot: true });
     await adapter.sink((await message(0)).reply).post(draft(`<@${discord.bot.id}> hi`), "n", signal);
@@ -98,7 +98,7 @@ describe("what is heard in a guild channel", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("is for another when a reply to the bot begins with another's name", async () => {
+  test("a reply to the bot that begins with another's name is for that person", async () => {
     const { discord, adapter, channel, ada, bob, message } = await startStage();
     discord.people.say(channel, ada, "one", { mentionBot: true });
     await adapter.sink((await message(0)).reply).post(draft("answer"), "n", signal);
@@ -107,7 +107,7 @@ describe("what is heard in a guild channel", () => {
     expect(await message(1)).toMatchObject({ addressed: "other", text: "@bob look at this" });
   });
 
-  test("is heard wherever the bot may read, and nowhere else", async () => {
+  test("a mention is heard wherever the bot may read, and nowhere else", async () => {
     const { discord, guild, channel, ada, events, heard } = await startStage();
     const hidden = discord.addChannel(guild, "hidden");
     discord.overwrite(hidden, discord.bot.id, { deny: ["ViewChannel"], allow: NONE });
@@ -130,7 +130,7 @@ describe("a reply to an older message of a conversation", () => {
     return { ...stage, first, one };
   }
 
-  test("names that message, whoever writes it, and is said to the bot", async () => {
+  test("a reply to an older message of a conversation names that message, whoever writes it", async () => {
     const { discord, channel, bob, one, message } = await startChain();
     discord.people.say(channel, bob, "and instead?", { ...(one && { replyTo: one }), pings: false });
     expect(await message(2)).toMatchObject({
@@ -141,7 +141,7 @@ describe("a reply to an older message of a conversation", () => {
     });
   });
 
-  test("names a question of somebody too, when the bot is mentioned", async () => {
+  test("a reply that mentions the bot names the question it replies to", async () => {
     const { discord, channel, ada, first, message } = await startChain();
     discord.people.say(channel, ada, "once more", { replyTo: first, mentionBot: true });
     expect(await message(2)).toMatchObject({
@@ -151,7 +151,7 @@ describe("a reply to an older message of a conversation", () => {
     });
   });
 
-  test("names the question that a thread was opened from", async () => {
+  test("a reply names the question that a thread was opened from", async () => {
     const { discord, channel, ada, bob, message } = await startStage({ threads: "on" });
     const asked = discord.people.say(channel, ada, "first", { mentionBot: true });
     expect((await message(0)).conversationId).toBe(`discord:${asked.id}`);
@@ -162,7 +162,7 @@ describe("a reply to an older message of a conversation", () => {
     });
   });
 
-  test("in a thread goes on with the thread, which is one conversation", async () => {
+  test("a reply in a thread goes on with the thread, which is one conversation", async () => {
     const { discord, adapter, channel, ada, bob, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.say(thread, ada, "first", { mentionBot: true });
@@ -174,7 +174,7 @@ describe("a reply to an older message of a conversation", () => {
     expect(event.inReplyTo).toBeUndefined();
   });
 
-  test("brings the picture along that it asks to draw from", async () => {
+  test("a reply that asks for a drawing brings the picture it replies to", async () => {
     const { discord, adapter, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "imagine a cat", { mentionBot: true });
     const picture = { name: "a-cat.png", contentType: "image/png", bytes: new Uint8Array([1]) };
@@ -187,7 +187,7 @@ describe("a reply to an older message of a conversation", () => {
     expect(await message(2)).toMatchObject({ text: "is it asleep?", attachments: [] });
   });
 
-  test("in a thread has the beginning of what it answers in it, and its pictures", async () => {
+  test("a reply in a thread quotes the beginning of its message, and brings its pictures", async () => {
     const { discord, adapter, channel, ada, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     const attachments = [{ name: "cat.png", bytes: new Uint8Array([1]) }];
@@ -218,7 +218,7 @@ describe("a reply to an older message of a conversation", () => {
 });
 
 describe("what people forward and remove", () => {
-  test("is quoted, with its files, when it is forwarded to the bot", async () => {
+  test("a forwarded message is quoted, with its files", async () => {
     const { discord, channel, ada, bob, message } = await startStage();
     const attachments = [{ name: "größe 1.png", bytes: new Uint8Array([1]) }];
     const said = discord.people.say(channel, bob, "E = mc²", { attachments });
@@ -228,7 +228,7 @@ describe("what people forward and remove", () => {
     expect(event.attachments).toMatchObject([{ name: "größe 1.png" }]);
   });
 
-  test("is taken out one by one when it is removed all at once", async () => {
+  test("messages deleted in bulk are deleted one by one", async () => {
     const { discord, channel, ada, event } = await startStage();
     const said = ["one", "two"].map((text) => discord.people.say(channel, ada, text, { mentionBot: true }));
     await Promise.all([event(0), event(1)]);
@@ -240,7 +240,7 @@ describe("what people forward and remove", () => {
 });
 
 describe("what is heard in a thread", () => {
-  test("is everything, and to whom it was said", async () => {
+  test("every message in a thread is heard, with whom it addresses", async () => {
     const { discord, guild, channel, ada, bob, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     const first = discord.people.say(thread, ada, "hello", { mentionBot: true });
@@ -259,7 +259,7 @@ describe("what is heard in a thread", () => {
     });
   });
 
-  test("is a post in a forum", async () => {
+  test("a post in a forum is heard as a thread", async () => {
     const { discord, guild, ada, message } = await startStage();
     const forum = discord.addChannel(guild, "forum", { kind: "forum" });
     const post = discord.people.postInForum(forum, ada, "Title", "please help", { mentionBot: true });
@@ -272,7 +272,7 @@ describe("what is heard in a thread", () => {
 });
 
 describe("what is heard directly", () => {
-  test("is everything, as one conversation", async () => {
+  test("every direct message is heard, in one conversation", async () => {
     const { discord, ada, message } = await startStage();
     const dm = discord.openDm(ada);
     discord.people.say(dm, ada, "hello");
@@ -288,7 +288,7 @@ describe("what is heard directly", () => {
 });
 
 describe("edits and deletions", () => {
-  test("go the way of their message", async () => {
+  test("an edit and a deletion go to the conversation of their message", async () => {
     const { discord, channel, ada, event, message } = await startStage();
     const said = discord.people.say(channel, ada, "frist", { mentionBot: true });
     const { conversationId, messageId, reply } = await message(0);
@@ -298,7 +298,7 @@ describe("edits and deletions", () => {
     expect(await event(2)).toMatchObject({ kind: "deleted", conversationId, messageId, author: { id: ada.id } });
   });
 
-  test("are no edits when the words are the same, a preview appeared or a thread was opened", async () => {
+  test("an update with the same words, a preview or a new thread is no edit", async () => {
     const { discord, channel, ada, bob, message, events, heard } = await startStage();
     const said = discord.people.say(channel, ada, "see https://a.example", { mentionBot: true });
     await message(0);
@@ -309,7 +309,7 @@ describe("edits and deletions", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("that address the bot for the first time are a question", async () => {
+  test("an edit that addresses the bot for the first time is a question", async () => {
     const { discord, channel, ada, event } = await startStage();
     const said = discord.people.say(channel, ada, "hello");
     discord.people.edit(said, `<@${discord.bot.id}> hello`);
@@ -317,7 +317,7 @@ describe("edits and deletions", () => {
     expect(await event(1)).toMatchObject({ kind: "edited", text: "hello" });
   });
 
-  test("of what was never the bot's business are not told", async () => {
+  test("edits and deletions of messages between people are not told", async () => {
     const { discord, channel, ada, events, heard } = await startStage();
     const said = discord.people.say(channel, ada, "hello");
     discord.people.edit(said, "hello there");
@@ -326,7 +326,7 @@ describe("edits and deletions", () => {
     expect(events).toEqual([]);
   });
 
-  test("of what an earlier run heard are told", async () => {
+  test("edits and deletions of messages that an earlier run heard are told", async () => {
     const { discord, channel, ada, adapter } = await startStage({ listens: false });
     const said = discord.people.say(channel, ada, "before", { mentionBot: true });
     const dm = discord.openDm(ada);
@@ -343,7 +343,7 @@ describe("edits and deletions", () => {
 });
 
 describe("the words of a message", () => {
-  test("have names for ids, and the bot's own only in the middle of a sentence", async () => {
+  test("the words of a message have names for ids, and the bot's own only in the middle of a sentence", async () => {
     const { discord, channel, ada, bob, message } = await startStage();
     const bot = `<@${discord.bot.id}>`;
     discord.people.say(
@@ -354,7 +354,7 @@ describe("the words of a message", () => {
     expect((await message(0)).text).toBe("tell @bob in #general what @palaver is :cat:");
   });
 
-  test("are never none: who only mentions the bot is heard", async () => {
+  test("a message that only mentions the bot is heard", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "", { mentionBot: true });
     expect((await message(0)).text).toBe("@palaver");

@@ -60,14 +60,14 @@ function packet(content: string, more: Partial<Message> = {}): Message {
 const texts = (events: readonly InboundEvent[]) => events.map((event) => (event as MessageEvent).text);
 
 describe("the listener", () => {
-  test("hears a direct message that does not say what kind of channel it is in", async () => {
+  test("the listener hears a direct message that does not say what kind of channel it is in", async () => {
     const { listener, events, drained } = start();
     listener.onMessage(packet("hello"));
     await drained();
     expect(events).toMatchObject([{ kind: "message", text: "hello", addressed: "bot", author: { name: "Ada" } }]);
   });
 
-  test("hears a message that leaves out every list with nothing in it", async () => {
+  test("the listener hears a message that leaves out every empty list", async () => {
     const { listener, events, drained } = start();
     const { id, author, timestamp } = packet("");
     const bare = { id, author, timestamp, channel_id: "c", guild_id: "g" };
@@ -82,7 +82,7 @@ describe("the listener", () => {
     expect(new Set(events.map(({ key }) => key)).size).toBe(3);
   });
 
-  test("does not hear twice what a resumed session repeats", async () => {
+  test("a message that a resumed session repeats is heard once", async () => {
     const { listener, events, drained } = start();
     const message = packet("hello");
     listener.onMessage(message);
@@ -91,7 +91,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("hears again what could not be stored the first time", async () => {
+  test("a message that could not be stored the first time is heard again", async () => {
     let isBroken = true;
     const failed = Promise.withResolvers<void>();
     const { listener, events, delivery, drained } = start(async () => {
@@ -109,7 +109,7 @@ describe("the listener", () => {
     expect(texts(events)).toEqual(["hello"]);
   });
 
-  test("takes an edit that shows nothing for what it may not read, not for an empty message", async () => {
+  test("an edit without content is one that the bot may not read, not an empty message", async () => {
     const { listener, events, drained } = start();
     const message = packet("hello");
     listener.onMessage(message);
@@ -118,7 +118,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("does not hear what only one person sees, polls of the system, or anything before it knows the bot", async () => {
+  test("the listener ignores ephemeral messages, polls of the system, and everything before it knows the bot", async () => {
     const { listener, events, drained } = start();
     listener.onMessage(packet("for your eyes", { flags: 64 }));
     listener.onMessage(packet("pinned", { type: 6 }));
@@ -127,7 +127,7 @@ describe("the listener", () => {
     expect(events).toEqual([]);
   });
 
-  test("reads what is forwarded and what has no words", async () => {
+  test("forwarded messages and stickers are read as words", async () => {
     const { listener, events, drained } = start();
     const file = {
       id: "1",
@@ -145,7 +145,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ attachments: [{ name: "a.txt" }] }, {}, { attachments: [{ name: "数.txt" }] }]);
   });
 
-  test("quotes no more than the beginning of a long message", async () => {
+  test("a quotation of a long message is its beginning", async () => {
     const { listener, events, drained } = start();
     const snapshot = { message: { content: "🎉".repeat(5_000), attachments: [] } };
     listener.onMessage(packet("look", { message_snapshots: [snapshot] as never }));
@@ -155,7 +155,7 @@ describe("the listener", () => {
 });
 
 describe("known messages", () => {
-  test("keep where a message was delivered, and what it said", () => {
+  test("known messages keep where a message was delivered, and what it said", () => {
     const known = createKnownMessages();
     const event = message("hello");
     known.set("1", event);
@@ -164,14 +164,14 @@ describe("known messages", () => {
     expect(known.get("1")).toBeUndefined();
   });
 
-  test("are the last five thousand", () => {
+  test("the last five thousand messages are known", () => {
     const known = createKnownMessages();
     for (let id = 0; id <= 5_000; id++) known.set(String(id), message("x"));
     expect(known.get("0")).toBeUndefined();
     expect(known.get("1")).toBeDefined();
   });
 
-  test("tell the bot's own from others", () => {
+  test("known messages tell the bot's own from others", () => {
     const known = createKnownMessages();
     known.setOwn("1");
     expect([known.isOwn("1"), known.isOwn("2")]).toEqual([true, false]);

@@ -3,7 +3,7 @@ import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { botTexts, startStage } from "../stage.ts";
 
 describe("where the bot may not write", () => {
-  test("who asks is told so directly, once an hour, and nothing is tried in the channel", async () => {
+  test("somebody who asks where the bot may not write is told directly, once an hour, and nothing is tried in the channel", async () => {
     const clock = createStillClock();
     const { discord, channel, ada, events } = await startStage({ simulator: { clock, allow: { "double-post": 1 } } });
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
@@ -17,7 +17,7 @@ describe("where the bot may not write", () => {
     expect(events).toEqual([]);
   });
 
-  test("nobody is told who did not ask", async () => {
+  test("people who did not ask the bot get no notice of missing permissions", async () => {
     const { discord, channel, ada, bob, heard, events } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessagesInThreads"] });
@@ -27,7 +27,7 @@ describe("where the bot may not write", () => {
     expect(botTexts(discord, discord.openDm(bob))).toEqual([]);
   });
 
-  test("in the channel itself, a thread of it is another matter", async () => {
+  test("a bot that may write in threads alone answers there and not in their channel", async () => {
     const { discord, channel, ada, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });

@@ -77,7 +77,7 @@ describe("threads", () => {
     expect(opened).toEqual([]);
   });
 
-  test("are not opened by who goes on with an answer", async () => {
+  test("a follow-up opens no thread", async () => {
     const { discord, channel, ada, message } = await askTwice("auto");
     const answer = discord.messages(channel).find(({ author }) => author === discord.bot);
     discord.people.say(channel, ada, "go on", { ...(answer && { replyTo: answer }) });
@@ -86,7 +86,7 @@ describe("threads", () => {
     expect(event.inReplyTo).toBe(`discord:${channel.id}:${answer?.id}`);
   });
 
-  test("that nobody may open leave the answer in the channel, without trying", async () => {
+  test("a thread that the bot may not open is not tried, and the answer stands in the channel", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     discord.overwrite(channel, discord.bot.id, { deny: ["CreatePublicThreads"] });
     discord.people.say(channel, ada, "a question", { mentionBot: true });
@@ -94,7 +94,7 @@ describe("threads", () => {
     expect(discord.requests.filter(({ route }) => route === OPEN)).toEqual([]);
   });
 
-  test("that Discord does not open leave the answer in the channel", async () => {
+  test("a thread that Discord refuses leaves the answer in the channel", async () => {
     const { discord, channel, ada, message } = await startStage({
       threads: "on",
       simulator: { rules: { maxActiveThreads: 0 } },
@@ -103,7 +103,7 @@ describe("threads", () => {
     expect((await message(0)).reply.threadId).toBeUndefined();
   });
 
-  test("that are there already are used", async () => {
+  test("a thread that is there already is used", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     discord.faults.slow(OPEN, 100);
     const asked = discord.people.say(channel, ada, "a question", { mentionBot: true });
@@ -113,7 +113,7 @@ describe("threads", () => {
     expect(discord.requests.find(({ route }) => route === OPEN)?.status).toBe(400);
   });
 
-  test("have a short name, whatever the question", async () => {
+  test("a thread has a short name, whatever the question", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     discord.people.say(channel, ada, "🎉 word ".repeat(100), { mentionBot: true });
     discord.people.say(channel, ada, "# `` https://a.example/x\n", { mentionBot: true });

@@ -3,7 +3,7 @@ import { readCustomId, readCustomIds, toCustomId, toMessageBody } from "../../..
 import { draft } from "../stage.ts";
 
 describe("the body of a message", () => {
-  test("notifies nobody and shows no previews", () => {
+  test("the body of a message notifies nobody and shows no previews", () => {
     expect(toMessageBody(draft("hi"), {})).toEqual({
       content: "hi",
       allowed_mentions: { parse: [], replied_user: false },
@@ -17,7 +17,7 @@ describe("the body of a message", () => {
     expect(toMessageBody(draft(bars), {}).content).toBe(bars);
   });
 
-  test("has five buttons in a row, and the next in another", () => {
+  test("five buttons stand in a row, and the next in another", () => {
     const actions = ["good", "bad", "again", "vary", "edit", "upscale", "delete"] as const;
     const buttons = actions.map((action) => ({ action, turnId: "t", label: action }));
     const { components } = toMessageBody(draft("hi", { buttons }), {});
@@ -38,19 +38,19 @@ describe("the body of a message", () => {
 });
 
 describe("a button's id", () => {
-  test("is read back, with and without what it may lack", () => {
+  test("a button's id is read back, with and without its optional parts", () => {
     expect(readCustomId(toCustomId({ action: "retry", turnId: "t" }))).toEqual({ action: "retry", turnId: "t" });
     expect(readCustomId(toCustomId({ action: "continue", turnId: "t", mark: "m" }))).toMatchObject({ mark: "m" });
   });
 
-  test("fits, and keeps first what the button is for", () => {
+  test("a button's id that is too long keeps its action and its turn", () => {
     const turnId = "t".repeat(70);
     const long = toCustomId({ action: "upscale", turnId, root: "1".repeat(19), mark: "m".repeat(16) });
     expect(long.length).toBeLessThanOrEqual(100);
     expect(readCustomId(long)).toMatchObject({ action: "upscale", turnId, root: "1".repeat(19) });
   });
 
-  test("of somebody else means nothing", () => {
+  test("a button's id of somebody else means nothing", () => {
     for (const id of ["", "stop", "destroy:everything", "stop:"]) expect(readCustomId(id)).toBeUndefined();
   });
 });

@@ -54,7 +54,7 @@ async function startGrowing() {
 }
 
 describe("what only one person sees", () => {
-  test("is ended in words while there is time, when it still grows, and takes nothing more", async () => {
+  test("a private answer that still grows gets a final message while there is time, and takes nothing more", async () => {
     const { discord, channel, clock, sink, id } = await startGrowing();
     const last = () => botMessages(discord, channel).map((one) => shown(one))[0];
     await discord.until(() => last()?.content !== "So far");
@@ -65,7 +65,7 @@ describe("what only one person sees", () => {
     expect(discord.requests.at(-1)?.route).toBe(EDIT);
   });
 
-  test("is not ended over its own end, which is on its way", async () => {
+  test("a final message does not overwrite the end of an answer, which is on its way", async () => {
     const { discord, channel, sink, id } = await startGrowing();
     discord.faults.slow(EDIT, 400, { times: 1 });
     await sink.edit(id, draft("So far so good."), signal);
@@ -75,7 +75,7 @@ describe("what only one person sees", () => {
     expect(states.map(({ content }) => content)).toEqual(["", "So far", "So far so good.", "So far so good!"]);
   });
 
-  test("waits for a call that is under way, whatever becomes of it", async () => {
+  test("a final message waits for a call that is under way, whatever becomes of it", async () => {
     const { words, toToken, writes } = start();
     const [ending, failing] = [toToken("ending", 0), toToken("failing", 0)];
     const call = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ describe("what only one person sees", () => {
     expect((await writes(3)).at(-1)).toBe("/webhooks/1/last/messages/4 d");
   });
 
-  test("is told so even where nothing was written yet", async () => {
+  test("a private answer of which nothing was written yet gets a final message", async () => {
     const { words, toToken, writes } = start();
     words.promise(toToken("t", 0));
     expect(await writes(1)).toEqual([
@@ -106,7 +106,7 @@ describe("what only one person sees", () => {
     ]);
   });
 
-  test("is left alone when it is over, or somewhere else", async () => {
+  test("a private answer that is over, or somewhere else, gets no final message", async () => {
     const { words, toToken, writes } = start();
     const [over, filled, growing] = [toToken("over", 0), toToken("filled", 0), toToken("growing", 50)];
     words.note(over, "1", body("a", [STOP]));
@@ -117,7 +117,7 @@ describe("what only one person sees", () => {
     expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/2 b"]);
   });
 
-  test("is told also where Discord has to be asked again, and not where it is gone", async () => {
+  test("a final message is written again after a failure, and not where the answer is gone", async () => {
     const limit = new ApiError("too fast", { status: 429, code: 0, retryAfterMs: 1 });
     const gone = new ApiError("gone", { status: 404, code: 10008 });
     const { words, toToken, writes } = start(gone, limit, new Error("reset"));
@@ -126,7 +126,7 @@ describe("what only one person sees", () => {
     expect(await writes(1)).toEqual(["/webhooks/1/busy/messages/2 b"]);
   });
 
-  test("fits with its last words, without half a letter", async () => {
+  test("a final message fits under the text, without half a letter", async () => {
     const { words, toToken, written, writes } = start();
     words.note(toToken("t", 0), "1", body("🎉".repeat(1_000), [STOP]));
     await writes(1);

@@ -269,7 +269,7 @@ describe("what Discord refuses", () => {
     },
   );
 
-  test("because the token is not known any more is told to whoever runs the bot, once, and the turn stays open", async () => {
+  test("a write refused for its token is told to whoever runs the bot, once, and the turn stays open", async () => {
     const { discord, sink, reasons } = await startSink();
     discord.faults.failNext("*", { status: 401, times: 2 });
     for (const nonce of ["a", "b"])
@@ -370,7 +370,7 @@ describe("the sign that the bot is writing", () => {
     }
   });
 
-  test("is missed by nobody when it is refused", async () => {
+  test("a refused typing sign holds up nothing", async () => {
     const { discord, channel, sink } = await startSink({ simulator: { allow: "anything" } });
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
     await sink.progress("thinking", signal);
