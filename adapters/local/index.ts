@@ -1,11 +1,9 @@
-import type { DatabaseSync } from "node:sqlite";
 import { Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { Logger } from "pino";
 import { hasLeft } from "../../src/http/bindings.ts";
 import { requirePassword } from "../../src/http/password.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
-import type { ImagineMenu } from "../../src/port/catalogue.ts";
 import type { Accept } from "../../src/port/events.ts";
 import { AwayError, isDiskTrouble, RequestError } from "./errors.ts";
 import { createForgetting } from "./forget.ts";
@@ -15,7 +13,8 @@ import { createAssets } from "./listen/assets.ts";
 import { createChats } from "./listen/chats.ts";
 import { createIntake } from "./listen/intake.ts";
 import { createRoutes, MAX_TEXT_LENGTH } from "./listen/routes.ts";
-import type { CommandHelp, Example, GatewayNotice } from "./page/wire.ts";
+import { EXAMPLES, type LocalAdapterOptions } from "./options.ts";
+import type { GatewayNotice } from "./page/wire.ts";
 import { createDirectory } from "./store/directory.ts";
 import { createFiles, MAX_FILE_BYTES, MAX_FILES, openFile } from "./store/files.ts";
 import { createMessages } from "./store/messages.ts";
@@ -23,25 +22,6 @@ import { createOutbox, type Outbox } from "./store/outbox.ts";
 import { openTables } from "./store/tables.ts";
 import { createFeed } from "./write/feed.ts";
 import { createSink } from "./write/sink.ts";
-
-export interface LocalAdapterOptions {
-  /** The process's one database, in WAL mode. The adapter never closes it. */
-  database: DatabaseSync;
-  botName: string;
-  log: Logger;
-  /** Asked of everybody who opens the page, when given. */
-  password?: string | undefined;
-  /** Signs what proves that a browser was let in before. */
-  browserKey: string;
-  /** Host names the page may be reached under besides this machine's own; with or without a port. */
-  allowedHosts: readonly string[];
-  /** Completed after a slash. With none, every word after a slash is taken for a command. */
-  commands: readonly CommandHelp[];
-  /** The choices of the form for pictures; absent: there is no form, and `/imagine` is a command like any other. */
-  imagine?: ImagineMenu;
-  /** Offered in an empty chat. */
-  examples?: readonly Example[];
-}
 
 export interface LocalAdapter extends Adapter {
   /** Serves `/`, `/assets/*` and `/local/*`; to be mounted at the root of the process's HTTP server. */
@@ -51,14 +31,6 @@ export interface LocalAdapter extends Adapter {
 }
 
 const ACCEPT_NOTED_MS = 30_000;
-
-/** Questions for a newcomer to begin with. */
-export const EXAMPLES: readonly Example[] = [
-  { label: "Code and a table", prompt: "Write 200 words about sorting, with code in Python and a table" },
-  { label: "What time is it?", prompt: "What time is it in Tokyo right now?" },
-  { label: "Draw a picture", prompt: "/imagine a lighthouse at dusk, in watercolour --ar 16:9" },
-  { label: "日本語で話す", prompt: "こんにちは。何ができますか？" },
-];
 
 /**
  * The local page: a chat program of its own, in the browser. The adapter is the platform too; it keeps channels,

@@ -1,0 +1,31 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Logger } from "pino";
+import type { CommandHelp, ImagineMenu } from "../../src/port/catalogue.ts";
+import type { Example } from "./page/wire.ts";
+
+export interface LocalAdapterOptions {
+  /** The process's one database, in WAL mode. The adapter never closes it. */
+  database: DatabaseSync;
+  botName: string;
+  log: Logger;
+  /** Asked of everybody who opens the page, when given. */
+  password?: string | undefined;
+  /** Signs what proves that a browser was let in before. */
+  browserKey: string;
+  /** Host names the page may be reached under besides this machine's own; with or without a port. */
+  allowedHosts: readonly string[];
+  /** Completed after a slash. With none, every word after a slash is taken for a command. */
+  commands: readonly CommandHelp[];
+  /** The choices of the form for pictures; absent: there is no form, and `/imagine` is a command like any other. */
+  imagine?: ImagineMenu;
+  /** Offered in an empty chat. */
+  examples?: readonly Example[];
+}
+
+/** Questions for a newcomer to begin with. */
+export const EXAMPLES: readonly Example[] = [
+  { label: "Code and a table", prompt: "Write 200 words about sorting, with code in Python and a table" },
+  { label: "What time is it?", prompt: "What time is it in Tokyo right now?" },
+  { label: "Draw a picture", prompt: "/imagine a lighthouse at dusk, in watercolour --ar 16:9" },
+  { label: "日本語で話す", prompt: "こんにちは。何ができますか？" },
+];
