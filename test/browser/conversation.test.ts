@@ -11,7 +11,7 @@ describeWithBrowser("a conversation with the bot, seen from a browser", () => {
     await tab.press(COMPOSER, "Enter");
   }
 
-  test("is gone from every open page, and stays gone, once it is forgotten", async () => {
+  test("a forgotten conversation is gone from every open page, and stays gone", async () => {
     const tab = await openBotPage({ scripts: [["your secret"]] });
     await say(tab, "my secret");
     await tab.waitForSelector(".message.bot >> text=your secret");
@@ -31,7 +31,7 @@ describeWithBrowser("a conversation with the bot, seen from a browser", () => {
     await tab.waitForSelector(".sidebar a >> text=and so on");
   });
 
-  test("shows an answer without its button once that goes on", async () => {
+  test("an answer loses its button once it goes on", async () => {
     const tab = await openBotPage({ scripts: [["The first half", { finish: "length" }], ["and the rest"]] });
     await say(tab, "Tell me everything");
     await tab.click(".buttons .continue");

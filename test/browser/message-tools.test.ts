@@ -76,7 +76,7 @@ describeWithBrowser("what can be done with a message of the local page in a brow
 });
 
 describeWithBrowser("the tools of a message where nothing can be hovered over", () => {
-  test("take no row of their own, open with a touch, and close with the next", async () => {
+  test("the tools of a message take no row of their own, open with a touch, and close with the next", async () => {
     const page = await startLocalPage();
     const browser = await openBrowser({ viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true });
     onTestFinished(async () => {

@@ -84,7 +84,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.tab.locator("main .send").isDisabled()).toBe(true);
   });
 
-  test("is not offered where nothing can be drawn", async () => {
+  test("the form is not offered where nothing can be drawn", async () => {
     expect(await desk.tab.locator('[aria-label="Draw a picture"]').count()).toBe(0);
     await desk.write("/imagine");
     expect(await desk.lastEvent(1)).toMatchObject({ kind: "command", name: "imagine", text: "" });
@@ -110,7 +110,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(desk.page.events).toHaveLength(1);
   });
 
-  test("several under one message stand side by side, however many and whatever their shape", async () => {
+  test("several pictures under one message stand side by side, however many and whatever their shape", async () => {
     await desk.visit({ imagine: fakeMenu() });
     const make = (width: number, height: number) =>
       sharp({ create: { width, height, channels: 3, background: "#b4532a" } })
@@ -138,7 +138,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect((notice?.y ?? 0) + (notice?.height ?? 0)).toBeLessThan(composer?.y ?? 0);
   });
 
-  test("its buttons are pressed for its own id, and deleting asks first", async () => {
+  test("a picture's buttons are pressed for its own id, and deleting asks first", async () => {
     const sink = await begin();
     await show(sink, 1);
     for (const [index, action] of ["again", "vary", "upscale"].entries()) {
@@ -152,7 +152,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.lastEvent(5)).toMatchObject({ kind: "action", action: "delete", turnId: "job.1" });
   });
 
-  test("is changed in the form as it was asked for, and what stood in the composer comes back", async () => {
+  test("a picture is changed in the form as it was asked for, and what stood in the composer comes back", async () => {
     const sink = await begin();
     await show(sink, 1);
     await desk.tab.fill(COMPOSER, "half a thought");
@@ -172,7 +172,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     await desk.tab.waitForSelector(".order img");
   });
 
-  test("that is not kept any more says so", async () => {
+  test("a picture that is not kept any more says so", async () => {
     const sink = await begin();
     await show(sink, 1);
     await sink.upload(
@@ -186,7 +186,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.tab.locator(".picture-panel").count()).toBe(0);
   });
 
-  test("that are still being drawn are told of at the end, and so is what became of them", async () => {
+  test("pictures that are still being drawn are told of at the end, and so is what became of them", async () => {
     const sink = await begin();
     const stop: Button[] = [{ action: "stop", turnId: "job.0", label: "Stop" }];
     const { id } = await sink.post({ markdown: "Drawing … 1 of 2", buttons: stop, streaming: false }, "status", signal);
@@ -203,7 +203,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await last()).toContain("is missing");
   });
 
-  test("is covered until somebody wants to see it", async () => {
+  test("a picture is covered until somebody wants to see it", async () => {
     const sink = await begin();
     await show(sink, 1, { isSpoiler: true });
     expect(await desk.tab.locator(".picture.covered img").getAttribute("alt")).toBe("");
@@ -219,7 +219,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.tab.locator("dialog").count()).toBe(0);
   });
 
-  test("fits a phone, the form too", async () => {
+  test("a picture and its form fit a phone", async () => {
     const sink = await begin();
     await show(sink, 1);
     await desk.tab.setViewportSize({ width: 360, height: 740 });

@@ -28,7 +28,7 @@ describeWithBrowser("text of the local page in its own direction", () => {
       .locator(`.message.bot ${selector}`)
       .evaluateAll((found) => found.map((each) => getComputedStyle(each).direction));
 
-  test("begins at the right in Arabic, with lists and tables, and at the left in English and in code", async () => {
+  test("a message begins at the right in Arabic, with lists and tables, and at the left in English and in code", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     await sink.post({ markdown: ANSWER, buttons: [], streaming: false }, "n", signal);
@@ -46,7 +46,7 @@ describeWithBrowser("text of the local page in its own direction", () => {
     expect(await desk.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
   });
 
-  test("is the same where one writes and in the list of chats", async () => {
+  test("the writing direction is the same in the composer and in the list of chats", async () => {
     await desk.tab.fill(COMPOSER, "كيف حالك");
     const direction = (selector: string) =>
       desk.tab

@@ -33,7 +33,7 @@ describe("a direct chat", () => {
   });
   afterEach(() => page.close());
 
-  test("is renamed for everybody", async () => {
+  test("a chat is renamed for everybody", async () => {
     await page.send({ text: "hello" });
     expect(await change("chat-1", "rename", { title: " Plans for May " })).toEqual({ status: 200 });
     expect(await chat()).toMatchObject({ title: "Plans for May" });
@@ -44,7 +44,7 @@ describe("a direct chat", () => {
     expect(await change("chat-1", "rename", { title })).toMatchObject({ status: 400 });
   });
 
-  test("is erased with everything in it, and the bot is told to forget it", async () => {
+  test("a chat is erased with everything in it, and the bot is told to forget it", async () => {
     const { id: fileId } = await page.upload("secret.txt", new TextEncoder().encode("secret"));
     await page.send({ text: "my secret", fileIds: [fileId] });
     const reply = page.events[0]?.reply;
@@ -67,7 +67,7 @@ describe("a direct chat", () => {
     await expect(sink.post(draft, "n2", signal)).rejects.toMatchObject({ kind: "gone" });
   });
 
-  test("stays gone: nothing is sent there, and deleting it again is no mistake", async () => {
+  test("a deleted chat stays gone: nothing is sent there, and deleting it again is no mistake", async () => {
     await page.send({ text: "hello" });
     await change("chat-1", "delete");
     await expect(page.send({ text: "hello again" })).rejects.toThrow("no longer exists");
@@ -75,14 +75,14 @@ describe("a direct chat", () => {
     expect(page.events).toHaveLength(2);
   });
 
-  test("stays whole when the queue does not take the order to forget it", async () => {
+  test("a chat stays whole when the queue does not take the command to forget it", async () => {
     await page.send({ text: "hello" });
     isRefusing = true;
     expect(await change("chat-1", "delete")).toMatchObject({ status: 503 });
     expect(await messages()).toMatchObject([{ text: "hello" }]);
   });
 
-  test("is erased here where the bot has no word for forgetting", async () => {
+  test("a chat is erased here where the bot has no command for forgetting", async () => {
     await page.close();
     await start({ commands: [] });
     await page.send({ text: "hello" });
@@ -91,7 +91,7 @@ describe("a direct chat", () => {
     expect(await messages()).toEqual([]);
   });
 
-  test("is no channel: that belongs to everybody", async () => {
+  test("a channel is not renamed or deleted: it belongs to everybody", async () => {
     expect(await change("general", "rename", { title: "mine" })).toMatchObject({ status: 403 });
     expect(await change("general", "delete")).toMatchObject({ status: 403 });
     expect(await change("chat-9", "rename", { title: "x" })).toMatchObject({ status: 404 });

@@ -31,7 +31,7 @@ describe("handing over an event", () => {
     deps = { tables, outbox: createOutbox({ ...stores, changed: () => {} }), accept: () => accept };
   });
 
-  test("is done once", async () => {
+  test("an event is handed over once", async () => {
     await offer(deps, EVENT, { kind: "none" });
     await deliver(deps, EVENT.key);
     expect(taken).toEqual([EVENT]);

@@ -36,7 +36,7 @@ describe("what people do at the local page", () => {
   });
   afterEach(() => page.close());
 
-  test("is one message and one event, however often it is sent", async () => {
+  test("a message sent again with its nonce is one message and one event", async () => {
     const nonce = "the-same-nonce";
     const ids = await Promise.all([1, 2, 3].map(() => page.send({ text: "hello", nonce })));
     expect(new Set(ids).size).toBe(1);
@@ -44,7 +44,7 @@ describe("what people do at the local page", () => {
     expect(await messages()).toHaveLength(1);
   });
 
-  test("names a new chat after its first message", async () => {
+  test("a new chat is named after its first message", async () => {
     await page.send({
       text: "\n## What is the **weather** like today in the whole of the northern hemisphere?",
       channelId: "chat-9",
@@ -57,7 +57,7 @@ describe("what people do at the local page", () => {
     });
   });
 
-  test("names no chat by a command: the first thing that is said in it does", async () => {
+  test("a chat is not named by a command but by the first thing said in it", async () => {
     const title = async () => (await page.rows()).flatMap((row) => (row.type === "channel" ? [row.title] : [])).at(-1);
     await page.send({ text: "/help" });
     expect(await title()).toBe("New chat");
@@ -67,7 +67,7 @@ describe("what people do at the local page", () => {
     expect(await title()).toBe("Plans for May");
   });
 
-  test("is shown to nobody while the queue has not got it, and is sent again under the same id", async () => {
+  test("a message that the queue has not got is shown to nobody, and is sent again under the same id", async () => {
     refuse = new Error("the disk is full");
     const nonce = "sent-in-vain-1";
     await expect(page.send({ text: "hello", nonce })).rejects.toThrow("could not store this. Try again in a moment.");
@@ -79,7 +79,7 @@ describe("what people do at the local page", () => {
     expect(page.events).toMatchObject([{ messageId: `local:${id}` }]);
   });
 
-  test("can be taken back when it was not accepted, and then never arrives", async () => {
+  test("a message that was not accepted can be taken back, and then never arrives", async () => {
     refuse = new Error("the disk is full");
     await page.send({ text: "hello", nonce: "sent-in-vain-2" }).catch(() => undefined);
     refuse = undefined;
@@ -89,19 +89,19 @@ describe("what people do at the local page", () => {
     expect(await messages()).toEqual([]);
   });
 
-  test("cannot be taken back once it was accepted", async () => {
+  test("an accepted message cannot be taken back", async () => {
     await page.send({ text: "hello", nonce: "sent-for-good" });
     await page.post("/local/messages/withdraw", { nonce: "sent-for-good" });
     expect(await messages()).toMatchObject([{ text: "hello", isDeleted: false }]);
   });
 
-  test("stays between people in a channel, without an event", async () => {
+  test("a message between people in a channel makes no event", async () => {
     await page.send({ text: "morning", channelId: "general", isNewChat: false });
     expect(page.events).toEqual([]);
     expect(await messages()).toMatchObject([{ text: "morning", channelId: "general" }]);
   });
 
-  test("goes on in the thread that a mention opened", async () => {
+  test("a conversation goes on in the thread that a mention opened", async () => {
     const place = { channelId: "general", isNewChat: false };
     const root = await page.send({ ...place, text: "@Palaver hello" });
     await page.send({ ...place, text: "and then?", threadId: root, authorId: "ben" });
@@ -111,7 +111,7 @@ describe("what people do at the local page", () => {
     ]);
   });
 
-  test("is only put into places that exist", async () => {
+  test("a message to a place that does not exist is refused", async () => {
     const chat = await page.send({ text: "hello" });
     const reply = await page.send({ text: "@Palaver", channelId: "general", isNewChat: false });
     const inThread = await page.send({ text: "x", channelId: "general", isNewChat: false, threadId: reply });
@@ -125,14 +125,14 @@ describe("what people do at the local page", () => {
     await expect(page.send({ authorId: "nobody", text: "x" })).rejects.toThrow("choose whom you speak as");
   });
 
-  test("is a command when it begins with one, and shown as what was typed", async () => {
+  test("a message that begins with a command is one, and is shown as it was typed", async () => {
     await page.send({ text: "/help me out" });
     expect(page.events).toMatchObject([{ kind: "command", name: "help", text: "me out" }]);
     expect(await messages()).toMatchObject([{ text: "/help me out", isCommand: true }]);
     await expect(page.send({ text: "/hlep" })).rejects.toThrow("Did you mean /help?");
   });
 
-  test("is an order for a picture with what was attached and chosen", async () => {
+  test("a request for a picture brings its files and choices", async () => {
     const { id } = await page.upload("a.png", new Uint8Array([1]));
     const options = { ratio: "16:9", count: "4", basis: "job.1" };
     await page.send({ text: "/imagine a fox --ar 16:9 --model x-1 --spoiler at night", fileIds: [id], options });
@@ -146,13 +146,13 @@ describe("what people do at the local page", () => {
     });
   });
 
-  test("brings what was chosen for a picture to no other command", async () => {
+  test("the choices for a picture go to no other command", async () => {
     await page.send({ text: "/help", options: { ratio: "16:9" } });
     expect(page.events[0]).not.toHaveProperty("options");
     expect(page.events[0]).not.toHaveProperty("attachments");
   });
 
-  test("is edited only by whoever wrote it, and only after the queue knows", async () => {
+  test("a message is edited only by its author, and only after the queue knows", async () => {
     const id = await page.send({ text: "first" });
     expect(await change(id, "edit", { text: "second", authorId: "ben" })).toMatchObject({ status: 403 });
     refuse = new Error("down");
@@ -164,7 +164,7 @@ describe("what people do at the local page", () => {
     expect(page.events.map((event) => event.kind)).toEqual(["message", "edited"]);
   });
 
-  test("is deleted once, and the second time without complaint", async () => {
+  test("a message is deleted once, and the second time without complaint", async () => {
     const id = await page.send({ text: "oops" });
     expect(await change(id, "delete", { authorId: "ben" })).toMatchObject({ status: 403 });
     expect(await change(id, "delete")).toMatchObject({ status: 200 });
@@ -174,7 +174,7 @@ describe("what people do at the local page", () => {
     expect(await change(id, "edit", { text: "x" })).toMatchObject({ status: 404 });
   });
 
-  test("can change and delete what was only said between people, without an event", async () => {
+  test("a message between people is edited and deleted without an event", async () => {
     const id = await page.send({ text: "morning", channelId: "general", isNewChat: false });
     await change(id, "edit", { text: "good morning" });
     expect(await messages()).toMatchObject([{ text: "good morning" }]);
@@ -183,7 +183,7 @@ describe("what people do at the local page", () => {
     expect(page.events).toEqual([]);
   });
 
-  test("stops what has no message yet, and nothing that is over", async () => {
+  test("a turn without a message is stopped, and one that is over is not", async () => {
     const stop = (turnId: string) =>
       page.post("/local/stop", { nonce: randomUUID(), authorId: "ada", turnId }).then(({ status }) => status);
     await page.send({ text: "@Palaver hello", channelId: "general", isNewChat: false });
@@ -207,7 +207,7 @@ describe("what people do at the local page", () => {
     expect(await stop("t")).toBe(409);
   });
 
-  test("keeps what each person thinks of an answer, their last word only, and forgets it with them", async () => {
+  test("feedback on an answer is kept for each person, the last word only, and forgotten with them", async () => {
     await page.send({ text: "hello" });
     const [event] = page.events;
     if (event === undefined) throw new Error("Nothing was accepted.");
@@ -233,7 +233,7 @@ describe("what people do at the local page", () => {
     expect(await judgements()).toEqual({ ada: "good" });
   });
 
-  test("presses no buttons of what only somebody else sees", async () => {
+  test("a press on a message that only somebody else sees is refused", async () => {
     await page.send({ text: "hello" });
     const [event] = page.events;
     if (event === undefined) throw new Error("Nothing was accepted.");
@@ -246,7 +246,7 @@ describe("what people do at the local page", () => {
     expect(await change(id, "action", press)).toMatchObject({ status: 200 });
   });
 
-  test("presses only buttons that are there", async () => {
+  test("a press on a button that is not there is refused", async () => {
     await page.send({ text: "hello" });
     const [event] = page.events;
     if (event === undefined) throw new Error("Nothing was accepted.");

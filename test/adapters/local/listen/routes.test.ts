@@ -41,18 +41,18 @@ describe("the requests of the local page", () => {
     expect(page.events).toEqual([]);
   });
 
-  test("say that a body is not JSON", async () => {
+  test("a body that is not JSON is refused", async () => {
     const headers = { Origin: page.url, "Content-Type": "application/json" };
     const response = await fetch(`${page.url}/local/messages`, { method: "POST", headers, body: "{" });
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({ error: "The request is not JSON." });
   });
 
-  test("take the longest text", async () => {
+  test("a text of the greatest length is taken", async () => {
     expect(await page.send({ text: "あ".repeat(20_000) })).toBeGreaterThan(0);
   });
 
-  test("add people and channels, each name once", async () => {
+  test("people and channels are added, each name once", async () => {
     expect((await page.post("/local/people", { name: " Grace Hopper " })).status).toBe(200);
     expect(await problem("/local/people", { name: "grace hopper" })).toEqual({
       status: 409,
@@ -92,7 +92,7 @@ describe("what the form for pictures asks for", () => {
     page = undefined;
   });
 
-  test("is the menu, with the models at the moment", async () => {
+  test("the form for pictures is given its menu, with the models at the moment", async () => {
     expect(await get("menu", { imagine: fakeMenu() })).toEqual({
       status: 200,
       body: {
@@ -105,13 +105,13 @@ describe("what the form for pictures asks for", () => {
     });
   });
 
-  test("is the menu without models while nobody can tell them", async () => {
+  test("the form for pictures is given its menu without models while nobody can tell them", async () => {
     const listModels = () => Promise.reject(new Error("the gateway is away"));
     const { status, body } = await get("menu", { imagine: { ...fakeMenu(), listModels } });
     expect([status, body]).toEqual([200, expect.objectContaining({ maxCount: 4, models: [] })]);
   });
 
-  test("is how a picture was asked for", async () => {
+  test("the form for pictures is given how a picture was asked for", async () => {
     const wish = { prompt: "a fox", options: { ratio: "16:9", basis: "job.2" } };
     expect(await get("job.2?authorId=ada&channelId=general", { imagine: fakeMenu({ "job.2": wish }) })).toEqual({
       status: 200,
@@ -119,7 +119,7 @@ describe("what the form for pictures asks for", () => {
     });
   });
 
-  test("is told in a sentence where a picture is not kept any more, and where the store does not answer", async () => {
+  test("a picture that is not kept any more and a store that does not answer are told in a sentence", async () => {
     expect(await get("job.9?authorId=ada&channelId=general", { imagine: fakeMenu() })).toMatchObject({
       status: 404,
       body: { error: expect.stringContaining("too old") },
@@ -132,7 +132,7 @@ describe("what the form for pictures asks for", () => {
     expect([status, JSON.stringify(body)]).toEqual([503, expect.not.stringContaining("secret")]);
   });
 
-  test("is asked for in the name of who speaks, and for where they are", async () => {
+  test("a picture is described in the name of who speaks, and for where they are", async () => {
     const asked: unknown[] = [];
     const describe: ImagineMenu["describe"] = async (...args) => void asked.push(args);
     await get("job.2?authorId=ben&channelId=general", { imagine: { ...fakeMenu(), describe } });
@@ -143,7 +143,7 @@ describe("what the form for pictures asks for", () => {
     expect([status, asked.length]).toEqual([400, 1]);
   });
 
-  test("is nothing where there is no form", async () => {
+  test("nothing is served for pictures where there is no form", async () => {
     page = await startLocalPage();
     expect((await fetch(`${page.url}/local/pictures/menu`)).status).toBe(404);
   });

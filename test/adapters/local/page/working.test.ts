@@ -14,20 +14,21 @@ const STOP = [{ action: "stop" as const, turnId: "t", label: "Stop" }];
 describe("the order of messages", () => {
   const order = (...messages: MessageRow[]) => messages.toSorted(compareMessages).map(({ id }) => id);
 
-  test("is that of their writing", () => expect(order(message(3), message(1), message(2))).toEqual([1, 2, 3]));
+  test("messages stand in the order of their writing", () =>
+    expect(order(message(3), message(1), message(2))).toEqual([1, 2, 3]));
 
-  test("has work that goes on behind everything else", () => {
+  test("work that goes on stands behind everything else", () => {
     expect(order(message(1), message(2, { buttons: STOP }), message(3), message(4, { buttons: STOP }))).toEqual([
       1, 3, 2, 4,
     ]);
   });
 
-  test("has the end of work behind what it brought, and before what came later", () => {
+  test("the end of work stands behind what it brought, and before what came later", () => {
     const ended = [message(1, { movedBehind: 4 }), message(2, { movedBehind: 4 })];
     expect(order(...ended, message(3), message(4), message(5))).toEqual([3, 4, 1, 2, 5]);
   });
 
-  test("leaves a growing answer where it is", () => {
+  test("a growing answer stays where it is", () => {
     const growing = message(1, { buttons: STOP, isStreaming: true });
     expect(isWorking(growing)).toBe(false);
     expect(order(growing, message(2))).toEqual([1, 2]);

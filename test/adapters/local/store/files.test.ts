@@ -65,18 +65,18 @@ describe("files of the local page", () => {
     expect(database.prepare("SELECT count(*) AS n FROM local_files").get()?.["n"]).toBe(0);
   });
 
-  test("are refused when they are empty", async () => {
+  test("an empty file is refused", async () => {
     await expect(page.upload("empty", new Uint8Array())).rejects.toThrow("The file is empty.");
   });
 
-  test("can be sent once, and only when they are there", async () => {
+  test("a file can be sent once, and only when it is there", async () => {
     const { id } = await page.upload("a.png", png);
     await page.send({ text: "look", fileIds: [id] });
     await expect(page.send({ text: "again", fileIds: [id] })).rejects.toThrow("attach it again");
     await expect(page.send({ text: "what", fileIds: ["nothing"] })).rejects.toThrow("attach it again");
   });
 
-  test("go with their message", async () => {
+  test("files go with their message", async () => {
     const { id } = await page.upload("a.png", png);
     const messageId = await page.send({ text: "look", fileIds: [id] });
     const ref = { platform: "local", id, name: "a.png", sizeBytes: png.length };
@@ -87,7 +87,7 @@ describe("files of the local page", () => {
     await expect(page.adapter.openAttachment(ref, signal)).rejects.toMatchObject({ message, cause: { kind: "gone" } });
   });
 
-  test("that were never sent are dropped after a day, at the next start", async () => {
+  test("files that were never sent are dropped after a day, at the next start", async () => {
     const old = await page.upload("old.png", png);
     const fresh = await page.upload("fresh.png", png);
     page.database.prepare("UPDATE local_files SET created_at = created_at - 90000000 WHERE id = ?").run(old.id);
