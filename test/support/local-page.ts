@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { createLocalAdapter, type LocalAdapter } from "../../adapters/local/index.ts";
-import { type LocalAdapterOptions } from "../../adapters/local/options.ts";
+import type { LocalAdapterOptions } from "../../adapters/local/options.ts";
 import type { Described, FileRow, Row, SendBody } from "../../adapters/local/page/wire.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
