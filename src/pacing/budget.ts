@@ -44,6 +44,11 @@ export interface Budget {
   readonly keep: number;
   /** Calls that edits leave for finals. */
   reserve(demand: Demand): number;
+  /**
+   * When one more reply may begin so that its final finds a call, beside those of the others that have not ended; now
+   * where a first post takes nothing that finals need.
+   */
+  beginAt?(demand: Demand): number;
   /** Planned time between calls, over all replies of the budget, milliseconds. */
   gap(demand: Demand): number;
   /** Whether there is plenty at that moment; `gapPerReply` is the planned gap of each reply. */

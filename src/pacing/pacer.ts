@@ -51,6 +51,7 @@ export function createPacer(budget: Budget): OpenPacer {
       z: live.reduce((sum, { rate }) => sum + Math.sqrt(Math.max(rate, LEAST_RATE_UNITS_PER_MS) / 2), 0),
       R: budget.reserve(demand),
       lastCall,
+      beginAt: budget.beginAt?.(demand) ?? now,
     };
   }
 
@@ -314,6 +315,10 @@ const LONG_PAUSE_MS = 500;
 const SOON_MS = 800;
 /** An edit may use the reserve for finals when a credit returns within this time. */
 const REFILL_MS = 4_000;
+/** A reply whose final would wait longer than this for a call does not begin yet: it may be over before, and then takes none. */
+const LONGEST_FINAL_WAIT_MS = 8_000;
+/** The first text waits so long at most for that. */
+const LONGEST_HOLD_MS = 20_000;
 /** No question about credit is asked again before this time has passed. */
 const LEAST_WAIT_MS = 2;
 
@@ -329,6 +334,8 @@ export interface Moment {
   /** Calls that edits leave for finals. */
   R: number;
   lastCall: number;
+  /** When one more reply may begin and be finished. */
+  beginAt: number;
 }
 
 /** Finals before posts before edits. */
@@ -359,13 +366,16 @@ export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
 function toWish(reply: ReplyState, moment: Moment): { rank: Rank; kind: CallKind; due: number } {
   const { now } = moment;
   if (reply.ended) return { rank: 0, kind: reply.next === "post" ? "post" : "final", due: now };
-  if (reply.next === "post" && reply.acked === 0) return { rank: 1, kind: "post", due: toFirstDue(reply) };
+  if (reply.next === "post" && reply.acked === 0) return { rank: 1, kind: "post", due: toFirstDue(reply, moment) };
   if (reply.owes || reply.next === "post") return { rank: 1, kind: reply.next, due: now };
   return { rank: 2, kind: "edit", due: toEditDue(reply, moment) };
 }
 
-/** The first post waits only while more text is likely before the hold is over. */
-function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState): number {
+/** The first post waits for a call for its final; else only while more text is likely before the hold is over. */
+function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, beginAt }: Moment): number {
+  if (beginAt > now + LONGEST_FINAL_WAIT_MS) {
+    return Math.min(beginAt - LONGEST_FINAL_WAIT_MS, firstText + LONGEST_HOLD_MS);
+  }
   const end = firstText + FIRST_HOLD_MS;
   if (arrivalGap !== undefined && lastText + arrivalGap > end) return lastText;
   return Math.min(end, lastText + Math.max(FIRST_GAP_MS, 2 * (arrivalGap ?? 0)));

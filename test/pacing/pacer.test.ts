@@ -217,7 +217,7 @@ describe("urgency", () => {
 
   function momentAt(now: number, more: Partial<Moment> & { plenty?: Plenty } = {}): Moment {
     const { plenty = {}, ...rest } = more;
-    return { now, budget: budgetWith(plenty), G: 1_000, active: 1, z: 0, R: 0, lastCall: -Infinity, ...rest };
+    return { now, budget: budgetWith(plenty), G: 1_000, active: 1, z: 0, R: 0, lastCall: -Infinity, beginAt: now, ...rest };
   }
 
   /** A reply of 240 units per second that was posted after 10 s; its text since then came with the tokens of 60 per second. */
@@ -247,6 +247,17 @@ describe("urgency", () => {
     const late = createReplyState("room");
     applyText(late, 4, 5_000);
     expect(toUrgency(late, momentAt(5_200))).toEqual({ rank: 1, kind: "post", at: 5_200 });
+  });
+
+  test("holds a first post whose final would wait long for a call, and for no more than twenty seconds", () => {
+    const reply = createReplyState("room");
+    applyText(reply, 4, 5_000);
+    const dueWith = (beginAt: number) => toUrgency(reply, momentAt(5_000, { beginAt })).at;
+    expect(dueWith(12_000)).toBeCloseTo(5_025);
+    expect(dueWith(20_000)).toBe(12_000);
+    expect(dueWith(60_000)).toBe(25_000);
+    applyEnd(reply);
+    expect(dueWith(60_000)).toBe(5_000);
   });
 
   test("makes a final due at once, as a post where nothing was posted", () => {

@@ -145,6 +145,10 @@ export function createSlackBudget(method: SlackMethod): Budget {
     minGapMs: 300,
     keep: 2,
     reserve,
+    beginAt({ now, unfinished }) {
+      if (isAppend || edits.isTight(now)) return now;
+      return finals.creditAt(Math.min(unfinished, Math.floor(calls / 2)), now);
+    },
     gap,
     isRich: (at, gapPerReply) => gapPerReply < RICH_GAP_MS && edits.count(at) < 0.4 * calls && !edits.isTight(at),
     credit,

@@ -135,6 +135,18 @@ describe("slack budget against the documented limits", () => {
     }
   });
 
+  test("lets no final wait for long in the first busy minute of a workspace that was fresh", () => {
+    // Both spend most of the minute's calls on the edits of their first answers.
+    for (const [perMinute, longestSeconds] of [
+      [15, 2],
+      [20, 10],
+    ] as const) {
+      const result = trySlack({ scenario: mix(perMinute), seed: 3, tripMs: SLACK_TRIP_MS }, "update");
+      expect(toWrongs(result)).toEqual(NO_WRONGS);
+      expect(toFigures(result.outcomes).worstFinal).toBeLessThan(longestSeconds);
+    }
+  });
+
   test("is never refused in one room, with errors of the server", () => {
     for (let seed = 1; seed <= 4; seed++) {
       const options = { errorShare: 0.05, room: "general" };
