@@ -217,7 +217,17 @@ describe("urgency", () => {
 
   function momentAt(now: number, more: Partial<Moment> & { plenty?: Plenty } = {}): Moment {
     const { plenty = {}, ...rest } = more;
-    return { now, budget: budgetWith(plenty), G: 1_000, active: 1, z: 0, R: 0, lastCall: -Infinity, beginAt: now, ...rest };
+    return {
+      now,
+      budget: budgetWith(plenty),
+      G: 1_000,
+      active: 1,
+      z: 0,
+      R: 0,
+      lastCall: -Infinity,
+      beginAt: now,
+      ...rest,
+    };
   }
 
   /** A reply of 240 units per second that was posted after 10 s; its text since then came with the tokens of 60 per second. */
