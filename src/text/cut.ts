@@ -30,6 +30,8 @@ const SPACE = /\s/;
 /** Matches text that would begin a block, if the line before it ended here. */
 const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s|$)|\|)/y;
 const FENCE_START = /\s*(?:```|~~~|[`~]{1,2}$)/y;
+/** The same without what may only come to be one, and without code within a line. */
+const WHOLE_FENCE_START = /\s*(?:`{3,}(?![^\n]*`)|~~~)/y;
 /** The characters that something which is never cut can begin with. */
 const OPENERS = /[^\S\n]*[`[!<*_~\\&]+/y;
 const SENTENCE_END = /[.!?…][)\]"'”’*_~]{0,3}$/;
@@ -170,8 +172,14 @@ function takeApart(view: InlineView): number {
   const from = skip(OPENERS, window, view.from);
   if (!code) {
     const inside = { ...view, from, bonds: toBonds(scanInline(window, from, window.length, true), window.length) };
-    const at = findBreak(inside, 1, isWordEnd, need / 3) ?? findBoundary(inside) ?? 0;
-    if (at >= need / 3) return at;
+    // Marks at the end may come to be a fence; as a last resort they count as code within a line.
+    const at = [
+      findBoundary(view, WHOLE_FENCE_START),
+      findBreak(inside, 1, isWordEnd, need / 3),
+      findBoundary(inside),
+      findBoundary(inside, WHOLE_FENCE_START),
+    ].find((place = 0) => place >= need / 3);
+    if (at !== undefined) return at;
   }
   const whole = window.slice(0, characterStart(view, need)).trimEnd().length;
   return whole > 0 ? whole : need;
@@ -235,9 +243,9 @@ function isSentenceEnd({ window, code }: InlineView, at: number): boolean {
  * The last place where whole characters end and nothing is taken apart. Never behind white space: that is a line's
  * indentation.
  */
-function findBoundary(view: InlineView): number | undefined {
+function findBoundary(view: InlineView, fenceStart = FENCE_START): number | undefined {
   for (let at = view.need; at > view.from; ) {
-    if ((view.bonds[at] ?? 0) > 1 || SPACE.test(view.window[at - 1] ?? "") || skip(FENCE_START, view.window, at) > at) {
+    if ((view.bonds[at] ?? 0) > 1 || SPACE.test(view.window[at - 1] ?? "") || skip(fenceStart, view.window, at) > at) {
       at--;
     } else {
       const index = characterStart(view, at);

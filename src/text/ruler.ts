@@ -1,7 +1,7 @@
 export interface SplitLimits {
   /** Longest part, in the unit that `lengthOf` counts. Sensible from about 20 up. */
   maxLength: number;
-  /** Length of a text as the platform counts it. Longer text must never count less. */
+  /** Length of a text as the platform counts it. Longer text should hardly ever count less: a part is then cut anew. */
   lengthOf(text: string): number;
   /**
    * For a text that people read while it grows, so that nothing they have been shown of a part moves to the next one:

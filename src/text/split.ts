@@ -113,10 +113,27 @@ interface Reading {
   next?: PartStart;
 }
 
+/** Reads one part. Where it counts more than was measured, since it ends before that or lost white space, it takes less. */
 function readPart(
   text: string,
   textEnd: number,
   place: PartStart,
+  limits: SplitLimits,
+  growth: Growth | undefined,
+  isOver: boolean,
+): Reading {
+  for (let room = limits.maxLength; ; ) {
+    const reading = readWithin(text, textEnd, place, { ...limits, maxLength: room }, growth, isOver);
+    const excess = limits.lengthOf(reading.shown) - limits.maxLength;
+    if (excess <= 0 || excess >= room) return reading;
+    room -= excess;
+  }
+}
+
+function readWithin(
+  text: string,
+  textEnd: number,
+  place: Place,
   limits: SplitLimits,
   growth: Growth | undefined,
   isOver: boolean,
@@ -158,7 +175,7 @@ function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: 
   const midLine = !afterFeed && lastFeed === -1;
   const lineAt = midLine ? contentAt : cutAt + lastFeed + 1;
   // Indentation that would fill the part by itself is not worth its room.
-  const at = contentAt - lineAt > limits.maxLength / 4 ? contentAt : lineAt;
+  const at = contentAt - lineAt > limits.maxLength / 3 ? contentAt : lineAt;
   // The table is over after a blank line, and inside a row its header waits for the next one.
   const goesOn = midLine || (lastFeed === -1 && text[contentAt] === "|");
   const header = goesOn ? carried.header : "";

@@ -62,6 +62,26 @@ describe("splitMarkdown", () => {
     expect(driftOf(splitMarkdown, text, ofChars(60), [])).toBeUndefined();
   });
 
+  // The last mark that is seen may be the second of three.
+  test("cuts before marks that may come to be a fence rather than between them", () => {
+    const bytes = (maxLength: number): SplitLimits => ({ maxLength, lengthOf: UNITS.utf8Bytes });
+    const shown = (text: string, limits: SplitLimits) => splitMarkdown(text, limits).map((part) => part.text);
+    expect(shown("👩‍👩‍👧‍👦 ``a ` b`` a", bytes(27))).toEqual(["👩‍👩‍👧‍👦", "``a ` b`` a"]);
+    const address = "https://a.example/path?q=1&r=2";
+    expect(shown(`${address} \`\`a \` b\`\``, bytes(32))).toEqual([address, "``a ` b``"]);
+    const link = "[a link](https://a.example/b)";
+    expect(shown(`${link}\`\`\`a \` b\`\`~~gone~~(so)<@123456>`, ofChars(58))[0]).toBe(link);
+    expect(shown(`\` 12345 a ${address}\n    \`\`\`\n    \`\`\``, ofChars(46))).toEqual([
+      `\` 12345 a ${address}`,
+      "    ```\n    ```",
+    ]);
+  });
+
+  test("keeps the indentation of a fence, without which it may not be closed where it was", () => {
+    const text = "- ```\n\n\n    ```\n        ```\n    ```\n\n";
+    expect(misfits(text, splitMarkdown(text, ofChars(28)), ofChars(28))).toEqual([]);
+  });
+
   test("is held by these properties to more than cutting at the last space", () => {
     const failing = fc.check(
       fc.property(markdown, limits, (text, limits) => misfits(text, naiveSplit(text, limits), limits).length === 0),

@@ -83,6 +83,8 @@ describe("Markdown for Discord", () => {
         const parts = splitMarkdown(text.repeat(3), { maxLength: 200, lengthOf: lengthOfMarkdown });
         for (const { text: part } of parts) expect(toDiscordMarkdown(part).length).toBeLessThanOrEqual(200);
       }),
+      // Only with a space behind it the box of the last item is a shorter one.
+      { examples: [["`code || x` > quote\n\n\n\n\n- [x] \n\n- [x] ~~~\n| a | bb |\n|---|:-:|\n"]] },
     );
   });
 });
