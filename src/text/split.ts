@@ -133,7 +133,7 @@ function readPart(
 function readWithin(
   text: string,
   textEnd: number,
-  place: Place,
+  place: PartStart,
   limits: SplitLimits,
   growth: Growth | undefined,
   isOver: boolean,
