@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { MessageRow } from "../../adapters/local/page/wire.ts";
+import { events, hanging, json, ROLE, startFaultServer, stream, words } from "../support/fault-server.ts";
 import { connectLocal, isBot, isFinal, type LocalClient } from "../support/local-client.ts";
 import { makeDataDir, type RunningService, runService, startService } from "../support/service.ts";
 
@@ -100,29 +102,66 @@ describe("kill -9 in the middle of a stream", () => {
   beforeAll(async () => void (folder = await makeDataDir()));
   afterAll(() => folder.remove());
 
-  test("twenty times over: one answer, complete, in the same message", async () => {
-    const numbers = Array.from({ length: 1_000 }, (_, index) => String(index + 1)).join(" ");
-    let answerId: number | undefined;
-    for (let round = 0; round <= 20; round++) {
-      const service = await startService(folder.path);
+  test("twenty times over: one answer, complete, in the same messages", async () => {
+    const text = Array.from({ length: 2_500 }, (_, index) => String(index + 1)).join(" ");
+    const env = await startHaltingGateway(text, KILLS);
+    let ids: number[] = [];
+    let shown = "";
+    for (let round = 0; round < KILLS; round++) {
+      const service = await startService(folder.path, env);
       const client = await connectLocal(service.url);
-      if (round === 0) await client.send(`At 600 tokens per second, say: ${numbers}`);
-      if (round === 20) {
-        const [answer, ...others] = (await client.until((all) => all.some(isFinal))).filter(isBot);
-        expect(answer).toMatchObject({ id: answerId, text: numbers, isStreaming: false });
-        expect(others).toEqual([]);
-      } else {
-        // The first state is what the run before left; the second is text that this run brought, beyond it.
-        await client.until((all) => all.some((message) => isBot(message) && client.states(message.id).length >= 2));
-        const answer = client.messages().find(isBot);
-        expect(answer?.isStreaming).toBe(true);
-        answerId ??= answer?.id;
-      }
+      if (round === 0) await client.send("Count");
+      const before = shown;
+      // What the run before left is there at once; more of it is text that this run brought.
+      shown = toText(await client.until((all) => toText(all).length > before.length));
+      expect(text.startsWith(shown)).toBe(true);
+      const known = ids;
+      ids = client
+        .messages()
+        .filter(isBot)
+        .map(({ id }) => id);
+      expect(ids.slice(0, known.length)).toEqual(known);
       client.close();
       await service.end("SIGKILL");
     }
+    const service = await startService(folder.path, env);
+    onTestFinished(async () => void (await service.end("SIGKILL")));
+    const client = await connectLocal(service.url);
+    const messages = await client.until((all) => all.filter(isBot).every(isFinal) && toText(all) === text);
+    client.close();
+    expect(
+      messages
+        .filter(isBot)
+        .map(({ id }) => id)
+        .slice(0, ids.length),
+    ).toEqual(ids);
+    expect(await service.end("SIGTERM")).toBe(0);
   });
 });
+
+const KILLS = 20;
+/** More than is noted as seen before it is shown: so much further each attempt comes than the one before. */
+const FURTHER_CHARS = 500;
+
+/** A gateway whose answers halt on the way, each of them further on; after so many of them one comes to its end. */
+async function startHaltingGateway(text: string, halts: number): Promise<Record<string, string>> {
+  let asked = 0;
+  const { url } = await startFaultServer((response, received) => {
+    if (!received.path.endsWith("/chat/completions")) return json(404, {})(response, received);
+    asked += 1;
+    const answer = asked > halts ? events(stream(text)) : hanging(ROLE, words(text.slice(0, asked * FURTHER_CHARS)));
+    return answer(response, received);
+  });
+  return { GATEWAY_BASE_URL: url, GATEWAY_API_KEY: "none", CHAT_MODEL: "halting" };
+}
+
+/** What an answer shows over all its messages. */
+function toText(messages: readonly MessageRow[]): string {
+  return messages
+    .filter(isBot)
+    .map(({ text }) => text)
+    .join(" ");
+}
 
 describe("ten conversations at once, one of them flooded", () => {
   test("keep their order, and none waits for another", async () => {
