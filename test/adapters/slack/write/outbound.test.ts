@@ -49,6 +49,9 @@ const WORDS = [
   "&amp;",
 ];
 
+/** So many fit the messages that Slack's limits allow a reply, also where each ends as soon as it is nearly full. */
+const MAX_WORDS = 1_700;
+
 type Record = ReplyOptions["record"];
 
 interface Attempt {
@@ -67,7 +70,7 @@ interface Attempt {
 
 function toText(random: Random): string {
   const words: string[] = [];
-  const count = random.pick([3, 30, 300, random.between(800, 2_000)]);
+  const count = random.pick([3, 30, 300, random.between(800, MAX_WORDS)]);
   for (let index = 0; index < count; index++) {
     const gap = random.next() < 0.03 ? "\n\n" : " ";
     words.push(`${random.pick(WORDS)}-${index}${random.next() < 0.01 ? "\n\n## Heading\n\n" : gap}`);
