@@ -1,6 +1,6 @@
-import { describe, expect, onTestFinished, test } from "vitest";
-import { type Discord, startDiscord } from "../simulators/discord/index.ts";
-import { startSlack } from "../simulators/slack/slack.ts";
+import { describe, expect, type TestContext, test } from "vitest";
+import { createDiscord, type Discord } from "../simulators/discord/simulator.ts";
+import { openSlack } from "../simulators/slack/control.ts";
 import { type Door, type Shut, startDoor } from "../support/door.ts";
 import { type LaunchedService, launchService, makeDataDir } from "../support/service.ts";
 
@@ -11,11 +11,14 @@ const EDIT = "PATCH /channels/:channel/messages/:message";
 const POST = "POST /channels/:channel/messages";
 const WAYS: readonly Shut[] = ["never answers", "refuses"];
 
-async function launch(env: Record<string, string>): Promise<LaunchedService> {
+/** Of each test by itself: they run side by side. */
+type OnFinished = TestContext["onTestFinished"];
+
+async function launch(env: Record<string, string>, onFinished: OnFinished): Promise<LaunchedService> {
   const { path, remove } = await makeDataDir();
-  onTestFinished(remove);
+  onFinished(remove);
   const service = launchService(path, { SHUTDOWN_GRACE_SECONDS: GRACE_S, ...env });
-  onTestFinished(async () => void (await service.end("SIGKILL")));
+  onFinished(async () => void (await service.end("SIGKILL")));
   return service;
 }
 
@@ -32,18 +35,24 @@ interface Scene {
   drop(): void;
 }
 
-type StartScene = (shut?: Shut) => Promise<Scene>;
+type StartScene = (onFinished: OnFinished, shut?: Shut) => Promise<Scene>;
 
 function onSlack(transport: "sockets" | "requests"): StartScene {
-  return async (shut) => {
-    const slack = await startSlack();
+  return async (onFinished, shut) => {
+    const slack = await openSlack();
+    onFinished(async () => {
+      await slack.close();
+      slack.assertClean();
+    });
     const ada = slack.user({ name: "Ada" });
     const general = slack.channel({ name: "general", members: [ada] });
     const door = await startDoor(new URL(slack.apiUrl).origin, shut);
+    onFinished(door.remove);
     const { botToken, appToken, signingSecret } = slack;
     const proof: Record<string, string> =
       transport === "sockets" ? { SLACK_APP_TOKEN: appToken } : { SLACK_SIGNING_SECRET: signingSecret };
-    const service = await launch({ SLACK_BOT_TOKEN: botToken, SLACK_API_URL: `${door.origin}/api/`, ...proof });
+    const env = { SLACK_BOT_TOKEN: botToken, SLACK_API_URL: `${door.origin}/api/`, ...proof };
+    const service = await launch(env, onFinished);
     const isCalled = (method: string) => slack.requests.some((request) => request.method === method);
     return {
       door,
@@ -69,16 +78,18 @@ function onSlack(transport: "sockets" | "requests"): StartScene {
   };
 }
 
-const onDiscord: StartScene = async (shut) => {
+const onDiscord: StartScene = async (onFinished, shut) => {
   let door: Door | undefined;
   const via = async (origin: string) => (door = await startDoor(origin, shut)).origin;
-  // Whoever is cut off in the middle of an identify begins anew.
-  const discord = await startDiscord({ via, allow: "anything" });
+  // What is cut off in the middle of an identify begins anew, against the rules.
+  const discord = await createDiscord({ via });
+  onFinished(() => discord.close());
   if (door === undefined) throw new Error("There is no door.");
+  onFinished(door.remove);
   const guild = discord.addGuild();
   const channel = discord.addChannel(guild, "general");
   const ada = discord.addUser("Ada", guild);
-  const service = await launch({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl });
+  const service = await launch({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl }, onFinished);
   return {
     door,
     service,
@@ -114,40 +125,40 @@ const CONNECTED = PLATFORMS.filter(([name]) => name !== "Slack over HTTP");
 const ALL = PLATFORMS.flatMap(([name, start]) => WAYS.map((way) => ({ name, start, way })));
 const HELD = CONNECTED.flatMap(([name, start]) => WAYS.map((way) => ({ name, start, way })));
 
-describe("SIGTERM ends the service in order and in time", () => {
-  test.each(ALL)("while it connects to $name, which $way", async ({ start, way }) => {
-    const { service, door } = await start(way);
+describe.concurrent("SIGTERM ends the service in order and in time", () => {
+  test.for(ALL)("while it connects to $name, which $way", async ({ start, way }, { onTestFinished }) => {
+    const { service, door } = await start(onTestFinished, way);
     await door.nextVisitor();
     expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
     expect(service.lines.join("\n")).not.toMatch(/"level":"(fatal|error)"/);
   });
 
-  test.each(HELD)("while $name, which was connected, $way", async ({ start, way }) => {
-    const { service, door, drop } = await start();
+  test.for(HELD)("while $name, which was connected, $way", async ({ start, way }, { onTestFinished }) => {
+    const { service, door, drop } = await start(onTestFinished);
     await service.ready;
     door.shut(way);
     drop();
     expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
   });
 
-  test.each(HELD)("in the middle of an answer on $name, which $way", async ({ start, way }) => {
-    const { service, door, ask } = await start();
+  test.for(HELD)("in the middle of an answer on $name, which $way", async ({ start, way }, { onTestFinished }) => {
+    const { service, door, ask } = await start(onTestFinished);
     await service.ready;
     await ask();
     door.shut(way);
     expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
   });
 
-  test.each(CONNECTED)("while an answer waits for a rate limit of %s", async (_, start) => {
-    const { service, ask, limitEdits } = await start();
+  test.for(CONNECTED)("while an answer waits for a rate limit of %s", async ([, start], { onTestFinished }) => {
+    const { service, ask, limitEdits } = await start(onTestFinished);
     await service.ready;
     await ask();
     await limitEdits();
     expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
   });
 
-  test.each(CONNECTED)("while a picture is being uploaded to %s", async (_, start) => {
-    const { service, askForPicture } = await start();
+  test.for(CONNECTED)("while a picture is being uploaded to %s", async ([, start], { onTestFinished }) => {
+    const { service, askForPicture } = await start(onTestFinished);
     await service.ready;
     await askForPicture();
     expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);

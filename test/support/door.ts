@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { onTestFinished } from "vitest";
 
 /** What a server in front of which a door is shut does to whoever comes: nothing at all, or it hangs up at once. */
 export type Shut = "never answers" | "refuses";
 
-/** Stands before a server until the test ends. */
+/** Stands before a server. */
 export interface Door {
   /** Where the server is reached through it. */
   origin: string;
@@ -13,6 +12,8 @@ export interface Door {
   shut(how: Shut): void;
   /** Resolves when somebody comes who has not come yet. */
   nextVisitor(): Promise<void>;
+  /** Takes it away, with whoever is in it. */
+  remove(): void;
 }
 
 /** A door before the server at `origin`; shut from the beginning where that is said. */
@@ -43,10 +44,6 @@ export async function startDoor(origin: string, shutFrom?: Shut): Promise<Door> 
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
 
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -58,5 +55,9 @@ export async function startDoor(origin: string, shutFrom?: Shut): Promise<Door> 
       }
     },
     nextVisitor: () => visited.promise,
+    remove() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
   };
 }

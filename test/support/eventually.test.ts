@@ -6,7 +6,7 @@ test("what is read comes to be what is expected", async () => {
   let count = 0;
   await eventually(() => (count += 1)).toBeGreaterThan(2);
   await eventually(async () => (count += 1)).not.toBeLessThan(5);
-  await expect(eventually(() => 1)["toHaveBeen" as "toBe"](1)).rejects.toThrow();
+  await expect(eventually(() => 1, 50)["toHaveBeen" as "toBe"](1)).rejects.toThrow();
 });
 
 test("a wait is given up once nothing moves, however often something moved before", async () => {

@@ -9,11 +9,12 @@ type Poll<T> = ReturnType<typeof expect.poll<T>>;
 
 /**
  * As `expect.poll`, but bounded by progress: it fails when what is read has stayed the same for long, and has not come
- * to be what is expected.
+ * to be what is expected. `silenceMs`: what counts as long.
  */
-export function eventually<T>(read: () => T): Poll<T> {
-  return toMatchers((matcher, given) => retry(read, (value) => callMatcher(expect(value), matcher, given)), {
-    not: toMatchers((matcher, given) => retry(read, (value) => callMatcher(expect(value).not, matcher, given))),
+export function eventually<T>(read: () => T, silenceMs?: number): Poll<T> {
+  const until = (check: (value: Awaited<T>) => void) => retry(read, check, silenceMs);
+  return toMatchers((matcher, given) => until((value) => callMatcher(expect(value), matcher, given)), {
+    not: toMatchers((matcher, given) => until((value) => callMatcher(expect(value).not, matcher, given))),
   }) as Poll<T>;
 }
 
@@ -32,10 +33,10 @@ function callMatcher(assertion: object, matcher: PropertyKey, given: readonly un
 }
 
 /** Reads until the check passes. Rejects with what the check says once the same was read for long. */
-async function retry<T>(read: () => T, check: (value: Awaited<T>) => void): Promise<void> {
+async function retry<T>(read: () => T, check: (value: Awaited<T>) => void, silenceMs?: number): Promise<void> {
   let isLost = false;
   let last: string | undefined;
-  const patience = createPatience(() => void (isLost = true));
+  const patience = createPatience(() => void (isLost = true), silenceMs);
   try {
     for (;;) {
       const value = await read();
