@@ -10,6 +10,7 @@ import type { HistoryEntry } from "../../src/history/record.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { silent } from "../support/log.ts";
+import { PROCESS_ENV } from "../support/service.ts";
 
 const ROUNDS = 20;
 const WRITER = new URL("../support/history-writer.ts", import.meta.url).pathname;
@@ -34,7 +35,10 @@ describe("a history whose process is killed", () => {
 });
 
 async function writeUntilKilled(path: string, round: number, lines: number, acknowledged: Map<string, string[]>) {
-  const child = spawn(process.execPath, [WRITER, path, String(round)], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [WRITER, path, String(round)], {
+    env: PROCESS_ENV,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exit = once(child, "exit");
   let left = lines;
   // Lines that were on their way when it died were acknowledged too, so reading goes on to the end.
