@@ -3,11 +3,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
+import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
 import { createEvenPacer, OWN_SURFACE_PACE } from "../../src/pacing/even.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { SinkError } from "../../src/port/errors.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
-import type { Button, Draft, ReplySink, SinkLimits } from "../../src/port/sink.ts";
+import type { Button, Draft, OutboundFile, ReplySink, SinkLimits } from "../../src/port/sink.ts";
 
 const PLATFORM = "console";
 const LIMITS: SinkLimits = {
@@ -43,11 +44,10 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
 
   function toEvent(line: string): InboundEvent {
     const key = `${PLATFORM}:${randomUUID()}`;
-    const reply = { platform: PLATFORM, channelId: conversationId };
+    const reply = { platform: PLATFORM, channelId: "terminal" };
     const base = { key, conversationId, author: { id: "you", name: "You" }, reply, at: now() };
     const [, name, text = ""] = /^\/(\w+)\s*(.*)$/.exec(line) ?? [];
     const button = buttons.find(({ action }) => action === name);
-    // `edit` opens a form on other platforms; a terminal has none.
     if (button !== undefined && button.action !== "edit")
       return { ...base, kind: "action", action: button.action, turnId: button.turnId };
     if (name !== undefined) return { ...base, kind: "command", name, text };
@@ -59,13 +59,26 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
     if (markdown.length > LIMITS.maxLength) throw new SinkError("rejected", "The message is too long.");
     const before = printed.get(id);
     const text = streaming ? (source ?? markdown) : markdown;
-    const hints = draft.buttons.map(({ action, label }) => `  [/${action}: ${label}]\n`).join("");
+    // `edit` opens a form on other platforms; a terminal has none.
+    buttons = draft.buttons.filter(({ action }) => action !== "edit");
+    const hints = buttons.map(({ action, label }) => `  [/${action}: ${label}]\n`).join("");
     if (before === undefined) output.write(`${streaming ? hints : ""}Palaver: ${text}`);
     else output.write(text.startsWith(before) ? text.slice(before.length) : `\nPalaver, once more: ${text}`);
     if (!streaming) output.write(`\n${hints}`);
-    buttons = draft.buttons;
     // With the line's end it is the beginning of no other text.
     printed.set(id, streaming ? text : `${text}\n`);
+  }
+
+  /** Saves a file of the bot. Resolves to its path. */
+  async function save({ name, bytes }: OutboundFile): Promise<string> {
+    const path = join(filesDir, `${randomUUID().slice(0, 8)}-${basename(name)}`);
+    try {
+      await mkdir(filesDir, { recursive: true });
+      await writeFile(path, bytes);
+    } catch (cause) {
+      throw new SinkError("unavailable", "The file could not be saved.", { cause });
+    }
+    return path;
   }
 
   /** The same nonce never makes a second message. */
@@ -82,19 +95,15 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
     post: (draft, nonce, signal) => once(nonce, signal, (id) => print(id, draft)),
     async edit(id, draft, signal) {
       signal.throwIfAborted();
-      if (printed.get(id) === undefined) throw new SinkError("gone", "The message was removed.");
+      if (printed.has(id) && printed.get(id) === undefined) throw new SinkError("gone", "The message was removed.");
       print(id, draft);
       return {};
     },
     upload: (files, caption, nonce, signal) =>
       once(nonce, signal, async (id) => {
+        const paths = await Promise.all(files.map(save));
         print(id, caption ?? { markdown: "", buttons: [], streaming: false });
-        for (const { name, bytes } of files) {
-          const path = join(filesDir, `${randomUUID().slice(0, 8)}-${basename(name)}`);
-          await mkdir(filesDir, { recursive: true });
-          await writeFile(path, bytes);
-          output.write(`  (file: ${path})\n`);
-        }
+        for (const path of paths) output.write(`  (file: ${path})\n`);
       }),
     async remove(id, signal) {
       signal.throwIfAborted();
@@ -111,17 +120,15 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
       isListening = true;
       lines = createInterface({ input });
       // One line after the other: a whole script may be piped in.
-      let tail = Promise.resolve();
+      const queue = createKeyedQueue();
       async function onLine(line: string): Promise<void> {
         if (line === "/new") conversationId = `${PLATFORM}:${randomUUID()}`;
         else if (line !== "" && isListening) await accept(toEvent(line));
       }
       lines.on("line", (line) => {
-        tail = tail
-          .then(() => onLine(line.trim()))
-          .catch(() => output.write("  (not taken: write it again)\n") as void);
+        queue.run(PLATFORM, () => onLine(line.trim())).catch(() => output.write("  (not taken: write it again)\n"));
       });
-      lines.on("close", () => void tail.then(onEnd));
+      lines.on("close", () => void queue.idle().then(onEnd));
     },
     sink: () => sink,
     openAttachment: () => Promise.reject(new Error("Nobody can attach a file at a terminal.")),

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -135,6 +135,32 @@ describe("the terminal", () => {
     const [, path = ""] = /\(file: (.+)\)/.exec(text()) ?? [];
     expect(path.startsWith(folder)).toBe(true);
     expect(await readFile(path, "utf8")).toBe("a,b\n");
+  });
+
+  test("an answer that an earlier run began is printed once more, and goes on", async () => {
+    const { sink, text } = await startReply();
+    await sink.edit("console:of-an-earlier-run", { markdown: "All of it.", buttons: [], streaming: false }, signal);
+    expect(text()).toBe("Palaver: All of it.\n");
+  });
+
+  test("a file that could not be saved is brought when it is uploaded again", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "palaver-console-"));
+    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    // A file stands where the folder is to be.
+    await writeFile(join(folder, "files"), "");
+    const { sink, text } = await startReply(join(folder, "files"));
+    const files = [{ name: "table.csv", contentType: "text/csv", bytes: new TextEncoder().encode("a,b\n") }];
+    await expect(sink.upload(files, undefined, "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
+    await rm(join(folder, "files"));
+    await sink.upload(files, undefined, "n", signal);
+    expect(text()).toContain("table.csv)");
+  });
+
+  test("the button that opens a form elsewhere is not offered", async () => {
+    const { sink, text } = await startReply();
+    const buttons = [{ action: "edit" as const, turnId: "t", label: "Edit" }];
+    await sink.post({ markdown: "A boat.", buttons, streaming: false }, "n", signal);
+    expect(text()).toBe("Palaver: A boat.\n");
   });
 
   test("tells when the input has ended, after what was entered before", async () => {
