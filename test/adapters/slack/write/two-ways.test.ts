@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createSlackPacer } from "../../adapters/slack/write/pace.ts";
-import type { Pacer, PacerStep } from "../../src/port/pace.ts";
-import { mix, several } from "../support/pacing/scenarios.ts";
-import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../support/pacing/trials.ts";
+import { createSlackPacer } from "../../../../adapters/slack/write/pace.ts";
+import type { Pacer, PacerStep } from "../../../../src/port/pace.ts";
+import { mix, several } from "../../../support/pacing/scenarios.ts";
+import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../../../support/pacing/trials.ts";
 
 const OK = { answer: { ok: true }, behind: false } as const;
 
