@@ -4,6 +4,7 @@ import type { TransportName } from "../../simulators/slack/bolt-app.ts";
 import { shownText } from "../../simulators/slack/shown-text.ts";
 import type { Message } from "../../simulators/slack/world.ts";
 import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
+import { eventually } from "../../support/eventually.ts";
 import { recordingLog } from "../../support/log.ts";
 import { draft, signal, startStage, TRANSPORTS } from "./stage.ts";
 
@@ -110,5 +111,17 @@ describe.each(TRANSPORTS)("the Slack adapter over %s", (transport) => {
     slack.revoke("token_revoked");
     await expect(adapter.sink(reply).post(draft("hi"), "n", signal)).rejects.toMatchObject({ kind: "forbidden" });
     expect(reasons).toEqual([]);
+  });
+
+  test("a wait that Slack asks for ends in time, also when the clock on the wall goes back", async () => {
+    let wall = Date.now();
+    const { slack, adapter, ada, general, message } = await startStage({ transport, now: () => wall });
+    ada.mention(general, "hello");
+    const { reply } = await message(0);
+    slack.failNext("chat.postMessage", { retryAfterS: 1 });
+    const post = () => adapter.sink(reply).post(draft("hi"), "n", signal);
+    await expect(post()).rejects.toMatchObject({ kind: "rate-limited" });
+    wall -= 3_600_000;
+    await eventually(() => post().then(() => "posted", String)).toBe("posted");
   });
 });
