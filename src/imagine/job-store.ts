@@ -6,7 +6,8 @@ import { persist } from "../concurrency/retry.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
 import type { Actor } from "../port/catalogue.ts";
-import { toKeyPart } from "../store/key-part.ts";
+import { toOwnerKey } from "../store/key-part.ts";
+import { keysOf, walk } from "../store/values.ts";
 import { filesOf, type PictureJob, picturesOf, readPictureJob } from "./picture-job.ts";
 
 const NAMESPACE = "pictures";
@@ -71,7 +72,7 @@ export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOpti
   async function store(job: PictureJob): Promise<void> {
     await keyv.setMany([
       { key: job.id, value: job, ttl: ttlMs },
-      { key: `${toOwner(job.reply.platform, job.author.id)}:${job.id}`, value: 1, ttl: ttlMs },
+      { key: `${toOwnerKey(job.reply.platform, job.author.id)}:${job.id}`, value: 1, ttl: ttlMs },
     ]);
   }
 
@@ -87,18 +88,13 @@ export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOpti
     await copies.erase(filesOf(job), id);
     await links.erase(job.references, id);
     await links.erase(picturesOf(job));
-    await inTurn(id, () => keyv.deleteMany([id, `${toOwner(reply.platform, author.id)}:${id}`]));
+    await inTurn(id, () => keyv.deleteMany([id, `${toOwnerKey(reply.platform, author.id)}:${id}`]));
   }
 
-  async function idsOf(owner: string): Promise<string[]> {
-    const iterator = open(`${NAMESPACE}:${owner}`).iterator;
-    if (iterator === undefined) throw new TypeError("The store of the pictures cannot be walked through.");
-    const entries = await Array.fromAsync(iterator(undefined) as AsyncIterable<[string, unknown]>);
-    return [...new Set(entries.map(([id]) => id))];
-  }
+  const idsOf = (owner: string) => keysOf(open(`${NAMESPACE}:${owner}`));
 
   async function jobsOf(platform: string, authorId: string, within = ""): Promise<PictureJob[]> {
-    const jobs = await Promise.all((await idsOf(toOwner(platform, authorId))).filter(isJobId).map(load));
+    const jobs = await Promise.all([...(await idsOf(toOwnerKey(platform, authorId)))].filter(isJobId).map(load));
     return jobs.filter((job) => job?.conversationId.startsWith(within) === true) as PictureJob[];
   }
 
@@ -116,7 +112,7 @@ export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOpti
       await keyv.setMany([
         { key, value, ttl: STOP_TTL_MS },
         // Its name among what the person asked for is what erases it with that.
-        { key: `${toOwner(reply.platform, author.id)}:${key}`, value: 1, ttl: STOP_TTL_MS },
+        { key: `${toOwnerKey(reply.platform, author.id)}:${key}`, value: 1, ttl: STOP_TTL_MS },
       ]);
     },
     async whoAskedStop({ id, reply }) {
@@ -136,8 +132,7 @@ export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOpti
       }
     },
     async eraseConversations(prefix) {
-      if (keyv.iterator === undefined) throw new TypeError("The store of the pictures cannot be walked through.");
-      for await (const [, value] of keyv.iterator(undefined) as AsyncIterable<[string, unknown]>) {
+      for await (const [, value] of walk(keyv)) {
         const job = readPictureJob(value);
         if (job?.conversationId.startsWith(prefix)) await erase(job);
       }
@@ -149,7 +144,7 @@ export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOpti
       }
       await copies.forget(platform, authorId);
       await links.forget(platform, authorId);
-      const owner = toOwner(platform, authorId);
+      const owner = toOwnerKey(platform, authorId);
       for (const id of await idsOf(owner)) {
         const job = isJobId(id) ? await load(id) : undefined;
         if (job !== undefined) await links.erase(picturesOf(job));
@@ -171,8 +166,4 @@ function toStopKey(jobId: string): string {
 
 function isJobId(id: string): boolean {
   return !id.startsWith("stop:");
-}
-
-function toOwner(platform: string, authorId: string): string {
-  return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }

@@ -5,7 +5,8 @@ import { z } from "zod";
 import { mapBounded } from "../concurrency/deadlines.ts";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { AttachmentRef } from "../port/events.ts";
-import { toKeyPart } from "../store/key-part.ts";
+import { toOwnerKey } from "../store/key-part.ts";
+import { keysOf, walk } from "../store/values.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 
 const NAMESPACE = "copies";
@@ -84,16 +85,10 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
   const { run: inTurn } = createKeyedQueue();
   let counted = { bytes: 0, until: 0 };
 
-  async function* walk(namespace: string): AsyncGenerator<[string, unknown]> {
-    const iterator = options.open(`${NAMESPACE}:${namespace}`).iterator;
-    if (iterator === undefined) throw new TypeError("The store of the copies cannot be walked through.");
-    yield* iterator(undefined) as AsyncIterable<[string, unknown]>;
-  }
-
   async function count(): Promise<void> {
     if (counted.until > Date.now()) return;
     let bytes = 0;
-    for await (const [, value] of walk("of")) bytes += toHead(value)?.sizeBytes ?? 0;
+    for await (const [, value] of walk(options.open(`${NAMESPACE}:of`))) bytes += toHead(value)?.sizeBytes ?? 0;
     counted = { bytes, until: Date.now() + COUNTED_ANEW_MS };
   }
 
@@ -105,7 +100,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     // Last: what has no head is no copy.
     await keyv.setMany([
       { key: `of:${key}`, value, ttl: ttlMs },
-      { key: `${toOwnerKey(owner)}:${key}`, value: 1, ttl: ttlMs },
+      { key: `${toOwnerKey(owner.platform, owner.authorId)}:${key}`, value: 1, ttl: ttlMs },
     ]);
   }
 
@@ -123,7 +118,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
 
   async function erase(key: string, { sizeBytes, ...owner }: Head): Promise<void> {
     const chunks = Array.from({ length: Math.ceil(sizeBytes / CHUNK_BYTES) }, (_, index) => `data:${key}:${index}`);
-    await keyv.deleteMany([`of:${key}`, `${toOwnerKey(owner)}:${key}`, ...chunks]);
+    await keyv.deleteMany([`of:${key}`, `${toOwnerKey(owner.platform, owner.authorId)}:${key}`, ...chunks]);
     counted.bytes -= sizeBytes;
   }
 
@@ -164,8 +159,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
       }
     },
     async forget(platform, authorId) {
-      const keys = await Array.fromAsync(walk(toOwnerKey({ platform, authorId })), ([key]) => key);
-      for (const key of new Set(keys)) {
+      for (const key of await keysOf(options.open(`${NAMESPACE}:${toOwnerKey(platform, authorId)}`))) {
         const known = toHead(await keyv.get<unknown>(`of:${key}`));
         if (known !== undefined) await inTurn(key, () => erase(key, known));
       }
@@ -194,10 +188,6 @@ export function toFileKey({ platform, id }: AttachmentRef): string {
   return createHash("sha256")
     .update(JSON.stringify([platform, id]))
     .digest("base64url");
-}
-
-export function toOwnerKey({ platform, authorId }: Pick<CopyOwner, "platform" | "authorId">): string {
-  return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 
 function toChunks(bytes: Uint8Array): Uint8Array[] {

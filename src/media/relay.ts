@@ -2,8 +2,10 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { untilAborted } from "../concurrency/deadlines.ts";
 import type { AttachmentRef } from "../port/events.ts";
+import { toOwnerKey } from "../store/key-part.ts";
+import { keysOf } from "../store/values.ts";
 import { createByteCache } from "./byte-cache.ts";
-import { type CopyOwner, toFileKey, toOwnerKey } from "./picture-copies.ts";
+import { type CopyOwner, toFileKey } from "./picture-copies.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 import { createRelayTokens, type RelayClaim } from "./relay-token.ts";
 import type { ImageMimeType } from "./sniff.ts";
@@ -113,12 +115,7 @@ export function createRelay(deps: RelayDeps): Relay {
     await keyv.deleteMany([id, ...(stored?.v === 1 ? toIndexKeys(id, stored) : [])]);
   }
 
-  async function idsOf(index: string): Promise<string[]> {
-    const { iterator } = deps.open(`${NAMESPACE}:${index}`);
-    if (iterator === undefined) throw new TypeError("The store of the links cannot be walked through.");
-    const entries = iterator(undefined) as AsyncIterable<[string, unknown]>;
-    return [...new Set(await Array.fromAsync(entries, ([id]) => id))];
-  }
+  const idsOf = (index: string) => keysOf(deps.open(`${NAMESPACE}:${index}`));
 
   return {
     async publish(ref, { bytes, mimeType }, owner) {
@@ -151,12 +148,15 @@ export function createRelay(deps: RelayDeps): Relay {
       }
     },
     async forget(platform, authorId) {
-      for (const id of await idsOf(toOwnerKey({ platform, authorId }))) await erase(id);
+      for (const id of await idsOf(toOwnerKey(platform, authorId))) await erase(id);
     },
   };
 }
 
 /** What finds a link by its file, and by the person it was made for. */
 function toIndexKeys(id: string, { ref, owner }: StoredFile): string[] {
-  return [`of:${toFileKey(ref)}:${id}`, ...(owner === undefined ? [] : [`${toOwnerKey(owner)}:${id}`])];
+  return [
+    `of:${toFileKey(ref)}:${id}`,
+    ...(owner === undefined ? [] : [`${toOwnerKey(owner.platform, owner.authorId)}:${id}`]),
+  ];
 }

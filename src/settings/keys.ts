@@ -2,7 +2,7 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { ReplyAddress } from "../port/events.ts";
-import { toKeyPart } from "../store/key-part.ts";
+import { toKeyPart, toOwnerKey } from "../store/key-part.ts";
 import { createDamageLog, walk } from "../store/values.ts";
 
 /** The shapes that the settings store, and the keys they are stored under. */
@@ -100,7 +100,7 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
     writePersona(channel, persona) {
       const { platform, channelId, workspaceId } = channel;
       const [key, formerKey] = toPersonaKeys(channel);
-      const [ownedKey, formerOwnedKey] = toKeys(toOwner(platform, persona.authorId), channel);
+      const [ownedKey, formerOwnedKey] = toKeys(toOwnerKey(platform, persona.authorId), channel);
       const owned = { channelId, ...(workspaceId !== undefined && { workspaceId }) };
       return write({ [key]: persona, [ownedKey]: owned }, [formerKey, formerOwnedKey]);
     },
@@ -108,7 +108,7 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
       await keyv.deleteMany([...erased]);
     },
     async *walkOwned(platform, authorId) {
-      const owner = toOwner(platform, authorId);
+      const owner = toOwnerKey(platform, authorId);
       for await (const [part, value] of walk(open(`${NAMESPACE}:${owner}`))) {
         const key = `${owner}:${part}`;
         const owned = parse(key, value, ownedSchema);
@@ -134,10 +134,6 @@ function toKeys(prefix: string, { workspaceId, channelId }: Channel): SettingKey
   return workspaceId === undefined
     ? [formerKey]
     : [`${prefix}:${toKeyPart(workspaceId)}:${toKeyPart(channelId)}`, formerKey];
-}
-
-function toOwner(platform: string, authorId: string): string {
-  return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 
 /** Reads a stored value. Undefined: it is absent, or damaged or of another version. */

@@ -15,6 +15,11 @@ export function toKeyPart(id: string): string {
   return `#${createHash("sha256").update(id, "utf16le").digest("hex")}`;
 }
 
+/** Begins the keys of what a person owns. */
+export function toOwnerKey(platform: string, authorId: string): string {
+  return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
+}
+
 /** The id that a part of a key was made of; undefined for one that was hashed. */
 export function readKeyPart(part: string): string | undefined {
   return part.startsWith("#") ? undefined : decodeURIComponent(part);

@@ -10,6 +10,11 @@ export async function* walk({ namespace, iterator }: Keyv): AsyncGenerator<[key:
   yield* iterator(undefined) as AsyncIterable<[string, unknown]>;
 }
 
+/** Keys of a namespace, each once although the store may change meanwhile. */
+export async function keysOf(keyv: Keyv): Promise<Set<string>> {
+  return new Set(await Array.fromAsync(walk(keyv), ([key]) => key));
+}
+
 /** Logs each key once whose value cannot be read. */
 export function createDamageLog(log: Logger): (key: string) => void {
   const logged = new Set<string>();

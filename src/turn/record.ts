@@ -6,7 +6,8 @@ import { persist } from "../concurrency/retry.ts";
 import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import { replyRecord } from "../reply/messages.ts";
-import { toKeyPart } from "../store/key-part.ts";
+import { toKeyPart, toOwnerKey } from "../store/key-part.ts";
+import { walk } from "../store/values.ts";
 
 /**
  * Survives a crash in the middle of a turn, and serves its buttons afterwards: tells where the reply stands and whose
@@ -91,17 +92,19 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
     const { id, author, reply } = record;
     const values = [
       { key: id, value: record, ttl: ttlMs },
-      ...[toOwner(reply.platform, author.id), ...pointers].map((of) => ({ key: `${of}:${id}`, value: 1, ttl: ttlMs })),
+      ...[toOwnerKey(reply.platform, author.id), ...pointers].map((of) => ({
+        key: `${of}:${id}`,
+        value: 1,
+        ttl: ttlMs,
+      })),
     ];
     const onFailure = (err: unknown) => log.warn({ err, turnId: id }, "the record of a turn could not be stored");
     return persist(() => keyv.setMany(values), onFailure);
   }
 
   /** Ids of the turns that a namespace names. */
-  async function* walk(namespace: string, within?: string): AsyncGenerator<string> {
-    const iterator = open(`${NAMESPACE}:${namespace}`).iterator;
-    if (iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
-    for await (const [id] of iterator(undefined) as AsyncIterable<[string, unknown]>) {
+  async function* idsOf(namespace: string, within?: string): AsyncGenerator<string> {
+    for await (const [id] of walk(open(`${NAMESPACE}:${namespace}`))) {
       if (within === undefined || (await load(id))?.conversationId.startsWith(within) === true) yield id;
     }
   }
@@ -129,7 +132,7 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
       }),
     async readFeedback(platform, authorId, within) {
       const judgements: Judgement[] = [];
-      for await (const turnId of walk(toRater(platform, authorId), within)) {
+      for await (const turnId of idsOf(toRater(platform, authorId), within)) {
         const feedback = (await load(turnId))?.feedback?.[authorId];
         if (feedback !== undefined) judgements.push({ turnId, feedback });
       }
@@ -139,31 +142,26 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
       for (const id of ids) {
         const record = await load(id);
         if (record === undefined) continue;
-        await keyv.deleteMany([id, `${toOwner(record.reply.platform, record.author.id)}:${id}`]);
+        await keyv.deleteMany([id, `${toOwnerKey(record.reply.platform, record.author.id)}:${id}`]);
       }
     },
     async eraseConversations(prefix) {
-      if (keyv.iterator === undefined) throw new TypeError("The store of the turns cannot be walked through.");
       const places: ReplyAddress[] = [];
-      for await (const [, value] of keyv.iterator(undefined) as AsyncIterable<[string, unknown]>) {
+      for await (const [, value] of walk(keyv)) {
         const record = readTurnRecord(value);
         if (record?.conversationId.startsWith(prefix) !== true) continue;
         const { id, reply, author } = record;
-        await keyv.deleteMany([id, `${toOwner(reply.platform, author.id)}:${id}`]);
+        await keyv.deleteMany([id, `${toOwnerKey(reply.platform, author.id)}:${id}`]);
         places.push(reply);
       }
       return places;
     },
     async forget(platform, authorId, within) {
-      const [owner, rater] = [toOwner(platform, authorId), toRater(platform, authorId)];
-      for await (const id of walk(owner, within)) await keyv.deleteMany([id, `${owner}:${id}`]);
-      for await (const id of walk(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
+      const [owner, rater] = [toOwnerKey(platform, authorId), toRater(platform, authorId)];
+      for await (const id of idsOf(owner, within)) await keyv.deleteMany([id, `${owner}:${id}`]);
+      for await (const id of idsOf(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
   };
-}
-
-function toOwner(platform: string, authorId: string): string {
-  return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 
 function toRater(platform: string, authorId: string): string {

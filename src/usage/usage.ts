@@ -5,7 +5,7 @@ import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 import { idsOf, isWhole } from "../port/identity.ts";
-import { toKeyPart } from "../store/key-part.ts";
+import { toKeyPart, toOwnerKey } from "../store/key-part.ts";
 import { walk } from "../store/values.ts";
 
 const NAMESPACE = "usage";
@@ -172,8 +172,8 @@ function addAmounts(one: Amounts, other: Partial<Amounts>): Amounts {
 }
 
 function toPrefix(subject: UsageSubject): string {
+  if ("authorId" in subject) return toOwnerKey(subject.platform, subject.authorId);
   const platform = toKeyPart(subject.platform);
-  if ("authorId" in subject) return `by:${platform}:${toKeyPart(subject.authorId)}`;
   if ("channelId" in subject) {
     const { workspaceId, channelId } = subject;
     return ["in", platform, ...(workspaceId === undefined ? [] : [toKeyPart(workspaceId)]), toKeyPart(channelId)].join(
