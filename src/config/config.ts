@@ -85,7 +85,6 @@ export interface Config {
   /** Keys of the links under which the gateway fetches pictures: the first signs, all verify. Empty: one is made. */
   relaySecrets: string[];
   botName: string;
-  role: "all" | "ingress" | "worker";
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   limits: LimitsConfig;
 }
@@ -174,7 +173,6 @@ function toConfig(values: Values, pageOn: boolean): Config {
     metricsToken: values.METRICS_TOKEN,
     relaySecrets: values.RELAY_SECRETS,
     botName: values.BOT_NAME,
-    role: values.ROLE,
     logLevel: values.LOG_LEVEL,
     limits: {
       historyTtlMs: values.HISTORY_TTL_DAYS * 24 * 60 * 60 * 1000,

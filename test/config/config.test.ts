@@ -34,7 +34,6 @@ describe("readConfig", () => {
       publicUrl: undefined,
       relaySecrets: [],
       botName: "Palaver",
-      role: "all",
       logLevel: "info",
     });
     expect(config.limits).toEqual({
@@ -123,7 +122,6 @@ describe("readConfig", () => {
       metricsToken: "m".repeat(16),
       relaySecrets: ["n".repeat(32), "o".repeat(40)],
       botName: "Ada",
-      role: "all",
       logLevel: "debug",
       limits: {
         historyTtlMs: 86_400_000,
