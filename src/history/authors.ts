@@ -1,7 +1,6 @@
 import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { Erasure, HistoryKeys } from "./keys.ts";
-import type { HistoryEntry } from "./record.ts";
-import { type AuthorPosition, toAuthorKeys, toAuthorNamespace } from "./record.ts";
+import { type AuthorPosition, type HistoryEntry, toAuthorKeys, toAuthorNamespace } from "./record.ts";
 
 const PAGE_ENTRIES = 100;
 

@@ -1,7 +1,6 @@
 import type { BlockScan, Candidate } from "./block-scan.ts";
 import { readLineKind, readQuote } from "./blocks.ts";
-import type { InlineScan } from "./inline.ts";
-import { scanInline } from "./inline.ts";
+import { type InlineScan, scanInline } from "./inline.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 

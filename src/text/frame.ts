@@ -1,5 +1,4 @@
-import type { Fence } from "./blocks.ts";
-import { isQuoted } from "./blocks.ts";
+import { type Fence, isQuoted } from "./blocks.ts";
 import type { SplitLimits } from "./ruler.ts";
 
 /** A fence that can be closed at the end of one part and opened again at the beginning of the next. */

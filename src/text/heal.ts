@@ -1,7 +1,5 @@
-import type { Fence } from "./blocks.ts";
-import { isDelimiterRow, isQuoted, isUnderline, readFence, readFenceLine, readLineKind } from "./blocks.ts";
-import type { OpenMark } from "./inline.ts";
-import { scanInline } from "./inline.ts";
+import { type Fence, isDelimiterRow, isQuoted, isUnderline, readFence, readFenceLine, readLineKind } from "./blocks.ts";
+import { type OpenMark, scanInline } from "./inline.ts";
 
 /** How many UTF-16 units longer than its source a healed text can be, and, as they are all ASCII, how many bytes. */
 export const HEAL_ROOM = 16;

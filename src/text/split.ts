@@ -1,15 +1,10 @@
 import { scanBlocks } from "./block-scan.ts";
 import { readFenceLine } from "./blocks.ts";
-import type { Cut } from "./cut.ts";
-import { chooseCut } from "./cut.ts";
-import type { PartStart } from "./frame.ts";
-import { toPrefix, toSuffix } from "./frame.ts";
+import { type Cut, chooseCut } from "./cut.ts";
+import { type PartStart, toPrefix, toSuffix } from "./frame.ts";
 import { createKeeper, type Growth } from "./keeper.ts";
-import type { SplitLimits } from "./ruler.ts";
-import { createRuler } from "./ruler.ts";
+import { createRuler, type SplitLimits } from "./ruler.ts";
 import { skip } from "./sticky.ts";
-
-export type { SplitLimits } from "./ruler.ts";
 
 /** One message's worth of a longer text. */
 export interface Part {

@@ -13,8 +13,7 @@ import { showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier } from "./earlier.ts";
 import { newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
 import { mayPress } from "./rights.ts";
-import type { AttemptResult } from "./running.ts";
-import { createRunningTurn, type RunningTurn } from "./running.ts";
+import { type AttemptResult, createRunningTurn, type RunningTurn } from "./running.ts";
 
 export interface Answers {
   /**

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import type { Part, SplitLimits } from "../../src/text/split.ts";
+import type { SplitLimits } from "../../src/text/ruler.ts";
+import type { Part } from "../../src/text/split.ts";
 
 /** The units that platforms count in. */
 export const UNITS = {

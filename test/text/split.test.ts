@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Part, SplitLimits } from "../../src/text/split.ts";
+import type { SplitLimits } from "../../src/text/ruler.ts";
+import type { Part } from "../../src/text/split.ts";
 import { createSplitter, splitMarkdown } from "../../src/text/split.ts";
 import { markdown, misfits, UNITS } from "../support/markdown.ts";
 

@@ -1,7 +1,6 @@
 import type { AttachmentRef } from "../../../src/port/events.ts";
 import { PLATFORM } from "../ids.ts";
-import type { Body } from "./wire.ts";
-import { readText } from "./wire.ts";
+import { type Body, readText } from "./wire.ts";
 import type { Workspace } from "./workspaces.ts";
 
 /** Files of which Slack keeps the place and not the bytes. */

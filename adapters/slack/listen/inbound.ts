@@ -1,7 +1,6 @@
 import type { AttachmentRef, EditedEvent, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
-import type { Body } from "../api/wire.ts";
-import { readText, toBodies, toBody } from "../api/wire.ts";
+import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import type { People } from "../people/people.ts";

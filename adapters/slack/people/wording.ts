@@ -1,5 +1,4 @@
-import type { Body } from "../api/wire.ts";
-import { readText, toBodies } from "../api/wire.ts";
+import { type Body, readText, toBodies } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { People } from "./people.ts";
 
