@@ -1,21 +1,25 @@
 import type { Logger } from "pino";
 import type { Gateway } from "../gateway/client.ts";
+import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/images.ts";
 import type { History } from "../history/history.ts";
 import { createPictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
 import { createReadPicture } from "../media/reference-picture.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { ImagineMenu, ListModels } from "../port/catalogue.ts";
+import type { ImagineMenu, ImagineOptions, ListModels } from "../port/catalogue.ts";
+import { readPictureId } from "../port/ids.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import type { Stores } from "../store/keyv.ts";
 import type { Tool } from "../tools/tool.ts";
+import { maySee } from "../turn/rights.ts";
 import type { Usage } from "../usage/usage.ts";
 import { createGenerateImage } from "./generate-image.ts";
 import { createImagine, type Imagine } from "./imagine.ts";
 import { createJobStore, type JobStore } from "./job-store.ts";
-import { createImagineMenu } from "./menu.ts";
-import { createRunningJobs } from "./running-jobs.ts";
+import type { PictureJob } from "./picture-job.ts";
+import { MAX_COUNT } from "./request.ts";
+import { createRunningJobs, type RunningJobs } from "./running-jobs.ts";
 
 export interface ImagineModuleOptions {
   stores: Pick<Stores, "open">;
@@ -57,5 +61,42 @@ export function createImagineModule({ stores, ttlMs, adapterOf, ...deps }: Imagi
     imagine,
     menu: createImagineMenu({ running, listModels, maxReferences }),
     tools: model === undefined ? [] : [createGenerateImage({ imagine, history, maxReferences })],
+  };
+}
+
+interface ImagineMenuDeps {
+  running: Pick<RunningJobs, "find">;
+  listModels: ListModels;
+  maxReferences: number;
+}
+
+/** What the forms of the platforms offer, and how a picture that exists was asked for. */
+export function createImagineMenu({ running, listModels, maxReferences }: ImagineMenuDeps): ImagineMenu {
+  return {
+    ratios: ASPECT_RATIOS,
+    sizes: IMAGE_SIZES,
+    maxCount: MAX_COUNT,
+    maxReferences,
+    listModels,
+    async describe(pictureId, by, signal) {
+      const id = readPictureId(pictureId);
+      if (id === undefined) return undefined;
+      const job = await running.find(id.jobId);
+      signal.throwIfAborted();
+      // A person who sees a picture may be quicker than its record; the form that is sent waits for it.
+      const state = job?.parts[id.part - 1]?.state;
+      if (job === undefined || !maySee(by, job) || (state !== "done" && state !== "pending")) return undefined;
+      return { prompt: job.prompt, options: toOptions(job, pictureId) };
+    },
+  };
+}
+
+function toOptions({ ratio, size, model, isSpoiler }: PictureJob, basis: string): ImagineOptions {
+  return {
+    ...(ratio !== undefined && { ratio }),
+    ...(size !== undefined && { size }),
+    ...(isSpoiler && { spoiler: "true" }),
+    model,
+    basis,
   };
 }

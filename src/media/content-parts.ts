@@ -1,8 +1,7 @@
 import { mapBounded } from "../concurrency/deadlines.ts";
 import type { ContentPart } from "../gateway/chunks.ts";
 import type { AttachmentRef } from "../port/events.ts";
-import { toShownSize } from "./byte-size.ts";
-import { toShownFileName } from "./file-name.ts";
+import { toShownFileName, toShownSize } from "./file-problem.ts";
 import { describePictureProblem, fitPicture, type PictureLimits, type PictureProblem } from "./picture.ts";
 import { type ImageMimeType, sniffType } from "./sniff.ts";
 import { frameTexts, type LoadedText } from "./text-frame.ts";

@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
 import { Agent, type Dispatcher, request } from "undici";
-import { toShownSize } from "./byte-size.ts";
-import { FileProblem } from "./file-problem.ts";
+import { FileProblem, toShownSize } from "./file-problem.ts";
 import { createPublicLookup, isPublicAddress, type Resolve } from "./public-address.ts";
 
 export interface GuardedFetchOptions {

@@ -1,7 +1,7 @@
 import { fileTypeFromBuffer } from "file-type";
 import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
-import { toShownSize } from "./byte-size.ts";
+import { toShownSize } from "./file-problem.ts";
 import { describePictureProblem, fitPicture, type PictureLimits } from "./picture.ts";
 import { type ImageMimeType, sniffType } from "./sniff.ts";
 import { type FileLimits, type OpenAttachment, useFile } from "./use-file.ts";

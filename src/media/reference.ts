@@ -3,7 +3,7 @@ import { GatewayError } from "../gateway/errors.ts";
 import { type ImageReference, NO_PICTURE } from "../gateway/images.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
-import { toShownFileName } from "./file-name.ts";
+import { toShownFileName } from "./file-problem.ts";
 import type { CopyOwner } from "./picture-copies.ts";
 import { createReadPicture, type ReadPicture, type ReferencePicture } from "./reference-picture.ts";
 import type { Relay } from "./relay.ts";

@@ -1,15 +1,22 @@
 import { createHash } from "node:crypto";
 import { type ModelCard, readAccount, requireModel } from "./access.ts";
 import { readChatRequest, type SandboxChatRequest } from "./chat-request.ts";
-import { toCompletion } from "./completion.ts";
-import { converse } from "./conversation.ts";
-import { readDirections } from "./directions.ts";
+import { type Answer, toCompletion } from "./completion.ts";
+import { type Directions, readDirections } from "./directions.ts";
 import { toInvalidRequest } from "./errors.ts";
-import { type Handler, meetFault, readAskedModel } from "./exchange.ts";
+import { type Exchange, type Handler, meetFault, readAskedModel } from "./exchange.ts";
 import { readJsonBody } from "./json-body.ts";
+import { answerFromMemory } from "./memory.ts";
+import { describePictures } from "./pictures.ts";
+import { writeProse } from "./prose.ts";
+import { answerWithSample } from "./samples.ts";
+import { fillSchema } from "./schema-values.ts";
 import { playScript, toStreamScript, toWholeScript } from "./script.ts";
 import { applyToCompletion, applyToScript } from "./script-faults.ts";
+import { answerSmallTalk } from "./small-talk.ts";
+import { findSpokenSchema, parseObject } from "./spoken-schema.ts";
 import { imageUrls } from "./tokens.ts";
+import { answerFromResults, chooseCalls } from "./tool-calls.ts";
 
 /**
  * `POST /v1/chat/completions`. Checked in this order: key, content type, JSON, fields, model, what the model can do,
@@ -62,4 +69,53 @@ function requireAbilities({ id, hasTools, hasVision }: ModelCard, { tools, messa
       param,
     );
   }
+}
+
+const MAX_COUNT = 10_000;
+
+/**
+ * The chat models' whole mind: the same request always gets the same answer. Tools first, then pictures, then the
+ * first rule whose words are recognised. Throws a 400 for a picture that cannot be read.
+ */
+async function converse(request: SandboxChatRequest, directions: Directions, exchange: Exchange): Promise<Answer> {
+  // Every picture is read, also those of earlier messages: a link that has expired since is refused, as elsewhere.
+  const seen = await describePictures(request.messages, directions.head, exchange);
+  const toolCalls = chooseCalls(request, directions);
+  if (toolCalls.length > 0) return { content: "", toolCalls };
+
+  const content = answerFromResults(request.messages) ?? directions.echo ?? seen ?? answerInWords(request, directions);
+  return { content: toFormat(request, content, directions.text), toolCalls: [] };
+}
+
+function answerInWords({ messages, model }: SandboxChatRequest, { text, head, files }: Directions): string {
+  return (
+    countTo(head) ??
+    writeProse(head) ??
+    answerWithSample(head) ??
+    answerFromMemory(messages, head) ??
+    nameFiles(files) ??
+    // A suffix asks for a speed or a fault and is no part of the name.
+    answerSmallTalk(messages, text, model.replace(/:.*$/, ""))
+  );
+}
+
+function nameFiles(files: readonly string[]): string | undefined {
+  if (files.length === 0) return undefined;
+  return `I was given ${files.map((name) => `\`${name}\``).join(", ")} to read. A real model would know what to say about it.`;
+}
+
+/** One number per line: what is missing or doubled in a stream is seen at once. */
+function countTo(text: string): string | undefined {
+  const asked = /\bcount (?:up )?(?:from 1 )?to (\d{1,9})\b/i.exec(text)?.[1];
+  if (asked === undefined) return undefined;
+  return Array.from({ length: Math.min(Number(asked), MAX_COUNT) }, (_, index) => String(index + 1)).join("\n");
+}
+
+/** Puts an answer into the form the request wants. An answer that is JSON already (`say: {…}`) stays as it is. */
+function toFormat(request: SandboxChatRequest, answer: string, words: string): string {
+  const { response_format: format } = request;
+  if (!format || format.type === "text" || parseObject(answer) !== undefined) return answer;
+  const schema = format.type === "json_schema" ? format.json_schema.schema : format.schema;
+  const wanted = schema ?? findSpokenSchema(request.messages);
+  return JSON.stringify(wanted === undefined ? { answer } : fillSchema(wanted, { words, text: answer }));
 }

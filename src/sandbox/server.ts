@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
@@ -10,7 +10,6 @@ import { generateImage } from "./images.ts";
 import { listGoogleModels, listModels, showGoogleModel, showModel } from "./models.ts";
 import { createRateLimit } from "./rate-limit.ts";
 import { createTakes } from "./takes.ts";
-import { refuseOnTheWire } from "./wire-errors.ts";
 
 export interface SandboxOptions {
   host: string;
@@ -161,4 +160,41 @@ function toInternalError(error: unknown, log: Logger): ApiError {
     type: "server_error",
     code: "internal_error",
   });
+}
+
+/** What Node finds wrong with a request before there is one, and how that is answered. */
+const REFUSALS: Readonly<Record<string, { status: number; code: string; message: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, code: "headers_too_large", message: "The headers of the request are too large." },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: "request_timeout", message: "The request did not arrive in time." },
+};
+const MALFORMED = { status: 400, code: "malformed_request", message: "The request is not HTTP that can be read." };
+
+/**
+ * Gives what is refused before a request reaches its handler the same error object as everything else. `isAnswering`
+ * tells whether an answer has begun on a connection: nothing can be said there any more, and it is closed.
+ */
+function refuseOnTheWire(server: Server, isAnswering: (socket: Duplex) => boolean): void {
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (!socket.writable || isAnswering(socket)) {
+      socket.destroy();
+      return;
+    }
+    const { status, code, message } = REFUSALS[error.code ?? ""] ?? MALFORMED;
+    const body = JSON.stringify(toErrorBody(toRefusal(status, code, message)));
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      "content-type: application/json; charset=utf-8",
+      `content-length: ${Buffer.byteLength(body)}`,
+      "connection: close",
+    ];
+    socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  });
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
+    response.statusCode = 417;
+    sendJson(response, toErrorBody(toRefusal(417, "unknown_expectation", "Only Expect: 100-continue is understood.")));
+  });
+}
+
+function toRefusal(status: number, code: string, message: string): ApiError {
+  return new ApiError(message, { status, type: "invalid_request_error", code });
 }

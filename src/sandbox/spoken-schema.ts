@@ -28,7 +28,7 @@ function findSchema(whole: string): Schema | undefined {
     for (const end of ends) {
       if (end <= begin) continue;
       if (++attempts > MAX_ATTEMPTS) return undefined;
-      const value = parse(text.slice(begin, end));
+      const value = parseObject(text.slice(begin, end));
       if (value === undefined) continue;
       if (isSchema(value)) return value;
       break;
@@ -41,8 +41,8 @@ function isSchema(value: object): value is Schema {
   return "properties" in value && typeof value.properties === "object" && value.properties !== null;
 }
 
-/** Undefined for what is no JSON object. */
-function parse(text: string): object | undefined {
+/** Undefined for text that is no JSON object. */
+export function parseObject(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? value : undefined;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSpeakerNames } from "../../src/conversation/speaker-names.ts";
+import { createSpeakerNames } from "../../src/conversation/conversation.ts";
 
 const speaker = (name: string, id = name) => ({ platform: "test", id, name });
 

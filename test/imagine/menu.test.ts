@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createImagineMenu } from "../../src/imagine/menu.ts";
+import { createImagineMenu } from "../../src/imagine/module.ts";
 import { ben, command } from "../support/events.ts";
 import { pictureJob } from "../support/picture-job.ts";
 

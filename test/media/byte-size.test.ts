@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toShownSize } from "../../src/media/byte-size.ts";
+import { toShownSize } from "../../src/media/file-problem.ts";
 
 test.each([
   [0, "0 bytes"],

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { toShownFileName } from "../../src/media/file-name.ts";
+import { toShownFileName } from "../../src/media/file-problem.ts";
 
 describe("toShownFileName", () => {
   test("leaves an ordinary name as it is", () => {
