@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "discord.js";
 import { BoundedMap } from "../../src/concurrency/bounded-map.ts";
+import { once } from "../../src/concurrency/once.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Accept } from "../../src/port/events.ts";
 import { createApi } from "./api/client.ts";
@@ -28,7 +29,7 @@ const MAX_FRESH = 1_000;
 /** Discord: mentions, threads, direct messages, commands and buttons, on discord.js. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const { token, apiUrl, log, now } = options;
-  const fatal = createFatal(options.onFatal);
+  const fatal = once(options.onFatal);
   const api = createApi({ token, apiUrl, now, onUnauthorized: () => fatal(TOKEN_REFUSED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
   const directChannels = createDirectChannels(options.directChannels);
@@ -100,14 +101,5 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       await Promise.race([api.settled(), sleep(SETTLE_MS, undefined, { ref: false })]);
       await connection.close();
     },
-  };
-}
-
-function createFatal(onFatal: (reason: string) => void): (reason: string) => void {
-  let isTold = false;
-  return (reason) => {
-    if (isTold) return;
-    isTold = true;
-    onFatal(reason);
   };
 }

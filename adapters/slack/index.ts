@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hono } from "hono";
 import { BoundedMap } from "../../src/concurrency/bounded-map.ts";
+import { once } from "../../src/concurrency/once.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { createSlackApi } from "./api/client.ts";
 import { describeAuthError } from "./api/error.ts";
@@ -25,7 +26,7 @@ export interface SlackAdapter extends Adapter {
 /** Slack: mentions, threads, direct messages, commands and buttons, on Bolt. */
 export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   const { installed, apiUrl, log } = options;
-  const onFatal = createFatal(options.onFatal);
+  const onFatal = once(options.onFatal);
   const turnsByMessage = new BoundedMap<string, string>(MAX_TURNS);
   let isListening = false;
   const api = createSlackApi({
@@ -76,14 +77,5 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
       // Edits that are under way reach Slack before the process goes.
       await Promise.race([api.settled(), sleep(SETTLE_MS, undefined, { ref: false })]);
     },
-  };
-}
-
-function createFatal(onFatal: (reason: string) => void): (reason: string) => void {
-  let isTold = false;
-  return (reason) => {
-    if (isTold) return;
-    isTold = true;
-    onFatal(reason);
   };
 }

@@ -1,0 +1,9 @@
+/** Passes on the first call and ignores every later one. */
+export function once<T>(call: (value: T) => void): (value: T) => void {
+  let isCalled = false;
+  return (value) => {
+    if (isCalled) return;
+    isCalled = true;
+    call(value);
+  };
+}
