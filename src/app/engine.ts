@@ -11,6 +11,7 @@ import { createModelCommand } from "../commands/model.ts";
 import { createPersonaCommand } from "../commands/persona.ts";
 import { createQuietCommand } from "../commands/quiet.ts";
 import { createUsageCommand } from "../commands/usage.ts";
+import type { LimitsConfig } from "../config/config.ts";
 import type { Gateway } from "../gateway/client.ts";
 import { createModelLists } from "../gateway/model-list.ts";
 import { withOptionalPictures, withOptionalTools } from "../gateway/optional-parts.ts";
@@ -49,7 +50,7 @@ export interface EngineOptions {
   systemPrompt: string;
   /** The usual one for pictures; undefined: nothing is drawn. */
   imageModel: string | undefined;
-  limits: EngineLimits;
+  limits: Omit<LimitsConfig, "shutdownGraceMs">;
   database: DatabaseSync;
   stores: Pick<Stores, "open" | "now" | "marks">;
   gateway: Gateway;
@@ -65,14 +66,6 @@ export interface EngineOptions {
   severalWorkspaces?: ReadonlySet<string>;
   /** Pauses of the queue between attempts at failed work. */
   retryMs?: readonly [first: number, longest: number];
-}
-
-export interface EngineLimits {
-  historyTtlMs: number;
-  historyMaxMessages: number;
-  historyMaxTokens: number;
-  maxConcurrentTurns: number;
-  maxReferences: number;
 }
 
 /** Everything between the platforms and the gateway: events go in, replies come out at their addresses. */

@@ -5,7 +5,7 @@ import type { History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import { loadContentParts } from "../media/content-parts.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { MessageEvent } from "../port/events.ts";
+import type { EarlierMessage, MessageEvent } from "../port/events.ts";
 import type { TurnRecord } from "./record.ts";
 
 /** Pictures and files of this many of the newest messages are shown to the model again; of older ones only the text. */
@@ -101,7 +101,14 @@ export function createReadContext(deps: ContextDeps): ReadContext {
 }
 
 /** A person's message as the history keeps it. */
-export function toEntry({ messageId, at, text, author, reply, attachments }: MessageEvent): HistoryEntry {
+export function toEntry({
+  messageId,
+  at,
+  text,
+  author,
+  reply,
+  attachments,
+}: EarlierMessage & Pick<MessageEvent, "reply">): HistoryEntry {
   return {
     id: messageId,
     at,

@@ -5,6 +5,7 @@ import type { History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { EarlierMessage, MessageEvent } from "../port/events.ts";
+import { toEntry } from "./context.ts";
 
 /** Longest that an answer waits for what was said before it was asked for. */
 const EARLIER_TIMEOUT_MS = 5_000;
@@ -48,16 +49,10 @@ export function createBringEarlier({ history, adapterOf, maxTokens, log }: Bring
 
 function toEntries(said: readonly EarlierMessage[], { messageId: askedId, reply }: MessageEvent): HistoryEntry[] {
   const entries = new Map<string, HistoryEntry>();
-  for (const { messageId, author, text, attachments, at } of said) {
+  for (const message of said) {
+    const { messageId, text, attachments } = message;
     if (messageId === askedId || (text.trim() === "" && attachments.length === 0)) continue;
-    entries.set(messageId, {
-      id: messageId,
-      at,
-      author: { platform: reply.platform, id: author.id, name: author.name },
-      messages: [{ role: "user", content: text }],
-      attachments,
-      isEarlier: true,
-    });
+    entries.set(messageId, { ...toEntry({ ...message, reply }), isEarlier: true });
   }
   return [...entries.values()];
 }

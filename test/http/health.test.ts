@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
-import { createHealthRoutes } from "../../src/http/health.ts";
 import type { Insiders } from "../../src/http/insiders.ts";
+import { createHealthRoutes } from "../../src/http/server.ts";
 
 const yes = () => Promise.resolve(true);
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createMetricsRoutes } from "../../src/http/health.ts";
+import { createMetricsRoutes } from "../../src/http/server.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 
 test("GET /metrics answers in Prometheus' text format", async () => {
