@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface RetryOptions {
   /** In milliseconds, one before each further attempt: there is one attempt more than there are pauses. */
   pausesMs: readonly number[];
-  /** Whether another attempt may help; absent: always. */
+  /** True when another attempt may help; absent: always. */
   mayPass?(error: unknown): boolean;
   /** The pause that a failure asks for in place of its own, in milliseconds. */
   askedMs?(error: unknown): number | undefined;

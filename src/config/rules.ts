@@ -17,7 +17,7 @@ const SIGNING_SECRET = /^[0-9a-f]{32}$/;
 
 /**
  * Names of secrets that the platforms themselves never give out in such a form, each with what completes "VARIABLE …".
- * What stands in for a platform at an address of its own may give out what it likes.
+ * A stand-in for a platform, at an address of its own, may give out any form of secret.
  */
 export function findOddForms(given: GivenVariables): Array<[name: string, message: string]> {
   const isOdd = (name: string, form: RegExp) => given[name] !== undefined && !form.test(given[name]);

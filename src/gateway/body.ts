@@ -185,7 +185,7 @@ export function toPlainBody({ headers, body }: GatewayResponse): ResponseBody {
 function decode(body: ResponseBody, decoder: Transform): ResponseBody {
   function leave(): void {
     decoder.removeAllListeners();
-    // What it still finds wrong with the rest is nobody's business.
+    // Errors in the rest concern nobody any more.
     decoder.on("error", () => {});
     decoder.destroy();
   }
@@ -207,7 +207,7 @@ function decode(body: ResponseBody, decoder: Transform): ResponseBody {
   };
 }
 
-/** What the decoder has no room for waits in the connection, so that a small body can fill no memory. */
+/** Bytes that the decoder has no room for wait in the connection, so that a small body can fill no memory. */
 function pass(body: ResponseBody, decoder: Transform, listener: BodyListener): void {
   let broken: { error: unknown } | undefined;
   decoder.on("data", (bytes: Buffer) => listener.onData(bytes));

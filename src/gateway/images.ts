@@ -233,7 +233,7 @@ export function createGenerateImage(deps: CallDeps, keyHeader: string | undefine
 
 /**
  * Sends with the key as a Bearer; where that is answered with 401, once more with the key in its own header.
- * What worked is remembered, until it no longer does.
+ * The way that worked is remembered, until it no longer does.
  */
 function createHeaderSend(transport: Transport, keyHeader: string): Send {
   let usesHeader = false;

@@ -288,7 +288,7 @@ async function eraseConversation(
     for (const [index, place] of places.entries()) {
       const stored = found[index];
       const erasure = stored?.entry === undefined ? toBareErasure(place) : toErasure(place, stored);
-      // Where all goes nobody goes on from anywhere, and what cannot be read goes too.
+      // When all of it goes, no branch needs a place to go on from, and unreadable entries go too.
       if (person === undefined) erasures.push({ ...erasure, after: undefined });
       else if (erasure.authorKeys.includes(toAuthorKey(person, erasure.entryKey))) erasures.push(erasure);
       else continue;

@@ -2,7 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import type { ByteBudget } from "../concurrency/byte-budget.ts";
 
-/** What the one HTTP server gives along with every request. */
+/** Passed by the one HTTP server along with every request. */
 export interface ServerBindings extends HttpBindings {
   /** Shared by all routes. */
   bodies: ByteBudget;

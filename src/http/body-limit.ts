@@ -8,7 +8,7 @@ export interface BodyLimit {
   maxBytes: number;
   /** Longest that it may take to arrive. */
   timeoutMs?: number;
-  /** What a person reads when there is more. */
+  /** The message for the person whose body is longer. */
   tooLong?: string;
 }
 

@@ -13,11 +13,11 @@ const PURPOSE = "palaver browser v1";
 
 export interface PasswordOptions {
   password: string;
-  /** What signs the cookies of browsers that were let in. */
+  /** Signs the cookies of browsers that were let in. */
   browserKey: string;
-  /** What a person reads who gave none, or a wrong one. */
+  /** The message for a person who gave none, or a wrong one. */
   hint: string;
-  /** What is asked for, for the log. */
+  /** Names the secret in the log. */
   name: string;
   log: Logger;
 }

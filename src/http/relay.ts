@@ -33,7 +33,7 @@ export function createRelayRoutes(relay: Pick<Relay, "open">): Hono {
   });
 }
 
-/** What was requested, not decoded, with its query: a link has none. */
+/** The path as it was requested: not decoded, and with its query, as a link has none. */
 function toPath(url: string): string {
   return url.replace(/^https?:\/\/[^/?#]*/i, "");
 }

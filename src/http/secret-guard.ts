@@ -32,7 +32,7 @@ export interface SecretGuard {
 
 export interface SecretGuardOptions {
   secret: string;
-  /** What is asked for, for the log. */
+  /** Names the secret in the log. */
   name: string;
   log: Logger;
   /** Milliseconds of a clock that never jumps. */

@@ -84,7 +84,7 @@ function createApp({ health, states, metrics, metricsToken, mounts, log }: HttpS
   for (const mount of mounts) app.route("/", mount);
   app.notFound((context) => context.json({ error: "There is nothing at this address." }, 404));
   app.onError((error, context) => {
-    // What follows in the path of a relayed picture is a key.
+    // The rest of a relayed picture's path is a key.
     const path = context.req.path.replace(/^\/relay\/.*/s, "/relay/…");
     if (hasLeft(context)) {
       log.debug({ method: context.req.method, path }, "A request was left before its answer");

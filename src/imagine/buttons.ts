@@ -19,7 +19,7 @@ export interface ButtonsDeps {
   running: Pick<RunningJobs, "find" | "findSettled" | "stop">;
   work: WorkOnJob;
   writeHistory: WriteHistory;
-  /** What was deleted is not to be fetched any more. */
+  /** Deleted pictures are not to be fetched any more. */
   links: Pick<References, "erase">;
   sinkOf: SinkOf;
   log: Logger;
@@ -62,7 +62,7 @@ export function createJobButtons({ jobs, running, work, writeHistory, links, sin
     if (!failed && job.isOver) return;
     if (job.isOver) {
       job.parts = job.parts.map((part) => (part.state === "failed" ? { state: "pending" } : part));
-      // What was stopped before is wanted again.
+      // The person wants again what was stopped before.
       await jobs.dropStop(job.id);
     }
     job.isOver = false;

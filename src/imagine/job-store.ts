@@ -58,7 +58,7 @@ export interface JobStoreOptions {
   /** Namespaces nest, and `setMany` and `deleteMany` do all or nothing: see `Stores`. */
   open(namespace: string): Keyv;
   ttlMs: number;
-  /** What was copied for a job goes with it. */
+  /** Copies that were made for a job go with it. */
   copies: Pick<PictureCopies, "erase" | "forget">;
   /** So do the links to what it starts from; those to its pictures, whoever they were made for. */
   links: Pick<References, "erase" | "forget">;

@@ -46,7 +46,7 @@ export interface ImagineModule {
   jobs: JobStore;
   imagine: Imagine;
   menu: ImagineMenu;
-  /** What lets a chat model draw; empty where nothing is drawn. */
+  /** Lets a chat model draw; empty where nothing is drawn. */
   tools: readonly Tool[];
 }
 
@@ -70,7 +70,7 @@ interface ImagineMenuDeps {
   maxReferences: number;
 }
 
-/** What the forms of the platforms offer, and how a picture that exists was asked for. */
+/** Gives the platforms' forms their choices, and tells how an existing picture was asked for. */
 export function createImagineMenu({ running, listModels, maxReferences }: ImagineMenuDeps): ImagineMenu {
   return {
     ratios: ASPECT_RATIOS,

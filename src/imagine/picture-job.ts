@@ -76,12 +76,12 @@ export function attachmentOf(job: PictureJob, number: number): AttachmentRef | u
   return part?.state === "done" ? part.attachment : undefined;
 }
 
-/** What it shows, as far as that can be opened. */
+/** The job's pictures, as far as they can be opened. */
 export function picturesOf({ parts }: PictureJob): AttachmentRef[] {
   return parts.flatMap((part) => (part.state === "done" ? (part.attachment ?? []) : []));
 }
 
-/** What it starts from and what it shows, as far as that can be opened. */
+/** The job's references and pictures, as far as they can be opened. */
 export function filesOf(job: PictureJob): AttachmentRef[] {
   return [...job.references, ...picturesOf(job)];
 }

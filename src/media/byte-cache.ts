@@ -8,7 +8,7 @@ interface Entry<T> {
 /** Keeps values for a while, as many as fit. */
 export interface ByteCache<T> {
   get(key: string): T | undefined;
-  /** What is over goes first to make room, then the oldest; a value that does not fit at all is not kept. */
+  /** Expired values go first to make room, then the oldest; a value that does not fit at all is not kept. */
   set(key: string, value: T, sizeBytes: number, expiresAt: number): void;
   delete(key: string): void;
   /** Lets go of what is over. */

@@ -22,7 +22,7 @@ export interface Inset {
   topPx: number;
 }
 
-/** What can be asked of the decoder. Everything in it goes from one process to another. */
+/** The jobs of the decoder. Everything in it goes from one process to another. */
 export type DecoderJob =
   | { type: "fit"; bytes: Uint8Array; mimeType: ImageMimeType | undefined; limits: PictureLimits }
   | { type: "measure"; bytes: Uint8Array }
@@ -50,7 +50,7 @@ export type DecoderProblem =
   | { kind: "too-many-pixels"; maxPixels: number }
   | { kind: "undecodable" | "too-slow" | "busy" | "failed" };
 
-/** What the process of the decoder answers. */
+/** Answers of the decoder's process. */
 export type DecoderAnswer = { value: DecoderResults[DecoderJob["type"]] } | { problem: DecoderProblem };
 
 /** A picture could not be dealt with. `problem` is what callers branch on; the message is for the log. */

@@ -25,7 +25,7 @@ async function toAnswer(job: DecoderJob): Promise<DecoderAnswer> {
   }
 }
 
-/** Where memory runs out, Linux ends this process before any other. */
+/** When memory runs out, Linux ends this process before any other. */
 function preferForKilling(): void {
   try {
     writeFileSync("/proc/self/oom_score_adj", "1000");

@@ -76,7 +76,7 @@ async function toPicture(
   const originalType = sniffed?.kind === "image" ? sniffed.mimeType : undefined;
   const fitted = await fitPicture(bytes, originalType, bounds, owner, signal);
   if (!("problem" in fitted)) return { ...fitted, originalType, isChanged: fitted.bytes !== bytes };
-  // What telephones put into HEIC cannot be decoded here, but a gateway may take it.
+  // HEIC as telephones write it cannot be decoded here, but a gateway may take it.
   if (fitted.problem.kind === "undecodable" && originalType === "image/heic") {
     return { bytes, mimeType: originalType, originalType, isChanged: false };
   }

@@ -88,7 +88,7 @@ function describeUnusable(name: string, problem: string): string {
 }
 
 /**
- * What the gateway finds behind the platform's own link, when that may be handed out: the picture needs no change, or
+ * The picture behind the platform's own link, when that may be handed out: the picture needs no change, or
  * there is no other way and the gateway may well take it as it is.
  */
 function toLinkedType({ isChanged, mimeType, originalType }: ReferencePicture, canRelay: boolean): string | undefined {
@@ -106,7 +106,7 @@ async function link(
     const fileUri = await adapter.publicUrl?.(ref, signal);
     if (fileUri !== undefined) return { part: { fileUri, mimeType } };
   } catch {
-    // What the platform answered is not for the channel, and may carry a signed address.
+    // The platform's answer is not for the channel, and may carry a signed address.
     signal.throwIfAborted();
   }
   return { problem: ref.isFleeting === true ? NO_LINK : "could not be fetched; attach it again" };

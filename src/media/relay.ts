@@ -153,7 +153,7 @@ export function createRelay(deps: RelayDeps): Relay {
   };
 }
 
-/** What finds a link by its file, and by the person it was made for. */
+/** Keys that find a link by its file, and by the person it was made for. */
 function toIndexKeys(id: string, { ref, owner }: StoredFile): string[] {
   return [
     `of:${toFileKey(ref)}:${id}`,

@@ -8,7 +8,7 @@ export type SniffedType =
   /** `text` is decoded, without its byte order mark. */
   | { kind: "text"; mimeType: "text/plain"; text: string };
 
-/** What file-type calls the pictures that can be dealt with. An animated PNG is a PNG to every decoder. */
+/** file-type's names for the kinds of pictures that are supported. An animated PNG is a PNG to every decoder. */
 const IMAGE_TYPES: ReadonlyMap<string, ImageMimeType> = new Map([
   ["image/png", "image/png"],
   ["image/apng", "image/png"],

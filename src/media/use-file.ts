@@ -78,7 +78,7 @@ export function createUseFile({ maxHeldBytes = MAX_HELD_BYTES, waitMs = WAIT_MS 
   };
 }
 
-/** What a platform answered is not for the channel, and may carry a signed address. */
+/** A platform's answer is not for the channel, and may carry a signed address. */
 function describeFailure(error: unknown): string {
   if (error instanceof DOMException && error.name === "TimeoutError") return "took too long to arrive";
   return findFileProblem(error)?.message ?? "could not be fetched; attach it again";

@@ -18,7 +18,7 @@ export interface Growth {
   edits: number;
 }
 
-/** What is asked of a budget at a moment. */
+/** The demand on a budget at a moment. */
 export interface Demand {
   now: number;
   /** The replies that grow at this moment. */
@@ -51,7 +51,7 @@ export interface Budget {
   beginAt?(demand: Demand): number;
   /** Planned time between calls, over all replies of the budget, milliseconds. */
   gap(demand: Demand): number;
-  /** Whether there is plenty at that moment; `gapPerReply` is the planned gap of each reply. */
+  /** True when there is plenty at that moment; `gapPerReply` is the planned gap of each reply. */
   isRich(at: number, gapPerReply: number): boolean;
   /** How many such calls could start at that moment. */
   credit(call: Call, at: number): number;

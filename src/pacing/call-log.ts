@@ -12,7 +12,7 @@ export interface Limit {
   keepUntil(): number;
 }
 
-/** What the platform's real limit seems to be when it refuses a call that the own log allowed. */
+/** The platform's real limit, as estimated when it refuses a call that the own log allowed. */
 interface TightBucket {
   /** At least 2, so that an edit can leave one call for a final. */
   depth: number;

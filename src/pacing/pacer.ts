@@ -99,7 +99,7 @@ export function createPacer(budget: Budget): OpenPacer {
     release(number) {
       const reply = replies.get(number);
       replies.delete(number);
-      // What it asks for is no demand here.
+      // Its demand goes with it.
       if (reply !== undefined && reply.acked === 0) starts = starts.filter((at) => at !== reply.firstText);
       return reply;
     },
@@ -145,7 +145,7 @@ const SAME_READ_MS = 2;
 /** The mean gap between arrivals counts no gap as longer than this. */
 const MAX_ARRIVAL_GAP_MS = 2_000;
 
-/** What was unseen when a call began: it comes back when the call fails. */
+/** The unseen text when a call began, which comes back when the call fails. */
 interface Flight {
   at: number;
   kind: CallKind;
@@ -220,7 +220,7 @@ export function isWaiting(reply: ReplyState): boolean {
   return reply.flight === undefined && (reply.owes || toBacklog(reply) > 0);
 }
 
-/** Whether the reply has begun and its last call has not: also one that has ended needs a call kept for it until then. */
+/** True once the reply has begun, until its last call: one that has ended needs a call kept for it too. */
 function isUnfinished({ total, flight }: ReplyState): boolean {
   return total > 0 && flight?.isFinal !== true;
 }
@@ -322,7 +322,7 @@ const LONGEST_HOLD_MS = 20_000;
 /** No question about credit is asked again before this time has passed. */
 const LEAST_WAIT_MS = 2;
 
-/** What all replies of a budget share at a moment; letters as in the policy. */
+/** Shared by all replies of a budget at a moment; letters as in the policy. */
 export interface Moment {
   now: number;
   budget: Budget;
@@ -414,7 +414,7 @@ function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
   return due;
 }
 
-/** Whether a call out of turn at that moment leaves enough for those in turn. */
+/** True when a call out of turn at that moment leaves enough for those in turn. */
 function canSpare(reply: ReplyState, { budget, R }: Moment, at: number): boolean {
   const call: Call = { kind: "edit", room: reply.room };
   const credit = budget.credit(call, at);

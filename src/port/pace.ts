@@ -19,7 +19,7 @@ export interface Written {
   answer: CallResult;
   /** Something of the reply's current text is still not shown: text that arrived since then does not count. */
   behind: boolean;
-  /** What the call was, where it was not what `step` had said. */
+  /** The kind of call that was made, where it was not the one that `step` had said. */
   kind?: CallKind;
   /** What the reply's next call will be; without it an edit once a post was accepted. */
   next?: CallKind;

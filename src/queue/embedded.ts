@@ -10,7 +10,7 @@ import { isDrawing, isPictureWork, toWork, toWorkId } from "./picture-lanes.ts";
 import type { Queue, Worker } from "./queue.ts";
 
 const SWEEP_INTERVAL_MS = 3_600_000;
-/** What was open at so many deaths of the process in a row may have caused them. */
+/** Work that was open at so many deaths of the process in a row may have caused them. */
 const SUSPECT_DEATHS = 2;
 /** Longest that aborted work may take to write its end. */
 const CUT_MS = 4_000;
@@ -26,7 +26,7 @@ export interface EmbeddedQueueOptions {
   cutMs?: number;
 }
 
-/** What is being done in one lane. */
+/** The work under way in one lane. */
 interface Running {
   lane: Lane;
   controller: AbortController;

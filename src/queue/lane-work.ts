@@ -111,7 +111,7 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
   };
 }
 
-/** What ends in this process, or ends with it on purpose, has killed nothing. */
+/** Work that ends in this process, or ends with it on purpose, has not killed it. */
 export function uncount(table: EventTable, lane: Lane, log: Logger): void {
   if (!lane.isCounted) return;
   lane.isCounted = false;

@@ -1,16 +1,16 @@
 import type { InboundEvent } from "../port/events.ts";
 import { toLaneId } from "./picture-lanes.ts";
 
-/** What is worked on one after another: what waits in one conversation, or what a picture needs. */
+/** Events that are worked on one after another: those of one conversation, or of one picture. */
 export interface Lane {
   readonly id: string;
   readonly conversationId: string;
   /** Oldest first; what is being worked on stays until it is done. */
   waiting: InboundEvent[];
   state: "idle" | "ready" | "active" | "pausing";
-  /** What of it is being worked on. */
+  /** The events in it that are being worked on. */
   taken: readonly InboundEvent[];
-  /** What is done and could not be taken off the disk yet. */
+  /** Events that are done and could not be taken off the disk yet. */
   done: readonly InboundEvent[];
   /** How often in a row its work has failed. */
   failures: number;
@@ -18,7 +18,7 @@ export interface Lane {
   faults: number;
   /** Its work is not tried any more: people are told so, and that is all. */
   isGivenUp: boolean;
-  /** What is taken counts as begun, and is to be blamed if the process dies now. */
+  /** The events that are taken count as begun, and as the cause if the process dies now. */
   isCounted: boolean;
 }
 

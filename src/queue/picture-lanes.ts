@@ -5,8 +5,8 @@ import type { Work } from "./admission.ts";
 const DRAWING = "drawing:";
 
 /**
- * Where an event waits its turn. What asks for pictures waits for no conversation and holds up none: each job has a
- * lane of its own, in which its Retry waits too. Deleting waits only for deleting, and a Stop for nothing.
+ * The lane in which an event waits its turn. A request for pictures waits for no conversation and holds up none: each
+ * job has a lane of its own, in which its Retry waits too. Deleting waits only for deleting, and a Stop for nothing.
  */
 export function toLaneId(event: InboundEvent): string {
   if (event.kind === "command" && event.name === "imagine") return DRAWING + toTurnId(event.key);
@@ -21,12 +21,12 @@ export function isDrawing(event: InboundEvent): boolean {
   return toLaneId(event).startsWith(DRAWING);
 }
 
-/** Whether the work on an event draws, or changes what was drawn. */
+/** True when the work on an event draws, or changes a drawing. */
 export function isPictureWork(event: InboundEvent): boolean {
   return toLaneId(event) !== event.conversationId;
 }
 
-/** What the work on an event is for whoever gives out the places. A thread counts as the channel that it is in. */
+/** Describes the work on an event for admission. A thread counts as the channel that it is in. */
 export function toWork(event: InboundEvent): Work {
   const { reply, author } = event;
   const isQuestion = event.kind === "message" || (event.kind === "action" && event.action === "retry");

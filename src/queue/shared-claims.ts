@@ -30,7 +30,7 @@ export function withSharedClaims(queue: Queue, { database, marks, log }: SharedC
   const pending = `pending:${owner}`;
   const bound = <T>(task: () => Promise<T>) => runWithin(ANSWER_MS, task, new AbortController().signal);
 
-  /** Whether another process has the event. Rejects while another one is taking it. */
+  /** Resolves to true when another process has the event. Rejects while another one is taking it. */
   async function isTakenElsewhere(key: string): Promise<boolean> {
     const until = performance.now() + UNDECIDED_MS;
     for (;;) {

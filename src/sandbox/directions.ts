@@ -1,7 +1,7 @@
 import type { SandboxMessage } from "./chat-request.ts";
 import { describeFaults, FAULTS, type Fault, readFault } from "./faults.ts";
 
-/** What a person asks for in words, beside the matter itself. */
+/** Directions that a person gives in words, beside the subject itself. */
 export interface Directions {
   /** The last user message without files and what was said about faults. */
   text: string;
@@ -24,7 +24,7 @@ const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
 /** How a file begins that is shown as text, in a part of its own. */
 const FILE_HEAD = /^<file name="([^"\n]*)" mark="([0-9a-f]{16})">\n/;
 
-/** What stands before a picture, in a part of its own: its name is none of the person's words. */
+/** The part of its own that stands before a picture: the picture's name is none of the person's words. */
 const PICTURE_HEAD = /^Attached picture "[^"\n]*":$/;
 
 /** Directions stand at the beginning: what is longer is matter, and searching it would only cost time. */
@@ -74,7 +74,7 @@ function readParts(content: SandboxMessage["content"] | undefined): { whole: str
   return { whole: words.join("\n\n"), files };
 }
 
-/** What was written last: clients put messages that have no answer into one, with an empty line between them. */
+/** The latest message: clients put messages that have no answer into one, with an empty line between them. */
 export function lastParagraph(text: string): string {
   return text.slice(text.lastIndexOf("\n\n") + 1);
 }

@@ -87,7 +87,7 @@ export interface SandboxImageRequest {
   hasText: boolean;
   aspectRatio: (typeof ASPECT_RATIOS)[number];
   imageSize: (typeof IMAGE_SIZES)[number];
-  /** What was asked for and is not there, by its name: the nearest is drawn. */
+  /** Names of options that were asked for and do not exist; the nearest one is drawn. */
   missing: string[];
 }
 

@@ -59,7 +59,7 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
 }
 
 function tooLarge(request: IncomingMessage): ApiError {
-  // What still arrives is read and dropped, so that the caller gets to read the answer; the server's time limit ends it.
+  // The rest is read and dropped, so that the caller gets to read the answer; the server's time limit ends it.
   request.resume();
   return new ApiError(`The body is larger than ${MAX_BODY_BYTES} bytes.`, {
     status: 413,

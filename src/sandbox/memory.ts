@@ -30,7 +30,7 @@ export function answerFromMemory(messages: readonly SandboxMessage[], text: stri
   return introduced === undefined ? undefined : answerIntroduction(introduced, text);
 }
 
-/** What to call the person who wrote last: as they said, else as their `name` says. */
+/** The name of the person who wrote last: the one they gave, else that of their `name` field. */
 export function nameOfSpeaker(messages: readonly SandboxMessage[]): string | undefined {
   const speaker = messages.findLast(({ role }) => role === "user")?.name ?? undefined;
   const own = messages.filter((message) => message.role === "user" && (message.name ?? undefined) === speaker);

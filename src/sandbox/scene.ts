@@ -75,7 +75,7 @@ const SKIES = ["teal", "blue", "orange", "pink", "purple", "beige"] as const;
 /** Without the navy of the band at the foot. */
 const LANDS = ["green", "brown", "teal", "grey", "purple"] as const;
 
-/** Where what the prompt names stands, take by take: aside and above as shares of the picture, and how large. */
+/** The place and size of the prompt's subject, take by take: aside and above as shares of the picture. */
 const PLACES = [
   { aside: 0, above: 0.36, scale: 1 },
   { aside: -0.2, above: 0.3, scale: 0.7 },

@@ -114,7 +114,7 @@ function readFormat(format: unknown, words: string): string | undefined {
   }
 }
 
-/** What is searched for or drawn: the quoted part, else what follows "for", "about" or "of", else everything. */
+/** The subject of a search or a drawing: the quoted part, else what follows "for", "about" or "of", else all. */
 function readQuery(words: string): string | undefined {
   const quoted = /"([^"\n]+)"|“([^”\n]+)”|「([^」\n]+)」/.exec(words);
   const value =

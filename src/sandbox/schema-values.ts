@@ -6,13 +6,13 @@ type Schema = Readonly<Record<string, unknown>>;
 export interface ValueSource {
   /** The user's words, searched for values that fit. */
   words: string;
-  /** What a free text becomes where the words hold none. */
+  /** Used for a free text that the words do not give. */
   text: string;
 }
 
 /** Deeper schemas are left empty: recursive ones would never end. */
 const MAX_DEPTH = 8;
-/** What a few words of a schema can ask for has no bound: beyond so many values it gets empty ones. */
+/** A few words of a schema can ask for any number of values; those beyond this many are empty. */
 const MAX_VALUES = 1000;
 /** So many characters count as one value more. */
 const CHARS_PER_VALUE = 1000;

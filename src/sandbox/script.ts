@@ -113,7 +113,7 @@ async function perform(
       await hold(response, step.hasKeepAlive, signal);
       return;
     case "cut":
-      // What was written before reaches the caller: a cut loses the rest, not the beginning.
+      // The caller gets everything written before the cut, which loses the rest and not the beginning.
       if (response.headersSent) await new Promise<void>((resolve) => response.write("", () => resolve()));
       response.destroy();
   }

@@ -162,7 +162,7 @@ function toInternalError(error: unknown, log: Logger): ApiError {
   });
 }
 
-/** What Node finds wrong with a request before there is one, and how that is answered. */
+/** Answers to requests that Node refuses before a handler sees them, by Node's error code. */
 const REFUSALS: Readonly<Record<string, { status: number; code: string; message: string }>> = {
   HPE_HEADER_OVERFLOW: { status: 431, code: "headers_too_large", message: "The headers of the request are too large." },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: "request_timeout", message: "The request did not arrive in time." },

@@ -3,11 +3,11 @@ import type { CallKind } from "../../../src/port/pace.ts";
 /** Two resets this close are the same one. */
 export const SAME_RESET_MS = 20;
 
-/** What a meter knows about its counter, whatever kind that is. */
+/** A meter's knowledge of its counter, whatever kind that is. */
 export interface Rule {
   /** Calls per window: the depth of a leaky counter. */
   n: number;
-  /** Of a leaky counter the time in which a full one empties. */
+  /** The time in which a full leaky counter empties. */
   windowMs: number;
   /** Upper estimate of the round trip. */
   tripMs: number;
@@ -116,7 +116,7 @@ export interface FixedStart {
 export interface FixedCounter extends Counter {
   /** Starts over inside a window that is under way. */
   adopt(start: FixedStart): void;
-  /** Whether that call opens a window and is not answered. */
+  /** True while that call opens a window and is not answered. */
   isOpening(sentAt: number): boolean;
   /** A window began with less than it should have: the counter is no fixed window. */
   isRefuted(): boolean;
@@ -247,7 +247,7 @@ const LEAST_MARGIN_MS = 120;
  * less. Right for a sliding window, and safe for the others until they are told apart.
  */
 export function createLoggedCounter(rule: Rule): Counter {
-  /** What the last headers left, until their window ends. */
+  /** Calls left by the last headers, until their window ends. */
   let rest = { left: Infinity, until: -Infinity };
   /** A counter that held one call is empty from `from` on as far as calls up to `upTo` go. */
   let empty = { from: Infinity, upTo: -Infinity };

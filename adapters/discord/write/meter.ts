@@ -65,7 +65,7 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
 
   function learnt(): Learnt {
     const mode = model.mode();
-    // What fits no model may have been somebody else's call: other channels look for themselves.
+    // A count that fits no model may come from somebody else's call: other channels look for themselves.
     return { mode: mode === "sliding" ? "unknown" : mode, n: rule.n, windowMs: rule.windowMs };
   }
 

@@ -18,7 +18,7 @@ export function createDiscordPace(): DiscordPace {
     // discord.js keeps the calls of a channel in a queue of its own, one under way at a time.
     createPacer: () => createOneByOne(createPacer(createDiscordBudget(shared))),
   });
-  // What interactions allow is counted apart, and not against what the bot may do in all.
+  // Calls by an interaction's token are counted apart, and not against the bot's global limit.
   const [channels, interactions] = [createDiscordShared(), createDiscordShared()];
   return {
     channel: (key) => budgetOf(key, channels),
@@ -26,7 +26,7 @@ export function createDiscordPace(): DiscordPace {
   };
 }
 
-/** What all channels of a bot share. */
+/** Shared by all channels of a bot. */
 export interface DiscordShared {
   /** What was learnt about the counters of posts and edits, as the start for other channels. */
   learnt: { isSplit: boolean; post: Learnt; edit: Learnt };
@@ -34,7 +34,7 @@ export interface DiscordShared {
   global: CallLog;
 }
 
-/** What an accepted call showed. */
+/** Learnt from an accepted call. */
 interface Shown {
   s: number;
   a: number;

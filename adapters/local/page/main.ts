@@ -17,7 +17,7 @@ const LAST_PLACE = "palaver.place";
 /** Read out of an answer. */
 const MOST_CHARS = 300;
 
-/** What a screen reader was told last. */
+/** The text that a screen reader was told last. */
 let spoken = "";
 
 let isFirstVisit = localStorage.getItem(LAST_READ) === null;

@@ -318,7 +318,7 @@ const MAX_RATE_UNITS_PER_MS = 0.6;
 const HORIZONS_MS = [2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 40_000, 50_000, 60_500] as const;
 /** A reply to come is counted on with this much text until a moment ahead. */
 const COMING_UNITS = 600;
-/** Of the replies that the rate of starts foretells, this share is counted on. */
+/** The share counted on of the replies that the rate of starts foretells. */
 const BELIEF = 0.6;
 /** Starts younger than this are a burst, not yet a rate; older ones than `RATE_SPAN_MS` say nothing about now. */
 const BURST_SPAN_MS = 7_500;
@@ -372,7 +372,7 @@ export function planGap(demand: Demand, bank: BankState): number {
   const there = (h: number) => bank.calls - bank.countAt(now + h) - bank.reserve - BELIEF * lam * h;
   const g = Math.max(...HORIZONS_MS.map((h) => asked(h) / K ** kq / Math.max(1, there(h))));
 
-  // What lasts is written near the rate at which calls return: one quiet second does not empty the bank.
+  // A long answer is written near the rate at which calls return: one quiet second does not empty the bank.
   const outlasts = live.some(({ firstText }) => firstText < now - OUTLASTING_MS);
   const alone = outlasts ? (LEAST_SPACING * bank.windowMs) / bank.calls : 0;
   const G = Math.max(clamp(g, bank.minGapMs, MAX_GAP_MS) / K, alone);
