@@ -4,6 +4,7 @@ import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Logger } from "pino";
 import { createByteBudget } from "../concurrency/byte-budget.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { hasLeft } from "./bindings.ts";
 import { createInsiders, type Insiders } from "./insiders.ts";
@@ -173,20 +174,10 @@ export function createHealthRoutes(
 }
 
 async function runCheck(check: HealthCheck): Promise<"ok" | "failed" | "timed out"> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<"timed out">((resolve) => {
-    timer = setTimeout(resolve, CHECK_TIMEOUT_MS, "timed out");
-  });
-  const outcome = Promise.resolve()
-    .then(check)
-    .then(
-      (works) => (works ? "ok" : "failed"),
-      () => "failed" as const,
-    );
   try {
-    return await Promise.race([outcome, timeout]);
-  } finally {
-    clearTimeout(timer);
+    return (await runWithin(CHECK_TIMEOUT_MS, check, new AbortController().signal)) ? "ok" : "failed";
+  } catch (error) {
+    return error instanceof DOMException && error.name === "TimeoutError" ? "timed out" : "failed";
   }
 }
 

@@ -7,6 +7,7 @@ import {
   Routes,
 } from "discord.js";
 import type { Logger } from "pino";
+import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import type { ListModels } from "../../../src/port/catalogue.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, codeOf, isUncertain } from "../api/error.ts";
@@ -71,12 +72,9 @@ async function mayTryAgain(error: unknown, signal: AbortSignal): Promise<boolean
 }
 
 /** Asks for something that Discord does not wait long for; what is not there in time, or fails, is `otherwise`. */
-export async function askWithin<T>(ms: number, ask: (signal: AbortSignal) => Promise<T>, otherwise: T): Promise<T> {
+export function askWithin<T>(ms: number, ask: (signal: AbortSignal) => Promise<T>, otherwise: T): Promise<T> {
   const signal = AbortSignal.timeout(ms);
-  const late = new Promise<T>((resolve) => {
-    signal.addEventListener("abort", () => resolve(otherwise), { once: true });
-  });
-  return Promise.race([ask(signal).catch(() => otherwise), late]);
+  return untilAborted(ask(signal), signal).catch(() => otherwise);
 }
 
 /** Within Discord's three seconds, with time left for the way. */

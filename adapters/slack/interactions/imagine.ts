@@ -1,3 +1,4 @@
+import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { readAttachmentId } from "../api/attachments.ts";
@@ -97,9 +98,6 @@ function wrong(name: string, sentence: string): HandlerResult {
 }
 
 /** Undefined for what is not there in time. */
-async function inTime<T>(find: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  const late = new Promise<undefined>((resolve) => {
-    signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
-  return Promise.race([find().catch(() => undefined), late]);
+function inTime<T>(find: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return untilAborted(find(), signal).catch(() => undefined);
 }

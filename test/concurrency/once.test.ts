@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { once } from "../../src/concurrency/once.ts";
+
+test("once passes on the first call and ignores every later one", () => {
+  const told: string[] = [];
+  const tell = once((reason: string) => void told.push(reason));
+  tell("revoked");
+  tell("closed");
+  expect(told).toEqual(["revoked"]);
+});
