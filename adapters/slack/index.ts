@@ -32,7 +32,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   const api = createSlackApi({
     apiUrl,
     // A wait lasts as long as Slack said, whatever the clock on the wall does.
-    now: () => performance.now(),
+    now: options.monotonicNow ?? (() => performance.now()),
     log,
     // Slack need not tell of it in any other way, and without its token the bot hears everybody and answers nobody.
     onRefused(_, error) {

@@ -27,6 +27,8 @@ export interface SlackAdapterOptions {
   onFatal(reason: string): void;
   /** Unix milliseconds. */
   now(): number;
+  /** Milliseconds on a clock that never goes back; that of the process when absent. */
+  monotonicNow?(): number;
   /**
    * The bot is in a workspace no more, since `atMs`. Absent with one token, whose end is fatal. What was rejected is
    * told again.

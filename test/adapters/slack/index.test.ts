@@ -115,7 +115,11 @@ describe.each(TRANSPORTS)("the Slack adapter over %s", (transport) => {
 
   test("a wait that Slack asks for ends in time, also when the clock on the wall goes back", async () => {
     let wall = Date.now();
-    const { slack, adapter, ada, general, message } = await startStage({ transport, now: () => wall });
+    const { slack, adapter, ada, general, message } = await startStage({
+      transport,
+      now: () => wall,
+      monotonicNow: () => performance.now(),
+    });
     ada.mention(general, "hello");
     const { reply } = await message(0);
     slack.failNext("chat.postMessage", { retryAfterS: 1 });

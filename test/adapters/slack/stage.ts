@@ -68,6 +68,7 @@ export async function startAdapter(
     log: silent,
     onFatal: (reason) => reasons.push(reason),
     now: slack.now,
+    monotonicNow: slack.now,
     ...options,
   });
   onTestFinished(async () => {
