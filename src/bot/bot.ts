@@ -240,7 +240,7 @@ function createReplies({ sinkOf, log }: BotDeps) {
     }
   }
 
-  /** While the answer is being written: when its turn comes in the conversation, nobody waits for a word any more. */
+  /** Answers at once: by the time the press comes up in its conversation, the answer is over. */
   async function refuseAtOnce(event: ActionEvent, refusal: string): Promise<void> {
     try {
       await notify(event, refusal, NEVER);

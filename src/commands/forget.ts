@@ -3,7 +3,7 @@ import { type Command, postNotice } from "./command.ts";
 
 const HERE = new Set(["conversation", "this conversation", "here"]);
 const EVERYTHING = new Set(["me", "everything", "everything about me", "all"]);
-/** Said behind the word for everything, it is meant. */
+/** The suffix that confirms the erasure of everything. */
 const FOR_GOOD = /\s+for good$/;
 
 const WHICH =

@@ -43,7 +43,7 @@ export interface History {
   /** Appends the first entries of a conversation, all or none; none where it is new no more. */
   begin(conversationId: string, entries: readonly HistoryEntry[]): Promise<void>;
   /**
-   * The newest entry and those that it follows on its branch, oldest first. Costs what `maxEntries` is, whatever the
+   * The newest entry and those that it follows on its branch, oldest first. Its cost grows with `maxEntries` alone, whatever the
    * length of the conversation.
    */
   read(conversationId: string, options: ReadOptions): Promise<{ entries: HistoryEntry[]; hasOlder: boolean }>;
@@ -321,7 +321,7 @@ interface ChainStart {
 
 /**
  * Reads an entry and those it follows, as many as were asked for. An entry that names the one it continues passes over
- * what was said between them: that is another branch. Costs what `maxEntries` is, whatever the conversation's length.
+ * what was said between them: that is another branch. Its cost grows with `maxEntries` alone, whatever the conversation's length.
  */
 async function readChain(
   keys: HistoryKeys,
@@ -354,7 +354,7 @@ async function readChain(
   };
 }
 
-/** Gives the number to go on from. */
+/** Makes the function that returns the number of the entry to read next. */
 function createStep(): (at: number, stored: StoredEntry | ErasedEntry | undefined) => number {
   let isLine = false;
   return (at, stored) => {

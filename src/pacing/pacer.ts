@@ -181,7 +181,7 @@ export interface ReplyState {
   next: CallKind;
   ended: boolean;
   /** The reply itself has one more call to make at once. */
-  owes: boolean;
+  needsCall: boolean;
   flight: Flight | undefined;
   failures: number;
   notBefore: number;
@@ -205,7 +205,7 @@ export function createReplyState(room: string, next: CallKind = "post"): ReplySt
     rate: 0,
     next,
     ended: false,
-    owes: false,
+    needsCall: false,
     flight: undefined,
     failures: 0,
     notBefore: -Infinity,
@@ -217,7 +217,7 @@ export function toBacklog(reply: ReplyState): number {
 }
 
 export function isWaiting(reply: ReplyState): boolean {
-  return reply.flight === undefined && (reply.owes || toBacklog(reply) > 0);
+  return reply.flight === undefined && (reply.needsCall || toBacklog(reply) > 0);
 }
 
 /** True once the reply has begun, until its last call: one that has ended needs a call kept for it too. */
@@ -249,7 +249,7 @@ export function applyText(reply: ReplyState, units: number, now: number): void {
 
 export function applyEnd(reply: ReplyState): void {
   reply.ended = true;
-  reply.owes = true;
+  reply.needsCall = true;
 }
 
 /** A call begins: it carries all text there is. */
@@ -268,7 +268,7 @@ export function applySend(reply: ReplyState, kind: CallKind, now: number): void 
   reply.area = 0;
   reply.oldest = Infinity;
   reply.lastSend = now;
-  reply.owes = false;
+  reply.needsCall = false;
   if (kind !== "post") reply.edits += 1;
 }
 
@@ -283,14 +283,14 @@ export function applyWritten(reply: ReplyState, { answer, behind, next }: Writte
     reply.failures = 0;
     reply.next = next ?? "edit";
     // While text grows, what came during the call is paced as ever; only the rest of what the call left out is due.
-    if (reply.ended) reply.owes = behind || !flight.isFinal;
-    else reply.owes = behind && (next === "post" || toBacklog(reply) === 0);
+    if (reply.ended) reply.needsCall = behind || !flight.isFinal;
+    else reply.needsCall = behind && (next === "post" || toBacklog(reply) === 0);
     return;
   }
   reply.sent = reply.acked;
   reply.area += flight.area + flight.backlog * (now - flight.at);
   reply.oldest = Math.min(flight.oldest, reply.oldest);
-  reply.owes ||= reply.ended || flight.backlog === 0;
+  reply.needsCall ||= reply.ended || flight.backlog === 0;
   if (answer.retryAfterMs !== undefined) return;
   reply.failures += 1;
   reply.notBefore = now + toBackoffMs(reply.failures);
@@ -367,7 +367,7 @@ function toWish(reply: ReplyState, moment: Moment): { rank: Rank; kind: CallKind
   const { now } = moment;
   if (reply.ended) return { rank: 0, kind: reply.next === "post" ? "post" : "final", due: now };
   if (reply.next === "post" && reply.acked === 0) return { rank: 1, kind: "post", due: toFirstDue(reply, moment) };
-  if (reply.owes || reply.next === "post") return { rank: 1, kind: reply.next, due: now };
+  if (reply.needsCall || reply.next === "post") return { rank: 1, kind: reply.next, due: now };
   return { rank: 2, kind: "edit", due: toEditDue(reply, moment) };
 }
 

@@ -41,8 +41,8 @@ interface EventBase {
   /** Unique per platform event. The queue claims it: a second delivery of the same key is dropped. */
   key: string;
   /**
-   * `{platform}:…`, without "~": see "Conversations" in the design of each adapter. Of its place, also when it is
-   * private.
+   * `{platform}:…`, without "~". Always the conversation of the place: the core makes the one of a private question of
+   * it (`ids.ts`).
    */
   conversationId: string;
   author: Author;

@@ -3,7 +3,7 @@
  * that every queue can decide alike, wherever it keeps what waits.
  */
 
-/** Work that waits for a place, or has one. Two with the same `person` are one person's, with the same `channel` one channel's. */
+/** Work that waits for a place, or has one. `person` and `channel` are keys, compared for equality. */
 export interface Work {
   /** A `question` is answered by a model, a `drawing` draws pictures, and an `errand` is everything else, which is short. */
   kind: "question" | "drawing" | "errand";
@@ -35,7 +35,7 @@ export interface Choice {
 const MAX_DRAWINGS = 8;
 const MAX_DRAWINGS_OF_PERSON = 2;
 const MAX_DRAWINGS_IN_CHANNEL = 4;
-/** The share of the places that people in channels where something runs already leave to all other channels. */
+/** The share of the places that is reserved for channels in which nothing runs. */
 const RESERVE_FOR_CHANNELS = 1 / 8;
 
 /**
@@ -55,7 +55,7 @@ export function chooseNext(
     const round = roundOf(rounds, work.person);
     if ((chosen === undefined || round < chosen.round) && mayBegin(work))
       chosen = { index, person: work.person, round };
-    // Nobody is earlier than that.
+    // No round is earlier than this one.
     if (chosen?.round === rounds.now) break;
   }
   if (chosen === undefined) return undefined;
@@ -69,10 +69,9 @@ function roundOf({ now, next }: Rounds, person: string): number {
 }
 
 /**
- * Which work may begin beside that which runs. One person's questions may hold as many places as they leave free, so
- * that whoever asks next finds one, and the one after that too: of 16 places the first takes 8 at most, a second one 4.
- * Who holds none needs but a free place. The last places are left to channels in which nothing runs. Errands
- * wait only while everything is taken.
+ * Decides which work may begin beside that which runs. A question may begin only while its author holds fewer places than
+ * are free: of 16 places the first person takes 8 at most, a second one 4, so that whoever asks next finds one. The last
+ * places are left to channels in which nothing runs. Errands wait only while everything is taken.
  */
 function createAdmission(running: readonly Work[], places: number): (work: Work) => boolean {
   const drawings = running.filter(isDrawing);

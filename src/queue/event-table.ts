@@ -13,8 +13,8 @@ export interface EventTable {
   waiting(): InboundEvent[];
   finish(events: readonly InboundEvent[]): void;
   /**
-   * Counts, before their work begins, that it does. Returns how often the process has died since the work on one of
-   * them last came any further.
+   * Adds one to the count of beginnings, before their work begins. Returns how often the process has died since the work
+   * on one of them last came any further.
    */
   countBegun(events: readonly InboundEvent[]): number;
   /** Their work has ended some way or other, or the process is to end anyway: its death is not to be blamed on them. */

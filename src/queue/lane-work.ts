@@ -64,8 +64,8 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
   }
 
   /**
-   * Before the work begins, and on the disk: whoever dies of it can say nothing any more. Only the first event counts,
-   * for the turn is its own: what is taken along may be left to a turn that killed nothing.
+   * Counted on the disk before the work begins: a process that dies of it can note nothing any more. Only the first event
+   * counts, because the turn is named after it: the others may be left to a turn that killed nothing.
    */
   function countBegun(lane: Lane): number {
     try {

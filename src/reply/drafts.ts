@@ -88,7 +88,7 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
 
   const toBody = () => neutralize(text).trimEnd();
 
-  function goOnBehind(place: number): void {
+  function restartSplitterAt(place: number): void {
     undecided = undefined;
     from = place;
     splitter = createSplitter(splitLimits, from);
@@ -100,7 +100,7 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
     const { shown, mark } = undecided;
     if (body.length < shown && ending === undefined) return false;
     const isSameText = shown <= body.length && toTextMark(body.slice(0, shown)) === mark;
-    goOnBehind(isSameText ? shown : 0);
+    restartSplitterAt(isSameText ? shown : 0);
     return true;
   }
 
@@ -150,7 +150,7 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
       const place = origin === undefined ? from : findPlace(draft, origin, shown);
       placed = createPlacedSteps();
       if (rejectedIndex !== undefined) rejectedIndex = 0;
-      goOnBehind(place);
+      restartSplitterAt(place);
       return { count, shown: place, mark: toTextMark(toBody().slice(0, place)) };
     },
     render() {

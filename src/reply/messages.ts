@@ -110,7 +110,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     look: string,
     make: (nonce: string, signal: AbortSignal, mayExist: boolean) => Promise<Posted>,
   ): Promise<Receipt> {
-    // Made before, it is found again, and shows what it showed then.
+    // A post that an earlier run made is found by its nonce, and shows the text of that run.
     const mayExist = isResumed || record.isPosting;
     record.isPosting = true;
     // That the first one may be under way stands in the record from the beginning.

@@ -7,7 +7,7 @@ import { isRefusal, toCallResult, toFailed } from "./platform-call.ts";
 import { rendersSteps, type Steps } from "./steps.ts";
 
 /**
- * So much more text than people are about to see is noted as seen, in UTF-16 units. A record is flushed to the disk while
+ * The record notes this much text ahead of what is shown as seen, in UTF-16 units. Each note is flushed to the disk while
  * nothing else happens: one for each call would cost more than the call.
  */
 const SEEN_AHEAD = 400;
@@ -49,7 +49,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   let inFlight: Promise<unknown> = Promise.resolve();
 
   /** A message stays as it is: what it does not show comes in further ones. */
-  async function goOnBehind(index: number, draft: Draft, shownLength: number | undefined): Promise<void> {
+  async function continueAfterSealed(index: number, draft: Draft, shownLength: number | undefined): Promise<void> {
     const taken = messages.takenAt(index);
     // It was to be written once more for safety's sake.
     if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.trust(index, draft);
@@ -58,7 +58,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     } else if (taken !== undefined && shownLength === undefined) {
       record.sealed = reply.seal(index + 1, taken, "all");
     } else {
-      // An earlier run left another text, or an unknown one: rather all of it again than some of it never.
+      // An earlier run left another text, or an unknown one: all of it is shown again, so that none of it is lost.
       record.sealed = reply.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
@@ -66,7 +66,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
 
   /** Acts on a refusal for good: the reply goes on another way, or ends. */
   async function onRefusal(change: Change, { kind, shownLength }: SinkError): Promise<void> {
-    if (kind === "sealed" && change.type === "edit") return goOnBehind(change.index, change.draft, shownLength);
+    if (kind === "sealed" && change.type === "edit")
+      return continueAfterSealed(change.index, change.draft, shownLength);
     // An earlier run may have taken a message back and died before it said so.
     if (kind === "gone" && change.type === "edit" && change.index > 0 && messages.isUnseen(change.index)) {
       return messages.forget(change.index);

@@ -193,7 +193,7 @@ interface Keeper {
 interface Growth {
   /** The end of the text that it has shown. */
   shownEnd: number;
-  /** How far certain lengths of it reach, as soon as the text is longer than that. */
+  /** The place where a part of a given length ends, by that length, once the text is longer. */
   reached: Map<number, number>;
 }
 

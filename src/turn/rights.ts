@@ -3,8 +3,8 @@ import type { ReplyAddress } from "../port/events.ts";
 import { isSamePerson, type Owned } from "../port/identity.ts";
 
 /**
- * Who may do what with an answer or a picture. A button, a menu and a form bring back an id, which anybody could have
- * made up: it counts where the person can have before them what it names.
+ * Decides who may do what with an answer or a picture. The id that a button, a menu or a form brings back can be forged:
+ * it counts only where the person can see what it names.
  */
 
 /** An answer or a picture: whose it is, and where it stands. */

@@ -74,7 +74,7 @@ describe("a button", () => {
     expect(texts()[0]).toMatch(/_Interrupted: the channel takes no more/);
   });
 
-  test("that stops leaves an answer alone whose place took it after all", async () => {
+  test("a late Stop does not change an answer that was delivered", async () => {
     const { accept, idle, texts, setTrouble } = startEngine({
       scripts: [["So far", " and more", held().promise], ["Again"]],
     });

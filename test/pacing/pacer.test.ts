@@ -416,7 +416,7 @@ describe("reply state", () => {
     expect([reply.failures, reply.next, isWaiting(reply)]).toEqual([0, "edit", false]);
   });
 
-  test("owes a call after the end until one that began afterwards showed everything", () => {
+  test("needsCall a call after the end until one that began afterwards showed everything", () => {
     const reply = replyWith([0, 4]);
     applySend(reply, "post", 0);
     applyEnd(reply);
@@ -433,19 +433,19 @@ describe("reply state", () => {
     expect(isWaiting(reply)).toBe(false);
   });
 
-  test("owes the rest of text that did not fit in one message, not what came meanwhile", () => {
+  test("needsCall the rest of text that did not fit in one message, not what came meanwhile", () => {
     const reply = replyWith([0, 4]);
     applySend(reply, "post", 0);
     applyWritten(reply, { answer: { ok: true }, behind: true }, 1_000);
-    expect(reply.owes).toBe(true);
+    expect(reply.needsCall).toBe(true);
     applySend(reply, "edit", 1_000);
     applyText(reply, 4, 1_500);
     applyWritten(reply, { answer: { ok: true }, behind: true }, 2_000);
-    expect(reply.owes).toBe(false);
+    expect(reply.needsCall).toBe(false);
     applySend(reply, "edit", 2_000);
     applyText(reply, 4, 2_500);
     applyWritten(reply, { answer: { ok: true }, behind: true, next: "post" }, 3_000);
-    expect(reply.owes).toBe(true);
+    expect(reply.needsCall).toBe(true);
   });
 
   test("ignores an answer to no call", () => {

@@ -239,7 +239,7 @@ describe("/forget conversation", () => {
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
 
-  test("erases it on the platform too, up to the word for it, where there is a conversation", async () => {
+  test("erases what the adapter keeps of it too, up to the /forget itself, where there is a conversation", async () => {
     const platform = fakePlatform();
     const forgotten: unknown[][] = [];
     platform.adapter.forgetConversation = async (...which) => void forgotten.push(which);

@@ -198,7 +198,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
     return Math.max(at, finals.creditAt(needs + openAt(from), from));
   }
 
-  /** Calls that the replies there are need for their finals, whether they grow or have ended. */
+  /** The calls to keep for the finals of the replies there are, whether they grow or have ended. */
   function toOwed({ now, unfinished, starts }: Demand): number {
     if (isAppend) return APPEND_RESERVE;
     const recent = starts.filter((at) => at > now - WINDOW_MS).length;
