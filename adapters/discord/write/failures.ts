@@ -2,33 +2,16 @@ import { SinkError, type SinkErrorKind } from "../../../src/port/errors.ts";
 import { ApiError } from "../api/error.ts";
 
 /** Discord's codes, where the status alone would say something else. https://docs.discord.com/developers/topics/opcodes-and-status-codes */
-const KINDS: ReadonlyMap<number, SinkErrorKind> = new Map([
+const CODES: ReadonlyArray<[SinkErrorKind, readonly number[]]> = [
   // The channel, the guild, the message or the interaction is no more.
-  [10003, "gone"],
-  [10004, "gone"],
-  [10008, "gone"],
-  [10015, "gone"],
-  [10062, "gone"],
-  [40060, "gone"],
-  [50027, "gone"],
+  ["gone", [10003, 10004, 10008, 10015, 10062, 40060, 50027]],
   // Missing access, missing permissions, a person who takes no messages, a message that is not ours, a closed thread.
-  [30046, "forbidden"],
-  [50001, "forbidden"],
-  [50005, "forbidden"],
-  [50007, "forbidden"],
-  [50013, "forbidden"],
-  [50083, "forbidden"],
-  [50278, "forbidden"],
-  [160002, "forbidden"],
-  [160005, "forbidden"],
+  ["forbidden", [30046, 50001, 50005, 50007, 50013, 50083, 50278, 160002, 160005]],
   // The words themselves: empty, too long, too large, blocked by the server's own filter.
-  [20009, "rejected"],
-  [40005, "rejected"],
-  [50006, "rejected"],
-  [50035, "rejected"],
-  [200000, "rejected"],
-  [130000, "unavailable"],
-]);
+  ["rejected", [20009, 40005, 50006, 50035, 200000]],
+  ["unavailable", [130000]],
+];
+const KINDS = new Map(CODES.flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const)));
 
 /** Translates a refused or failed write for the core. Gives back a `SinkError` and an abort's own reason as they are. */
 export function toSinkError(error: unknown, signal: AbortSignal): unknown {

@@ -7,11 +7,21 @@ interface Meaning {
   words?: string;
 }
 
+/** The token is of no use any more. */
+const NOT_INSTALLED = "token_revoked token_expired invalid_auth not_authed account_inactive app_not_installed";
 const INSTALL = "Somebody has to install the app in that workspace again.";
 const RESTRICTED = "The workspace lets only some people write there; an administrator can let the app.";
 
+/** What Slack does not let the app do, where its own word says enough. */
+const FORBIDDEN =
+  "cant_delete_message message_not_owned_by_app is_inactive channel_type_not_supported no_permission " +
+  "access_denied team_access_not_granted org_login_required not_allowed_token_type user_is_restricted " +
+  "cannot_dm_bot unknown_method";
+
 /** Slack's words for what it refuses, as the methods that write messages and files give them. */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
+  ...FORBIDDEN.split(" ").map((code): [string, Meaning] => [code, { kind: "forbidden" }]),
+  ...NOT_INSTALLED.split(" ").map((code): [string, Meaning] => [code, { kind: "forbidden", words: INSTALL }]),
   ["message_not_found", { kind: "gone", words: "The message was deleted." }],
   ["thread_not_found", { kind: "gone", words: "The thread was deleted." }],
   ["channel_not_found", { kind: "gone", words: "The channel was deleted, or is private and the bot is not in it." }],
@@ -26,29 +36,11 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ["user_not_in_channel", { kind: "forbidden", words: "The person is not in that channel." }],
   ["messages_tab_disabled", { kind: "forbidden", words: "The app's settings switch its messages tab off." }],
   ["missing_scope", { kind: "forbidden", words: "Add the scope in the app's settings and install the app again." }],
-  ["token_revoked", { kind: "forbidden", words: INSTALL }],
-  ["token_expired", { kind: "forbidden", words: INSTALL }],
-  ["invalid_auth", { kind: "forbidden", words: INSTALL }],
-  ["not_authed", { kind: "forbidden", words: INSTALL }],
-  ["account_inactive", { kind: "forbidden", words: INSTALL }],
-  ["app_not_installed", { kind: "forbidden", words: INSTALL }],
   ["restricted_action", { kind: "forbidden", words: RESTRICTED }],
   ["edit_window_closed", { kind: "sealed", words: "The workspace does not let messages of that age be changed." }],
   ["cant_update_message", { kind: "sealed" }],
   ["block_mismatch", { kind: "sealed" }],
-  ["cant_delete_message", { kind: "forbidden" }],
-  ["message_not_owned_by_app", { kind: "forbidden" }],
-  ["is_inactive", { kind: "forbidden" }],
-  ["channel_type_not_supported", { kind: "forbidden" }],
-  ["no_permission", { kind: "forbidden" }],
-  ["access_denied", { kind: "forbidden" }],
   ["ekm_access_denied", { kind: "forbidden", words: "An administrator has locked the workspace's keys." }],
-  ["team_access_not_granted", { kind: "forbidden" }],
-  ["org_login_required", { kind: "forbidden" }],
-  ["not_allowed_token_type", { kind: "forbidden" }],
-  ["user_is_restricted", { kind: "forbidden" }],
-  ["cannot_dm_bot", { kind: "forbidden" }],
-  ["unknown_method", { kind: "forbidden" }],
   ["msg_too_long", { kind: "rejected", words: "The text is longer than Slack takes." }],
   ["msg_blocks_too_long", { kind: "rejected", words: "The text is longer than Slack takes." }],
   // The message goes on growing as a stream that nobody here knows: stopped, it takes changes again.
