@@ -376,9 +376,9 @@ describe("Stop", () => {
     const shown = status(channel);
     const later = again();
     await later.accept(press("stop", shown));
+    await until(() => shown?.draft.markdown.includes("Stopped.") === true);
     await later.idle();
     gate.resolve();
-    expect(shown?.draft.markdown).toContain("Stopped.");
     expect(pictures(channel)).toHaveLength(1);
     expect(calls.length).toBeLessThanOrEqual(5);
     await later.accept(press("retry", shown));
