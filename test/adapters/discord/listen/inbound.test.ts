@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { timeOf } from "../../../../adapters/discord/ids.ts";
 import type { PermissionName } from "../../../simulators/discord/permissions.ts";
 import { botMessages, draft, type StageOptions, signal, startStage } from "../stage.ts";
 
@@ -21,7 +22,7 @@ describe("what is heard in a guild channel", () => {
         replyToId: `discord:${channel.id}:${said.id}`,
         extra: { root: said.id },
       },
-      at: said.states[0]?.atMs,
+      at: timeOf(said.id),
       text: "what now?",
       attachments: [],
       addressed: "bot",
