@@ -11,8 +11,8 @@ interface Tail {
   open: { fence: Fence; start: number; codeStart: number } | undefined;
 }
 
-/** A line that is nothing but the beginning of a heading, an item, a rule or a fence. */
-const HALF_MARKER = /^[ \t>]*(?:#{1,6}|[-+*~]|--|==?)$/;
+/** A line that is nothing but the beginning of a quote, a heading, an item, a rule or a fence. */
+const HALF_MARKER = /^[ \t>]*(?:#{1,6}|[-+*~]|--|==?|\d{1,9}[.)])?$/;
 
 /**
  * Makes half-written Markdown safe to show while it grows: closes what is open, leaves out what has only begun.

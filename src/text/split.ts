@@ -205,7 +205,7 @@ interface Growing extends Growth {
 }
 
 /** A line that opens a fence, or may come to: it needs room to be closed, which may not be there. */
-const FENCE_BEGINS = /^[ \t>*+\d.)-]*(?:[`~]{1,2}$|[`~]{3})/;
+const FENCE_BEGINS = /^[ \t>*+\d.)-]*(?:[`~]{0,2}$|[`~]{3})/;
 
 function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits): Keeper {
   const { text, textEnd, place, shownEnd, reached } = growing;

@@ -72,6 +72,8 @@ describe("healMarkdown", () => {
     ["```js\nlet a;\n``", "```js\nlet a;\n```"],
     ["- a\n  ~~~\n  x", "- a\n  ~~~\n  x\n  ~~~"],
     ["Items:\n-", "Items:"],
+    ["Items:\n1.", "Items:"],
+    ["It says:\n>", "It says:"],
     ["| a | b |\n|---|", "| a | b |"],
     ["| a | b |\n|---|---|\n| 1 | **x", "| a | b |\n|---|---|\n| 1 | **x** |"],
     [`a ${"*".repeat(20)}b`, "a b"],

@@ -324,9 +324,14 @@ function sourceOf(part: Part | undefined): string {
   return part === undefined ? "" : part.text.slice(0, part.text.length - part.closingLength);
 }
 
-/** What of a part people have seen: of the line that opens a fence, or may come to, healing shows nothing. */
+/**
+ * What of a part people have seen: healing shows nothing of a mark alone, or of a line that opens a fence or may come
+ * to.
+ */
 function keptOf(part: Part | undefined): string {
   return sourceOf(part)
-    .replace(/\n?[ \t>*+\d.)-]*(?:[`~]{1,2}|[`~]{3}.*)$/, "")
+    .replace(/(?<=^|\n)[ \t>*+\d.)-]*(?:[`~]{1,2}|[`~]{3}.*)$/, "")
+    .trimEnd()
+    .replace(/(?<=^|\n)[ \t>]*(?:#{1,6}|[-+*~]|--|==?|\d{1,9}[.)])?$/, "")
     .trimEnd();
 }
