@@ -41,7 +41,7 @@ export interface Budget {
   /** Least time between two calls of one reply. */
   readonly minGapMs: number;
   /** Credits beyond the reserve that an edit out of turn leaves. */
-  readonly keep: number;
+  readonly spare: number;
   /** Calls that edits leave for finals. */
   reserve(demand: Demand): number;
   /**

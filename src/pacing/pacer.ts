@@ -47,9 +47,9 @@ export function createPacer(budget: Budget): OpenPacer {
       now,
       budget,
       active,
-      G: Math.max(LEAST_GAP_MS / active, budget.gap(demand)),
-      z: live.reduce((sum, { rate }) => sum + Math.sqrt(Math.max(rate, LEAST_RATE_UNITS_PER_MS) / 2), 0),
-      R: budget.reserve(demand),
+      gap: Math.max(LEAST_GAP_MS / active, budget.gap(demand)),
+      rootRates: live.reduce((sum, { rate }) => sum + Math.sqrt(Math.max(rate, LEAST_RATE_UNITS_PER_MS) / 2), 0),
+      reserve: budget.reserve(demand),
       lastCall,
       beginAt: budget.beginAt?.(demand) ?? now,
     };
@@ -322,17 +322,18 @@ const LONGEST_HOLD_MS = 20_000;
 /** No question about credit is asked again before this time has passed. */
 const LEAST_WAIT_MS = 2;
 
-/** Shared by all replies of a budget at a moment; letters as in the policy. */
+/** Shared by all replies of a budget at a moment. */
 export interface Moment {
   now: number;
   budget: Budget;
-  /** Planned gap between calls. */
-  G: number;
+  /** Planned time between two calls of the budget. */
+  gap: number;
+  /** The number of replies that grow, at least 1. */
   active: number;
-  /** Sum of sqrt(rate / 2) over the replies that grow: the price of attention. */
-  z: number;
+  /** Sum of sqrt(rate / 2) over the replies that grow: an edit costs more where many of them want one. */
+  rootRates: number;
   /** Calls that edits leave for finals. */
-  R: number;
+  reserve: number;
   lastCall: number;
   /** When one more reply may begin and be finished. */
   beginAt: number;
@@ -350,7 +351,7 @@ export interface Urgency {
 
 /** When the next call of a reply with something to show is due, and whether the budget allows it. */
 export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
-  const { now, budget, R } = moment;
+  const { now, budget, reserve } = moment;
   const { rank, kind, due } = toWish(reply, moment);
   const wished = Math.max(due, reply.notBefore);
   if (wished > now) return { rank, kind, at: wished };
@@ -358,7 +359,7 @@ export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
   const call: Call = { kind, room: reply.room };
   const credit = budget.credit(call, now);
   let needs = 1;
-  if (rank === 2 && !(credit >= 1 && budget.creditAt(call, credit + 1, now) <= now + REFILL_MS)) needs = 1 + R;
+  if (rank === 2 && !(credit >= 1 && budget.creditAt(call, credit + 1, now) <= now + REFILL_MS)) needs = 1 + reserve;
   if (credit >= needs) return { rank, kind, at: now };
   return { rank, kind, at: Math.max(budget.creditAt(call, needs, now), now + LEAST_WAIT_MS) };
 }
@@ -387,39 +388,39 @@ function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, begi
  * proportion to the root of their rates: the optimum for a cost that is that integral.
  */
 function toEditDue(reply: ReplyState, moment: Moment): number {
-  const { now, budget, G, active, z, lastCall } = moment;
+  const { now, budget, gap, active, rootRates, lastCall } = moment;
   const isFirst = reply.edits === 0 && active === 1;
-  const g = isFirst && budget.isRich(now, G * active) ? Math.min(G, budget.firstGapMs) : G;
-  const price = (g * Math.max(z, Math.sqrt(reply.rate / 2))) ** 2;
+  const ownGap = isFirst && budget.isRich(now, gap * active) ? Math.min(gap, budget.firstGapMs) : gap;
+  const price = (ownGap * Math.max(rootRates, Math.sqrt(reply.rate / 2))) ** 2;
 
   let due = momentOfArea(reply, price, now);
-  if (active > 1) due = Math.min(due, Math.max(lastCall + G, momentOfArea(reply, 0.6 * price, now)));
-  due = Math.min(due, reply.oldest + 1.5 * G * active);
+  if (active > 1) due = Math.min(due, Math.max(lastCall + gap, momentOfArea(reply, 0.6 * price, now)));
+  due = Math.min(due, reply.oldest + 1.5 * gap * active);
   due = Math.min(due, toLullDue(reply, moment, due));
   return Math.max(due, reply.lastSend + budget.minGapMs);
 }
 
 /** When a lull lets the edit go before its turn; `due` when it does not. */
 function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
-  const { budget, now, G, active } = moment;
-  const gap = reply.arrivalGap ?? 0;
+  const { budget, now, gap, active } = moment;
+  const arrivalGap = reply.arrivalGap ?? 0;
   // Text in rare lumps: each lump is whole as soon as it is there.
-  const lull = reply.lastText + (gap >= 0.35 * G * active ? LULL_MS : Math.max(LULL_MS, 4 * gap));
-  const isWorth = toBacklog(reply) >= 0.3 * reply.rate * G * active;
+  const lull = reply.lastText + (arrivalGap >= 0.35 * gap * active ? LULL_MS : Math.max(LULL_MS, 4 * arrivalGap));
+  const isWorth = toBacklog(reply) >= 0.3 * reply.rate * gap * active;
   if (lull < due && isWorth && canSpare(reply, moment, Math.max(now, lull))) return lull;
 
   const pause = reply.lastText + LONG_PAUSE_MS;
   const at = Math.max(now, pause);
-  if (pause < due && budget.isRich(at, G * active) && canSpare(reply, moment, at)) return pause;
+  if (pause < due && budget.isRich(at, gap * active) && canSpare(reply, moment, at)) return pause;
   return due;
 }
 
 /** True when a call out of turn at that moment leaves enough for those in turn. */
-function canSpare(reply: ReplyState, { budget, R }: Moment, at: number): boolean {
+function canSpare(reply: ReplyState, { budget, reserve }: Moment, at: number): boolean {
   const call: Call = { kind: "edit", room: reply.room };
   const credit = budget.credit(call, at);
-  if (credit > budget.keep + R) return true;
-  return credit > R && budget.credit(call, at + SOON_MS) > credit;
+  if (credit > budget.spare + reserve) return true;
+  return credit > reserve && budget.credit(call, at + SOON_MS) > credit;
 }
 
 function momentOfArea(reply: ReplyState, area: number, now: number): number {

@@ -30,7 +30,7 @@ describe("pacer", () => {
     const budget: Budget = {
       firstGapMs: 330,
       minGapMs: 250,
-      keep: 1,
+      spare: 1,
       reserve: () => 0,
       gap: () => 1_000,
       isRich: () => false,
@@ -203,7 +203,7 @@ describe("urgency", () => {
     return {
       firstGapMs: 330,
       minGapMs: 250,
-      keep: 1,
+      spare: 1,
       reserve: () => 0,
       gap: () => 1_000,
       isRich: () => isRich,
@@ -220,10 +220,10 @@ describe("urgency", () => {
     return {
       now,
       budget: budgetWith(plenty),
-      G: 1_000,
+      gap: 1_000,
       active: 1,
-      z: 0,
-      R: 0,
+      rootRates: 0,
+      reserve: 0,
       lastCall: -Infinity,
       beginAt: now,
       ...rest,
@@ -302,7 +302,7 @@ describe("urgency", () => {
 
   test("never lets text wait longer than one and a half gaps of its turn", () => {
     const reply = growing({ until: 10_020 });
-    expect(toUrgency(reply, momentAt(10_020, { G: 2_000, plenty: { credit: 1 } })).at).toBeCloseTo(
+    expect(toUrgency(reply, momentAt(10_020, { gap: 2_000, plenty: { credit: 1 } })).at).toBeCloseTo(
       10_000 + 1_000 / 60 + 3_000,
       -2,
     );
@@ -311,7 +311,10 @@ describe("urgency", () => {
   test("goes before its price is reached when a shared budget was not used for a gap", () => {
     const reply = growing({ until: 10_900 });
     const dueAfter = (lastCall: number) =>
-      toUrgency(reply, momentAt(10_900, { z: 22 / Math.sqrt(1_000), active: 2, lastCall, plenty: { credit: 1 } })).at;
+      toUrgency(
+        reply,
+        momentAt(10_900, { rootRates: 22 / Math.sqrt(1_000), active: 2, lastCall, plenty: { credit: 1 } }),
+      ).at;
     expect(dueAfter(9_000)).toBeLessThan(11_850);
     expect(dueAfter(10_900)).toBeCloseTo(11_900);
     expect(dueAfter(11_500)).toBeCloseTo(12_500);
@@ -332,16 +335,16 @@ describe("urgency", () => {
 
   test("keeps two calls of one reply apart", () => {
     const reply = growing({ until: 10_100 });
-    expect(toUrgency(reply, momentAt(10_100, { G: 10 })).at).toBe(10_250);
+    expect(toUrgency(reply, momentAt(10_100, { gap: 10 })).at).toBe(10_250);
   });
 
   test("leaves calls for finals, unless one more returns soon", () => {
     const reply = growing({ until: 12_000 });
-    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 3, creditAt: 20_000 } })).at).toBe(20_000);
-    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 3, creditAt: 15_000 } })).at).toBe(12_000);
-    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 4, creditAt: 20_000 } })).at).toBe(12_000);
+    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 20_000 } })).at).toBe(20_000);
+    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 15_000 } })).at).toBe(12_000);
+    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 4, creditAt: 20_000 } })).at).toBe(12_000);
     applyEnd(reply);
-    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 1 } })).at).toBe(12_000);
+    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 1 } })).at).toBe(12_000);
   });
 
   test("asks again no sooner than in two milliseconds, and not before a back-off is over", () => {

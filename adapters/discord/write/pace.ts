@@ -103,7 +103,7 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
   return {
     firstGapMs: 330,
     minGapMs: 250,
-    keep: 1,
+    spare: 1,
     reserve: () => 0,
     gap: ({ now }) => edits.gap(now),
     isRich: (at) => edits.isRich(at),
