@@ -6,7 +6,7 @@ export interface Call {
   room: string;
 }
 
-/** How far a reply has grown, since when, how fast, and with how many calls. */
+/** The growth of a reply: how far, since when, how fast, and with how many calls. */
 export interface Growth {
   /** Units that arrived so far. */
   total: number;
@@ -32,7 +32,7 @@ export interface Demand {
 }
 
 /**
- * One rate limit (or what belongs to one planning): what may start when, and how far apart calls should be
+ * One rate limit, or several that are planned together: says what may start when, and how far apart calls should be
  * planned. Questions about a moment to come have no side effects and never forget anything for it.
  */
 export interface Budget {
@@ -53,7 +53,7 @@ export interface Budget {
   gap(demand: Demand): number;
   /** True when there is plenty at that moment; `gapPerReply` is the planned gap of each reply. */
   isRich(at: number, gapPerReply: number): boolean;
-  /** How many such calls could start at that moment. */
+  /** The number of such calls that could start at that moment. */
   credit(call: Call, at: number): number;
   /** The first moment from `from` on when `needs` such calls could start; Infinity if that depends on an answer. */
   creditAt(call: Call, needs: number, from: number): number;

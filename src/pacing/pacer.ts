@@ -1,9 +1,9 @@
 import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
 import type { Budget, Call, Demand } from "./budget.ts";
 
-/** A pacer whose replies can go over to another one. */
-export interface OpenPacer extends Pacer {
-  /** How many of its replies grow at that moment. */
+/** The pacer of one budget. Its replies can go over to another one. */
+export interface BudgetPacer extends Pacer {
+  /** The number of its replies that grow at that moment. */
   growing(now: number): number;
   find(reply: number): Readonly<ReplyState> | undefined;
   /** Lets a reply go that has no call in flight. */
@@ -26,7 +26,7 @@ const LEAST_RATE_UNITS_PER_MS = 0.001;
  * of what is unseen has reached the price of a call, finals before first posts before edits, never more than the
  * budget has.
  */
-export function createPacer(budget: Budget): OpenPacer {
+export function createPacer(budget: Budget): BudgetPacer {
   const replies = new Map<number, ReplyState>();
   const flights = new Map<number, { call: Call; at: number }>();
   let starts: number[] = [];
@@ -428,7 +428,7 @@ function momentOfArea(reply: ReplyState, area: number, now: number): number {
   return missing <= 0 ? now : now + missing / toBacklog(reply);
 }
 
-/** How long a call waits that failed `failures` times in a row for another reason than the rate, milliseconds. */
+/** The wait of a call that failed `failures` times in a row for another reason than the rate, milliseconds. */
 export function toBackoffMs(failures: number): number {
   return Math.min(500 * 2 ** (failures - 1), 8_000);
 }

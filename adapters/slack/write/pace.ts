@@ -1,7 +1,7 @@
 import type { Budget, Call, Demand, Growth } from "../../../src/pacing/budget.ts";
 import { createCallLog, type Limit } from "../../../src/pacing/call-log.ts";
 import { createEvenPacer } from "../../../src/pacing/even.ts";
-import { createPacer, isWaiting, type OpenPacer } from "../../../src/pacing/pacer.ts";
+import { type BudgetPacer, createPacer, isWaiting } from "../../../src/pacing/pacer.ts";
 import type { Pacer, PacerStep } from "../../../src/port/pace.ts";
 
 /** Time between two answers to one command: its response URL takes five within half an hour. */
@@ -44,7 +44,7 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   const flights = new Map<number, Route>();
   let joined = 0;
 
-  const pacerOf = ({ isFallback }: Route): OpenPacer => (isFallback ? pacers.fallback : pacers.first);
+  const pacerOf = ({ isFallback }: Route): BudgetPacer => (isFallback ? pacers.fallback : pacers.first);
 
   function divert(route: Route): void {
     const reply = pacers.first.release(route.number);
