@@ -72,7 +72,7 @@ describe("discord budget", () => {
     first.done(EDIT, "edit", 0, left(4, 1_000), 200);
     first.sent(EDIT, 300);
     first.done(EDIT, "edit", 300, left(3, 1_700), 500);
-    expect(shared.learnt.edit).toEqual({ mode: "leaky", n: 5, windowMs: 5_000 });
+    expect(shared.learnt.edit).toEqual({ mode: "leaky", limit: 5, windowMs: 5_000 });
     const channels = Array.from({ length: 20 }, () => createDiscordBudget(shared));
     for (const channel of channels) for (let call = 0; call < 2; call++) channel.sent(EDIT, 1_000);
     expect(channels[0]?.credit(EDIT, 1_000)).toBe(3);
