@@ -15,11 +15,11 @@ const STEP_UNITS = 40;
 /** People wait for so long without asking themselves what for. */
 const WAIT_MS = 10_000;
 
-/** How a turn ended: with the gateway's word, or with what was thrown. */
+/** The end of a turn: the gateway's word for it, or what was thrown. */
 export type Cause = { finish: string } | { error: unknown };
 
 /** Runs a turn: hands over the text of its answer as it comes, and resolves to why that ended. */
-export type Run = (onText: OnText) => Promise<string>;
+export type RunTurn = (onText: OnText) => Promise<string>;
 
 export interface ReplyOptions extends ReplyViewOptions {
   scheduler: Scheduler;
@@ -27,7 +27,7 @@ export interface ReplyOptions extends ReplyViewOptions {
   describeWait(): string;
   /** Told those words, to be shown beside the reply. */
   onWait(words: string): void;
-  /** How long a wait is told by nothing but progress; in tests shorter than usual. */
+  /** Time after which a wait is told in words, not by progress alone; in tests shorter than usual. */
   waitMs?: number;
   /** Told when the first text of this run stands on the platform. */
   onVisible(): void;
@@ -41,7 +41,7 @@ export interface ReplyOptions extends ReplyViewOptions {
  * skipped; the final text never is. Resolves to the text of the model when the final is on the platform, or when
  * the platform refuses the reply for good. Rejects when the final could not be written in time.
  */
-export async function writeReply(run: Run, options: ReplyOptions): Promise<string> {
+export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promise<string> {
   let visible = false;
   const onCall: ReplyViewOptions["onCall"] = (kind, error, isWait) => {
     options.onCall(kind, error, isWait);
@@ -67,7 +67,7 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
     pace.text(STEP_UNITS);
   }, options.waitMs ?? WAIT_MS);
   try {
-    const cause = await toCause(run, (text) => {
+    const cause = await toCause(runTurn, (text) => {
       clearTimeout(waiting);
       view.append(text);
       pace.text(text.length);
@@ -88,9 +88,9 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
   return view.text;
 }
 
-async function toCause(run: Run, onText: OnText): Promise<Cause> {
+async function toCause(runTurn: RunTurn, onText: OnText): Promise<Cause> {
   try {
-    return { finish: await run(onText) };
+    return { finish: await runTurn(onText) };
   } catch (error) {
     return { error };
   }

@@ -108,6 +108,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
+/** One attempt under way. */
 interface Run extends Omit<Beginning, "changes"> {
   deps: AttemptDeps;
   record: TurnRecord;
@@ -123,7 +124,7 @@ interface Run extends Omit<Beginning, "changes"> {
   systemPrompt: string;
   /** Empty until it is read. The turn adds its own messages to those of it. */
   context: Context;
-  /** How many messages the context had before. */
+  /** The number of messages that the context had before. */
   askedCount: number;
   used: Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">;
   /** Ids of what the attempt made for people to see, besides the answer. */
@@ -195,12 +196,12 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   let isFirst = true;
   deps.metrics.streamOpened();
   try {
-    const onFirst = (text: string) => {
+    const handOver = (text: string) => {
       if (isFirst) deps.metrics.firstToken(secondsSince(run.acceptedAt));
       isFirst = false;
       onText(text);
     };
-    return await runTurn(run.context.messages, toTurnDeps(run), onFirst, signal);
+    return await runTurn(run.context.messages, toTurnDeps(run), handOver, signal);
   } catch (error) {
     // Asked once more in vain: people keep what they have read.
     if (isFirst && !isTakenOver(signal)) repeatWritten(run.context, onText);
