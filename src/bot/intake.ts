@@ -51,8 +51,8 @@ export function createAccept(deps: IntakeDeps): Accept {
     const messageId = toRelated(event);
     const found = messageId === undefined ? undefined : await conversationOf(messageId);
     // A public message is no part of a private conversation, whatever message it names.
-    const isTold = event.kind === "message" && event.reply.visibleTo === undefined;
-    return isTold && found !== undefined && isPrivateConversation(found) ? undefined : found;
+    const isPublic = event.kind === "message" && event.reply.visibleTo === undefined;
+    return isPublic && found !== undefined && isPrivateConversation(found) ? undefined : found;
   }
 
   async function isFollowed({ conversationId, at }: MessageEvent): Promise<boolean> {

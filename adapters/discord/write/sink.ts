@@ -34,6 +34,7 @@ const OLD_EDITS = 30046;
 export interface SinkDeps {
   api: Api;
   files: Pick<Files, "toPostedRefs">;
+  /** Tokens of interactions that this process acknowledged and has not answered yet. */
   fresh: Pick<Map<string, true>, "delete">;
   seenMessages: Pick<SeenInteractionMessages, "find">;
   finalMessages: FinalMessages;
@@ -55,7 +56,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
   const typing = deps.typingIn(channelId);
   const root = address.extra?.["root"];
-  /** The question, then the message before: in a busy channel the parts of an answer would not be told apart. */
+  /** The message that the next post replies to: the question, then the part before, or a busy channel would mix them up. */
   let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
   /** Messages that could not be edited any more, and those that stand in their place. */
   const moved = new Map<string, string>();
