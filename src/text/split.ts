@@ -1,4 +1,4 @@
-import { type BlockScan, type DueFrom, NEVER_DUE, scanBlocks } from "./block-scan.ts";
+import { type BlockScan, type DueFrom, NEVER_DUE, type Rest, scanBlocks } from "./block-scan.ts";
 import { readFenceLine, readLineKind } from "./blocks.ts";
 import { type Cut, chooseCut, findDueCut, findLastBoundary, findLastBreak, toCharacterEnd } from "./cut.ts";
 import { type PartStart, toPrefix, toSuffix } from "./frame.ts";
@@ -65,8 +65,8 @@ export function createSplitter(limits: SplitLimits, from = 0): Splitter {
 
       let place = last ?? toPlaceAfter(source, from, limits);
       for (;;) {
-        const rest = { text: source, textEnd, place, growth, isOver };
-        const { shown, closingLength, next, end = textEnd } = readPart(rest, limits);
+        const unread = { text: source, textEnd, place, growth, isOver };
+        const { shown, closingLength, next, end = textEnd } = readPart(unread, limits);
         const start = settled.at(-1)?.end ?? from;
         if (next === undefined || next.at >= textEnd) {
           if (settled.length > 0) last = place;
@@ -91,7 +91,7 @@ function toGrowth(shownEnd: number): Growth {
 function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStart {
   const begin = toPlace(text, 0, NOTHING_OPEN, limits);
   if (from === 0) return begin;
-  const before = { text: text.slice(0, from), textEnd: from, place: begin, growth: undefined, isOver: true };
+  const before: Unread = { text: text.slice(0, from), textEnd: from, place: begin, growth: undefined, isOver: true };
   const { frame } = readPart(before, { ...limits, maxLength: Infinity });
   const place = toPlace(text, from, { ...NOTHING_OPEN, frame }, limits);
   if (frame === undefined || place.midLine) return place;
@@ -99,12 +99,8 @@ function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStar
   return kind === "closing" ? toPlace(text, end, NOTHING_OPEN, limits) : place;
 }
 
-/** A text from where a part of it begins. */
-interface Rest {
-  text: string;
-  /** Where white space begins that ends the text. */
-  textEnd: number;
-  place: PartStart;
+/** A part that is yet to be read. */
+interface Unread extends Rest {
   /** Undefined where people have not seen the part grow. */
   growth: Growth | undefined;
   /** The text does not grow any more. */
@@ -122,24 +118,25 @@ interface Reading {
 }
 
 /** Reads one part. Where it counts more than was measured, since it ends before that or lost white space, it takes less. */
-function readPart(rest: Rest, limits: SplitLimits): Reading {
+function readPart(unread: Unread, limits: SplitLimits): Reading {
   for (let room = limits.maxLength; ; ) {
-    const reading = readWithin(rest, { ...limits, maxLength: room });
+    const reading = readWithin(unread, { ...limits, maxLength: room });
     const excess = limits.lengthOf(reading.shown) - limits.maxLength;
     if (excess <= 0 || excess >= room) return reading;
     room -= excess;
   }
 }
 
-function readWithin({ text, textEnd, place, growth, isOver }: Rest, limits: SplitLimits): Reading {
+function readWithin({ growth, isOver, ...rest }: Unread, limits: SplitLimits): Reading {
+  const { text, textEnd, place } = rest;
   const prefix = toPrefix(place);
   const ruler = createRuler(text, place.at, prefix, limits);
   const { keptLength } = limits;
   const keeper =
     keptLength === undefined || growth === undefined
       ? undefined
-      : createKeeper({ ...growth, text, textEnd, place }, keptLength, limits);
-  const scan = scanBlocks(text, textEnd, place, ruler, limits, keeper?.dueFrom);
+      : createKeeper({ ...growth, ...rest }, keptLength, limits);
+  const scan = scanBlocks(rest, ruler, limits, keeper?.dueFrom);
   const show = (end: number, frame: PartStart["frame"]): Reading => {
     const closing = toSuffix(frame);
     return { shown: prefix + text.slice(place.at, end).trimEnd() + closing, closingLength: closing.length, frame };
@@ -197,12 +194,8 @@ interface Growth {
   reached: Map<number, number>;
 }
 
-/** A part from its beginning. */
-interface Growing extends Growth {
-  text: string;
-  textEnd: number;
-  place: PartStart;
-}
+/** A part that people see grow. */
+interface Growing extends Growth, Rest {}
 
 /** A line that opens a fence, or may come to: it needs room to be closed, which may not be there. */
 const FENCE_BEGINS = /^[ \t>*+\d.)-]*(?:[`~]{0,2}$|[`~]{3})/;
