@@ -4,7 +4,7 @@ import type { SandboxChatRequest } from "./chat-request.ts";
 import { toInvalidRequest } from "./errors.ts";
 import { countPromptTokens, countTokens, cutToTokens } from "./tokens.ts";
 
-/** What a model says, before the request's limits are applied. */
+/** The answer of a model, before the request's limits are applied. */
 export interface Answer {
   content: string;
   toolCalls: ToolCall[];

@@ -36,7 +36,7 @@ export interface Stored {
 }
 
 /**
- * What the settings read and write. A model and a persona have a key each, so that setting one never writes the other
+ * The stored values of the settings. A model and a persona have a key each, so that setting one never writes the other
  * back as it was. Every promise rejects when the store does not answer.
  */
 export interface SettingKeys {

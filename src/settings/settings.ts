@@ -25,7 +25,7 @@ export interface Settings {
   read(channel: Channel): Promise<ChannelSettings>;
   /** Undefined takes the setting back. Resolves to whether the change is kept. */
   setModel(channel: Channel, model: string | undefined): Promise<boolean>;
-  /** As `setModel`. A persona goes when the person who wrote it is forgotten. */
+  /** Like `setModel`. A persona goes when the person who wrote it is forgotten. */
   setPersona(channel: Channel, persona: string | undefined, authorId: string): Promise<boolean>;
   exportAuthor(platform: string, authorId: string): Promise<OwnPersona[]>;
   forgetAuthor(platform: string, authorId: string): Promise<void>;

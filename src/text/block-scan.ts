@@ -16,7 +16,7 @@ export interface Candidate {
 /** A text from where a part of it begins. */
 export interface Rest {
   text: string;
-  /** Where white space begins that ends the text. */
+  /** The end of the text without the white space that ends it. */
   textEnd: number;
   place: PartStart;
 }
@@ -84,8 +84,8 @@ const BLANK = /[^\S\n]*/y;
 
 /**
  * Walks the lines from `place` until they no longer fit.
- * What it finds depends on nothing beyond the first thing that does not fit: therefore a place once chosen stays
- * when the text grows.
+ * The result depends on nothing beyond the first thing that does not fit: therefore a place once chosen stays when the
+ * text grows.
  */
 export function scanBlocks(
   { text, textEnd, place }: Rest,

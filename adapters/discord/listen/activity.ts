@@ -23,7 +23,7 @@ export interface Activity {
 
 export function createActivity(now: () => number): Activity {
   const growing = new Map<string, Map<string, number>>();
-  /** Which answer a message of the bot belongs to; its last edit does not say. */
+  /** The answer that a message of the bot belongs to; its last edit does not say. */
   const roots = new BoundedMap<string, string>(MAX_MESSAGES);
 
   function begin(channelId: string, root: string): void {
