@@ -72,7 +72,7 @@ export function createEvenPacer({ gapMs, replyGapMs = 0 }: EvenPace): Pacer {
   }
 
   return {
-    join(_now, { first = "post" } = {}) {
+    join({ first = "post" } = {}) {
       joined += 1;
       replies.set(joined, {
         waiting: false,

@@ -78,7 +78,7 @@ export function createPacer(budget: Budget): BudgetPacer {
   }
 
   return {
-    join(_now, { room, first } = {}) {
+    join({ room, first } = {}) {
       joined += 1;
       replies.set(joined, createReplyState(room ?? `reply ${joined}`, first));
       return joined;

@@ -121,7 +121,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
     if (member === undefined) return;
     group.members.delete(number);
     member.ending?.reject(new Error("The reply was given up."));
-    group.pacer.leave(number, now());
+    group.pacer.leave(number);
     pump(group);
   }
 
@@ -130,7 +130,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
       const group = groupOf(budget);
       const member: Member = { paced, ending: undefined };
       const { room, first, fallback } = paced;
-      const number = group.pacer.join(now(), { room, first, isFallback: fallback?.isActive });
+      const number = group.pacer.join({ room, first, isFallback: fallback?.isActive });
       group.members.set(number, member);
       return {
         text(units) {
@@ -146,7 +146,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
           member.ending = ending;
           const abort = () => ending.reject(signal.reason);
           signal.addEventListener("abort", abort, { once: true });
-          group.pacer.end(number, now());
+          group.pacer.end(number);
           pump(group);
           try {
             await ending.promise;

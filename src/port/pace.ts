@@ -49,13 +49,13 @@ export interface JoinOptions {
  */
 export interface Pacer {
   /** Takes up a reply and gives it a number. */
-  join(now: number, options?: JoinOptions): number;
+  join(options?: JoinOptions): number;
   /** `units` of new text arrived (characters). */
   text(reply: number, units: number, now: number): void;
   /** No more text comes. One more call is made whatever was shown before, and repeated until it is accepted and not behind. */
-  end(reply: number, now: number): void;
+  end(reply: number): void;
   /** Forgets a reply that is finished or given up. What is still in flight keeps counting against the budget. */
-  leave(reply: number, now: number): void;
+  leave(reply: number): void;
   step(now: number): PacerStep;
   /** The call that the last "send" for this reply started has ended. */
   done(reply: number, written: Written, now: number): void;

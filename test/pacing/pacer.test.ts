@@ -52,9 +52,9 @@ describe("pacer", () => {
   test("begins with the call that it is told", () => {
     const { budget, events } = budgetOf(9);
     const pacer = createPacer(budget);
-    pacer.end(pacer.join(0, { room: "a", first: "edit" }), 0);
+    pacer.end(pacer.join({ room: "a", first: "edit" }));
     send(pacer, 0);
-    pacer.text(pacer.join(1_000, { room: "b", first: "edit" }), 1, 1_000);
+    pacer.text(pacer.join({ room: "b", first: "edit" }), 1, 1_000);
     expect(pacer.step(1_000)).toMatchObject({ type: "wait" });
     send(pacer, 9_000);
     expect(events).toEqual(["sent final a 0", "sent edit b 9000"]);
@@ -62,7 +62,7 @@ describe("pacer", () => {
 
   test("sends finals first, then first posts, then the edit that cost most so far", () => {
     const pacer = createPacer(budgetOf(100).budget);
-    const [little, much, fresh, ending] = [pacer.join(0), pacer.join(0), pacer.join(0), pacer.join(0)];
+    const [little, much, fresh, ending] = [pacer.join(), pacer.join(), pacer.join(), pacer.join()];
     for (const reply of [little, much, ending]) {
       pacer.text(reply, 4, 0);
       expect(send(pacer, 100)).toBe(reply);
@@ -72,7 +72,7 @@ describe("pacer", () => {
     pacer.text(much, 400, 1_000);
     pacer.text(fresh, 4, 1_000);
     pacer.text(ending, 4, 1_000);
-    pacer.end(ending, 1_000);
+    pacer.end(ending);
     expect([send(pacer, 9_000), send(pacer, 9_000), send(pacer, 9_000), send(pacer, 9_000)]).toEqual([
       ending,
       fresh,
@@ -85,7 +85,7 @@ describe("pacer", () => {
   test("has one call of a reply in flight, and tells the budget of each", () => {
     const { budget, events } = budgetOf(100);
     const pacer = createPacer(budget);
-    const reply = pacer.join(0, { room: "general" });
+    const reply = pacer.join({ room: "general" });
     pacer.text(reply, 4, 0);
     expect(pacer.step(0)).toEqual({ type: "wait", until: 25 });
     send(pacer, 100);
@@ -99,10 +99,10 @@ describe("pacer", () => {
   test("tells the budget also of calls whose reply has left", () => {
     const { budget, events } = budgetOf(100);
     const pacer = createPacer(budget);
-    const reply = pacer.join(0);
+    const reply = pacer.join();
     pacer.text(reply, 4, 0);
     send(pacer, 1_000);
-    pacer.leave(reply, 1_000);
+    pacer.leave(reply);
     pacer.done(reply, { answer: { ok: false, retryAfterMs: 3_000 }, behind: true }, 2_000);
     pacer.done(reply, ACCEPTED, 3_000);
     expect(events).toHaveLength(2);
@@ -112,21 +112,21 @@ describe("pacer", () => {
 
   test("sends nothing that the budget does not have", () => {
     const pacer = createPacer(budgetOf(1).budget);
-    const [first, second] = [pacer.join(0), pacer.join(0)];
+    const [first, second] = [pacer.join(), pacer.join()];
     pacer.text(first, 4, 0);
     pacer.text(second, 4, 0);
     send(pacer, 1_000);
     expect(pacer.step(1_000).type).not.toBe("send");
-    pacer.end(second, 2_000);
+    pacer.end(second);
     expect(pacer.step(2_000).type).not.toBe("send");
   });
 
   test("shows nothing for a reply without text before its end, then one call", () => {
     const pacer = createPacer(budgetOf(100).budget);
-    const reply = pacer.join(0);
+    const reply = pacer.join();
     pacer.text(reply, 0, 0);
     expect(pacer.step(10_000)).toEqual({ type: "idle" });
-    pacer.end(reply, 10_000);
+    pacer.end(reply);
     expect(pacer.step(10_000)).toEqual({ type: "send", reply, kind: "post" });
   });
 });

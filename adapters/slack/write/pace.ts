@@ -74,24 +74,24 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   }
 
   return {
-    join(now, { room, isFallback = false, first } = {}) {
+    join({ room, isFallback = false, first } = {}) {
       joined += 1;
       // Alone means alone among all replies, whichever way they go.
       const own = { room: room ?? `reply ${joined}`, first };
-      routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.first).join(now, own) });
+      routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.first).join(own) });
       return joined;
     },
     text(reply, units, now) {
       const route = routes.get(reply);
       if (route !== undefined) pacerOf(route).text(route.number, units, now);
     },
-    end(reply, now) {
+    end(reply) {
       const route = routes.get(reply);
-      if (route !== undefined) pacerOf(route).end(route.number, now);
+      if (route !== undefined) pacerOf(route).end(route.number);
     },
-    leave(reply, now) {
+    leave(reply) {
       const route = routes.get(reply);
-      if (route !== undefined) pacerOf(route).leave(route.number, now);
+      if (route !== undefined) pacerOf(route).leave(route.number);
       routes.delete(reply);
     },
     step(now) {

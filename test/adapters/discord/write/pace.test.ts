@@ -159,7 +159,7 @@ describe("calls one by one", () => {
 
   function startTwo(): { pacer: Pacer; first: number; second: number } {
     const pacer = createOneByOne(createEvenPacer({ gapMs: 0 }));
-    const [first, second] = [pacer.join(0), pacer.join(0)];
+    const [first, second] = [pacer.join(), pacer.join()];
     pacer.text(first, 10, 1_000);
     pacer.text(second, 10, 1_000);
     return { pacer, first, second };
@@ -191,7 +191,7 @@ describe("calls one by one", () => {
     const { pacer } = startTwo();
     const step = pacer.step(2_000);
     if (step.type !== "send") throw new Error("Nothing was sent.");
-    pacer.leave(step.reply, 2_500);
+    pacer.leave(step.reply);
     expect(pacer.step(2_500)).toEqual({ type: "idle" });
     pacer.done(step.reply, OK, 3_000);
     expect(pacer.step(3_000)).toMatchObject({ type: "send" });
