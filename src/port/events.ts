@@ -1,7 +1,8 @@
 export interface Author {
   /** Unique within the platform: where its own id names somebody in one workspace alone, with that workspace. */
   id: string;
-  former?: { id: string; within?: string }; // Older things of theirs are kept under this id, see `KnownAs` in identity.ts.
+  /** Older things of theirs are kept under this id, see `KnownAs` in identity.ts. */
+  former?: { id: string; within?: string };
   /** As shown to people. Untrusted text. */
   name: string;
   /** May press buttons and give commands on behalf of others. */
