@@ -22,7 +22,7 @@ export interface Growth {
 export interface Demand {
   now: number;
   /** The replies that grow at this moment. */
-  live: readonly Growth[];
+  growing: readonly Growth[];
   /** Their number, at least 1. */
   active: number;
   /** Replies with text whose last call has not begun, growing or not: each of them needs one more. */

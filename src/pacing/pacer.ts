@@ -4,7 +4,7 @@ import type { Budget, Call, Demand } from "./budget.ts";
 /** The pacer of one budget. Its replies can go over to another one. */
 export interface BudgetPacer extends Pacer {
   /** The number of its replies that grow at that moment. */
-  growing(now: number): number;
+  countGrowing(now: number): number;
   find(reply: number): Readonly<ReplyState> | undefined;
   /** Lets a reply go that has no call in flight. */
   release(reply: number): ReplyState | undefined;
@@ -13,7 +13,7 @@ export interface BudgetPacer extends Pacer {
 }
 
 /** A reply without new text for this long no longer counts as growing. */
-const LIVE_MS = 2_000;
+const GROWS_FOR_MS = 2_000;
 /** The start of a reply is remembered for so long. */
 const STARTS_KEPT_MS = 300_000;
 /** Least planned gap between two calls of one reply. */
@@ -33,22 +33,22 @@ export function createPacer(budget: Budget): BudgetPacer {
   let joined = 0;
   let lastCall = -Infinity;
 
-  function toLive(now: number): ReplyState[] {
-    return [...replies.values()].filter((reply) => !reply.ended && now - reply.lastText < LIVE_MS);
+  function toGrowing(now: number): ReplyState[] {
+    return [...replies.values()].filter((reply) => !reply.ended && now - reply.lastText < GROWS_FOR_MS);
   }
 
   function toMoment(now: number): Moment {
     starts = starts.filter((at) => at > now - STARTS_KEPT_MS);
-    const live = toLive(now);
+    const growing = toGrowing(now);
     const unfinished = [...replies.values()].filter(isUnfinished).length;
-    const demand: Demand = { now, live, active: Math.max(1, live.length), unfinished, starts };
+    const demand: Demand = { now, growing, active: Math.max(1, growing.length), unfinished, starts };
     const { active } = demand;
     return {
       now,
       budget,
       active,
       gap: Math.max(LEAST_GAP_MS / active, budget.gap(demand)),
-      rootRates: live.reduce((sum, { rate }) => sum + Math.sqrt(Math.max(rate, LEAST_RATE_UNITS_PER_MS) / 2), 0),
+      rootRates: growing.reduce((sum, { rate }) => sum + Math.sqrt(Math.max(rate, LEAST_RATE_UNITS_PER_MS) / 2), 0),
       reserve: budget.reserve(demand),
       lastCall,
       beginAt: budget.beginAt?.(demand) ?? now,
@@ -94,7 +94,7 @@ export function createPacer(budget: Budget): BudgetPacer {
       if (reply !== undefined) applyEnd(reply);
     },
     leave: (number) => void replies.delete(number),
-    growing: (now) => toLive(now).length,
+    countGrowing: (now) => toGrowing(now).length,
     find: (number) => replies.get(number),
     release(number) {
       const reply = replies.get(number);

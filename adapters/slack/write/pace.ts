@@ -60,10 +60,10 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
 
   /** True when many replies grow the first way, and each reply of the fallback would still have more calls than they. */
   function hasMoreToSpare(room: string, now: number): boolean {
-    const growing = pacers.first.growing(now);
+    const growing = pacers.first.countGrowing(now);
     if (growing <= AT_EASE || fallback.credit({ kind: "post", room }, now) < 1) return false;
     const edit: Call = { kind: "edit", room };
-    return fallback.credit(edit, now) / (pacers.fallback.growing(now) + 1) >= first.credit(edit, now) / growing;
+    return fallback.credit(edit, now) / (pacers.fallback.countGrowing(now) + 1) >= first.credit(edit, now) / growing;
   }
 
   function toOuter(step: PacerStep & { type: "send" }, isFallback: boolean): PacerStep {
@@ -211,9 +211,9 @@ export function createSlackBudget(method: SlackMethod): Budget {
   }
 
   function planFor(demand: Demand): Plan {
-    const { now, active, live, starts } = demand;
+    const { now, active, growing, starts } = demand;
     const owed = toOwed(demand);
-    const key = `${version} ${live.length} ${active} ${starts.length} ${owed}`;
+    const key = `${version} ${growing.length} ${active} ${starts.length} ${owed}`;
     if (plan !== undefined && plan.key === key && now - plan.at < PLAN_HOLDS_MS) return plan;
     const minGapMs = isAppend ? APPEND_GAP_MS : UPDATE_GAP_MS;
     const bank = { calls, windowMs: WINDOW_MS, countedMs, countAt: edits.count, reserve: owed, minGapMs };
@@ -355,11 +355,11 @@ export interface BankState {
  * the optimum once the demand is known; what is guessed here is the demand. `docs/pacing.md` derives it.
  */
 export function planGap(demand: Demand, bank: BankState): number {
-  const { now, live, active } = demand;
-  const rates = live.map(({ rate }) => clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS));
+  const { now, growing, active } = demand;
+  const rates = growing.map(({ rate }) => clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS));
   const mean = rates.length === 0 ? USUAL_RATE_UNITS_PER_MS : rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
-  const lasting = live.filter(({ firstText }) => firstText < now - LASTING_MS).length > 1;
-  const residuals = live.map((reply) => toResidual(reply, active, lasting));
+  const lasting = growing.filter(({ firstText }) => firstText < now - LASTING_MS).length > 1;
+  const residuals = growing.map((reply) => toResidual(reply, active, lasting));
   const { load, startRate } = toLoad(demand, bank);
   // Many short replies are likelier than many long ones, until they last or the workspace is busy.
   const hope = active ** (lasting ? 0 : 0.5 * Math.max(0, 1 - (60_000 * startRate) / BUSY_PER_MINUTE));
@@ -367,14 +367,14 @@ export function planGap(demand: Demand, bank: BankState): number {
   const asked = (aheadMs: number) => {
     const present = residuals.reduce((sum, rest) => sum + Math.min(rest, aheadMs), 0);
     const coming = BELIEF * startRate * aheadMs * Math.min(COMING_UNITS / mean, aheadMs / 2);
-    return (live.length === 0 ? Math.min(USUAL_UNITS / USUAL_RATE_UNITS_PER_MS, aheadMs) : present) + coming;
+    return (growing.length === 0 ? Math.min(USUAL_UNITS / USUAL_RATE_UNITS_PER_MS, aheadMs) : present) + coming;
   };
   const there = (aheadMs: number) =>
     bank.calls - bank.countAt(now + aheadMs) - bank.reserve - BELIEF * startRate * aheadMs;
   const replyGap = Math.max(...HORIZONS_MS.map((aheadMs) => asked(aheadMs) / hope / Math.max(1, there(aheadMs))));
 
   // A long answer is written near the rate at which calls return: one quiet second does not empty the bank.
-  const outlasts = live.some(({ firstText }) => firstText < now - OUTLASTING_MS);
+  const outlasts = growing.some(({ firstText }) => firstText < now - OUTLASTING_MS);
   const alone = outlasts ? (LEAST_SPACING * bank.windowMs) / bank.calls : 0;
   const gap = Math.max(clamp(replyGap, bank.minGapMs, MAX_GAP_MS) / active, alone);
   if (startRate === 0) return gap;
@@ -403,13 +403,13 @@ function toResidual({ total, rate }: Growth, active: number, lasting: boolean): 
  * likely. The evidence is the share of the calls that earlier replies took, squared: a single short answer shows next
  * to nothing.
  */
-function toLoad({ now, live, starts }: Demand, bank: BankState): { load: number; startRate: number } {
-  const old = live.filter(({ firstText }) => firstText < now - BURST_SPAN_MS);
+function toLoad({ now, growing, starts }: Demand, bank: BankState): { load: number; startRate: number } {
+  const old = growing.filter(({ firstText }) => firstText < now - BURST_SPAN_MS);
   // Replies that still grow have their calls in their own demand already, and their starts are no new replies.
   const own = old.reduce((sum, { edits }) => sum + edits, 0);
   const before = bank.countAt(now) - bank.countAt(now + bank.countedMs - BURST_SPAN_MS);
   const load = clamp((before - own) / (LOADED * bank.calls), 0, 1) ** 2;
-  const others = starts.filter((at) => !live.some(({ firstText }) => firstText === at));
+  const others = starts.filter((at) => !growing.some(({ firstText }) => firstText === at));
   return { load, startRate: load * toStartRate(others, now) };
 }
 

@@ -13,7 +13,7 @@ import { DISCORD_TRIP_MS, NO_WRONGS, toWrongs, tryDiscord } from "../../../suppo
 describe("discord budget", () => {
   const EDIT: Call = { kind: "edit", room: "channel" };
   const POST: Call = { kind: "post", room: "channel" };
-  const DEMAND = { live: [], active: 1, unfinished: 1, starts: [] };
+  const DEMAND = { growing: [], active: 1, unfinished: 1, starts: [] };
 
   function left(remaining: number, resetAfterMs = 4_800): CallResult {
     return { ok: true, budget: { limit: 5, remaining, resetAfterMs } };

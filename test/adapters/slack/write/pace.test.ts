@@ -20,7 +20,7 @@ describe("slack budget", () => {
   const YOUNG: Growth = { total: 100, rate: 0.24, firstText: -400, edits: 0 };
 
   function demand(now: number, starts: number[] = []): Demand {
-    return { now, live: [YOUNG], active: 1, unfinished: 1, starts };
+    return { now, growing: [YOUNG], active: 1, unfinished: 1, starts };
   }
 
   test("counts edits and finals of a workspace together, posts by room", () => {
@@ -88,8 +88,8 @@ describe("slack budget", () => {
   test("makes a plan hold until something happens", () => {
     const budget = createSlackBudget("update");
     const first = budget.gap(demand(0));
-    expect(budget.gap({ ...demand(50), live: [{ ...YOUNG, total: 90_000 }] })).toBe(first);
-    expect(budget.gap({ ...demand(200), live: [{ ...YOUNG, total: 90_000 }] })).toBeGreaterThan(first);
+    expect(budget.gap({ ...demand(50), growing: [{ ...YOUNG, total: 90_000 }] })).toBe(first);
+    expect(budget.gap({ ...demand(200), growing: [{ ...YOUNG, total: 90_000 }] })).toBeGreaterThan(first);
     for (let call = 0; call < 40; call++) budget.sent(EDIT, 200);
     expect(budget.gap(demand(210))).toBeGreaterThan(first);
     expect(budget.keepUntil()).toBe(300_200);
@@ -187,8 +187,8 @@ describe("slack plan", () => {
     minGapMs: 450,
   };
 
-  function demand(live: Growth[], starts: number[] = [], now = 100_000): Demand {
-    return { now, live, active: Math.max(1, live.length), unfinished: live.length, starts };
+  function demand(growing: Growth[], starts: number[] = [], now = 100_000): Demand {
+    return { now, growing, active: Math.max(1, growing.length), unfinished: growing.length, starts };
   }
 
   test("edits each of a few young replies about every second from a fresh bank", () => {
@@ -229,10 +229,10 @@ describe("slack plan", () => {
     // The post of a short answer counts elsewhere; an edit and its final are left.
     const spent = { ...FRESH, countAt: (at: number) => (at > 140_000 ? 0 : 2) };
     for (const count of [1, 3, 5]) {
-      const live = Array.from({ length: count }, () => YOUNG);
-      const fresh = planGap(demand(live), spent);
+      const growing = Array.from({ length: count }, () => YOUNG);
+      const fresh = planGap(demand(growing), spent);
       for (const agoMs of [2_000, 10_000, 60_000])
-        expect(planGap(demand(live, [100_000 - agoMs]), spent) / fresh).toBeLessThan(1.1);
+        expect(planGap(demand(growing, [100_000 - agoMs]), spent) / fresh).toBeLessThan(1.1);
     }
   });
 
