@@ -6,6 +6,14 @@ export interface Call {
   room: string;
 }
 
+/** A call that was answered, or not. */
+export interface EndedCall {
+  /** The kind that it turned out to be. */
+  kind: CallKind;
+  sentAt: number;
+  answer: CallResult;
+}
+
 /** The growth of a reply: how far, since when, how fast, and with how many calls. */
 export interface Growth {
   /** Units that arrived so far. */
@@ -58,7 +66,7 @@ export interface Budget {
   /** The first moment from `from` on when `needs` such calls could start; Infinity if that depends on an answer. */
   creditAt(call: Call, needs: number, from: number): number;
   sent(call: Call, now: number): void;
-  /** The call that started at `sentAt` as `planned` has ended; `made` is what it turned out to be. */
-  done(planned: Call, made: CallKind, sentAt: number, answer: CallResult, now: number): void;
+  /** The call that started as `planned` has ended. */
+  done(planned: Call, ended: EndedCall, now: number): void;
   keepUntil(): number;
 }

@@ -114,7 +114,8 @@ export function createPacer(budget: Budget): BudgetPacer {
       const flight = flights.get(number);
       if (flight === undefined) return;
       flights.delete(number);
-      budget.done(flight.call, written.kind ?? flight.call.kind, flight.at, written.answer, now);
+      const { kind = flight.call.kind, answer } = written;
+      budget.done(flight.call, { kind, sentAt: flight.at, answer }, now);
       const reply = replies.get(number);
       if (reply !== undefined) applyWritten(reply, written, now);
     },

@@ -37,7 +37,7 @@ describe("pacer", () => {
       credit: left,
       creditAt: (_call, needs, from) => (left() >= needs ? from : Infinity),
       sent: ({ kind, room }, now) => void events.push(`sent ${kind} ${room} ${now}`),
-      done: (planned, made, sentAt) => void events.push(`done ${planned.kind} as ${made} of ${sentAt}`),
+      done: (planned, { kind, sentAt }) => void events.push(`done ${planned.kind} as ${kind} of ${sentAt}`),
       keepUntil: () => 77,
     };
     return { budget, events };

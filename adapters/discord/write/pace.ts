@@ -113,7 +113,7 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
       meterOf(kind).sent(toCounted(kind), now);
       global.sent(now);
     },
-    done(planned, made, sentAt, answer, now) {
+    done(planned, { kind: made, sentAt, answer }, now) {
       const kind = toCounted(made);
       if (toCounted(planned.kind) !== kind) {
         const call = meterOf(planned.kind).remove(toCounted(planned.kind), sentAt);

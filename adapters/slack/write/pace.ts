@@ -255,7 +255,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
       lastCall = now;
       version += 1;
     },
-    done(planned, made, sentAt, answer, now) {
+    done(planned, { kind: made, sentAt, answer }, now) {
       const limit = limitOf({ ...planned, kind: made });
       if (limit !== limitOf(planned)) {
         limitOf(planned).done({ ok: true }, now);
