@@ -130,7 +130,7 @@ interface Candidate {
 
 function comesBefore(a: Candidate, b: Candidate, now: number): boolean {
   if (a.urgency.rank !== b.urgency.rank) return a.urgency.rank < b.urgency.rank;
-  if (a.urgency.rank === 2) return toArea(a.reply, now) > toArea(b.reply, now);
+  if (a.urgency.rank === EDIT_RANK) return toArea(a.reply, now) > toArea(b.reply, now);
   return a.reply.oldest < b.reply.oldest;
 }
 
@@ -341,7 +341,8 @@ export interface Moment {
 }
 
 /** Finals before posts before edits. */
-export type Rank = 0 | 1 | 2;
+export type Rank = 0 | 1 | typeof EDIT_RANK;
+export const EDIT_RANK = 2;
 
 export interface Urgency {
   rank: Rank;
@@ -360,7 +361,8 @@ export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
   const call: Call = { kind, room: reply.room };
   const credit = budget.credit(call, now);
   let needs = 1;
-  if (rank === 2 && !(credit >= 1 && budget.creditAt(call, credit + 1, now) <= now + REFILL_MS)) needs = 1 + reserve;
+  if (rank === EDIT_RANK && !(credit >= 1 && budget.creditAt(call, credit + 1, now) <= now + REFILL_MS))
+    needs = 1 + reserve;
   if (credit >= needs) return { rank, kind, at: now };
   return { rank, kind, at: Math.max(budget.creditAt(call, needs, now), now + LEAST_WAIT_MS) };
 }
@@ -370,7 +372,7 @@ function toWish(reply: ReplyState, moment: Moment): { rank: Rank; kind: CallKind
   if (reply.ended) return { rank: 0, kind: reply.next === "post" ? "post" : "final", due: now };
   if (reply.next === "post" && reply.acked === 0) return { rank: 1, kind: "post", due: toFirstDue(reply, moment) };
   if (reply.needsCall || reply.next === "post") return { rank: 1, kind: reply.next, due: now };
-  return { rank: 2, kind: "edit", due: toEditDue(reply, moment) };
+  return { rank: EDIT_RANK, kind: "edit", due: toEditDue(reply, moment) };
 }
 
 /** The first post waits for a call for its final; else only while more text is likely before the hold is over. */

@@ -55,7 +55,9 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
   const pace = options.scheduler.join(budget, { write: view.write, room, fallback });
   // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
   // end one that grows after some minutes. Beside text, the next write brings it.
-  steps?.follow(() => rendersSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));
+  steps?.follow(() => {
+    if (rendersSteps(sink) && view.text !== "") pace.text(STEP_UNITS);
+  });
   // A text that stands there already says more.
   const isTold = sink.tellsWaits === true && options.record.posted.length === 0;
   const waiting = setTimeout(() => {

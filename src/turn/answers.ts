@@ -132,7 +132,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       if (record === undefined) return "This answer is too old to go on with. Please ask once more.";
       if (!mayPress(event, record)) return NOT_YOURS;
       if (!record.canContinue) return "This answer is being continued already.";
-      return toContinuation(event, record);
+      return toContinuationEvent(event, record);
     },
 
     async continued(event, signal) {
@@ -260,7 +260,7 @@ async function loadEarlierRun(
 }
 
 /** Makes the question that lets an answer go on. The same press makes the same question. */
-export function toContinuation({ key, author, at }: ActionEvent, record: TurnRecord): MessageEvent {
+export function toContinuationEvent({ key, author, at }: ActionEvent, record: TurnRecord): MessageEvent {
   const { conversationId, reply, posted } = record;
   const inReplyTo = posted.at(-1);
   return {

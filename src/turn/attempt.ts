@@ -29,11 +29,10 @@ const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes
 const SEEN_WAIT_MS = 50;
 
 /**
- * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. `controller`
- * interrupts with the reasons `stopped`, `given-up` and `superseded`, `signal` is the queue's, with `shutdown` and `forgotten`.
- * `messages` are the record's where they are at hand. Model and persona are the channel's when it begins. Rejects when
- * the reply could not be written to its end, or was cut by the shutdown before anything of it was seen: then the turn
- * is to be taken up again.
+ * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. The controller of
+ * `beginning` interrupts with the reasons `stopped`, `given-up` and `superseded`; `signal` is the queue's, with
+ * `shutdown` and `forgotten`. Model and persona are the channel's when it begins. Rejects when the reply could not be
+ * written to its end, or was cut by the shutdown before anything of it was seen: then the turn is to be taken up again.
  */
 export type Attempt = (
   record: TurnRecord,
