@@ -1,6 +1,6 @@
 import type { APIMessage } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
-import { readCustomId, readCustomIds } from "../write/drafts.ts";
+import { readCustomId, readCustomIds } from "../write/message-body.ts";
 
 /** An answer that is not seen to grow for this long is taken to be over. */
 const QUIET_MS = 120_000;

@@ -4,7 +4,7 @@ import type { Answer, Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, toMessageId, toNonce } from "../ids.ts";
-import type { MessageBody } from "./drafts.ts";
+import type { MessageBody } from "./message-body.ts";
 import { attach } from "./uploads.ts";
 
 const NO_HISTORY = 160002;

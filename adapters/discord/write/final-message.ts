@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { MessageFlags, Routes } from "discord.js";
 import type { Api } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
-import { MAX_LENGTH, type MessageBody, readCustomId, readCustomIds } from "./drafts.ts";
 import { type InteractionAddress, MARGIN_MS, ORIGINAL } from "./interaction-token.ts";
+import { MAX_LENGTH, type MessageBody, readCustomId, readCustomIds } from "./message-body.ts";
 
 const WORDS =
   "_Interrupted: Discord lets me write to you alone for fifteen minutes after you ask, and those are over. Please ask again; an answer that everybody sees may take longer._";

@@ -6,9 +6,9 @@ import { isUncertain } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, readMessageId, toMessageId } from "../ids.ts";
 import { type ChannelWriter, toPosted, toReceipt } from "./channel-writer.ts";
-import { type MessageBody, readCustomId, readCustomIds } from "./drafts.ts";
 import type { FinalMessages } from "./final-message.ts";
 import { createInteractionToken, type InteractionAddress, ORIGINAL } from "./interaction-token.ts";
+import { type MessageBody, readCustomId, readCustomIds } from "./message-body.ts";
 import type { SeenInteractionMessages } from "./seen-messages.ts";
 import { attach } from "./uploads.ts";
 
