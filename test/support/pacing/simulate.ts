@@ -16,13 +16,13 @@ export interface SimulationOptions {
   room?: string;
   /** Share of calls that are answered with a server error, some of them after they were carried out. */
   errorShare?: number;
-  /** What becomes of the headers of the call of that number; unchanged without it. */
+  /** Changes the headers of the call of that number; unchanged without it. */
   headersOf?(headers: BudgetHeaders, call: number): BudgetHeaders | undefined;
   /** A native stream ends with a call of its own, also when nothing is left to say. */
   needsStop?: boolean;
 }
 
-/** What went wrong that must not. */
+/** The wrongs that must not happen. */
 export interface Faults {
   /** Calls that arrived while another one of the same reply was under way. */
   overlaps: number;
