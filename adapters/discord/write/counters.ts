@@ -233,7 +233,7 @@ export function createLeakyCounter(rule: Rule): LeakyCounter {
     refused(until) {
       full = Math.max(full, until + (rule.limit - 1) * spacing());
     },
-    // The bank is spent while it drains: quickly while it is well filled, at the rate of the drain in the end.
+    // Spends the bank besides what drains: quickly while it is well filled, at the rate of the drain in the end.
     gap: (now) => 1 / (1 / spacing() + Math.max(0, level(now) - 1.5) / SPENDING_MS),
     returns: () => Array.from({ length: rule.limit }, (_, missing) => full - missing * spacing()),
   };

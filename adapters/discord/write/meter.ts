@@ -230,7 +230,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
   };
 }
 
-/** Takes the last reading of calls made together: the platform had counted all of them when it answered that one. */
+/** Joins the readings of calls made together: the platform had counted all of them when it answered the last one. */
 function toSettled(together: readonly Reading[], silent: number): Reading {
   const least = together.reduce((a, b) => (b.remaining < a.remaining ? b : a));
   return {

@@ -56,7 +56,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
   const typing = deps.typingIn(channelId);
   const root = address.extra?.["root"];
-  /** The message that the next post replies to: the question, then the part before, or a busy channel would mix them up. */
+  /** The next post replies to this: the question, then the part before it, or a busy channel would part them. */
   let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
   /** Messages that could not be edited any more, and those that stand in their place. */
   const moved = new Map<string, string>();
