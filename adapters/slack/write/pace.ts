@@ -391,7 +391,7 @@ export function countComingFinals(demand: Demand, bank: BankState): number {
   return Math.max(0, ...HORIZONS_MS.map((aheadMs) => startRate * aheadMs - (spent - bank.countAt(now + aheadMs))));
 }
 
-/** Expects for how long a reply still grows, milliseconds. One alone counts twice: only the long ones meet the end of the credit. */
+/** Estimates for how long a reply still grows, milliseconds. One alone counts twice: only the long ones meet the end of the credit. */
 function toResidual({ total, rate }: Growth, active: number, lasting: boolean): number {
   const believed = clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS);
   if (lasting) return Math.max(LONG_UNITS - total, LONG_REST_UNITS) / believed;
