@@ -50,6 +50,17 @@ interface EventBase {
   reply: ReplyAddress;
   /** When the platform says it happened, Unix milliseconds. */
   at: number;
+  /** Where it waits its turn; absent: in its conversation. Said where it is taken in. */
+  lane?: EventLane;
+}
+
+/** A line of events of which one at a time is worked on, beside all other lines. */
+export interface EventLane {
+  id: string;
+  /** A `question` is answered by a model, a `drawing` draws pictures, and an `errand` is everything else, which is short. */
+  kind: "question" | "drawing" | "errand";
+  /** What the event begins or goes on with: a turn, or a job. */
+  workId: string;
 }
 
 export interface MessageEvent extends EventBase {

@@ -1,3 +1,4 @@
+import { keepFences } from "../concurrency/fence.ts";
 import { createNewest } from "../concurrency/newest.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Button, ReplySink } from "../port/sink.ts";
@@ -52,7 +53,7 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
   const view = createReplyView({ ...options, onCall });
   const { sink, steps } = options;
   const { budget, room, fallback } = sink;
-  const pace = options.scheduler.join(budget, { write: view.write, room, fallback });
+  const pace = options.scheduler.join(budget, { write: keepFences(view.write), room, fallback });
   // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
   // end one that grows after some minutes. Beside text, the next write brings it.
   steps?.follow(() => {

@@ -179,6 +179,17 @@ function createRedisClient(url: string) {
   });
 }
 
+/**
+ * One more connection to the same server, for whoever waits on it for something to come: nothing of that is given up,
+ * and silence is no sign of death. What is wrong with it is said by the connection that it was made from.
+ */
+export function createListeningClient({ client }: Pick<RedisConnection, "client">): RedisClient {
+  const { socketTimeout: _, ...socket } = client.options.socket ?? {};
+  const listening = client.duplicate({ disableOfflineQueue: false, commandOptions: {}, pingInterval: 0, socket });
+  listening.on("error", () => {});
+  return listening;
+}
+
 /** Host and port only: the address may carry a password. */
 function describeAddress(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;

@@ -1,5 +1,6 @@
 import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
+import { checkFences, FencedError, fencesHeld } from "../concurrency/fence.ts";
 import type { Clock } from "./clock.ts";
 import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
@@ -24,7 +25,7 @@ export interface OpenStore {
   /** The time by which things grow old in it. */
   now: Clock;
   /** Absent where no other process can share the store. */
-  marks?: Marks;
+  shared?: RedisConnection;
   /** Tries a write and resolves to whether the store took it. Never rejects. */
   isReachable: () => Promise<boolean>;
   close: () => Promise<void>;
@@ -39,7 +40,7 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
   return {
     store: createBoundStore(connection),
     now,
-    marks: createMarks(connection),
+    shared: connection,
     isReachable: () =>
       connection
         // A server that only reads, or whose memory is full, still answers a ping.
@@ -85,20 +86,6 @@ function withServerClock({ client, run, close }: RedisConnection): { connection:
   };
 }
 
-function createMarks({ client, run }: RedisConnection): Marks {
-  return {
-    async claim(key, mark, ttlMs) {
-      const options = { condition: "NX", expiration: { type: "PX", value: ttlMs } } as const;
-      if ((await run(() => client.set(key, mark, options))) !== null) return mark;
-      // It may have expired since; then the next look finds none.
-      return (await run(() => client.get(key))) ?? "pending:";
-    },
-    async set(key, mark, ttlMs) {
-      await run(() => client.set(key, mark, { expiration: { type: "PX", value: ttlMs } }));
-    },
-  };
-}
-
 function createBoundStore({ client, run }: RedisConnection): BatchStore {
   const adapter = new KeyvRedis<string>(client, {
     throwOnErrors: true,
@@ -107,6 +94,16 @@ function createBoundStore({ client, run }: RedisConnection): BatchStore {
   });
   // The client's own listener logs; without one the adapter would throw inside an event handler.
   adapter.on("error", () => {});
+
+  /** Where a fence is held, in one step with the look whether it still stands. Resolves to whether something was there. */
+  function write(entries: readonly Entry[], unfenced: () => Promise<boolean>): Promise<boolean> {
+    if (fencesHeld().length === 0 || entries.length === 0) return run(unfenced);
+    return run(async () => {
+      // Asked here: waiting for the connection may have taken longer than the lease.
+      checkFences();
+      return (await writeFenced(client, entries)) > 0;
+    });
+  }
 
   /** The adapter's own iterator looks at ten keys a step, which is slow on a server that holds many. */
   async function* iterator(namespace?: string): AsyncGenerator<[string, string], void> {
@@ -131,10 +128,12 @@ function createBoundStore({ client, run }: RedisConnection): BatchStore {
     iterator,
     get: (key: string) => run(() => adapter.get<string>(key)),
     getMany: (keys: string[]) => run(() => adapter.getMany<string>(keys)),
-    set: (key: string, value: string, ttl?: number) => run(() => adapter.set(key, value, ttl)),
-    setMany: (entries: Array<{ key: string; value: string; ttl?: number }>) => run(() => adapter.setMany(entries)),
-    delete: (key: string) => run(() => adapter.delete(key)),
-    deleteMany: (keys: string[]) => run(() => adapter.deleteMany(keys)),
+    set: (key: string, value: string, ttl?: number) =>
+      write([{ key, value, ttl }], () => adapter.set(key, value, ttl).then(() => true)),
+    setMany: (entries: Array<{ key: string; value: string; ttl?: number }>) =>
+      write(entries, () => adapter.setMany(entries).then(() => true)),
+    delete: (key: string) => write([{ key }], () => adapter.delete(key)),
+    deleteMany: (keys: string[]) => write(keys.map(toRemoval), () => adapter.deleteMany(keys)),
     has: (key: string) => run(() => adapter.has(key)),
     hasMany: (keys: string[]) => run(() => adapter.hasMany(keys)),
     async clear() {
@@ -143,6 +142,52 @@ function createBoundStore({ client, run }: RedisConnection): BatchStore {
     async disconnect() {},
   };
   return store as unknown as BatchStore;
+}
+
+interface Entry {
+  key: string;
+  /** Absent: the key is removed. */
+  value?: string;
+  ttl?: number | undefined;
+}
+
+const toRemoval = (key: string): Entry => ({ key });
+
+const FENCED = "FENCED";
+const WRITE_FENCED = `
+local fences = tonumber(ARGV[1])
+for index = 1, fences do
+  if redis.call('GET', KEYS[index]) ~= ARGV[1 + index] then return redis.error_reply('${FENCED}') end
+end
+local changed, at = 0, 1 + fences
+for index = fences + 1, #KEYS do
+  local operation, value, ttl = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  at = at + 3
+  if operation == 'delete' then
+    changed = changed + redis.call('UNLINK', KEYS[index])
+  else
+    if ttl == '' then redis.call('SET', KEYS[index], value)
+    else redis.call('SET', KEYS[index], value, 'PX', ttl) end
+    changed = changed + 1
+  end
+end
+return changed`;
+
+async function writeFenced(client: RedisConnection["client"], entries: readonly Entry[]): Promise<number> {
+  const fences = fencesHeld();
+  const operations = entries.flatMap(({ value, ttl }) =>
+    value === undefined ? ["delete", "", ""] : ["set", value, ttl === undefined ? "" : String(Math.ceil(ttl))],
+  );
+  try {
+    const changed = await client.eval(WRITE_FENCED, {
+      keys: [...fences, ...entries].map(({ key }) => key),
+      arguments: [String(fences.length), ...fences.map(({ value }) => value), ...operations],
+    });
+    return Number(changed);
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.includes(FENCED)) throw error;
+    throw new FencedError("Another process does this by now.", { cause: error });
+  }
 }
 
 function escapeGlob(text: string): string {

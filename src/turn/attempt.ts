@@ -31,8 +31,9 @@ const SEEN_WAIT_MS = 50;
 /**
  * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. The controller of
  * `beginning` interrupts with the reasons `stopped`, `given-up` and `superseded`; `signal` is the queue's, with
- * `shutdown` and `forgotten`. Model and persona are the channel's when it begins. Rejects when the reply could not be
- * written to its end, or was cut by the shutdown before anything of it was seen: then the turn is to be taken up again.
+ * `shutdown`, `forgotten` and `lost`. Model and persona are the channel's when it begins. Rejects when the reply could
+ * not be written to its end, was cut by the shutdown before anything of it was seen, or is another process's: then the
+ * turn is to be taken up again.
  */
 export type Attempt = (
   record: TurnRecord,
@@ -142,6 +143,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   const toClosing = (cause: Cause, text: string): Closing | undefined => {
     if ("error" in cause && (signal.reason === "superseded" || signal.reason === "forgotten")) return undefined;
     if ("error" in cause && signal.reason === "shutdown" && record.posted.length === 0) throw cause.error;
+    // Another process goes on with these messages.
+    if ("error" in cause && signal.reason === "lost") throw cause.error;
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
     const note = [...run.context.notices, ending.note].filter(Boolean).join("\n\n");

@@ -1,0 +1,99 @@
+import type { Job, Worker } from "bullmq";
+import type { Logger } from "pino";
+import { createListeningClient, type RedisConnection } from "../store/redis-connection.ts";
+
+/** Longest that a lane stays with a process that is dead, or stands still; until `STALLED_LOOK_MS` later. */
+export const LOCK_MS = 3_000;
+const STALLED_LOOK_MS = 1_000;
+/** A bell that was heard so often by processes that died with it falls silent, until the sweep rings another one. */
+const MAX_STALLED = 10;
+const NAME = "lanes";
+const PREFIX = "palaver:bells";
+
+/** That something waits in a lane, heard by one process at a time, and by another one when that one dies. */
+export interface Bell {
+  readonly id: string;
+  readonly laneId: string;
+  readonly token: string;
+  /** The bell rings once more after so long; what hears it has to end with what this rejects with. */
+  snooze(pauseMs: number): Promise<never>;
+}
+
+/** One bell for each lane that something waits in: BullMQ hands them out, holds their locks and finds those of the dead. */
+export interface Bells {
+  /** Rung while it is heard, it is heard once more after that; rung while it waits, it is one. */
+  ring(laneId: string): Promise<void>;
+  /** Lets so many bells be heard at a time. A bell is heard until `onBell` ends, and as long as it is prolonged. */
+  hear(onBell: (bell: Bell) => Promise<void>, atOnce: number): Promise<void>;
+  /** Keeps bells for `LOCK_MS` more. Resolves to the ids of those that are lost. */
+  prolong(bells: readonly Bell[]): Promise<readonly string[]>;
+  /** Hears no further ones. */
+  pause(): Promise<void>;
+  /** Once all that were heard have ended. */
+  close(): Promise<void>;
+}
+
+export function createBells({ client, run }: RedisConnection, log: Logger): Bells {
+  // BullMQ waits for a connection itself, and blocks on another one like it.
+  const connection = createListeningClient({ client });
+  const opening = open();
+  // Whoever rings or hears meets it.
+  opening.catch(() => {});
+  let worker: Worker | undefined;
+
+  async function open() {
+    // Takes a third of a second to load, which only those need who share a Redis.
+    const bullmq = await import("bullmq");
+    const queue = new bullmq.Queue(NAME, { connection, prefix: PREFIX, skipVersionCheck: true });
+    queue.on("error", () => {});
+    return { bullmq, queue };
+  }
+
+  return {
+    async ring(laneId) {
+      const { queue } = await opening;
+      const deduplication = { id: laneId, keepLastIfActive: true };
+      await run(() =>
+        queue.add("bell", { laneId }, { deduplication, removeOnComplete: true, removeOnFail: true, attempts: 1 }),
+      );
+    },
+    async hear(onBell, atOnce) {
+      const { bullmq } = await opening;
+      const toBell = (job: Job<{ laneId: string }>, token: string): Bell => ({
+        id: job.id ?? "",
+        laneId: job.data.laneId,
+        token,
+        async snooze(pauseMs) {
+          await job.moveToDelayed(Date.now() + pauseMs, token);
+          throw new bullmq.DelayedError();
+        },
+      });
+      worker = new bullmq.Worker(NAME, (job, token = "") => onBell(toBell(job, token)), {
+        connection,
+        prefix: PREFIX,
+        concurrency: atOnce,
+        lockDuration: LOCK_MS,
+        stalledInterval: STALLED_LOOK_MS,
+        maxStalledCount: MAX_STALLED,
+        skipLockRenewal: true,
+        skipVersionCheck: true,
+      });
+      // A lock that is lost is seen where it is prolonged; an outage is told by the store.
+      worker.on("error", (error) => log.debug({ err: error }, "a bell could not be moved"));
+    },
+    async prolong(bells) {
+      if (worker === undefined || bells.length === 0) return [];
+      const [ids, tokens] = [bells.map(({ id }) => id), bells.map(({ token }) => token)];
+      return worker.extendJobLocks(ids, tokens, LOCK_MS);
+    },
+    async pause() {
+      await worker?.pause(true);
+    },
+    async close() {
+      const { queue } = await opening;
+      await worker?.close();
+      await queue.close();
+      if (connection.isOpen) connection.destroy();
+    },
+  };
+}

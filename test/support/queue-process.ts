@@ -1,0 +1,70 @@
+/**
+ * A process that works on the queue of a Redis, for tests that kill it, stop it and let it stand still. Each line it
+ * prints is JSON. Its work lasts until the test says otherwise; what a message says decides what it does meanwhile:
+ * "block" stands still for longer than any lease, "die" ends the process, "write" writes ever again.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
+import { createRedisQueue } from "../../src/queue/redis.ts";
+import { callPlatform } from "../../src/reply/platform-call.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { createStores } from "../../src/store/keyv.ts";
+
+const BLOCK_MS = 6_000;
+const WRITE_MS = 20;
+
+const [, , redisUrl, ownName = ""] = process.argv;
+const log = pino({ level: "silent" });
+const stores = createStores({ redisUrl, database: openDatabase(":memory:"), log });
+if (stores.shared === undefined) throw new Error("There is no Redis.");
+const queue = createRedisQueue({ connection: stores.shared, maxActive: 16, now: stores.now, log, retryMs: [10, 20] });
+const keyv = stores.open("trial");
+
+function say(line: object): void {
+  process.stdout.write(
+    `${JSON.stringify({ by: ownName, clock: performance.timeOrigin + performance.now(), ...line })}\n`,
+  );
+}
+
+/** As an answer that streams does: a call to a platform, and a note of how far it has come. */
+async function write(text: string, signal: AbortSignal): Promise<void> {
+  for (let count = 1; !signal.aborted; count++) {
+    await callPlatform(async () => say({ call: text }));
+    await keyv.set(text, { by: ownName, count });
+    await sleep(WRITE_MS);
+  }
+}
+
+queue.start({
+  take: (waiting) => waiting.slice(0, 1),
+  async work(events, signal) {
+    const [event] = events;
+    const text = event?.kind === "message" ? event.text : "";
+    say({ begun: text });
+    signal.addEventListener("abort", () => say({ aborted: text, reason: String(signal.reason) }));
+    if (text.startsWith("die")) process.exit(1);
+    if (text.startsWith("quick")) return events;
+    if (text.startsWith("block") && ownName === "first") {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCK_MS);
+      say({ woken: text });
+    }
+    try {
+      await write(text, signal);
+    } catch (error) {
+      say({ refused: text, error: error instanceof Error ? error.name : "" });
+    }
+    // Written without a look at the clock: what the store itself takes is what counts.
+    await keyv.set(text, { by: ownName, count: -1 }).then(
+      () => say({ stored: text }),
+      () => say({ fenced: text }),
+    );
+    throw new Error(String(signal.reason));
+  },
+  async giveUp(events) {
+    say({ givenUp: events.map((event) => (event.kind === "message" ? event.text : "")).join() });
+    return events;
+  },
+  notice: (event) => say({ noticed: event.key }),
+});
+process.on("SIGTERM", () => void queue.close(0).then(() => process.exit(0)));
+say({ ready: true });
