@@ -21,6 +21,8 @@ const CUT_MS = 4_000;
 /** Longest that the work on a person may take to end, wherever it runs, the death of its process included. */
 const FORGET_MS = 20_000;
 const FORGET_LOOK_MS = 20;
+/** Longest that each step of the end waits for Redis. */
+const CLOSE_STEP_MS = 500;
 
 export interface RedisQueueOptions {
   connection: RedisConnection;
@@ -129,13 +131,14 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     async close(graceMs) {
       closing = true;
       clearInterval(beating);
-      await listening;
-      await bells.pause();
-      await Promise.all([...running.values()].map((run) => run.uncount()));
+      // Where Redis is away, none of this comes to its end, and what runs is cut all the same.
+      await within(listening);
+      await within(bells.pause());
+      await within(Promise.allSettled([...running.values()].map((run) => run.uncount())));
       await untilEnded(running, hearing, graceMs, cutMs);
       leases.close();
-      await bells.close().catch((err: unknown) => log.warn({ err }, "the queue could not be closed"));
-      await places.leave().catch(noop);
+      await within(bells.close());
+      await within(places.leave());
       ear.close();
     },
   };
@@ -168,6 +171,11 @@ async function untilEnded(
   await Promise.all(hearing);
   clearTimeout(grace);
   clearTimeout(cut);
+}
+
+/** Waits for what needs Redis, for a moment only, and well or not. */
+async function within(task: Promise<unknown> | undefined): Promise<void> {
+  await Promise.race([task?.catch(noop), sleep(CLOSE_STEP_MS, undefined, { ref: false })]);
 }
 
 function noop(): void {}

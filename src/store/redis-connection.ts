@@ -1,5 +1,6 @@
 import { createClient } from "@keyv/redis";
 import type { Logger } from "pino";
+import { FencedError } from "../concurrency/fence.ts";
 import { StoreError } from "./outage.ts";
 
 /** Longest an operation waits for its answer. */
@@ -101,7 +102,8 @@ async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error)
 
 /** Says of what the client threw, or the server refused, that it is an outage, where it is one. */
 function toStoreError(error: unknown, where: string): unknown {
-  if (!(error instanceof Error) || error instanceof StoreError || error instanceof TypeError) return error;
+  if (!(error instanceof Error) || error instanceof TypeError) return error;
+  if (error instanceof StoreError || error instanceof FencedError) return error;
   const [, code] = /^([A-Z]{3,}) /.exec(error.message) ?? [];
   if (code !== undefined && !REFUSALS.has(code)) return error;
   const reason = error.message.replace(/\.$/, "");
