@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { FencedError, withFence } from "../concurrency/fence.ts";
 import type { InboundEvent } from "../port/events.ts";
@@ -26,6 +27,8 @@ export interface DrainOptions {
   log: Logger;
   isClosing(): boolean;
 }
+
+const GIVE_BACK_MS = 1_000;
 
 /** Works on a lane until nothing waits in it, it has to wait for a place, or this process closes. */
 export type Drain = (bell: Bell, worker: Worker) => Promise<void>;
@@ -71,6 +74,8 @@ export function createDrain(options: DrainOptions): Drain {
     running.set(laneId, run);
     let token: string | undefined;
     try {
+      // Whoever has it by now is not to be disturbed.
+      lease.check();
       const lane = await lanes.take(laneId);
       token = lane.token;
       run.read(lane.waiting);
@@ -83,14 +88,21 @@ export function createDrain(options: DrainOptions): Drain {
     }
   }
 
-  /** Where that fails, the lane's next holder does it, or the sweep. */
   async function giveBack(laneId: string, token: string | undefined): Promise<void> {
     try {
       await lanes.release(laneId, token);
       await places.dispatch();
     } catch (err) {
-      log.warn({ err, laneId }, "a lane could not be given back");
+      log.warn({ err, laneId }, "a lane could not be given back; this is tried again");
+      void giveBackLater(laneId, token);
     }
+  }
+
+  /** A place of a process that lives is given back by nobody else. */
+  async function giveBackLater(laneId: string, token: string | undefined): Promise<void> {
+    await sleep(GIVE_BACK_MS, undefined, { ref: false });
+    await giveBack(laneId, token);
+    await ring(laneId);
   }
 
   async function take(turn: Turn, taken: readonly InboundEvent[]): Promise<Next> {
