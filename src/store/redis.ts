@@ -12,13 +12,6 @@ const PROBE_KEY = "palaver:probe";
 const PROBE_TTL_MS = 10_000;
 const CLOCK_KEPT_MS = 60_000;
 
-/** Marks that processes with queues of their own share, and that only one of them can set. */
-export interface Marks {
-  /** Sets the mark for this long where there is none. Resolves to the one that stands there. */
-  claim(key: string, mark: string, ttlMs: number): Promise<string>;
-  set(key: string, mark: string, ttlMs: number): Promise<void>;
-}
-
 /** A store with what belongs to it. */
 export interface OpenStore {
   store: BatchStore;
