@@ -8,11 +8,11 @@ export interface Fence {
   /** A key of the shared store, and what it has to say for as long as nobody else has taken over. */
   readonly key: string;
   readonly value: string;
-  /** Throws a `FencedError` when others may have taken over by now, by this process's own clock. */
-  check(): void;
+  /** Rejects with a `FencedError` when somebody else has taken over. */
+  check(): Promise<void>;
 }
 
-/** Somebody else may do by now what was being done here: nothing more of it may be written. */
+/** Somebody else does by now what was being done here: nothing more of it may be written. */
 export class FencedError extends Error {
   override readonly name = "FencedError";
 }
@@ -28,9 +28,9 @@ export function withFence<T>(fence: Fence, task: () => T): T {
   return held.run([...fencesHeld(), fence], task);
 }
 
-/** Throws a `FencedError` when any of the fences that are held may have fallen. */
-export function checkFences(): void {
-  for (const fence of fencesHeld()) fence.check();
+/** Rejects with a `FencedError` when any of the fences that are held has fallen. */
+export async function checkFences(): Promise<void> {
+  for (const fence of fencesHeld()) await fence.check();
 }
 
 /** A function that holds the fences of this moment, whoever calls it later: for what is called back by somebody else. */

@@ -2,19 +2,21 @@ import type { Job, Worker } from "bullmq";
 import type { Logger } from "pino";
 import { createListeningClient, type RedisConnection } from "../store/redis-connection.ts";
 
-/** Longest that a lane stays with a process that is dead, or stands still; until `STALLED_LOOK_MS` later. */
-export const LOCK_MS = 3_000;
+/** A bell whose process is dead, or stands still, rings for another one after so long, and at most a look later. */
+const LOCK_MS = 3_000;
 const STALLED_LOOK_MS = 1_000;
+const RENEW_MS = 1_400;
 /** A bell that was heard so often by processes that died with it falls silent, until the sweep rings another one. */
 const MAX_STALLED = 10;
 const NAME = "lanes";
 const PREFIX = "palaver:bells";
 
-/** That something waits in a lane, heard by one process at a time, and by another one when that one dies. */
+/**
+ * That something waits in a lane, heard by one process at a time, and by another one when that one dies. It is no right
+ * to work on the lane: see `Leases`.
+ */
 export interface Bell {
-  readonly id: string;
   readonly laneId: string;
-  readonly token: string;
   /** The bell rings once more after so long; what hears it has to end with what this rejects with. */
   snooze(pauseMs: number): Promise<never>;
 }
@@ -23,10 +25,8 @@ export interface Bell {
 export interface Bells {
   /** Rung while it is heard, it is heard once more after that; rung while it waits, it is one. */
   ring(laneId: string): Promise<void>;
-  /** Lets so many bells be heard at a time. A bell is heard until `onBell` ends, and as long as it is prolonged. */
+  /** Lets so many bells be heard at a time, each until `onBell` ends. */
   hear(onBell: (bell: Bell) => Promise<void>, atOnce: number): Promise<void>;
-  /** Keeps bells for `LOCK_MS` more. Resolves to the ids of those that are lost. */
-  prolong(bells: readonly Bell[]): Promise<readonly string[]>;
   /** Hears no further ones. */
   pause(): Promise<void>;
   /** Once all that were heard have ended. */
@@ -60,9 +60,7 @@ export function createBells({ client, run }: RedisConnection, log: Logger): Bell
     async hear(onBell, atOnce) {
       const { bullmq } = await opening;
       const toBell = (job: Job<{ laneId: string }>, token: string): Bell => ({
-        id: job.id ?? "",
         laneId: job.data.laneId,
-        token,
         async snooze(pauseMs) {
           await job.moveToDelayed(Date.now() + pauseMs, token);
           throw new bullmq.DelayedError();
@@ -73,18 +71,13 @@ export function createBells({ client, run }: RedisConnection, log: Logger): Bell
         prefix: PREFIX,
         concurrency: atOnce,
         lockDuration: LOCK_MS,
+        lockRenewTime: RENEW_MS,
         stalledInterval: STALLED_LOOK_MS,
         maxStalledCount: MAX_STALLED,
-        skipLockRenewal: true,
         skipVersionCheck: true,
       });
-      // A lock that is lost is seen where it is prolonged; an outage is told by the store.
-      worker.on("error", (error) => log.debug({ err: error }, "a bell could not be moved"));
-    },
-    async prolong(bells) {
-      if (worker === undefined || bells.length === 0) return [];
-      const [ids, tokens] = [bells.map(({ id }) => id), bells.map(({ token }) => token)];
-      return worker.extendJobLocks(ids, tokens, LOCK_MS);
+      // An outage is told by the store.
+      worker.on("error", (error) => log.debug({ err: error }, "a bell could not be kept or moved"));
     },
     async pause() {
       await worker?.pause(true);

@@ -12,7 +12,7 @@ export interface Worker {
    * meanwhile; what is left is handed out again. When it rejects all stay and are worked on again after a pause.
    * `signal` aborts with `shutdown` when the queue closes and its grace period is over, and with `forgotten` when
    * the author of the events is erased: then nothing of theirs may be stored any more, and all of them are done.
-   * With `lost` it aborts when another process may have taken the work over: then nothing more may be written at all.
+   * With `lost` it aborts when another process has taken the work over: then nothing more may be written at all.
    */
   work(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /**

@@ -16,7 +16,9 @@ import { createRun, type Run } from "./redis-run.ts";
 export interface DrainOptions {
   lanes: RedisLanes;
   places: Pick<Places, "admit" | "dispatch">;
-  leases: Pick<Leases, "begin">;
+  leases: Pick<Leases, "hold">;
+  /** Milliseconds since Redis came back after it had been away. */
+  backForMs(): number;
   ring(laneId: string): Promise<void>;
   /** By lane; kept here. */
   running: Map<string, Run>;
@@ -29,6 +31,10 @@ export interface DrainOptions {
 }
 
 const GIVE_BACK_MS = 1_000;
+/** A lane that another process has just taken is looked at again after so long. */
+const HELD_MS = 500;
+/** When Redis was away for all, whoever works on a lane has so long to say that it lives, before others take it over. */
+const HOLDERS_FIRST_MS = 2_500;
 
 /** Works on a lane until nothing waits in it, it has to wait for a place, or this process closes. */
 export type Drain = (bell: Bell, worker: Worker) => Promise<void>;
@@ -43,26 +49,21 @@ export function createDrain(options: DrainOptions): Drain {
   const { finish, fail, giveUp } = createEndings(options);
 
   return async ({ laneId, ...bell }, worker) => {
-    const lease = await leases.begin({ laneId, ...bell });
-    try {
-      while (!isClosing()) {
-        const next = await step(laneId, lease, worker);
-        if (next === "none") return;
-        if (next.afterMs > 0) {
-          lease.end();
-          await bell.snooze(next.afterMs);
-        }
-      }
-      // Another process goes on at once, or the next one to start.
-      await ring(laneId);
-    } finally {
-      lease.end();
+    while (!isClosing()) {
+      const next = await step(laneId, worker);
+      if (next === "none") return;
+      if (next.afterMs > 0) await bell.snooze(next.afterMs);
     }
+    // Another process goes on at once, or the next one to start.
+    await ring(laneId);
   };
 
-  async function step(laneId: string, lease: Lease, worker: Worker): Promise<Next> {
+  async function step(laneId: string, worker: Worker): Promise<Next> {
     const head = await lanes.head(laneId);
     if (head === undefined) return (await lanes.release(laneId, undefined)) ? AT_ONCE : "none";
+    const returningMs = head.isOwned ? HOLDERS_FIRST_MS - options.backForMs() : 0;
+    const heldMs = Math.max(head.leaseMs, returningMs);
+    if (heldMs > 0) return { afterMs: Math.ceil(heldMs) };
     const work = { ...toWork(head.event), isSuspect: head.begun >= SUSPECT_DEATHS };
     const admission = await places.admit(laneId, work);
     if (admission !== "admitted") {
@@ -73,17 +74,21 @@ export function createDrain(options: DrainOptions): Drain {
     // From before the lane is read, so that nothing is missed.
     running.set(laneId, run);
     let token: string | undefined;
+    let lease: Lease | undefined;
     try {
-      // Whoever has it by now is not to be disturbed.
-      lease.check();
+      const from = performance.now();
       const lane = await lanes.take(laneId);
+      // Whoever has it by now is not to be disturbed.
+      if (lane === undefined) return { afterMs: HELD_MS };
       token = lane.token;
+      lease = leases.hold(laneId, token, from);
       run.read(lane.waiting);
       if (lane.waiting.length === 0) return AT_ONCE;
       const turn = { laneId, lease, worker, run, work, token, attempts: lane.attempts };
       return await take(turn, worker.take(lane.waiting.map(({ event }) => event)));
     } finally {
       running.delete(laneId);
+      lease?.end();
       await giveBack(laneId, token);
     }
   }

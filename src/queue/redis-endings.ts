@@ -32,16 +32,15 @@ export interface EndingsOptions {
 /** How a turn of a lane ends. Each rejects with a `FencedError` where the lane is another's by now. */
 export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
   /** What is done is not done again while the store is away for a moment: only taking it off is tried again. */
-  async function finish({ laneId, lease, run, token }: Turn, done: readonly InboundEvent[]): Promise<void> {
+  async function finish({ laneId, run, token }: Turn, done: readonly InboundEvent[]): Promise<void> {
     for (;;) {
-      lease.check();
       try {
         if (await lanes.finish(laneId, token, run.find(done))) return;
         throw new FencedError("Another process works on this lane.");
       } catch (error) {
         if (!isStoreOutage(error)) throw error;
         log.warn({ err: error, laneId }, "what is done could not be taken off; this is tried again");
-        await sleep(FINISH_AGAIN_MS);
+        await Promise.race([sleep(FINISH_AGAIN_MS), run.abandoned]);
       }
     }
   }

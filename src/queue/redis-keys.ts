@@ -7,8 +7,10 @@ export const KEYS = {
   claim: (eventKey: string) => `${ROOT}claim:${eventKey}`,
   /** The events of a lane, oldest first, until they are done. */
   lane: (laneId: string) => `${ROOT}lane:${laneId}`,
-  /** The token of whoever works on a lane. */
+  /** The token of whoever works on a lane, or died while it did. */
   owner: (laneId: string) => `${ROOT}owner:${laneId}`,
+  /** There for as long as whoever works on a lane is known to live. */
+  lease: (laneId: string) => `${ROOT}lease:${laneId}`,
   /** How its work has gone so far. */
   attempts: (laneId: string) => `${ROOT}attempts:${laneId}`,
   /** The conversation of a message that waits. */

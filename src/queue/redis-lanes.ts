@@ -8,6 +8,8 @@ import type { ActiveLane } from "./redis-places.ts";
 
 /** A claim outlives its event, so that a delivery repeated a day later is still recognised. */
 const CLAIM_TTL_MS = 48 * 3_600_000;
+/** Longest that a lane stays with a process that is dead, or stands still. */
+export const LEASE_MS = 3_000;
 /** Of a long line so much is looked at: what comes behind it has its turn later. */
 const MAX_EVENTS = 200;
 
@@ -18,14 +20,28 @@ export interface Stored {
   raw: string;
 }
 
+/** A lane that a process works on, and the token by which it does. */
+export interface HeldLane {
+  laneId: string;
+  token: string;
+}
+
 /** What waits, in Redis. What is done with a token does nothing, and says so, when another one was given out since. */
 export interface RedisLanes {
   /** Claims the key, stores the event and tells everybody, all or nothing. False when the key had been claimed before. */
   accept(event: InboundEvent): Promise<boolean>;
-  /** The first event of a lane, and how often its work was begun without an end. */
-  head(laneId: string): Promise<(Stored & { begun: number }) | undefined>;
-  /** Takes a lane over: whoever had it before can write nothing of it any more. */
-  take(laneId: string): Promise<{ token: string; waiting: Stored[]; attempts: Attempts }>;
+  /** The first event of a lane; undefined where nothing waits in it. */
+  head(laneId: string): Promise<Head | undefined>;
+  /**
+   * Takes a lane over for `LEASE_MS`: whoever had it before can write nothing of it any more. Undefined while somebody
+   * else has a lease.
+   */
+  take(laneId: string): Promise<{ token: string; waiting: Stored[]; attempts: Attempts } | undefined>;
+  /**
+   * Keeps lanes for `LEASE_MS` more, also where their leases had ended and nobody else took them over. Resolves to
+   * the ids of those that are lost.
+   */
+  prolong(lanes: readonly HeldLane[]): Promise<readonly string[]>;
   read(laneId: string): Promise<Stored[]>;
   /**
    * Counts, before their work begins, that it does. Resolves to how often a process has died since the work on the
@@ -55,6 +71,16 @@ export interface RedisLanes {
   countWaiting(): Promise<number>;
 }
 
+/** How a lane begins. */
+export interface Head extends Stored {
+  /** How often the work on it was begun without an end. */
+  begun: number;
+  /** Milliseconds that somebody's lease has left, if it is not renewed; 0: nobody has one. */
+  leaseMs: number;
+  /** The process that worked on it has not given it back. */
+  isOwned: boolean;
+}
+
 const ACCEPT = `
 if not redis.call('SET', KEYS[1], '1', 'NX', 'PX', ARGV[1]) then return 0 end
 redis.call('RPUSH', KEYS[2], ARGV[2])
@@ -64,9 +90,26 @@ if KEYS[5] then redis.call('SET', KEYS[5], ARGV[6], 'PX', ARGV[1]) end
 redis.call('PUBLISH', ARGV[5], ARGV[2])
 return 1`;
 const TAKE = `
+if redis.call('EXISTS', KEYS[5]) == 1 then return false end
 local token = tostring(redis.call('INCR', KEYS[2]))
 redis.call('SET', KEYS[1], token)
+redis.call('SET', KEYS[5], token, 'PX', ARGV[2])
 return { token, redis.call('LRANGE', KEYS[3], 0, ARGV[1]), redis.call('GET', KEYS[4]) or '' }`;
+/** A server that came back without what it held has given the lane to nobody either. */
+const PROLONG = `
+local lost, last = {}, tonumber(redis.call('GET', KEYS[1]) or '0')
+for index = 2, #ARGV do
+  local owner, lease, token = KEYS[2 * index - 2], KEYS[2 * index - 1], ARGV[index]
+  local known = redis.call('GET', owner)
+  if not known and last < tonumber(token) then
+    redis.call('SET', owner, token)
+    if tonumber(token) > tonumber(redis.call('GET', KEYS[1]) or '0') then redis.call('SET', KEYS[1], token) end
+    known = token
+  end
+  if known == token then redis.call('SET', lease, token, 'PX', ARGV[1])
+  else lost[#lost + 1] = index - 2 end
+end
+return lost`;
 const BEGIN = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return -1 end
 local there = {}
@@ -88,7 +131,7 @@ return 1`;
 const RELEASE = `
 local owner = redis.call('GET', KEYS[1]) or ''
 if owner == ARGV[1] then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[7])
   redis.call('HDEL', KEYS[4], ARGV[2])
   redis.call('INCR', KEYS[5])
 end
@@ -132,14 +175,28 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
     async head(laneId) {
       const [stored] = toStored(await run(() => client.lRange(KEYS.lane(laneId), 0, 0)));
       if (stored === undefined) return undefined;
-      const begun = await run(() => client.hGet(KEYS.begun, stored.event.key));
-      return { ...stored, begun: Number(begun ?? 0) };
+      const [begun, owned, leftMs] = await run(() =>
+        Promise.all([
+          client.hGet(KEYS.begun, stored.event.key),
+          client.exists(KEYS.owner(laneId)),
+          client.pTTL(KEYS.lease(laneId)),
+        ]),
+      );
+      return { ...stored, begun: Number(begun ?? 0), leaseMs: Math.max(leftMs, 0), isOwned: owned > 0 };
     },
     async take(laneId) {
-      const keys = [KEYS.owner(laneId), KEYS.token, KEYS.lane(laneId), KEYS.attempts(laneId)];
-      const [token, waiting, attempts] = (await evaluate(TAKE, keys, [MAX_EVENTS - 1])) as [string, string[], string];
+      const keys = [KEYS.owner(laneId), KEYS.token, KEYS.lane(laneId), KEYS.attempts(laneId), KEYS.lease(laneId)];
+      const taken = (await evaluate(TAKE, keys, [MAX_EVENTS - 1, LEASE_MS])) as [string, string[], string] | null;
+      if (taken === null) return undefined;
+      const [token, waiting, attempts] = taken;
       const known = attempts === "" ? FIRST_ATTEMPT : (JSON.parse(attempts) as Attempts);
       return { token, waiting: toStored(waiting), attempts: known };
+    },
+    async prolong(held) {
+      const keys = held.flatMap(({ laneId }) => [KEYS.owner(laneId), KEYS.lease(laneId)]);
+      const given = [LEASE_MS, ...held.map(({ token }) => token)];
+      const lost = (await evaluate(PROLONG, [KEYS.token, ...keys], given)) as number[];
+      return lost.flatMap((index) => held[index]?.laneId ?? []);
     },
     read,
     async begin(laneId, token, taken, active) {
@@ -151,7 +208,8 @@ export function createRedisLanes({ client, run }: RedisConnection, now: () => nu
     },
     finish: (laneId, token, done) => takeOff(laneId, KEYS.owner(laneId), token, done),
     async release(laneId, token = "") {
-      const keys = [KEYS.owner(laneId), KEYS.lane(laneId), KEYS.lanes, KEYS.active, KEYS.version, KEYS.held];
+      const own = [KEYS.owner(laneId), KEYS.lane(laneId)];
+      const keys = [...own, KEYS.lanes, KEYS.active, KEYS.version, KEYS.held, KEYS.lease(laneId)];
       return (await evaluate(RELEASE, keys, [token, laneId])) === 1;
     },
     async note(laneId, attempts) {

@@ -46,7 +46,8 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   const workerId = randomUUID();
   const lanes = createRedisLanes(connection, now);
   const bells = createBells(connection, log);
-  const leases = createLeases(bells, log);
+  const leases = createLeases(lanes, log);
+  connection.client.on("ready", leases.renew);
   const ring = (laneId: string) =>
     bells
       .ring(laneId)
@@ -71,6 +72,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     retryMs,
     cutMs,
     log,
+    backForMs: connection.backForMs,
     isClosing: () => closing,
   });
 
@@ -137,6 +139,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       await within(Promise.allSettled([...running.values()].map((run) => run.uncount())));
       await untilEnded(running, hearing, graceMs, cutMs);
       leases.close();
+      connection.client.off("ready", leases.renew);
       await within(bells.close());
       await within(places.leave());
       ear.close();

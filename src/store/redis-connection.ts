@@ -31,6 +31,8 @@ export interface RedisConnection {
    * be away. An operation that was not begun by then never begins.
    */
   run: <T>(operation: () => Promise<T>) => Promise<T>;
+  /** Milliseconds since it came back after it had been lost or silent; infinite where it never was. */
+  backForMs: () => number;
   close: () => Promise<void>;
 }
 
@@ -74,6 +76,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
         throw toStoreError(error, where);
       }
     },
+    backForMs: watch.backForMs,
     async close() {
       if (closed) return;
       closed = true;
@@ -123,13 +126,19 @@ interface Watch {
   reportOutage: (reason: string, sinceMs: number) => void;
   /** The reason in brackets; empty while there is none. */
   describeOutage: () => string;
+  backForMs: () => number;
 }
 
 /** Logs an outage once, and its end once. */
 function watchConnection(client: RedisClient, where: string, log: Logger): Watch {
   const waiting = new Set<() => void>();
   let reported: { reason: string; atMs: number } | undefined;
+  let wasReady = false;
+  let backAtMs = Number.NEGATIVE_INFINITY;
   client.on("ready", () => {
+    // The first time is no return.
+    if (wasReady) backAtMs = performance.now();
+    wasReady = true;
     for (const wake of waiting) wake();
     if (reported !== undefined) log.info({ redis: where }, "Redis is reachable again");
     reported = undefined;
@@ -162,6 +171,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
     },
     reportOutage,
     describeOutage: () => (reported === undefined ? "" : ` (${reported.reason})`),
+    backForMs: () => performance.now() - backAtMs,
   };
 }
 

@@ -1,6 +1,6 @@
 import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
-import { checkFences, FencedError, fencesHeld } from "../concurrency/fence.ts";
+import { FencedError, fencesHeld } from "../concurrency/fence.ts";
 import type { Clock } from "./clock.ts";
 import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
@@ -50,7 +50,8 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
  * Processes that share a server share its clock, by which it expires things itself. It is asked before the first
  * operation, and then again now and then; in between, time runs evenly here.
  */
-function withServerClock({ client, run, close }: RedisConnection): { connection: RedisConnection; now: Clock } {
+function withServerClock(connection: RedisConnection): { connection: RedisConnection; now: Clock } {
+  const { client, run } = connection;
   let known: { serverMs: number; steadyMs: number } | undefined;
 
   async function look(): Promise<void> {
@@ -68,8 +69,7 @@ function withServerClock({ client, run, close }: RedisConnection): { connection:
   return {
     now,
     connection: {
-      client,
-      close,
+      ...connection,
       run: (operation) =>
         run(async () => {
           if (known === undefined || performance.now() - known.steadyMs > CLOCK_KEPT_MS) await look();
@@ -91,11 +91,7 @@ function createBoundStore({ client, run }: RedisConnection): BatchStore {
   /** Where a fence is held, in one step with the look whether it still stands. Resolves to whether something was there. */
   function write(entries: readonly Entry[], unfenced: () => Promise<boolean>): Promise<boolean> {
     if (fencesHeld().length === 0 || entries.length === 0) return run(unfenced);
-    return run(async () => {
-      // Asked here: waiting for the connection may have taken longer than the lease.
-      checkFences();
-      return (await writeFenced(client, entries)) > 0;
-    });
+    return run(async () => (await writeFenced(client, entries)) > 0);
   }
 
   /** The adapter's own iterator looks at ten keys a step, which is slow on a server that holds many. */

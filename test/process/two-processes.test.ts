@@ -1,17 +1,43 @@
+import { createServer, request } from "node:http";
 import { DatabaseSync } from "node:sqlite";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createHistory } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { startSlack } from "../simulators/slack/slack.ts";
+import { type Slack, startSlack } from "../simulators/slack/slack.ts";
+import type { Channel } from "../simulators/slack/world.ts";
 import { eventually } from "../support/eventually.ts";
+import { listenUntilTestEnds } from "../support/listen.ts";
 import { silent } from "../support/log.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 import { type RunningService, startService } from "../support/service.ts";
 import { answersIn, makeFolder } from "./slack-service.ts";
 
+interface Watched extends RunningService {
+  /** What it has asked of Slack to be written. */
+  calls: string[];
+}
+
+/** Passes on what is asked of Slack, and notes the methods that write. */
+async function watchCalls(target: string): Promise<{ calls: string[]; apiUrl: string }> {
+  const calls: string[] = [];
+  const { origin, pathname } = new URL(target);
+  const server = createServer((asked, answer) => {
+    const [, method = ""] = /\/((?:chat|assistant)\.[\w.]+)/.exec(asked.url ?? "") ?? [];
+    if (method !== "") calls.push(method);
+    const passed = request(`${origin}${asked.url}`, { method: asked.method, headers: asked.headers }, (given) => {
+      answer.writeHead(given.statusCode ?? 500, given.headers);
+      given.pipe(answer);
+    });
+    passed.on("error", () => answer.destroy());
+    asked.pipe(passed);
+  });
+  return { calls, apiUrl: `${await listenUntilTestEnds(server)}${pathname}` };
+}
+
 describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)", () => {
   let redis: RedisServer;
-  beforeAll(async () => {
+  beforeEach(async () => {
     redis = await startRedis();
     return () => redis.stop();
   });
@@ -20,21 +46,35 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     const slack = await startSlack();
     const ada = slack.user({ name: "Ada" });
     const general = slack.channel({ name: "general", members: [ada] });
-    const open = async (): Promise<RunningService> => {
+    const open = async (): Promise<Watched> => {
+      const { calls, apiUrl } = await watchCalls(slack.apiUrl);
       const service = await startService(await makeFolder(), {
         SLACK_BOT_TOKEN: slack.botToken,
-        SLACK_API_URL: slack.apiUrl,
+        SLACK_API_URL: apiUrl,
         SLACK_SIGNING_SECRET: slack.signingSecret,
         REDIS_URL: redis.url,
       });
       onTestFinished(async () => void (await service.end("SIGKILL")));
-      return service;
+      return { ...service, calls };
     };
     const [one, other] = [await open(), await open()];
     /** What happens from now on is heard by this one. */
     const hear = (service: RunningService) => slack.deliverTo(`${service.url}/slack/events`);
     hear(one);
     return { slack, ada, general, one, other, hear };
+  }
+
+  /** The one conversation in a channel. */
+  async function readHistory(slack: Slack, channel: Channel): Promise<HistoryEntry[]> {
+    const stores = createStores({ redisUrl: redis.url, database: new DatabaseSync(":memory:"), log: silent });
+    try {
+      const history = createHistory({ open: stores.open, ttlMs: 86_400_000, log: silent, now: Date.now });
+      const prefix = `slack:${slack.workspace.id}:${channel.id}:`;
+      const [conversationId] = await Array.fromAsync(history.conversations(prefix));
+      return (await history.read(conversationId ?? "", { maxEntries: 100 })).entries;
+    } finally {
+      await stores.close();
+    }
   }
 
   const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");
@@ -58,11 +98,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     await slack.until(isAnswered, "the answer to the last one");
     await answersIn(slack, general, root, 2);
 
-    const stores = createStores({ redisUrl: redis.url, database: new DatabaseSync(":memory:"), log: silent });
-    onTestFinished(stores.close);
-    const history = createHistory({ open: stores.open, ttlMs: 86_400_000, log: silent, now: Date.now });
-    const [conversationId] = await Array.fromAsync(history.conversations(`slack:${slack.workspace.id}:${general.id}:`));
-    const { entries } = await history.read(conversationId ?? "", { maxEntries: 100 });
+    const entries = await readHistory(slack, general);
     const said = entries
       .filter(({ author }) => author !== undefined)
       .flatMap(({ messages: [first] }) => (typeof first?.content === "string" ? [first.content] : []));
@@ -95,6 +131,49 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     process.stdout.write(`grown again ${Math.round(performance.now() - killedAt)} ms after kill -9\n`);
     expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
     expect(slack.answers(general, asked)).toHaveLength(1);
+  });
+
+  test("an answer that Redis falls silent under goes on to its end, and is in the history once it is back", async () => {
+    const { slack, ada, general } = await start();
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
+    await slack.until(() => states() >= 3, "the beginning of the answer");
+    redis.freeze();
+    const until = performance.now() + 10_000;
+    try {
+      expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+      // Three times as long as a lease.
+      await eventually(() => performance.now() > until || "silent").toBe(true);
+    } finally {
+      redis.thaw();
+    }
+    await eventually(async () => (await readHistory(slack, general)).map(({ messages: [said] }) => said)).toMatchObject(
+      [{ role: "user" }, { role: "assistant", content: NUMBERS }],
+    );
+    ada.say(general, "Say: again", { thread: asked });
+    expect(await answersIn(slack, general, asked, 2)).toEqual([NUMBERS, "again"]);
+  });
+
+  test("a process that stood still for longer than its lease writes nothing more to an answer that was taken over", async () => {
+    const { slack, ada, general, one, other } = await start();
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
+    await slack.until(() => states() >= 3, "the beginning of the answer");
+    const working = (await asks(one)) ? one : other;
+    const left = working === one ? other : one;
+    process.kill(working.pid, "SIGSTOP");
+    await eventually(() => asks(left)).toBe(true);
+    const before = [...working.calls];
+    const wasTold = () => working.lines.some((line) => line.includes("another process has taken a lane over"));
+    process.kill(working.pid, "SIGCONT");
+    await eventually(wasTold).toBe(true);
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
+    expect(working.calls).toEqual(before);
+    expect(left.calls).not.toEqual([]);
+    await eventually(async () => (await readHistory(slack, general)).map(({ messages: [said] }) => said)).toMatchObject(
+      [{ role: "user" }, { role: "assistant", content: NUMBERS }],
+    );
   });
 
   test("a stop that is pressed at the one ends the answer of the other", async () => {

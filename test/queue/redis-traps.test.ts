@@ -1,4 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createRedisQueue } from "../../src/queue/redis.ts";
@@ -17,7 +21,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
   let redis: RedisServer;
   let connection: RedisConnection;
   beforeAll(async () => {
-    redis = await startRedis();
+    redis = await startRedis({ isKept: true });
     connection = connectToRedis(redis.url, silent);
   });
   beforeEach(async () => void (await connection.run(() => connection.client.flushAll())));
@@ -99,18 +103,16 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     expect(said("aborted")).toEqual([]);
   });
 
-  test.each([
-    ["stopped for longer than its lease", "write"],
-    ["whose event loop stood still for longer than its lease", "block"],
-  ])("a process %s writes nothing more", async (_, text) => {
+  /** A process stands still, another one takes over, and the first one moves again. */
+  async function takeOver(text: string, stop: (first: ChildProcess) => void, goOn: (first: ChildProcess) => void) {
     const first = await startProcess("first");
     await openIngress().accept(message(text));
     await eventually(() => said("begun", "first").length).toBe(1);
     await startProcess("second");
-    if (text === "write") first.kill("SIGSTOP");
-    await eventually(() => said("call", "second").length).toBeGreaterThan(3);
+    stop(first);
+    await eventually(() => said("begun", "second").length).toBe(1);
     const before = said("call", "first").length;
-    if (text === "write") first.kill("SIGCONT");
+    goOn(first);
     await eventually(() => said("fenced", "first").length).toBe(1);
     expect(said("call", "first")).toHaveLength(before);
     expect(said("stored", "first")).toEqual([]);
@@ -118,6 +120,59 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     const calls = said("call", "second").length;
     await eventually(() => said("call", "second").length).toBeGreaterThan(calls + 3);
     expect(said("aborted", "second")).toEqual([]);
+  }
+
+  test("a process that was stopped writes nothing more once another one has taken over", async () => {
+    await takeOver(
+      "write",
+      (first) => first.kill("SIGSTOP"),
+      (first) => first.kill("SIGCONT"),
+    );
+  });
+
+  test("a process whose event loop stood still writes nothing more once another one has taken over", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "palaver-block-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, "go-on");
+    await takeOver(
+      `block ${file}`,
+      () => {},
+      () => writeFileSync(file, ""),
+    );
+  });
+
+  test("a process stopped for longer than its lease goes on where nobody has taken over", async () => {
+    const first = await startProcess("first");
+    await openIngress().accept(message("write 9000"));
+    await eventually(() => said("call").length).toBeGreaterThan(3);
+    first.kill("SIGSTOP");
+    await eventually(() => connection.client.exists(KEYS.lease("test:a"))).toBe(0);
+    first.kill("SIGCONT");
+    await eventually(() => lanes().countWaiting()).toBe(0);
+    expect(said("begun")).toHaveLength(1);
+    expect(said("stored")).toHaveLength(1);
+    expect(said("aborted")).toEqual([]);
+  });
+
+  test.each([
+    ["silent", async () => redis.freeze(), async () => redis.thaw()],
+    ["dead", () => redis.kill(), () => redis.restart()],
+  ])("while Redis is %s, work goes on to its end, and nobody else begins it", async (_, goAway, comeBack) => {
+    await startProcess("first");
+    await openIngress().accept(message("write 14000"));
+    await eventually(() => said("call", "first").length).toBeGreaterThan(3);
+    await startProcess("second");
+    await goAway();
+    const awaySince = Date.now();
+    // Three times as long as a lease.
+    const callsLate = () => said("call", "first").filter(({ heardAt }) => Number(heardAt) > awaySince + 9_000);
+    await eventually(() => callsLate().length).toBeGreaterThan(3);
+    await comeBack();
+    await eventually(() => connection.client.isReady).toBe(true);
+    await eventually(() => lanes().countWaiting()).toBe(0);
+    expect(said("begun")).toHaveLength(1);
+    expect(said("stored")).toHaveLength(1);
+    expect(said("aborted")).toEqual([]);
   });
 
   test("asked to end, a process gives its lane to another one at once", async () => {

@@ -20,7 +20,7 @@ describe.skipIf(isRedisMissing)("a store that processes share (needs redis-serve
 
   test("takes nothing under a fence that has fallen, be it one key or many", async () => {
     const { keyv, shared } = open();
-    const fence: Fence = { key: "owner", value: "1", check: () => {} };
+    const fence: Fence = { key: "owner", value: "1", check: async () => {} };
     await shared?.run(() => shared.client.set("owner", "1"));
     await withFence(fence, async () => {
       await keyv.set("a", "mine", 60_000);
