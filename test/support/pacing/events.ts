@@ -1,47 +1,35 @@
 /** Events in virtual time: the earliest first, in the order of entry at one instant. */
 export interface EventQueue<T> {
   add(at: number, event: T): void;
-  next(): { at: number; event: T } | undefined;
+  next(): Entry<T> | undefined;
 }
 
 interface Entry<T> {
   at: number;
-  order: number;
   event: T;
 }
 
+/** Most events are known before the first one is taken: sorted once, they cost next to nothing, and few come later. */
 export function createEventQueue<T>(): EventQueue<T> {
-  const heap: Entry<T>[] = [];
-  let entered = 0;
-
-  const isBefore = (a: Entry<T>, b: Entry<T>) => a.at < b.at || (a.at === b.at && a.order < b.order);
-
-  function swap(i: number, j: number): void {
-    const [a, b] = [heap[i], heap[j]];
-    if (a === undefined || b === undefined) return;
-    heap[i] = b;
-    heap[j] = a;
-  }
-
-  function isOrdered(parent: number, child: number): boolean {
-    const [a, b] = [heap[parent], heap[child]];
-    return a === undefined || b === undefined || isBefore(a, b);
-  }
+  const known: Entry<T>[] = [];
+  const later: Entry<T>[] = [];
+  /** How many of the known ones were taken; undefined before the first one was. */
+  let taken: number | undefined;
 
   return {
     add(at, event) {
-      heap.push({ at, order: entered++, event });
-      for (let i = heap.length - 1; i > 0 && !isOrdered((i - 1) >> 1, i); i = (i - 1) >> 1) swap(i, (i - 1) >> 1);
+      if (taken === undefined) known.push({ at, event });
+      else later.splice(later.findLastIndex((entry) => entry.at <= at) + 1, 0, { at, event });
     },
     next() {
-      swap(0, heap.length - 1);
-      const first = heap.pop();
-      for (let i = 0; ; ) {
-        const child = isOrdered(2 * i + 1, 2 * i + 2) ? 2 * i + 1 : 2 * i + 2;
-        if (isOrdered(i, child)) break;
-        swap(i, child);
-        i = child;
+      if (taken === undefined) {
+        // The order of entry stays: the sort is stable.
+        known.sort((a, b) => a.at - b.at);
+        taken = 0;
       }
+      const [first, other] = [known[taken], later[0]];
+      if (first === undefined || (other !== undefined && other.at < first.at)) return later.shift();
+      taken += 1;
       return first;
     },
   };
