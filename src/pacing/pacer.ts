@@ -38,7 +38,7 @@ export function createPacer(budget: Budget): BudgetPacer {
   }
 
   function toMoment(now: number): Moment {
-    starts = starts.filter((at) => at > now - STARTS_KEPT_MS);
+    if ((starts[0] ?? Infinity) <= now - STARTS_KEPT_MS) starts = starts.filter((at) => at > now - STARTS_KEPT_MS);
     const growing = toGrowing(now);
     const unfinished = [...replies.values()].filter(isUnfinished).length;
     const demand: Demand = { now, growing, active: Math.max(1, growing.length), unfinished, starts };

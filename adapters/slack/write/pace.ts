@@ -201,7 +201,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
   /** The calls to keep for the finals of the replies there are, whether they grow or have ended. */
   function toOwed({ now, unfinished, starts }: Demand): number {
     if (isAppend) return APPEND_RESERVE;
-    const recent = starts.filter((at) => at > now - WINDOW_MS).length;
+    const recent = starts.length - 1 - starts.findLastIndex((at) => at <= now - WINDOW_MS);
     return toReserve(unfinished + 0.1 * recent);
   }
 
