@@ -53,7 +53,7 @@ describe("splitMarkdown", () => {
       fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
         expect(driftOf(splitMarkdown, text, limits, steps)).toBeUndefined();
       }),
-      { numRuns: 600 },
+      { numRuns: 300 },
     );
   });
 
@@ -93,7 +93,7 @@ describe("splitMarkdown", () => {
       fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
         return driftOf(evenSplit, text, limits, steps) === undefined;
       }),
-      { numRuns: 600 },
+      { numRuns: 300 },
     );
     expect(drifting.failed).toBe(true);
   });
@@ -103,7 +103,7 @@ describe("splitMarkdown", () => {
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), limits, (text, limits) => {
         const parts = splitMarkdown(text, limits);
         expect(parts.map(({ start, end }) => text.slice(start, end)).join("")).toBe(text);
-        for (const part of parts) expect(limits.lengthOf(part.text)).toBeLessThanOrEqual(limits.maxLength);
+        expect(parts.filter((part) => limits.lengthOf(part.text) > limits.maxLength)).toEqual([]);
       }),
       { numRuns: 500 },
     );
