@@ -144,6 +144,7 @@ function endQuotedFence(walk: Walk): void {
   if (frame === undefined || !isQuoted(frame.fence) || text[skip(BLANK, text, at)] === ">") return;
   walk.frame = undefined;
   walk.previous = { kind: "none", line: "" };
+  walk.blockStart = at;
 }
 
 /** Takes a line outside fences. False when it does not fit. */
@@ -263,6 +264,8 @@ function closeFence(walk: Walk, end: number): boolean {
   walk.contentEnd = end;
   walk.frame = undefined;
   walk.previous = { kind: "none", line: "" };
+  // What stands before this place is code, and no line that a part may end in.
+  walk.blockStart = end;
   return true;
 }
 

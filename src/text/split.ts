@@ -238,7 +238,8 @@ function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits)
       return cut.at >= at ? cut : { at, frame, header, quote };
     },
     toSureEnd(scan) {
-      if (half >= textEnd || scan.frame !== undefined) return textEnd;
+      const isAfterCode = scan.blockStart === textEnd;
+      if (half >= textEnd || scan.frame !== undefined || isAfterCode) return textEnd;
       const boundary = (least: number) => findLastBoundary(text, start, textEnd, scan, Math.max(least, shownEnd));
       // A mark that nothing closes must not hold up the text behind it for long.
       if (!isNearlyFull) return boundary(Math.max(half, textEnd - (limits.maxLength - keptLength))) ?? textEnd;

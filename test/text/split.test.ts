@@ -314,6 +314,18 @@ describe("a text that people read while it grows", () => {
     expect(table?.text).not.toContain("|");
   });
 
+  // A sentence in the code looked like the end of a part once the fence was closed.
+  test("is not cut within code that has ended", () => {
+    const limits = { ...ofChars(500), keptLength: 425 };
+    const code = `\`\`\`\n${"# Some comment\n".repeat(30)}# One. Two. Three.\n\`\`\`\n`;
+    for (const text of [code, `${code}And more`, `${code}\nAnd more of it than fits`]) {
+      const splitter = createSplitter(limits);
+      for (let end = 0; end < text.length; end += 20) splitter.update(text.slice(0, end));
+      for (const parts of [splitter.update(text), createSplitter(limits).update(text)])
+        expect(misfits(text, parts, limits)).toEqual([]);
+    }
+  });
+
   test("is not cut where all of it fits when no more of it comes", () => {
     const text = "Some words of a sentence. ".repeat(75);
     expect(createSplitter({ ...ofChars(2_000), keptLength: 1_700 }).update(text, true)).toHaveLength(1);
