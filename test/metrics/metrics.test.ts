@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 
 describe("createMetrics", () => {
@@ -42,6 +42,18 @@ describe("createMetrics", () => {
 
   test("the metrics show the event loop's lag", async () => {
     expect((await createMetrics().render()).body).toMatch(/^palaver_nodejs_eventloop_lag_seconds \d/m);
+  });
+
+  test("the metrics wake a process that does nothing no more than ten times a second", async () => {
+    const metrics = createMetrics();
+    const readDelay = async () => {
+      const { body } = await metrics.render();
+      const [, delay] = /^palaver_nodejs_eventloop_lag_p50_seconds (.+)$/m.exec(body) ?? [];
+      // The time between two samples; a late one makes it longer.
+      expect(Number(delay)).toBeGreaterThan(0.09);
+    };
+    // Each reading begins the samples anew.
+    await vi.waitFor(readDelay, { interval: 400, timeout: 4_000 });
   });
 
   test("the metrics ask for the queue's depth at every reading", async () => {
