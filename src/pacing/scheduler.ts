@@ -1,4 +1,4 @@
-import type { CallKind, Pacer, ReplyBudget, Written } from "../port/pace.ts";
+import type { CallKind, Pacer, PacerStep, ReplyBudget, Written } from "../port/pace.ts";
 import type { Fallback } from "../port/sink.ts";
 
 /** A reply as the scheduler sees it. */
@@ -41,6 +41,11 @@ export interface SchedulerOptions {
   now(): number;
 }
 
+/**
+ * While a reply waits for its turn, more of its text makes no more than this difference to when the pacer is asked: there
+ * may be hundreds of pieces a second, and one look serves all that came meanwhile.
+ */
+export const LOOK_MS = 100;
 /** A budget without replies is kept so long at least, so that a conversation in full swing keeps what was learnt. */
 const IDLE_KEPT_MS = 60_000;
 /** Timers of Node hold no longer waits than 24.8 days; a wake-up too many does no harm. */
@@ -52,6 +57,10 @@ interface Group {
   pacer: Pacer;
   members: Map<number, Member>;
   timer: NodeJS.Timeout | undefined;
+  /** When the pacer was asked last. */
+  askedAt: number;
+  /** When the timer asks the pacer; Infinity while nothing is due before the next event. */
+  wakeAt: number;
   pumping: boolean;
 }
 
@@ -59,6 +68,8 @@ interface Member {
   paced: Paced;
   /** Set by `end`; settles it. */
   ending: PromiseWithResolvers<void> | undefined;
+  /** Text has come since its last call began. */
+  hasUnseen: boolean;
 }
 
 /** Runs one pacer and one timer per budget, and makes the calls that the pacers ask for. */
@@ -69,7 +80,15 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
   function groupOf({ key, createPacer }: ReplyBudget): Group {
     const known = groups.get(key);
     if (known !== undefined) return known;
-    const group: Group = { key, pacer: createPacer(), members: new Map(), timer: undefined, pumping: false };
+    const group: Group = {
+      key,
+      pacer: createPacer(),
+      members: new Map(),
+      timer: undefined,
+      askedAt: -Infinity,
+      wakeAt: Infinity,
+      pumping: false,
+    };
     groups.set(key, group);
     return group;
   }
@@ -78,17 +97,26 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
     // A write may report text before it returns: the loop that runs will see it.
     if (closed || group.pumping) return;
     group.pumping = true;
-    clearTimeout(group.timer);
-    group.timer = undefined;
-    let step = group.pacer.step(now());
+    let step = ask(group);
     while (step.type === "send") {
       if (step.isFallback === true) group.members.get(step.reply)?.paced.fallback?.activate();
       void write(group, step.reply);
-      step = group.pacer.step(now());
+      step = ask(group);
     }
     group.pumping = false;
-    if (step.type === "wait") group.timer = setTimeout(pump, toTimerMs(step.until - now()), group);
-    else if (group.members.size === 0) retire(group);
+    wake(group, step.type === "wait" ? step.until : Infinity);
+    if (step.type === "idle" && group.members.size === 0) retire(group);
+  }
+
+  function ask(group: Group): PacerStep {
+    group.askedAt = now();
+    return group.pacer.step(group.askedAt);
+  }
+
+  function wake(group: Group, at: number): void {
+    clearTimeout(group.timer);
+    group.wakeAt = at;
+    group.timer = at === Infinity ? undefined : setTimeout(pump, toTimerMs(at - now()), group);
   }
 
   /** Drops a group that stays empty; an idle one holds no process open. */
@@ -106,6 +134,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
     const member = group.members.get(number);
     if (member === undefined) return;
     const isFinal = member.ending !== undefined;
+    member.hasUnseen = false;
     const written = await callWrite(member.paced);
     const { fallback } = member.paced;
     group.pacer.done(number, fallback === undefined ? written : { ...written, isFallback: fallback.isActive }, now());
@@ -128,14 +157,18 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
   return {
     join(budget, paced) {
       const group = groupOf(budget);
-      const member: Member = { paced, ending: undefined };
+      const member: Member = { paced, ending: undefined, hasUnseen: false };
       const { room, first, fallback } = paced;
       const number = group.pacer.join({ room, first, isFallback: fallback?.isActive });
       group.members.set(number, member);
       return {
         text(units) {
-          group.pacer.text(number, units, now());
-          pump(group);
+          const at = now();
+          group.pacer.text(number, units, at);
+          const isMore = member.hasUnseen && group.wakeAt !== Infinity;
+          member.hasUnseen = true;
+          if (!isMore || at >= group.askedAt + LOOK_MS) pump(group);
+          else if (group.wakeAt > at + LOOK_MS) wake(group, at + LOOK_MS);
         },
         async end(signal) {
           signal.throwIfAborted();
@@ -161,9 +194,10 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
 
     close() {
       closed = true;
-      for (const { timer, members } of groups.values()) {
-        clearTimeout(timer);
-        for (const { ending } of members.values()) ending?.reject(new Error("The pace of replies was shut down."));
+      for (const group of groups.values()) {
+        wake(group, Infinity);
+        for (const { ending } of group.members.values())
+          ending?.reject(new Error("The pace of replies was shut down."));
       }
       groups.clear();
     },

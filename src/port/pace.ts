@@ -44,8 +44,9 @@ export interface JoinOptions {
 
 /**
  * Decides which reply of one rate-limit budget is written next, and when. Pure: events in, steps out. Times are
- * milliseconds on one monotonic clock of the caller's; they never go back. `step` is asked after every event and at
- * every time it named, again and again until it says something else than "send". At most one call of a reply is in flight.
+ * milliseconds on one monotonic clock of the caller's; they never go back. `step` is asked after every event, a little
+ * later where that is text and a wait was named, and at every time it named, again and again until it says something
+ * else than "send". At most one call of a reply is in flight.
  */
 export interface Pacer {
   /** Takes up a reply and gives it a number. */

@@ -3,7 +3,7 @@ import { createDiscordBudget, createDiscordShared } from "../../adapters/discord
 import { createEvenPacer } from "../../src/pacing/even.ts";
 import { createPacer } from "../../src/pacing/pacer.ts";
 import type { Pace, Paced } from "../../src/pacing/scheduler.ts";
-import { createScheduler } from "../../src/pacing/scheduler.ts";
+import { createScheduler, LOOK_MS } from "../../src/pacing/scheduler.ts";
 import type { Pacer, Written } from "../../src/port/pace.ts";
 import { fixedCounter } from "../support/pacing/platform.ts";
 
@@ -93,6 +93,26 @@ describe("scheduler", () => {
     const paces = replies.map(({ paced }, index) => scheduler.join(keys[index] ?? "", paced));
     for (const pace of paces) pace.text(1);
     expect(replies.map(({ calls }) => calls.length)).toEqual([1, 0, 1]);
+    scheduler.close();
+  });
+
+  test("asks once for the pieces that come while a reply waits for its turn, and at once for the first of another reply", async () => {
+    vi.useFakeTimers();
+    const pacer = createPacer(createDiscordBudget(createDiscordShared()));
+    const step = vi.spyOn(pacer, "step");
+    const scheduler = createScheduler({ now: () => Date.now() });
+    const join = (paced: Paced) => scheduler.join({ key: "channel", createPacer: () => pacer }, paced);
+    const [one, other] = [join(heldReply().paced), join(heldReply().paced)];
+    one.text(4);
+    expect(step).toHaveBeenCalledTimes(1);
+    for (let piece = 0; piece < 50; piece++) one.text(4);
+    expect(step).toHaveBeenCalledTimes(1);
+    other.text(4);
+    expect(step).toHaveBeenCalledTimes(2);
+    for (let piece = 0; piece < 50; piece++) one.text(4);
+    expect(step).toHaveBeenCalledTimes(2);
+    await vi.advanceTimersByTimeAsync(LOOK_MS);
+    expect(step.mock.calls.length).toBeGreaterThan(2);
     scheduler.close();
   });
 

@@ -1,3 +1,4 @@
+import { LOOK_MS } from "../../../src/pacing/scheduler.ts";
 import type { BudgetHeaders, CallKind, CallResult, Pacer } from "../../../src/port/pace.ts";
 import { createEventQueue } from "./events.ts";
 import type { Outcome } from "./measure.ts";
@@ -38,6 +39,8 @@ interface Run extends Outcome {
   number: number;
   room: string;
   arrived: number;
+  /** Tokens that there were when its last call began. */
+  carried: number;
   ended: boolean;
   busy: boolean;
   shown: number;
@@ -76,6 +79,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
       refused: 0,
       number: 0,
       arrived: 0,
+      carried: 0,
       ended: false,
       busy: false,
       shown: 0,
@@ -85,19 +89,25 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
   const byNumber = new Map<number, Run>();
   let now = 0;
   let calls = 0;
+  let askedAt = -Infinity;
   let wakeAt = Infinity;
 
+  function wakeBy(at: number): void {
+    if (wakeAt <= at) return;
+    wakeAt = Math.max(at, now + 1e-3);
+    events.add(wakeAt, { type: "wake" });
+  }
+
   function pump(): void {
+    askedAt = now;
     for (;;) {
       const step = pacer.step(now);
       if (step.type === "send") {
         start(step.reply, step.kind, step.isFallback === true);
         continue;
       }
-      if (step.type === "wait" && step.until < wakeAt) {
-        wakeAt = Math.max(step.until, now + 1e-3);
-        events.add(wakeAt, { type: "wake" });
-      }
+      wakeAt = Infinity;
+      if (step.type === "wait") wakeBy(step.until);
       return;
     }
   }
@@ -109,6 +119,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     if (now < (blocked.get(platform(kind, run.room, isFallback)) ?? -Infinity)) faults.impatience += 1;
     run.busy = true;
     run.calls += 1;
+    run.carried = run.arrived;
     const trip = roundTrip();
     const call: CallMade = { run, kind, isFallback, tokens: run.arrived, afterEnd: run.ended, answeredAt: now + trip };
     events.add(now + trip / 2, { type: "arrive", call });
@@ -165,7 +176,6 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     }
     if (event.type === "arrive") arrive(event.call);
     if (event.type === "answer") finish(event.call, event.answer);
-    if (event.type === "wake") wakeAt = Infinity;
   }
 
   for (const run of runs) {
@@ -175,8 +185,14 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
   for (let entry = events.next(); entry !== undefined; entry = events.next()) {
     now = entry.at;
     if (now > 36_000_000) throw new Error("The replies were not finished within ten hours.");
+    const { type } = entry.event;
+    // Another time was named since then.
+    if (type === "wake" && now !== wakeAt) continue;
     handle(entry.event);
-    if (entry.event.type !== "arrive") pump();
+    // As the scheduler does.
+    const isMore = type === "token" && entry.event.run.arrived > entry.event.run.carried + 1 && wakeAt !== Infinity;
+    if (isMore && now < askedAt + LOOK_MS) wakeBy(now + LOOK_MS);
+    else if (type !== "arrive") pump();
   }
   faults.unfinished = runs.filter((run) => !run.finished || run.shown !== run.arrivals.length).length;
   return { outcomes: runs, faults, endedAt: now };
