@@ -2,9 +2,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type FetchFunction, LogLevel, type Logger as SlackLogger, WebClient } from "@slack/web-api";
 import type { Logger } from "pino";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import { runWithin } from "../../../src/concurrency/deadlines.ts";
 import { type ResponseInfo, SlackApiError, toApiError, toRateLimit } from "./error.ts";
 
-/** Longest one call may take. */
+/** Longest one call may take. Not left to the client: its timer runs on after each call, and ends in an error for nobody. */
 const CALL_TIMEOUT_MS = 12_000;
 /** Clients and refused tokens remembered. */
 const MAX_TOKENS = 500;
@@ -66,7 +67,6 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, log }: SlackAp
       maxRequestConcurrency: Infinity,
       retryConfig: { retries: 0 },
       rejectRateLimitedCalls: true,
-      timeout: CALL_TIMEOUT_MS,
       allowAbsoluteUrls: false,
       fetch,
       logger,
@@ -92,7 +92,13 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, log }: SlackAp
     if (leftMs > 0) throw toRateLimit(method, leftMs);
     const flight: Flight = { signal, status: 0, retryAfterS: undefined };
     try {
-      return { ...(await flights.run(flight, () => clientOf(token).apiCall(method, { ...args }))) };
+      const answer = await runWithin(
+        CALL_TIMEOUT_MS,
+        (bound) =>
+          flights.run(Object.assign(flight, { signal: bound }), () => clientOf(token).apiCall(method, { ...args })),
+        signal,
+      );
+      return { ...answer };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       const refusal = toApiError(method, error, flight);
@@ -121,8 +127,7 @@ export function createSlackApi({ apiUrl, tokenOf, onRefused, now, log }: SlackAp
 function createFetch(flights: AsyncLocalStorage<Flight>): FetchFunction {
   return async (url, init) => {
     const flight = flights.getStore();
-    const signals = [init?.signal, flight?.signal].filter((signal) => signal !== undefined && signal !== null);
-    const response = await globalThis.fetch(url, { ...(init as RequestInit), signal: AbortSignal.any(signals) });
+    const response = await globalThis.fetch(url, { ...(init as RequestInit), signal: flight?.signal ?? null });
     if (flight !== undefined) {
       const retryAfterS = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
       flight.status = response.status;
