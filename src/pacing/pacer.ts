@@ -314,7 +314,7 @@ const LULL_MS = 60;
 const LONG_PAUSE_MS = 500;
 /** A credit this close to coming back is as good as one in hand. */
 const SOON_MS = 800;
-/** An edit may use the reserve for finals when a credit returns within this time. */
+/** An edit may use the reserve for finals when it is whole again within this time. */
 const REFILL_MS = 4_000;
 /** A reply whose final would wait longer than this for a call does not begin yet: it may be over before, and then takes none. */
 const LONGEST_FINAL_WAIT_MS = 8_000;
@@ -361,7 +361,7 @@ export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
   const call: Call = { kind, room: reply.room };
   const credit = budget.credit(call, now);
   let needs = 1;
-  if (rank === EDIT_RANK && !(credit >= 1 && budget.creditAt(call, credit + 1, now) <= now + REFILL_MS))
+  if (rank === EDIT_RANK && !(credit >= 1 && budget.creditAt(call, 1 + reserve, now) <= now + REFILL_MS))
     needs = 1 + reserve;
   if (credit >= needs) return { rank, kind, at: now };
   return { rank, kind, at: Math.max(budget.creditAt(call, needs, now), now + LEAST_WAIT_MS) };

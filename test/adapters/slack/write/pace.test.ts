@@ -128,10 +128,13 @@ describe("slack budget against the documented limits", () => {
   test("lets no final of several long replies wait that were asked for after another question", {
     timeout: 60_000,
   }, () => {
-    const scenario = afterQuestion(2_000, several(5, 1500, 30, 0));
-    for (let seed = 1; seed <= 6; seed++) {
-      const { outcomes } = trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, "update");
-      expect(toFigures(outcomes).worstFinal).toBeLessThan(2);
+    // The calls of a question 8 or 10 s before return right behind the end of the answers.
+    for (const agoMs of [2_000, 8_000, 10_000]) {
+      const scenario = afterQuestion(agoMs, several(5, 1500, 30, 0));
+      for (let seed = 1; seed <= 6; seed++) {
+        const { outcomes } = trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, "update");
+        expect(toFigures(outcomes).worstFinal).toBeLessThan(2);
+      }
     }
   });
 
