@@ -1,3 +1,4 @@
+import { untilAborted } from "../concurrency/deadlines.ts";
 import type { CallKind, Pacer, PacerStep, ReplyBudget, Written } from "../port/pace.ts";
 import type { Fallback } from "../port/sink.ts";
 
@@ -78,17 +79,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
   let closed = false;
 
   function groupOf({ key, createPacer }: ReplyBudget): Group {
-    const known = groups.get(key);
-    if (known !== undefined) return known;
-    const group: Group = {
-      key,
-      pacer: createPacer(),
-      members: new Map(),
-      timer: undefined,
-      askedAt: -Infinity,
-      wakeAt: Infinity,
-      pumping: false,
-    };
+    const group = groups.get(key) ?? createGroup(key, createPacer());
     groups.set(key, group);
     return group;
   }
@@ -97,20 +88,15 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
     // A write may report text before it returns: the loop that runs will see it.
     if (closed || group.pumping) return;
     group.pumping = true;
-    let step = ask(group);
+    let step = ask(group, now());
     while (step.type === "send") {
       if (step.isFallback === true) group.members.get(step.reply)?.paced.fallback?.activate();
       void write(group, step.reply);
-      step = ask(group);
+      step = ask(group, now());
     }
     group.pumping = false;
     wake(group, step.type === "wait" ? step.until : Infinity);
     if (step.type === "idle" && group.members.size === 0) retire(group);
-  }
-
-  function ask(group: Group): PacerStep {
-    group.askedAt = now();
-    return group.pacer.step(group.askedAt);
   }
 
   function wake(group: Group, at: number): void {
@@ -175,16 +161,12 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
           const isOver = closed || !group.members.has(number) || member.ending !== undefined;
           if (isOver)
             throw new Error("This reply is no longer paced: it has ended, was given up, or its scheduler is closed.");
-          const ending = Promise.withResolvers<void>();
-          member.ending = ending;
-          const abort = () => ending.reject(signal.reason);
-          signal.addEventListener("abort", abort, { once: true });
+          member.ending = Promise.withResolvers<void>();
           group.pacer.end(number);
           pump(group);
           try {
-            await ending.promise;
+            await untilAborted(member.ending.promise, signal);
           } finally {
-            signal.removeEventListener("abort", abort);
             leave(group, number);
           }
         },
@@ -202,6 +184,23 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
       groups.clear();
     },
   };
+}
+
+function createGroup(key: string, pacer: Pacer): Group {
+  return {
+    key,
+    pacer,
+    members: new Map(),
+    timer: undefined,
+    askedAt: -Infinity,
+    wakeAt: Infinity,
+    pumping: false,
+  };
+}
+
+function ask(group: Group, now: number): PacerStep {
+  group.askedAt = now;
+  return group.pacer.step(now);
 }
 
 async function callWrite(paced: Paced): Promise<Written> {
