@@ -229,6 +229,7 @@ function createAnswerReport(log: Logger, requestedModel: string, safe: SafeText)
       firstChunkMs,
       totalMs: sinceStart(),
       chars: tally.chars,
+      reasoningChars: tally.reasoningChars > 0 ? tally.reasoningChars : undefined,
       finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
       usage: tally.usage,
       // Only when there are any: a broken event is worth looking for.
