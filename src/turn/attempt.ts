@@ -20,10 +20,13 @@ import type { Context, ReadContext } from "./context.ts";
 import { describeEnding, type Ending } from "./endings.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
+import { createThinking, type Thinking } from "./thinking.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
 
 const MAX_ROUNDS = 8;
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
+const ONLY_THOUGHT =
+  "_Cut off: the model reached its greatest length before it came to an answer. Press Retry to ask again._";
 
 /** Longest that showing more text waits until it is noted. */
 const SEEN_WAIT_MS = 50;
@@ -83,6 +86,8 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       signal,
       show: progress.show,
       steps,
+      thinking: createThinking({ onTell: (words) => showBeside(run, words) }),
+      hasText: false,
       acceptedAt: beginning.messages.at(-1)?.at ?? Date.now(),
       model: own.model ?? deps.model,
       systemPrompt: own.persona ?? deps.systemPrompt,
@@ -116,6 +121,9 @@ interface Run extends Omit<Beginning, "changes"> {
   /** Shows beside the reply what is waited for; "" takes it away. */
   show(words: string): void;
   steps: Steps;
+  thinking: Thinking;
+  /** Some of the answer has come. */
+  hasText: boolean;
   /** Unix milliseconds. */
   acceptedAt: number;
   /** In use for the whole of the attempt. */
@@ -170,8 +178,9 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       if (error?.kind === "rate-limited") metrics.rateLimited("platform");
       if (error !== undefined) deps.log.warn({ err: error, turnId: record.id, call: kind }, "a write was refused");
     },
-    describeWait: () => describeRunning(steps.all) || "waiting for the model to begin its answer",
-    onWait: (words) => run.show(words),
+    describeWait: () =>
+      describeRunning(steps.all) || run.thinking.describe() || "waiting for the model to begin its answer",
+    onWait: (words) => showBeside(run, words),
     onRefused: (kind) => {
       isRefused = true;
       // A text that is not taken has the refusal in its place.
@@ -195,12 +204,15 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   let isFirst = true;
   deps.metrics.streamOpened();
   try {
-    const onFirst = (text: string) => {
+    const onAnswer = (text: string) => {
       if (isFirst) deps.metrics.firstToken(secondsSince(run.acceptedAt));
       isFirst = false;
+      // Beside a text that stands already it would stay.
+      if (run.thinking.pause() && record.posted.length > 0) run.show("");
+      run.hasText = true;
       onText(text);
     };
-    return await runTurn(run.context.messages, toTurnDeps(run), onFirst, signal);
+    return await runTurn(run.context.messages, toTurnDeps(run), onAnswer, signal);
   } catch (error) {
     // Asked once more in vain: people keep what they have read.
     if (isFirst && !isTakenOver(signal)) repeatWritten(run.context, onText);
@@ -243,7 +255,9 @@ function toTurnDeps(run: Run): TurnDeps {
     user: deps.pseudonym(record.reply.platform, record.author.id),
     // Steps of an earlier attempt may still be shown.
     onStep: (step) => noteStep(run, { ...step, id: `${record.attempts}.${step.id}` }),
+    onReasoning: run.thinking.add,
     onRetry: ({ waitMs, error }) => {
+      run.thinking.restart();
       if (error.kind === "rate-limited") metrics.rateLimited("gateway");
       run.show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
     },
@@ -257,6 +271,11 @@ function toTurnDeps(run: Run): TurnDeps {
   };
 }
 
+/** Shows what is waited for, unless the message that stands for the answer tells that itself. */
+function showBeside({ record, hasText, show }: Run, words: string): void {
+  if (record.posted.length === 0 || hasText) show(words);
+}
+
 function nextPiece({ record, pieces }: Run): TurnPiece {
   const index = pieces.length;
   const id = toTurnId(`${record.id}:made:${(record.made ?? 0) + index}`);
@@ -265,7 +284,8 @@ function nextPiece({ record, pieces }: Run): TurnPiece {
   return { index, id, after };
 }
 
-function noteStep({ steps, sink, record, show }: Run, step: Step): void {
+function noteStep({ steps, thinking, sink, record, show }: Run, step: Step): void {
+  thinking.pause();
   steps.note(step);
   const words = describeRunning(steps.all);
   // A reply that stands already shows them itself.
@@ -278,9 +298,12 @@ function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): End
   const aborted = "error" in cause && signal.aborted;
   const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model, now: Date.now() });
   // Asking again does not help: the model that a channel chose may be gone from the gateway since.
+  const isEmpty = neutralize(text).trim() === "";
+  // There is nothing to go on with.
+  if (ending.outcome === "length" && isEmpty) return { outcome: "failed", note: ONLY_THOUGHT, retry: true };
   const mayBeModel = ending.outcome === "failed" && !ending.retry && model !== deps.model;
   if (mayBeModel) return { ...ending, note: `${ending.note}\n\n${OWN_MODEL}` };
-  if (neutralize(text).trim() !== "" || ending.note !== "") return ending;
+  if (!isEmpty || ending.note !== "") return ending;
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
 

@@ -29,6 +29,8 @@ export interface TurnDeps {
   user: string;
   /** Told of each call of a tool that runs, and of what becomes of it; not of one that is cut short. */
   onStep(step: Step): void;
+  /** Told what the model thinks before it answers, as it comes: no part of the answer, and not kept. */
+  onReasoning(text: string): void;
   /** Told before the gateway is asked again after a refusal. */
   onRetry: NonNullable<CallOptions["onRetry"]>;
   /** A person who knows that the model wants a pause asks all the same. */
@@ -51,7 +53,7 @@ export async function runTurn(
 ): Promise<string> {
   for (let number = 1; number <= deps.maxRounds; number++) {
     const tools = number < deps.maxRounds ? deps.tools : [];
-    const round: Round = { answer: { role: "assistant", content: "" }, finish: "stop" };
+    const round: Round = { answer: { role: "assistant", content: "" }, reasoning: "", finish: "stop" };
     const results: ChatMessage[] = [];
     let complete = false;
     try {
@@ -79,6 +81,7 @@ export async function runTurn(
 /** The answer to one request, as far as it has come. */
 interface Round {
   answer: AssistantMessage;
+  reasoning: string;
   finish: string;
 }
 
@@ -87,7 +90,7 @@ async function ask(
   messages: ChatMessage[],
   tools: readonly Tool[],
   round: Round,
-  { gateway, model, user, onRetry, mustAsk, onUsage }: TurnDeps,
+  { gateway, model, user, onReasoning, onRetry, mustAsk, onUsage }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<void> {
@@ -97,20 +100,25 @@ async function ask(
     usage = chunk.usage ?? usage;
     const choice = chunk.choices[0];
     if (choice === undefined) return;
+    const { content, reasoning } = choice.delta;
     round.answer = applyDelta(round.answer, choice.delta);
     if (choice.finish_reason) round.finish = choice.finish_reason;
-    if (choice.delta.content) onText(choice.delta.content);
+    if (reasoning !== undefined) {
+      round.reasoning += reasoning;
+      onReasoning(reasoning);
+    }
+    if (content) onText(content);
   };
   try {
     await gateway.streamChat(request, signal, { onChunk, onRetry, mustAsk });
     round.answer = settleCalls(round.answer);
   } finally {
-    onUsage(usage ?? estimateUsage(messages, round.answer), usage === undefined);
+    onUsage(usage ?? estimateUsage(messages, round), usage === undefined);
   }
 }
 
-function estimateUsage(messages: ChatMessage[], answer: AssistantMessage): Usage {
+function estimateUsage(messages: ChatMessage[], { answer, reasoning }: Round): Usage {
   const prompt = estimateTokenCount(messages.map(textOf).join("\n"));
-  const completion = estimateTokenCount(textOf(answer));
+  const completion = estimateTokenCount(reasoning + textOf(answer));
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
