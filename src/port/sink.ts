@@ -84,6 +84,7 @@ export interface ReplySink {
   readonly fallback?: Fallback;
   /** The steps of a draft are shown beside its text, except where it is written by the fallback. */
   readonly showsSteps?: boolean;
+  readonly foldsQuotes?: boolean; // A quote that begins with the mark in `folded-quote.ts` is shown folded.
   readonly supportsFeedback?: boolean; // Buttons for `good` and `bad` are shown under a complete answer.
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;

@@ -12,7 +12,8 @@ import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
 import { type Cause, createProgress, type OnText, writeReply } from "../reply/reply.ts";
 import { createSteps, describeRunning, rendersSteps, type Steps } from "../reply/steps.ts";
-import type { Settings } from "../settings/settings.ts";
+import type { AnswerOptions } from "../settings/answer-options.ts";
+import type { ChannelSettings, Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
@@ -25,6 +26,7 @@ import { runTurn, type TurnDeps } from "./turn.ts";
 
 const MAX_ROUNDS = 8;
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
+const ONLY_JSON = "Answer with one JSON object and nothing else.";
 const ONLY_THOUGHT =
   "_Cut off: the model reached its greatest length before it came to an answer. Press Retry to ask again._";
 
@@ -90,7 +92,8 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       hasText: false,
       acceptedAt: beginning.messages.at(-1)?.at ?? Date.now(),
       model: own.model ?? deps.model,
-      systemPrompt: own.persona ?? deps.systemPrompt,
+      options: own.options ?? {},
+      systemPrompt: toSystemPrompt(own, deps.systemPrompt),
       context: { messages: [], notices: [], oldestShownId: undefined, written: [] },
       askedCount: 0,
       used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
@@ -128,6 +131,7 @@ interface Run extends Omit<Beginning, "changes"> {
   acceptedAt: number;
   /** In use for the whole of the attempt. */
   model: string;
+  options: AnswerOptions;
   systemPrompt: string;
   /** Empty until it is read. The turn adds its own messages to those of it. */
   context: Context;
@@ -202,6 +206,8 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   run.context = await deps.readContext(record, messages, run.systemPrompt, signal);
   run.askedCount = run.context.messages.length;
   let isFirst = true;
+  const code = createJsonCode(onText);
+  const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
   try {
     const onAnswer = (text: string) => {
@@ -210,9 +216,12 @@ async function ask(run: Run, onText: OnText): Promise<string> {
       // Beside a text that stands already it would stay.
       if (run.thinking.pause() && record.posted.length > 0) run.show("");
       run.hasText = true;
-      onText(text);
+      if (run.options.thinking === "shown") onText(run.thinking.takeQuote(run.sink.foldsQuotes === true));
+      write(text);
     };
-    return await runTurn(run.context.messages, toTurnDeps(run), onAnswer, signal);
+    const finish = await runTurn(run.context.messages, toTurnDeps(run), onAnswer, signal);
+    code.end();
+    return finish;
   } catch (error) {
     // Asked once more in vain: people keep what they have read.
     if (isFirst && !isTakenOver(signal)) repeatWritten(run.context, onText);
@@ -220,6 +229,23 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   } finally {
     deps.metrics.streamClosed();
   }
+}
+
+/** Shows JSON as code, in which Markdown changes nothing; an answer that is none stays as it is. */
+function createJsonCode(onText: OnText): { write: OnText; end(): void } {
+  let isCode: boolean | undefined;
+  return {
+    write(text) {
+      if (isCode === undefined && text.trim() !== "") {
+        isCode = /^\s*[[{]/.test(text);
+        if (isCode) onText("```json\n");
+      }
+      onText(text);
+    },
+    end() {
+      if (isCode === true) onText("\n```");
+    },
+  };
 }
 
 /** True when the next attempt, the next process or an erasure decides about the messages. */
@@ -244,6 +270,7 @@ function toTurnDeps(run: Run): TurnDeps {
     gateway,
     tools,
     model,
+    fields: toFields(run.options),
     maxRounds: MAX_ROUNDS,
     mustAsk,
     toolContext: {
@@ -268,6 +295,20 @@ function toTurnDeps(run: Run): TurnDeps {
       used.completionTokens += usage.completion_tokens;
       if (estimated) used.estimatedTokens += usage.prompt_tokens + usage.completion_tokens;
     },
+  };
+}
+
+/** Many models give JSON only where they are told so in words as well. */
+function toSystemPrompt({ persona, options }: ChannelSettings, usual: string): string {
+  const prompt = persona ?? usual;
+  return options?.format === "json" ? `${prompt}\n\n${ONLY_JSON}` : prompt;
+}
+
+function toFields({ temperature, maxTokens, format }: AnswerOptions): TurnDeps["fields"] {
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    ...(format !== undefined && { response_format: { type: "json_object" } }),
   };
 }
 

@@ -4,6 +4,7 @@ import {
   applyDelta,
   type ChatCompletionChunk,
   type ChatMessage,
+  type ChatRequest,
   isWholeCall,
   settleCalls,
   textOf,
@@ -22,6 +23,8 @@ export interface TurnDeps {
   gateway: Gateway;
   tools: readonly Tool[];
   model: string;
+  /** Further fields of each request. */
+  fields: Pick<ChatRequest, "temperature" | "max_tokens" | "response_format">;
   /** Requests to the model in one turn. The last one offers no tools, so that the model answers. */
   maxRounds: number;
   toolContext: ToolContext;
@@ -90,12 +93,12 @@ async function ask(
   messages: ChatMessage[],
   tools: readonly Tool[],
   round: Round,
-  { gateway, model, user, onReasoning, onRetry, mustAsk, onUsage }: TurnDeps,
+  { gateway, model, fields, user, onReasoning, onRetry, mustAsk, onUsage }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<void> {
   let usage: Usage | undefined;
-  const request = { model, messages, user, ...(tools.length > 0 && { tools: tools.map(toDefinition) }) };
+  const request = { model, ...fields, messages, user, ...(tools.length > 0 && { tools: tools.map(toDefinition) }) };
   const onChunk = (chunk: ChatCompletionChunk) => {
     usage = chunk.usage ?? usage;
     const choice = chunk.choices[0];

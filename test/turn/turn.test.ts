@@ -36,6 +36,7 @@ function setUp(...scripts: Step[][]) {
     gateway,
     tools: [double],
     model: "fake",
+    fields: {},
     mustAsk: false,
     maxRounds: 4,
     toolContext: { conversationId: "test:a" },
