@@ -14,6 +14,7 @@ import { fillSchema } from "./schema-values.ts";
 import { playScript, toStreamScript, toWholeScript } from "./script.ts";
 import { applyToCompletion, applyToScript } from "./script-faults.ts";
 import { answerSmallTalk } from "./small-talk.ts";
+import { withoutNames } from "./speakers.ts";
 import { findSpokenSchema, parseObject } from "./spoken-schema.ts";
 import { imageUrls } from "./tokens.ts";
 import { answerFromResults, chooseCalls } from "./tool-calls.ts";
@@ -31,11 +32,12 @@ export const completeChat: Handler = async (exchange) => {
   requireAbilities(model, body);
   context.rateLimit.count(account.key, model.id);
 
-  const directions = readDirections(body.messages);
+  const heard = { ...body, messages: [...withoutNames(body.messages)] };
+  const directions = readDirections(heard.messages);
   const fingerprint = createHash("sha256").update(JSON.stringify(body.messages)).digest("hex");
   const fault = meetFault(asked.fault ?? directions.fault, model.id, fingerprint, context);
 
-  const answer = await converse(body, directions, exchange);
+  const answer = await converse(heard, directions, exchange);
   const tokensPerSecond = asked.tokensPerSecond ?? directions.tokensPerSecond;
   const completion = toCompletion(model.id, body, answer);
   const isStream = body.stream === true && fault?.name !== "json";
