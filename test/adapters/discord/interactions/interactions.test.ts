@@ -335,10 +335,11 @@ describe("the menu of a message", () => {
   test("asks about any message, with its words and files", async () => {
     const { discord, channel, ada, bob, message } = await startCommands();
     const bytes = new Uint8Array([1]);
-    const said = discord.people.say(channel, bob, "E = mc²", { attachments: [{ name: "a.txt", bytes }] });
+    const words = `E = mc², <@${ada.id}>, see <#${channel.id}>`;
+    const said = discord.people.say(channel, bob, words, { attachments: [{ name: "a.txt", bytes }] });
     discord.people.contextMenu(said, ada, "Ask about this");
     const event = await message(0);
-    expect(event.text).toBe("Explain or answer this message of bob:\n> E = mc²");
+    expect(event.text).toBe("Explain or answer this message of bob:\n> E = mc², @ada, see #general");
     expect(event).toMatchObject({ author: { name: "ada" }, attachments: [{ name: "a.txt" }] });
   });
 });
