@@ -26,7 +26,7 @@ import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts
 import { toWords } from "../listen/wording.ts";
 import type { Press } from "../write/drafts.ts";
 import { toExtra } from "../write/interaction-token.ts";
-import { IMAGINE, imageNames, MAX_IMAGES } from "./commands.ts";
+import { IMAGINE, imageNames, MAX_IMAGES, MODEL, MODEL_NAME } from "./commands.ts";
 
 /** The fields of `/imagine` that are options of the picture. */
 const CHOSEN = ["ratio", "size", "count", "model", "spoiler"] as const satisfies (keyof ImagineOptions)[];
@@ -76,7 +76,11 @@ export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): Comman
   const interaction = asked.interaction as APIChatInputApplicationCommandInteraction;
   const kind = kindOf(interaction, deps);
   const { channelId } = placeOf(interaction);
-  const values = Object.values(readOptions(interaction)).map(String);
+  const isModel = interaction.data.name === MODEL;
+  const values = Object.entries(readOptions(interaction)).map(([name, value]) =>
+    // People elsewhere write them behind the name.
+    isModel && name !== MODEL_NAME ? `--${name} ${value}` : String(value),
+  );
   return {
     kind: "command",
     ...toBase(asked, deps),

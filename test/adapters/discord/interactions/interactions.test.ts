@@ -293,12 +293,16 @@ describe("other commands", () => {
     discord.giveRole(guild, owner, discord.addRole(guild, "managers", ["ManageChannels", "ManageMessages"]));
     discord.people.command(channel, owner, "model", { name: "chat-large" });
     discord.people.command(channel, owner, "persona", { text: "set a pirate" });
+    discord.people.command(channel, owner, "model", { name: "chat-large", temperature: "0.2", thinking: "shown" });
+    discord.people.command(channel, owner, "model", { length: "default", format: "json" });
     expect(await event(0)).toMatchObject({
       name: "model",
       text: "chat-large",
       author: { isModerator: true, mayConfigure: true },
     });
     expect(await event(1)).toMatchObject({ name: "persona", text: "set a pirate" });
+    expect(await event(2)).toMatchObject({ text: "chat-large --temperature 0.2 --thinking shown" });
+    expect(await event(3)).toMatchObject({ text: "--length default --format json" });
   });
 
   test("in a thread or directly are about that conversation", async () => {
