@@ -99,6 +99,24 @@ const FAULTS: [route: string, fault: Fault][] = [
 ];
 const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
 
+test("the model is told on Discord who of several people said what, by the names they have there", async () => {
+  const bot = await startGuild({ scripts: [["One."], ["Two."]] });
+  const { discord, guild, channel, ada, requests } = bot;
+  const tanaka = discord.addUser("tanaka_t", guild);
+  const member = guild.members.get(tanaka.id);
+  if (member !== undefined) member.nick = "田中";
+  const thread = discord.people.openThread(channel, ada, "lunch");
+  discord.people.say(thread, ada, `お昼は <@${tanaka.id}>？`, { mentionBot: true });
+  await finished(bot, thread);
+  discord.people.say(thread, tanaka, "うどん");
+  await finished(bot, thread, 2);
+  expect(requests[1]?.messages.slice(1)).toMatchObject([
+    { content: "ada: お昼は @田中？", name: "ada" },
+    { content: "One." },
+    { content: "田中: うどん", name: expect.stringMatching(/^user-/) },
+  ]);
+});
+
 describe("a model that thinks, on Discord", () => {
   const THOUGHT = { reasoning: "A greeting.\nI greet || back." };
 
