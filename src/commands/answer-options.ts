@@ -73,7 +73,7 @@ export function describeOptions({ temperature, maxTokens, format, thinking }: An
     ...(temperature === undefined ? [] : [`with temperature ${temperature}`]),
     ...(maxTokens === undefined ? [] : [`in at most ${maxTokens} tokens`]),
     ...(format === undefined ? [] : ["as JSON"]),
-    ...(thinking === undefined ? [] : ["after what the model thinks"]),
+    ...(thinking === undefined ? [] : ["with what the model thinks shown before"]),
   ];
   return parts.join(", ");
 }
