@@ -222,7 +222,7 @@ interface Speaker {
 interface Called {
   /** As gateways take it. */
   name: string;
-  /** As people know it, in a form that pretends to be nothing else. Two people never share one. */
+  /** As people know it, in a form that pretends to be nothing else. Two of one name are told apart. */
   shown: string;
 }
 

@@ -38,7 +38,7 @@ export function readModelFields(json: string): ReadonlyMap<string, ExtraFields> 
 
 /** Undefined for what is no object. */
 function toFields(value: unknown): ExtraFields | string | undefined {
-  if (!isRecord(value) || Array.isArray(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const own = OWN_FIELDS.filter((name) => Object.hasOwn(value, name));
   if (own.length > 0) return `must not set ${own.join(", ")}: that is Palaver's own`;
   const problems = findProblems(optionalFields, value);

@@ -47,6 +47,7 @@ export function toFields({ dialect, text }: Thinking): object | undefined {
     case "think":
     case "thinking":
     case "reasoning_tag":
+    default:
       return undefined;
   }
 }

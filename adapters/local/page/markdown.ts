@@ -27,7 +27,7 @@ const ALLOWED = {
   RETURN_DOM_FRAGMENT: true as const,
 };
 /** The beginning of something whose look is not certain before the line is whole. */
-const UNCERTAIN_LINE = /^\s*(?:`{1,3}[^`\n]*|#{1,6}|[-*+>]|\d{1,3}[.)]?|\|.*|[*_~]{1,3})$/;
+const UNCERTAIN_LINE = /^\s*(?:`{1,3}[^`\n]*|#{1,6}|[-*+>]|> \[(?:![a-z]*(?:\]-? ?)?)?|\d{1,3}[.)]?|\|.*|[*_~]{1,3})$/;
 
 /** A quote that is to be folded: its title, and its lines. */
 const FOLDED = /^> \[!thinking\]- ([^\n]+)\n?([\s\S]*)$/;
