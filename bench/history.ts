@@ -9,7 +9,7 @@ const MAX_ROUNDS = 9;
 const APPENDS = 5;
 const LENGTHS = [10, 1_000, 10_000];
 
-/** What was found out about one conversation, one value for each round. */
+/** The measurements of one conversation, one value for each round. */
 interface Measured {
   conversation: StoredConversation;
   bytes: number[];

@@ -20,7 +20,7 @@ const WARM_UP = "warm-up";
 const LIMIT_MS = 110_000;
 /** Longest wait for the service to connect, and for an answer beyond its own length. */
 const WAIT_MS = 30_000;
-/** What comes after the last word of an answer, such as its record, is over by then. */
+/** By then everything is over that comes after the last word of an answer, such as its record. */
 const TAIL_MS = 2_500;
 const HEAD = ["five answers of 1,500 tokens at 30 a second", "CPU, s", "µs per token", "× minimal bot", "calls"];
 const ANSWER = steady(TOKENS, TOKENS_PER_SECOND);

@@ -116,6 +116,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
 
   return {
     platform: PLATFORM,
+    isOwn: true,
     async listen(accept) {
       isListening = true;
       lines = createInterface({ input });

@@ -91,7 +91,7 @@ async function checkIntents(api: Api, signal: AbortSignal): Promise<Finding[]> {
 async function checkCommands(api: Api, guildId: string | undefined, signal: AbortSignal): Promise<Finding[]> {
   const { id } = await read<APIApplication>(api, Routes.currentApplication(), signal);
   const route = guildId === undefined ? Routes.applicationCommands(id) : Routes.applicationGuildCommands(id, guildId);
-  // That the bot is not in the server has been said.
+  // Another finding has said that the bot is not in the server.
   const commands = await read<APIApplicationCommand[]>(api, route, signal).catch((error: unknown) => {
     if (guildId !== undefined && isRefused(error)) return undefined;
     throw error;

@@ -10,7 +10,7 @@ export interface DiscordAdapterOptions {
   commands: readonly CommandHelp[];
   /** Proposed while somebody types after `/model`. */
   listModels: ListModels;
-  /** How pictures are asked for; absent: nobody can ask for one. */
+  /** The form in which pictures are asked for; absent: nobody can ask for one. */
   imagine?: ImagineMenu;
   log: Logger;
   /** Discord will not take this bot back: in plain words why. Called at most once, never before `listen` has resolved. */

@@ -63,6 +63,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
 
   return {
     platform: PLATFORM,
+    isOwn: true,
     app: createApp(options, routes),
     showGateway: feed.setGateway,
     async listen(given) {

@@ -29,7 +29,7 @@ export interface DiscordRun {
   stale: number;
   /** Replies whose text on the platform is not the upstream's. */
   wrong: number;
-  /** What people could read and then no longer. */
+  /** The texts that people could read and then no longer. */
   takenBack: string[];
   /** Rules of the platform that were broken, those among them. */
   violations: string[];
@@ -83,7 +83,7 @@ export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRu
   };
 }
 
-/** What the bot replied with, in order: in the channel, each message a reply to the one before, or in a thread for it. */
+/** The bot's replies, in order: in the channel, each message a reply to the one before, or in a thread for it. */
 function findAnswer(discord: Discord, question: Message): Message[] {
   const own = discord
     .places()

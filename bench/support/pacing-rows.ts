@@ -21,7 +21,7 @@ export interface PacingRow {
 
 const DISCORD_RUNS = 25;
 const SLACK_RUNS = 12;
-/** What arrives within two minutes by chance differs widely from run to run. */
+/** Arrivals within two minutes differ widely by chance from run to run. */
 const WORKDAY_RUNS = 40;
 
 const SHARED: PacingPlatform = { name: "discord", counter: () => fixedCounter(5, 5_000), counters: 1 };

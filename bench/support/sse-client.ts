@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CHUNKS, CHUNKS_BEFORE, MEASURED_CHUNKS, STREAMS } from "./sse-load.ts";
 import { READERS, type ReadStream } from "./sse-readers.ts";
 
-/** What one process found out about one client. */
+/** The measurements of one client in one process. */
 export interface SseResult {
   cpuMicrosPerChunk: number;
   rssKibPerStream: number;

@@ -30,7 +30,7 @@ export const CHUNK_EVENT = toEvent({ content: " word" }, null, CHUNK_BYTES);
 export const FIRST_EVENT = toEvent({ role: "assistant", content: "" }, null, CHUNK_BYTES);
 export const LAST_EVENT = toEvent({}, "stop", CHUNK_BYTES);
 
-/** What a socket sees of an event: the framing of HTTP/1.1 is part of every chunk. */
+/** An event as a socket sees it: the framing of HTTP/1.1 is part of every chunk. */
 export const CHUNK_FRAME = toFrame(CHUNK_EVENT);
 
 export function toFrame(event: string): Buffer {

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 /** A silent worker is a broken one. */
 const ANSWER_MS = 30_000;
 
-/** Whether a process can be kept on one core, so that what is measured does not share it with what feeds it. */
+/** True where a process can be kept on one core, so that what is measured does not share it with what feeds it. */
 export const canPin: boolean =
   availableParallelism() > 1 && spawnSync("taskset", ["-c", "0", "true"], { stdio: "ignore" }).status === 0;
 

@@ -30,7 +30,8 @@ import type { ImagineMenu, ListModels, ReadAbout } from "../port/catalogue.ts";
 import type { Accept } from "../port/events.ts";
 import { createEmbeddedQueue } from "../queue/embedded.ts";
 import type { Queue, Worker } from "../queue/queue.ts";
-import { withSharedClaims } from "../queue/shared-claims.ts";
+import { createRedisQueue } from "../queue/redis.ts";
+import { createSplitQueue } from "../queue/split.ts";
 import { createPacedSinks } from "../reply/paced-sink.ts";
 import { createSettings } from "../settings/settings.ts";
 import { emptyLog } from "../store/database.ts";
@@ -52,7 +53,7 @@ export interface EngineOptions {
   imageModel: string | undefined;
   limits: Omit<LimitsConfig, "shutdownGraceMs">;
   database: DatabaseSync;
-  stores: Pick<Stores, "open" | "now" | "marks">;
+  stores: Pick<Stores, "open" | "now" | "shared" | "inTurn">;
   gateway: Gateway;
   toTools(history: History): readonly Tool[];
   /** Makes pictures reachable for the gateway. */
@@ -88,16 +89,21 @@ export interface Engine {
 
 /** Puts the engine together. Nothing is worked on before the queue is started. */
 export function createEngine(options: EngineOptions): Engine {
-  const { database, stores, limits, adapterOf, log, retryMs, severalWorkspaces } = options;
+  const { database, stores, limits, adapterOf, log, severalWorkspaces } = options;
   const ttlMs = limits.historyTtlMs;
-  const said = createHistory({ open: stores.open, ttlMs, log, now: Date.now, clock: stores.now });
+  const said = createHistory({
+    open: stores.open,
+    ttlMs,
+    log,
+    now: Date.now,
+    clock: stores.now,
+    inTurn: stores.inTurn,
+  });
   const history = withLinkErasure(said, options.references);
   const records = createTurnRecords({ open: stores.open, ttlMs, log });
   const common = { open: stores.open, ttlMs, log, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
   const settings = createSettings(common);
-  const embedded = { database, maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
-  const own = createEmbeddedQueue(embedded);
-  const queue = stores.marks === undefined ? own : withSharedClaims(own, { database, marks: stores.marks, log });
+  const queue = createQueue(options);
   const readContext = createReadContext({
     history,
     maxEntries: limits.historyMaxMessages,
@@ -165,4 +171,13 @@ export function createEngine(options: EngineOptions): Engine {
     queue,
     worker: createBot({ answers, history, commands, rate, imagine, accept, sinkOf, log }),
   };
+}
+
+/** On a Redis that processes share, they share the work too, except what is shown by one of them alone. */
+function createQueue({ database, stores, limits, adapterOf, log, retryMs }: EngineOptions): Queue {
+  const common = { maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
+  const own = createEmbeddedQueue({ database, ...common });
+  if (stores.shared === undefined) return own;
+  const shared = createRedisQueue({ connection: stores.shared, now: stores.now, ...common });
+  return createSplitQueue(own, shared, ({ reply }) => adapterOf(reply.platform).isOwn === true);
 }

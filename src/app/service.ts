@@ -62,7 +62,7 @@ export interface PlatformsOptions {
 /** The adapters that are switched on. */
 export interface Platforms {
   adapters: ReadonlyMap<string, Adapter>;
-  /** What they serve on the one HTTP server. */
+  /** Their routes on the one HTTP server. */
   mounts: Hono[];
   /** Shows whoever runs the service what is wrong with the gateway; undefined: nothing any more. */
   showGateway(problem: GatewayProblem | undefined): void;

@@ -7,7 +7,7 @@ import type { Rate } from "../people/feedback.ts";
 import type { Accept, ActionEvent, CommandEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/events.ts";
 import { readPictureId } from "../port/ids.ts";
 import type { ReplySink } from "../port/sink.ts";
-import { isDrawing } from "../queue/picture-lanes.ts";
+import { isDrawing } from "../queue/event-lane.ts";
 import type { Worker } from "../queue/queue.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { toSpokenCommand } from "../commands/spoken.ts";
 import type { History } from "../history/history.ts";
+import { toPictureLane } from "../imagine/picture-lanes.ts";
 import type { Accept, ActionEvent, InboundEvent, MessageEvent } from "../port/events.ts";
 import { isPrivateConversation, toConversationOf } from "../port/ids.ts";
 import type { Queue } from "../queue/queue.ts";
@@ -11,7 +12,7 @@ export interface IntakeDeps {
   queue: Pick<Queue, "accept" | "conversationOf">;
   history: Pick<History, "find" | "isFollowed">;
   answers: Pick<Answers, "conversationOf">;
-  records: Pick<TurnRecords, "load">;
+  records: Pick<TurnRecords, "load" | "conversationOf">;
   /** Names of the commands that a message may say in words. */
   commandNames: readonly string[];
   log: Logger;
@@ -27,10 +28,14 @@ export function createAccept(deps: IntakeDeps): Accept {
   const { queue, history, answers, records, commandNames, log } = deps;
 
   async function conversationOf(messageId: string): Promise<string | undefined> {
-    const atHand = queue.conversationOf(messageId) ?? answers.conversationOf(messageId);
+    const atHand = answers.conversationOf(messageId);
     if (atHand !== undefined) return atHand;
     try {
-      return (await history.find(messageId))?.conversationId;
+      return (
+        (await queue.conversationOf(messageId)) ??
+        (await history.find(messageId))?.conversationId ??
+        (await records.conversationOf(messageId))
+      );
     } catch (error) {
       log.warn({ err: error, messageId }, "the conversation of a message could not be looked up");
       return undefined;
@@ -51,8 +56,8 @@ export function createAccept(deps: IntakeDeps): Accept {
     const messageId = toRelated(event);
     const found = messageId === undefined ? undefined : await conversationOf(messageId);
     // A public message is no part of a private conversation, whatever message it names.
-    const isTold = event.kind === "message" && event.reply.visibleTo === undefined;
-    return isTold && found !== undefined && isPrivateConversation(found) ? undefined : found;
+    const isPublic = event.kind === "message" && event.reply.visibleTo === undefined;
+    return isPublic && found !== undefined && isPrivateConversation(found) ? undefined : found;
   }
 
   async function isFollowed({ conversationId, at }: MessageEvent): Promise<boolean> {
@@ -76,7 +81,9 @@ export function createAccept(deps: IntakeDeps): Accept {
     const conversationId = await find(event);
     const understood = await understand(conversationId === undefined ? event : { ...event, conversationId });
     const isQuestion = understood.kind === "message";
-    await queue.accept(isQuestion ? { ...understood, conversationId: toConversationOf(understood) } : understood);
+    const lane = toPictureLane(understood);
+    if (isQuestion) await queue.accept({ ...understood, conversationId: toConversationOf(understood) });
+    else await queue.accept(lane === undefined ? understood : { ...understood, lane });
   };
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { FencedError } from "./fence.ts";
 
 export interface RetryOptions {
   /** In milliseconds, one before each further attempt: there is one attempt more than there are pauses. */
@@ -49,7 +50,8 @@ export async function persist(
   pausesMs: readonly number[] = STORE_PAUSES_MS,
 ): Promise<boolean> {
   try {
-    await retry(write, { pausesMs, onRetry: onFailure }, NEVER);
+    const mayPass = (error: unknown) => !(error instanceof FencedError);
+    await retry(write, { pausesMs, mayPass, onRetry: onFailure }, NEVER);
     return true;
   } catch (error) {
     onFailure(error);

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import type { Finding } from "../port/finding.ts";
+import { readKept } from "../queue/redis-kept.ts";
+import { KEYS } from "../queue/redis-keys.ts";
 import { connectToRedis, type RedisConnection } from "../store/redis-connection.ts";
 
 const TRIAL_MS = 10_000;
@@ -10,7 +12,9 @@ export async function checkRedis(url: string): Promise<Finding[]> {
   const connection = connectToRedis(url, pino({ level: "silent" }));
   try {
     const written = await tryToWrite(connection);
-    return [written, ...(written.ok ? [await checkPersistence(connection), await checkEviction(connection)] : [])];
+    if (!written.ok) return [written];
+    const kept = await checkKept(connection);
+    return [written, await checkPersistence(connection), await checkEviction(connection), ...kept];
   } finally {
     await connection.close();
   }
@@ -75,6 +79,22 @@ async function checkEviction({ client, run }: RedisConnection): Promise<Finding>
     what: `Redis throws keys away when its memory is full (maxmemory-policy ${policy}), and conversations with them.`,
     fix: "Set maxmemory-policy to noeviction.",
   };
+}
+
+/** What the queue gave up, to be looked into: who asked was told so. */
+async function checkKept({ client, run }: RedisConnection): Promise<Finding[]> {
+  const kept = await run(() => readKept(client));
+  const [newest] = kept;
+  if (newest === undefined) return [];
+  const { key, kind, laneId, at, reason } = newest;
+  const when = new Date(at).toISOString();
+  return [
+    {
+      ok: false,
+      what: `${kept.length} ${kept.length === 1 ? "event was" : "events were"} given up; the last one, ${when}: ${kind} ${key} in ${laneId} (${reason})`,
+      fix: `Look into the log of that time; "DEL ${KEYS.kept}" in redis-cli clears this list.`,
+    },
+  ];
 }
 
 /** Undefined where the server does not let its settings be read, as hosted ones often do. */

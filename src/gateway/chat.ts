@@ -55,14 +55,14 @@ async function attempt(
   const limits = { ...usual, firstTokenMs };
   let reader: AnswerReader | undefined;
   let hasBegun = false;
-  const onFirst = (chunk: ChatCompletionChunk) => {
+  const handOver = (chunk: ChatCompletionChunk) => {
     if (!hasBegun) attempts.succeed();
     hasBegun = true;
     onChunk(chunk);
   };
   try {
     watch.expect(limits.firstTokenMs);
-    reader = createAnswerReader(await transport.send(call, watch), watch, onFirst, { limits, safe, report });
+    reader = createAnswerReader(await transport.send(call, watch), watch, handOver, { limits, safe, report });
     await reader.read();
     signal.throwIfAborted();
     report.complete(reader.tally);

@@ -82,7 +82,7 @@ export type GatewayState = "ok" | "not known yet" | "unreachable" | "key refused
 
 export interface GatewayProblem {
   state: GatewayState;
-  /** What is wrong and what to do about it, for whoever runs the service. */
+  /** Tells whoever runs the service what is wrong and what to do about it. */
   sentence: string;
 }
 
@@ -106,7 +106,7 @@ export interface GatewayHealthOptions extends ConfiguredModels {
   againMs?: number;
 }
 
-/** What is wrong with one model, or with the gateway as a whole. */
+/** A problem of one model, or of the gateway as a whole. */
 interface Trouble extends GatewayProblem {
   model?: string;
 }

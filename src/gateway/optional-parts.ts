@@ -3,7 +3,7 @@ import type { ChatCompletionChunk, ChatMessage, ChatRequest } from "./chunks.ts"
 import type { Gateway, StreamOptions } from "./client.ts";
 import { GatewayError } from "./errors.ts";
 
-/** How gateways call what a model cannot do; what is wrong in itself is refused in other words. */
+/** Matches the codes with which gateways refuse what a model cannot do; mistakes in a request have other codes. */
 const UNSUPPORTED_CODE = /unsupported|not_supported/i;
 
 /** A part of requests that some models do not take. */
@@ -66,7 +66,7 @@ const TOOLS: OptionalPart = {
       "(not|n't) support (tools?|tool use|tool calling|function calling|functions)\\b",
       "\\b(tools?|tool use|tool calling|function calling|functions)[`'\"]? (is|are) not (supported|enabled|available)",
       "found that support tool use",
-      // What servers for open models say that were started without a parser of calls.
+      // From servers for open models that were started without a parser of calls.
       "tool choice requires",
       "tools param requires",
       "argument supplied: tools",

@@ -111,7 +111,7 @@ export async function readBody(body: ResponseBody, maxBytes: number, watch: Watc
   throw toConnectionError("interrupted", end.error);
 }
 
-/** As much of an error's body as comes in time. Rejects only when the caller has left. */
+/** Reads as much of an error's body as comes in time. Rejects only when the caller has left. */
 async function readErrorBody(body: ResponseBody, withinMs: number, signal: AbortSignal): Promise<string> {
   const late = Promise.withResolvers<void>();
   const timer = setTimeout(late.resolve, withinMs);

@@ -35,7 +35,7 @@ interface Found {
 }
 
 /** Finds what the history keeps about one person through the namespace that belongs to that person alone. */
-export function createAuthorRecords(keys: HistoryKeys, queue: KeyedQueue, now: () => number): AuthorRecords {
+export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedQueue["run"], now: () => number): AuthorRecords {
   return {
     async exportAuthor(platform, authorId, within) {
       const conversations = new Map<string, Array<{ seq: number; entry: HistoryEntry }>>();
@@ -62,7 +62,7 @@ export function createAuthorRecords(keys: HistoryKeys, queue: KeyedQueue, now: (
       for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId }), within))) {
         const toConversation = ({ position, entryKey }: Found) => position?.conversationId ?? entryKey;
         for (const [conversationId, found] of Map.groupBy(page, toConversation)) {
-          erased += await queue.run(conversationId, () => forgetEntries(keys, found));
+          erased += await inTurn(conversationId, () => forgetEntries(keys, found));
         }
       }
       return erased;

@@ -95,28 +95,29 @@ export interface HistoryOptions {
   now: () => number;
   /** Never goes back, see `Stores.now`: entries are numbered from it on. Absent: `now`. */
   clock?: () => number;
+  /** One change of a conversation at a time, in all processes that share the store; absent: in this one. */
+  inTurn?: KeyedQueue["run"];
 }
 
-export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOptions): History {
+export function createHistory(options: HistoryOptions): History {
+  const { open, ttlMs, log, now, clock = now, inTurn = createKeyedQueue().run } = options;
   const keys = createHistoryKeys(open, ttlMs, log);
-  // Within this process also an edit, an erasure and an append of one conversation wait for each other.
-  const queue = createKeyedQueue();
 
   return {
     append: (conversationId, entry, aliases = [], after) =>
-      queue.run(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after })),
+      inTurn(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after })),
     async isNew(conversationId) {
       const head = await readHead(keys, conversationId);
       return head === undefined || head.last < head.first;
     },
-    begin: (conversationId, entries) => queue.run(conversationId, () => begin(keys, clock, conversationId, entries)),
+    begin: (conversationId, entries) => inTurn(conversationId, () => begin(keys, clock, conversationId, entries)),
     read: (conversationId, options) => read(keys, conversationId, options),
     async find(messageId) {
       const position = await keys.readPosition(messageId);
       return position && { conversationId: position.conversationId, entryId: position.entryId };
     },
     edit: (messageId, text, attachments) =>
-      atPosition(keys, queue, messageId, async (position) => {
+      atPosition(keys, inTurn, messageId, async (position) => {
         const stored = await keys.readEntry(position);
         if (stored?.entry === undefined || stored.entry.author === undefined) return false;
         const [first, ...rest] = stored.entry.messages;
@@ -126,7 +127,7 @@ export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOpt
         return true;
       }),
     remove: (messageId) =>
-      atPosition(keys, queue, messageId, async (position) => {
+      atPosition(keys, inTurn, messageId, async (position) => {
         const stored = await keys.readEntry(position);
         const ids = [messageId, position.entryId];
         const left = { entryKey: toEntryKey(position), ids, authorKeys: [], after: stored?.after };
@@ -138,20 +139,20 @@ export function createHistory({ open, ttlMs, log, now, clock = now }: HistoryOpt
       return head?.followed === true && at >= (head.followedSince ?? 0);
     },
     setFollowed: (conversationId, followed, since) =>
-      queue.run(conversationId, async () => {
+      inTurn(conversationId, async () => {
         const head = await readHead(keys, conversationId);
         if ((head?.followed ?? false) === followed) return;
         await keys.writeHead(conversationId, { ...(head ?? emptyHead(clock)), followed, followedSince: since });
       }),
     forgetConversation: (conversationId, person) =>
-      queue.run(conversationId, () => eraseConversation(keys, conversationId, person)),
+      inTurn(conversationId, () => eraseConversation(keys, conversationId, person)),
     async *conversations(prefix) {
       for await (const [part] of keys.walk("h")) {
         const conversationId = readKeyPart(part);
         if (conversationId?.startsWith(prefix)) yield conversationId;
       }
     },
-    ...createAuthorRecords(keys, queue, now),
+    ...createAuthorRecords(keys, inTurn, now),
   };
 }
 
@@ -173,13 +174,13 @@ async function read(keys: HistoryKeys, conversationId: string, options: ReadOpti
 /** Runs a change at the place of a message, once no other change of that conversation runs. */
 async function atPosition(
   keys: HistoryKeys,
-  queue: KeyedQueue,
+  inTurn: KeyedQueue["run"],
   messageId: string,
   change: (position: Position) => Promise<boolean>,
 ): Promise<boolean> {
   const found = await keys.readPosition(messageId);
   if (found === undefined) return false;
-  return queue.run(found.conversationId, async () => {
+  return inTurn(found.conversationId, async () => {
     // It may have been erased while this waited.
     const position = await keys.readPosition(messageId);
     return position === undefined || toEntryKey(position) !== toEntryKey(found) ? false : change(position);

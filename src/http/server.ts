@@ -15,7 +15,7 @@ export interface HttpServerOptions {
   /** 0: any free one. */
   port: number;
   log: Logger;
-  /** What `/readyz` asks, by name. */
+  /** The checks that `/readyz` makes, by name. */
   health: Readonly<Record<string, HealthCheck>>;
   /** Said by `/readyz` besides. */
   states?: Readonly<Record<string, () => string>>;
@@ -26,12 +26,12 @@ export interface HttpServerOptions {
   mounts: readonly Hono[];
   /** Bound of all bodies that are being read or answered, together. */
   maxBodyBytes?: number;
-  /** How long `close` waits for answers that are under way, streams included. */
+  /** Longest that `close` waits for answers that are under way, streams included. */
   closeTimeoutMs?: number;
 }
 
 export interface HttpServer {
-  /** Where it is reached from this machine, without a slash at the end. */
+  /** Reaches it from this machine; without a slash at the end. */
   url: string;
   /** Takes no more requests, ends idle connections, waits for the rest for a bounded time, then cuts them. */
   close(): Promise<void>;

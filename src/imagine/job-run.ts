@@ -40,7 +40,7 @@ export interface JobRuns {
   run(job: PictureJob, stop: AbortSignal, signal: AbortSignal, mustAsk?: boolean): Promise<boolean>;
   /** Draws nothing more of a job, and says so. Rejects when that has to be tried again. */
   giveUp(job: PictureJob, signal: AbortSignal): Promise<void>;
-  /** As `run`, for somebody who says in words of their own how far it is; the reason `stopped` of the signal is its `stop`. */
+  /** Like `run`, for a caller that tells in its own words how far it is; the reason `stopped` of the signal is its `stop`. */
   runWithin(job: PictureJob, onNotice: (text: string) => void, signal: AbortSignal): Promise<void>;
 }
 

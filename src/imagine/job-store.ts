@@ -18,10 +18,10 @@ const actor = z.object({
   author: z.looseObject({ id: z.string(), name: z.string(), isModerator: z.boolean().optional() }),
   reply: z.looseObject({ platform: z.string(), channelId: z.string() }),
 });
-/** As it was stored at first: what it stops is then taken for its place. */
+/** The first form in which a stop was stored: it has no place, so that of the job counts. */
 const author = actor.shape.author;
 
-/** What a person asked to be drawn. */
+/** A picture that a person asked for. */
 export interface OwnPicture {
   id: string;
   /** Unix milliseconds. */

@@ -112,7 +112,7 @@ export function toJob({ request, ...source }: JobSource): PictureJob {
 }
 
 /**
- * What a button under a picture asks for as a job of its own: the same once more, a variation, or the next size.
+ * Makes the job that a button under a picture asks for: the same once more, a variation, or the next size.
  */
 export function toNextJob(event: ActionEvent, source: PictureJob, number: number, maxReferences: number): NewJob {
   const { action, key } = event;

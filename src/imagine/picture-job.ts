@@ -41,7 +41,7 @@ const job = z.object({
   author,
   /** In the person's words. */
   prompt: z.string(),
-  /** What the first reference is there for, where a button made the job. */
+  /** The purpose of the first reference, where a button made the job. */
   change: z.enum(["vary", "upscale"]).optional(),
   model: z.string(),
   ratio: z.string().optional(),
@@ -56,8 +56,8 @@ const job = z.object({
 });
 
 /**
- * What was asked for, by whom, and how far it has come. It survives a crash in the middle of the job, and is what the
- * buttons under its pictures need afterwards.
+ * A request for pictures, by whom it was made, and how far it has come. It survives a crash in the middle of the job,
+ * and the buttons under its pictures need it afterwards.
  */
 export type PictureJob = z.infer<typeof job>;
 

@@ -15,7 +15,7 @@ export interface RunningJobs {
   /** The job that runs, so that what is changed meanwhile is changed in it; else the one that is stored. */
   find(id: string): Promise<PictureJob | undefined>;
   /**
-   * As `find`, once the picture of this number has its end: people press a button as soon as they see it, which may be
+   * Like `find`, once the picture of this number has its end: people press a button as soon as they see it, which may be
    * before its job knows, also when the process died in between. After a while resolves to the job as it is.
    */
   findSettled(id: string, number: number, signal: AbortSignal): Promise<PictureJob | undefined>;

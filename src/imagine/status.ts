@@ -19,7 +19,7 @@ export interface Status {
 
 /** `shown` is what the message says already, where that is known. */
 export function createStatus(sink: ReplySink, id: string, shown?: Draft): Status {
-  /** What it says, or will say once the newest call has ended. */
+  /** The words that it shows, or will show once the newest call has ended. */
   let latest = shown?.markdown;
   /** Gives up what is being shown when there is a last word. */
   const closing = new AbortController();

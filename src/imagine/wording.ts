@@ -49,7 +49,7 @@ function toButtons({ id, size }: PictureJob, number: number): Button[] {
   ];
 }
 
-/** How far a job has come. `notice` says what it waits for. */
+/** Says how far a job has come. `notice` says what it waits for. */
 export function toProgress({ id, prompt, parts }: PictureJob, notice: string): Draft {
   const ended = parts.filter(({ state }) => state !== "pending").length;
   const count = parts.length === 1 ? "" : ` ${ended} of ${parts.length} done`;

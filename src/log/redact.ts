@@ -1,8 +1,8 @@
 const MARK = "[redacted]";
 
 /**
- * What a key looks like, whoever's it is. The first group, where there is one, is kept. Looked for in plain text,
- * so a letter or digit before it means that it is part of a longer word: "task-…" is not "sk-…".
+ * The shapes of keys, whoever's they are. The first group, where there is one, is kept. They are looked for in plain
+ * text, so a letter or digit before it means that it is part of a longer word: "task-…" is not "sk-…".
  */
 const PATTERNS: readonly RegExp[] = [
   // Slack: bot, user, refresh and app-level tokens, and the addresses that are keys themselves.

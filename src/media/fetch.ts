@@ -4,13 +4,13 @@ import { FileProblem, toShownSize } from "./file-problem.ts";
 import { createPublicLookup, isPublicAddress, type Resolve } from "./public-address.ts";
 
 export interface GuardedFetchOptions {
-  /** Whose files these are, as people say it: "Slack". */
+  /** The platform whose files these are, as people say it: "Slack". */
   owner: string;
   /** Fetched from over https at its usual port: a name, or `*.` and a name for everything below it. */
   hosts: readonly string[];
   /** Fetched from as they are, over http and at private addresses too: `http://127.0.0.1:8080`. */
   origins: readonly string[];
-  /** How names are resolved; the system's own way when absent. */
+  /** Resolves names; the system's own way when absent. */
   resolve?: Resolve;
   /** Longest wait for the answer to begin. */
   headersTimeoutMs?: number;

@@ -15,7 +15,7 @@ export interface ReferencePicture {
   mimeType: ImageMimeType;
   /** The bytes are not those of the attachment. */
   isChanged: boolean;
-  /** What the attachment's own bytes are, when a gateway may take them too. */
+  /** The type of the attachment's own bytes, when a gateway may take them too. */
   originalType: ImageMimeType | undefined;
 }
 

@@ -11,10 +11,10 @@ import type { Relay } from "./relay.ts";
 export interface ReferencesDeps {
   adapterOf(platform: string): Pick<Adapter, "openAttachment" | "publicUrl">;
   relay: Pick<Relay, "publish" | "erase" | "forget">;
-  /** Where the gateway reaches this service, without a slash at the end; undefined where it cannot. */
+  /** The address at which the gateway reaches this service, without a slash at the end; undefined where it cannot. */
   relayUrl(): string | undefined;
   maxReferences: number;
-  /** How an attachment is read; from its platform when absent. */
+  /** Reads an attachment; from its platform when absent. */
   read?: ReadPicture;
 }
 

@@ -33,7 +33,7 @@ const EXTENSIONS: ReadonlyMap<string, ImageMimeType> = new Map([
   ["avif", "image/avif"],
   ["heic", "image/heic"],
 ]);
-/** As it is written by `create` and in no other way: nothing is decoded, so nothing can be hidden in an encoding. */
+/** Matches paths as `create` writes them and no others: nothing is decoded, so nothing can be hidden in an encoding. */
 const PATH = new RegExp(`^/relay/v1/([A-Za-z0-9_-]{${TOKEN_CHARS}})/picture\\.([a-z]{3,4})$`);
 
 /** The first key signs; all of them verify, so that a key can be replaced while links with the last one are in use. */

@@ -6,7 +6,15 @@ export interface Call {
   room: string;
 }
 
-/** How far a reply has grown, since when, how fast, and with how many calls. */
+/** A call that was answered, or not. */
+export interface EndedCall {
+  /** The kind that it turned out to be. */
+  kind: CallKind;
+  sentAt: number;
+  answer: CallResult;
+}
+
+/** The growth of a reply: how far, since when, how fast, and with how many calls. */
 export interface Growth {
   /** Units that arrived so far. */
   total: number;
@@ -22,7 +30,7 @@ export interface Growth {
 export interface Demand {
   now: number;
   /** The replies that grow at this moment. */
-  live: readonly Growth[];
+  growing: readonly Growth[];
   /** Their number, at least 1. */
   active: number;
   /** Replies with text whose last call has not begun, growing or not: each of them needs one more. */
@@ -32,7 +40,7 @@ export interface Demand {
 }
 
 /**
- * One rate limit (or what belongs to one planning): what may start when, and how far apart calls should be
+ * One rate limit, or several that are planned together: says what may start when, and how far apart calls should be
  * planned. Questions about a moment to come have no side effects and never forget anything for it.
  */
 export interface Budget {
@@ -41,7 +49,7 @@ export interface Budget {
   /** Least time between two calls of one reply. */
   readonly minGapMs: number;
   /** Credits beyond the reserve that an edit out of turn leaves. */
-  readonly keep: number;
+  readonly spare: number;
   /** Calls that edits leave for finals. */
   reserve(demand: Demand): number;
   /**
@@ -53,12 +61,12 @@ export interface Budget {
   gap(demand: Demand): number;
   /** True when there is plenty at that moment; `gapPerReply` is the planned gap of each reply. */
   isRich(at: number, gapPerReply: number): boolean;
-  /** How many such calls could start at that moment. */
+  /** The number of such calls that could start at that moment. */
   credit(call: Call, at: number): number;
   /** The first moment from `from` on when `needs` such calls could start; Infinity if that depends on an answer. */
   creditAt(call: Call, needs: number, from: number): number;
   sent(call: Call, now: number): void;
-  /** The call that started at `sentAt` as `planned` has ended; `made` is what it turned out to be. */
-  done(planned: Call, made: CallKind, sentAt: number, answer: CallResult, now: number): void;
+  /** The call that started as `planned` has ended. */
+  done(planned: Call, ended: EndedCall, now: number): void;
   keepUntil(): number;
 }

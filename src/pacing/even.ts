@@ -1,5 +1,5 @@
 import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
-import { toBackoffMs } from "./pacer.ts";
+import { EDIT_RANK, type Rank, toBackoffMs } from "./pacer.ts";
 
 interface EvenReply {
   /** Text or an ending that no call has carried yet. */
@@ -33,7 +33,7 @@ export function createEvenPacer({ gapMs, replyGapMs = 0 }: EvenPace): Pacer {
   let blockedUntil = -Infinity;
 
   function dueOf(reply: EvenReply): number {
-    const editDue = toClass(reply) === EDIT_CLASS ? reply.lastSend + replyGapMs : -Infinity;
+    const editDue = toRank(reply) === EDIT_RANK ? reply.lastSend + replyGapMs : -Infinity;
     return Math.max(lastCall + gapMs, blockedUntil, reply.notBefore, editDue);
   }
 
@@ -72,7 +72,7 @@ export function createEvenPacer({ gapMs, replyGapMs = 0 }: EvenPace): Pacer {
   }
 
   return {
-    join(_now, { first = "post" } = {}) {
+    join({ first = "post" } = {}) {
       joined += 1;
       replies.set(joined, {
         waiting: false,
@@ -100,14 +100,12 @@ export function createEvenPacer({ gapMs, replyGapMs = 0 }: EvenPace): Pacer {
   };
 }
 
-const EDIT_CLASS = 2;
-
 function comesBefore(a: EvenReply, b: EvenReply): boolean {
-  const difference = toClass(a) - toClass(b);
+  const difference = toRank(a) - toRank(b);
   return difference === 0 ? a.lastSend < b.lastSend : difference < 0;
 }
 
-function toClass(reply: EvenReply): number {
+function toRank(reply: EvenReply): Rank {
   if (reply.ended) return 0;
-  return reply.next === "post" ? 1 : EDIT_CLASS;
+  return reply.next === "post" ? 1 : EDIT_RANK;
 }

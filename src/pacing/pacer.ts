@@ -1,10 +1,10 @@
 import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
 import type { Budget, Call, Demand } from "./budget.ts";
 
-/** A pacer whose replies can go over to another one. */
-export interface OpenPacer extends Pacer {
-  /** How many of its replies grow at that moment. */
-  growing(now: number): number;
+/** The pacer of one budget. Its replies can go over to another one. */
+export interface BudgetPacer extends Pacer {
+  /** The number of its replies that grow at that moment. */
+  countGrowing(now: number): number;
   find(reply: number): Readonly<ReplyState> | undefined;
   /** Lets a reply go that has no call in flight. */
   release(reply: number): ReplyState | undefined;
@@ -13,7 +13,7 @@ export interface OpenPacer extends Pacer {
 }
 
 /** A reply without new text for this long no longer counts as growing. */
-const LIVE_MS = 2_000;
+const GROWS_FOR_MS = 2_000;
 /** The start of a reply is remembered for so long. */
 const STARTS_KEPT_MS = 300_000;
 /** Least planned gap between two calls of one reply. */
@@ -26,30 +26,30 @@ const LEAST_RATE_UNITS_PER_MS = 0.001;
  * of what is unseen has reached the price of a call, finals before first posts before edits, never more than the
  * budget has.
  */
-export function createPacer(budget: Budget): OpenPacer {
+export function createPacer(budget: Budget): BudgetPacer {
   const replies = new Map<number, ReplyState>();
   const flights = new Map<number, { call: Call; at: number }>();
   let starts: number[] = [];
   let joined = 0;
   let lastCall = -Infinity;
 
-  function toLive(now: number): ReplyState[] {
-    return [...replies.values()].filter((reply) => !reply.ended && now - reply.lastText < LIVE_MS);
+  function toGrowing(now: number): ReplyState[] {
+    return [...replies.values()].filter((reply) => !reply.ended && now - reply.lastText < GROWS_FOR_MS);
   }
 
   function toMoment(now: number): Moment {
     starts = starts.filter((at) => at > now - STARTS_KEPT_MS);
-    const live = toLive(now);
+    const growing = toGrowing(now);
     const unfinished = [...replies.values()].filter(isUnfinished).length;
-    const demand: Demand = { now, live, active: Math.max(1, live.length), unfinished, starts };
+    const demand: Demand = { now, growing, active: Math.max(1, growing.length), unfinished, starts };
     const { active } = demand;
     return {
       now,
       budget,
       active,
-      G: Math.max(LEAST_GAP_MS / active, budget.gap(demand)),
-      z: live.reduce((sum, { rate }) => sum + Math.sqrt(Math.max(rate, LEAST_RATE_UNITS_PER_MS) / 2), 0),
-      R: budget.reserve(demand),
+      gap: Math.max(LEAST_GAP_MS / active, budget.gap(demand)),
+      rootRates: growing.reduce((sum, { rate }) => sum + Math.sqrt(Math.max(rate, LEAST_RATE_UNITS_PER_MS) / 2), 0),
+      reserve: budget.reserve(demand),
       lastCall,
       beginAt: budget.beginAt?.(demand) ?? now,
     };
@@ -78,7 +78,7 @@ export function createPacer(budget: Budget): OpenPacer {
   }
 
   return {
-    join(_now, { room, first } = {}) {
+    join({ room, first } = {}) {
       joined += 1;
       replies.set(joined, createReplyState(room ?? `reply ${joined}`, first));
       return joined;
@@ -94,7 +94,7 @@ export function createPacer(budget: Budget): OpenPacer {
       if (reply !== undefined) applyEnd(reply);
     },
     leave: (number) => void replies.delete(number),
-    growing: (now) => toLive(now).length,
+    countGrowing: (now) => toGrowing(now).length,
     find: (number) => replies.get(number),
     release(number) {
       const reply = replies.get(number);
@@ -114,7 +114,8 @@ export function createPacer(budget: Budget): OpenPacer {
       const flight = flights.get(number);
       if (flight === undefined) return;
       flights.delete(number);
-      budget.done(flight.call, written.kind ?? flight.call.kind, flight.at, written.answer, now);
+      const { kind = flight.call.kind, answer } = written;
+      budget.done(flight.call, { kind, sentAt: flight.at, answer }, now);
       const reply = replies.get(number);
       if (reply !== undefined) applyWritten(reply, written, now);
     },
@@ -129,7 +130,7 @@ interface Candidate {
 
 function comesBefore(a: Candidate, b: Candidate, now: number): boolean {
   if (a.urgency.rank !== b.urgency.rank) return a.urgency.rank < b.urgency.rank;
-  if (a.urgency.rank === 2) return toArea(a.reply, now) > toArea(b.reply, now);
+  if (a.urgency.rank === EDIT_RANK) return toArea(a.reply, now) > toArea(b.reply, now);
   return a.reply.oldest < b.reply.oldest;
 }
 
@@ -322,24 +323,26 @@ const LONGEST_HOLD_MS = 20_000;
 /** No question about credit is asked again before this time has passed. */
 const LEAST_WAIT_MS = 2;
 
-/** Shared by all replies of a budget at a moment; letters as in the policy. */
+/** Shared by all replies of a budget at a moment. */
 export interface Moment {
   now: number;
   budget: Budget;
-  /** Planned gap between calls. */
-  G: number;
+  /** Planned time between two calls of the budget. */
+  gap: number;
+  /** The number of replies that grow, at least 1. */
   active: number;
-  /** Sum of sqrt(rate / 2) over the replies that grow: the price of attention. */
-  z: number;
+  /** Sum of sqrt(rate / 2) over the replies that grow: an edit costs more where many of them want one. */
+  rootRates: number;
   /** Calls that edits leave for finals. */
-  R: number;
+  reserve: number;
   lastCall: number;
   /** When one more reply may begin and be finished. */
   beginAt: number;
 }
 
 /** Finals before posts before edits. */
-export type Rank = 0 | 1 | 2;
+export type Rank = 0 | 1 | typeof EDIT_RANK;
+export const EDIT_RANK = 2;
 
 export interface Urgency {
   rank: Rank;
@@ -350,7 +353,7 @@ export interface Urgency {
 
 /** When the next call of a reply with something to show is due, and whether the budget allows it. */
 export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
-  const { now, budget, R } = moment;
+  const { now, budget, reserve } = moment;
   const { rank, kind, due } = toWish(reply, moment);
   const wished = Math.max(due, reply.notBefore);
   if (wished > now) return { rank, kind, at: wished };
@@ -358,7 +361,8 @@ export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
   const call: Call = { kind, room: reply.room };
   const credit = budget.credit(call, now);
   let needs = 1;
-  if (rank === 2 && !(credit >= 1 && budget.creditAt(call, credit + 1, now) <= now + REFILL_MS)) needs = 1 + R;
+  if (rank === EDIT_RANK && !(credit >= 1 && budget.creditAt(call, credit + 1, now) <= now + REFILL_MS))
+    needs = 1 + reserve;
   if (credit >= needs) return { rank, kind, at: now };
   return { rank, kind, at: Math.max(budget.creditAt(call, needs, now), now + LEAST_WAIT_MS) };
 }
@@ -368,7 +372,7 @@ function toWish(reply: ReplyState, moment: Moment): { rank: Rank; kind: CallKind
   if (reply.ended) return { rank: 0, kind: reply.next === "post" ? "post" : "final", due: now };
   if (reply.next === "post" && reply.acked === 0) return { rank: 1, kind: "post", due: toFirstDue(reply, moment) };
   if (reply.needsCall || reply.next === "post") return { rank: 1, kind: reply.next, due: now };
-  return { rank: 2, kind: "edit", due: toEditDue(reply, moment) };
+  return { rank: EDIT_RANK, kind: "edit", due: toEditDue(reply, moment) };
 }
 
 /** The first post waits for a call for its final; else only while more text is likely before the hold is over. */
@@ -387,39 +391,39 @@ function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, begi
  * proportion to the root of their rates: the optimum for a cost that is that integral.
  */
 function toEditDue(reply: ReplyState, moment: Moment): number {
-  const { now, budget, G, active, z, lastCall } = moment;
+  const { now, budget, gap, active, rootRates, lastCall } = moment;
   const isFirst = reply.edits === 0 && active === 1;
-  const g = isFirst && budget.isRich(now, G * active) ? Math.min(G, budget.firstGapMs) : G;
-  const price = (g * Math.max(z, Math.sqrt(reply.rate / 2))) ** 2;
+  const ownGap = isFirst && budget.isRich(now, gap * active) ? Math.min(gap, budget.firstGapMs) : gap;
+  const price = (ownGap * Math.max(rootRates, Math.sqrt(reply.rate / 2))) ** 2;
 
   let due = momentOfArea(reply, price, now);
-  if (active > 1) due = Math.min(due, Math.max(lastCall + G, momentOfArea(reply, 0.6 * price, now)));
-  due = Math.min(due, reply.oldest + 1.5 * G * active);
+  if (active > 1) due = Math.min(due, Math.max(lastCall + gap, momentOfArea(reply, 0.6 * price, now)));
+  due = Math.min(due, reply.oldest + 1.5 * gap * active);
   due = Math.min(due, toLullDue(reply, moment, due));
   return Math.max(due, reply.lastSend + budget.minGapMs);
 }
 
 /** When a lull lets the edit go before its turn; `due` when it does not. */
 function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
-  const { budget, now, G, active } = moment;
-  const gap = reply.arrivalGap ?? 0;
+  const { budget, now, gap, active } = moment;
+  const arrivalGap = reply.arrivalGap ?? 0;
   // Text in rare lumps: each lump is whole as soon as it is there.
-  const lull = reply.lastText + (gap >= 0.35 * G * active ? LULL_MS : Math.max(LULL_MS, 4 * gap));
-  const isWorth = toBacklog(reply) >= 0.3 * reply.rate * G * active;
+  const lull = reply.lastText + (arrivalGap >= 0.35 * gap * active ? LULL_MS : Math.max(LULL_MS, 4 * arrivalGap));
+  const isWorth = toBacklog(reply) >= 0.3 * reply.rate * gap * active;
   if (lull < due && isWorth && canSpare(reply, moment, Math.max(now, lull))) return lull;
 
   const pause = reply.lastText + LONG_PAUSE_MS;
   const at = Math.max(now, pause);
-  if (pause < due && budget.isRich(at, G * active) && canSpare(reply, moment, at)) return pause;
+  if (pause < due && budget.isRich(at, gap * active) && canSpare(reply, moment, at)) return pause;
   return due;
 }
 
 /** True when a call out of turn at that moment leaves enough for those in turn. */
-function canSpare(reply: ReplyState, { budget, R }: Moment, at: number): boolean {
+function canSpare(reply: ReplyState, { budget, reserve }: Moment, at: number): boolean {
   const call: Call = { kind: "edit", room: reply.room };
   const credit = budget.credit(call, at);
-  if (credit > budget.keep + R) return true;
-  return credit > R && budget.credit(call, at + SOON_MS) > credit;
+  if (credit > budget.spare + reserve) return true;
+  return credit > reserve && budget.credit(call, at + SOON_MS) > credit;
 }
 
 function momentOfArea(reply: ReplyState, area: number, now: number): number {
@@ -427,7 +431,7 @@ function momentOfArea(reply: ReplyState, area: number, now: number): number {
   return missing <= 0 ? now : now + missing / toBacklog(reply);
 }
 
-/** How long a call waits that failed `failures` times in a row for another reason than the rate, milliseconds. */
+/** The wait of a call that failed `failures` times in a row for another reason than the rate, milliseconds. */
 export function toBackoffMs(failures: number): number {
   return Math.min(500 * 2 ** (failures - 1), 8_000);
 }

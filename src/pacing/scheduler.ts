@@ -1,7 +1,7 @@
 import type { CallKind, Pacer, ReplyBudget, Written } from "../port/pace.ts";
 import type { Fallback } from "../port/sink.ts";
 
-/** What a reply looks like to the scheduler. */
+/** A reply as the scheduler sees it. */
 export interface Paced {
   /**
    * Performs the one most urgent platform call with the newest text. Resolves to its answer and whether anything of
@@ -46,7 +46,8 @@ const IDLE_KEPT_MS = 60_000;
 /** Timers of Node hold no longer waits than 24.8 days; a wake-up too many does no harm. */
 const MAX_TIMER_MS = 3_600_000;
 
-interface Lane {
+/** The replies that share one budget. */
+interface Group {
   key: string;
   pacer: Pacer;
   members: Map<number, Member>;
@@ -62,114 +63,114 @@ interface Member {
 
 /** Runs one pacer and one timer per budget, and makes the calls that the pacers ask for. */
 export function createScheduler({ now }: SchedulerOptions): Scheduler {
-  const lanes = new Map<string, Lane>();
+  const groups = new Map<string, Group>();
   let closed = false;
 
-  function laneOf({ key, createPacer }: ReplyBudget): Lane {
-    const known = lanes.get(key);
+  function groupOf({ key, createPacer }: ReplyBudget): Group {
+    const known = groups.get(key);
     if (known !== undefined) return known;
-    const lane: Lane = { key, pacer: createPacer(), members: new Map(), timer: undefined, pumping: false };
-    lanes.set(key, lane);
-    return lane;
+    const group: Group = { key, pacer: createPacer(), members: new Map(), timer: undefined, pumping: false };
+    groups.set(key, group);
+    return group;
   }
 
-  function pump(lane: Lane): void {
+  function pump(group: Group): void {
     // A write may report text before it returns: the loop that runs will see it.
-    if (closed || lane.pumping) return;
-    lane.pumping = true;
-    clearTimeout(lane.timer);
-    lane.timer = undefined;
-    let step = lane.pacer.step(now());
+    if (closed || group.pumping) return;
+    group.pumping = true;
+    clearTimeout(group.timer);
+    group.timer = undefined;
+    let step = group.pacer.step(now());
     while (step.type === "send") {
-      if (step.isFallback === true) lane.members.get(step.reply)?.paced.fallback?.activate();
-      void write(lane, step.reply);
-      step = lane.pacer.step(now());
+      if (step.isFallback === true) group.members.get(step.reply)?.paced.fallback?.activate();
+      void write(group, step.reply);
+      step = group.pacer.step(now());
     }
-    lane.pumping = false;
-    if (step.type === "wait") lane.timer = setTimeout(pump, toTimerMs(step.until - now()), lane);
-    else if (lane.members.size === 0) retire(lane);
+    group.pumping = false;
+    if (step.type === "wait") group.timer = setTimeout(pump, toTimerMs(step.until - now()), group);
+    else if (group.members.size === 0) retire(group);
   }
 
-  /** Drops a lane that stays empty; an idle lane holds no process open. */
-  function retire(lane: Lane): void {
+  /** Drops a group that stays empty; an idle one holds no process open. */
+  function retire(group: Group): void {
     const drop = () => {
-      if (lane.members.size > 0) return;
-      if (lane.pacer.keepUntil() > now()) retire(lane);
-      else if (lanes.get(lane.key) === lane) lanes.delete(lane.key);
+      if (group.members.size > 0) return;
+      if (group.pacer.keepUntil() > now()) retire(group);
+      else if (groups.get(group.key) === group) groups.delete(group.key);
     };
-    const rest = Math.max(IDLE_KEPT_MS, lane.pacer.keepUntil() - now());
-    lane.timer = setTimeout(drop, toTimerMs(rest)).unref();
+    const rest = Math.max(IDLE_KEPT_MS, group.pacer.keepUntil() - now());
+    group.timer = setTimeout(drop, toTimerMs(rest)).unref();
   }
 
-  async function write(lane: Lane, number: number): Promise<void> {
-    const member = lane.members.get(number);
+  async function write(group: Group, number: number): Promise<void> {
+    const member = group.members.get(number);
     if (member === undefined) return;
     const isFinal = member.ending !== undefined;
-    const written = await attempt(member.paced);
+    const written = await callWrite(member.paced);
     const { fallback } = member.paced;
-    lane.pacer.done(number, fallback === undefined ? written : { ...written, isFallback: fallback.isActive }, now());
-    if (isFinal && written.answer.ok && !written.behind && lane.members.has(number)) {
+    group.pacer.done(number, fallback === undefined ? written : { ...written, isFallback: fallback.isActive }, now());
+    if (isFinal && written.answer.ok && !written.behind && group.members.has(number)) {
       member.ending?.resolve();
-      leave(lane, number);
+      leave(group, number);
     }
-    pump(lane);
+    pump(group);
   }
 
-  function leave(lane: Lane, number: number): void {
-    const member = lane.members.get(number);
+  function leave(group: Group, number: number): void {
+    const member = group.members.get(number);
     if (member === undefined) return;
-    lane.members.delete(number);
+    group.members.delete(number);
     member.ending?.reject(new Error("The reply was given up."));
-    lane.pacer.leave(number, now());
-    pump(lane);
+    group.pacer.leave(number);
+    pump(group);
   }
 
   return {
     join(budget, paced) {
-      const lane = laneOf(budget);
+      const group = groupOf(budget);
       const member: Member = { paced, ending: undefined };
       const { room, first, fallback } = paced;
-      const number = lane.pacer.join(now(), { room, first, isFallback: fallback?.isActive });
-      lane.members.set(number, member);
+      const number = group.pacer.join({ room, first, isFallback: fallback?.isActive });
+      group.members.set(number, member);
       return {
         text(units) {
-          lane.pacer.text(number, units, now());
-          pump(lane);
+          group.pacer.text(number, units, now());
+          pump(group);
         },
         async end(signal) {
           signal.throwIfAborted();
-          const isOver = closed || !lane.members.has(number) || member.ending !== undefined;
+          const isOver = closed || !group.members.has(number) || member.ending !== undefined;
           if (isOver)
             throw new Error("This reply is no longer paced: it has ended, was given up, or its scheduler is closed.");
           const ending = Promise.withResolvers<void>();
           member.ending = ending;
           const abort = () => ending.reject(signal.reason);
           signal.addEventListener("abort", abort, { once: true });
-          lane.pacer.end(number, now());
-          pump(lane);
+          group.pacer.end(number);
+          pump(group);
           try {
             await ending.promise;
           } finally {
             signal.removeEventListener("abort", abort);
-            leave(lane, number);
+            leave(group, number);
           }
         },
-        leave: () => leave(lane, number),
+        leave: () => leave(group, number),
       };
     },
 
     close() {
       closed = true;
-      for (const { timer, members } of lanes.values()) {
+      for (const { timer, members } of groups.values()) {
         clearTimeout(timer);
         for (const { ending } of members.values()) ending?.reject(new Error("The pace of replies was shut down."));
       }
-      lanes.clear();
+      groups.clear();
     },
   };
 }
 
-async function attempt(paced: Paced): Promise<Written> {
+async function callWrite(paced: Paced): Promise<Written> {
   try {
     return await paced.write();
   } catch {

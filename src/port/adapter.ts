@@ -8,6 +8,8 @@ import type { ReplySink } from "./sink.ts";
 
 export interface Adapter {
   readonly platform: string;
+  /** Its messages are on this process's own disk: no other process can write them. */
+  readonly isOwn?: true;
   /** Starts delivery. Resolves when the platform is connected; `accept` is called from then on. */
   listen(accept: Accept): Promise<void>;
   /** Works in a process that never listened. */

@@ -26,8 +26,8 @@ export interface ImagineMenu {
   /** The models that draw, the usual one first. */
   listModels(signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * How a picture was asked for, to fill its `edit` form with; undefined when it is not kept any more, and for those who
-   * cannot have it before them.
+   * Resolves to the request of a picture, to fill its `edit` form with; undefined when it is not kept any more, and for
+   * those who cannot have it before them.
    */
   describe(pictureId: string, by: Actor, signal: AbortSignal): Promise<Described | undefined>;
 }

@@ -50,7 +50,7 @@ export class SinkError extends LoggableError {
   readonly missing: string | undefined;
 
   /**
-   * How much of the draft its message shows already, in UTF-16 units of its source; 0: another text. Only with
+   * The length of the draft that its message shows already, in UTF-16 units of its source; 0: another text. Only with
    * `sealed`, where the platform tells.
    */
   readonly shownLength: number | undefined;

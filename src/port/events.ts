@@ -1,7 +1,8 @@
 export interface Author {
   /** Unique within the platform: where its own id names somebody in one workspace alone, with that workspace. */
   id: string;
-  former?: { id: string; within?: string }; // Older things of theirs are kept under this id, see `KnownAs` in identity.ts.
+  /** Older things of theirs are kept under this id, see `KnownAs` in identity.ts. */
+  former?: { id: string; within?: string };
   /** As shown to people. Untrusted text. */
   name: string;
   /** May press buttons and give commands on behalf of others. */
@@ -49,6 +50,17 @@ interface EventBase {
   reply: ReplyAddress;
   /** When the platform says it happened, Unix milliseconds. */
   at: number;
+  /** Where it waits its turn; absent: in its conversation. Said where it is taken in. */
+  lane?: EventLane;
+}
+
+/** A line of events of which one at a time is worked on, beside all other lines. */
+export interface EventLane {
+  id: string;
+  /** A `question` is answered by a model, a `drawing` draws pictures, and an `errand` is everything else, which is short. */
+  kind: "question" | "drawing" | "errand";
+  /** What the event begins or goes on with: a turn, or a job. */
+  workId: string;
 }
 
 export interface MessageEvent extends EventBase {

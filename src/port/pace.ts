@@ -1,7 +1,7 @@
 /** A message is made (`post`), changed (`edit`), changed for the last time (`final`): platforms may count them apart. */
 export type CallKind = "post" | "edit" | "final";
 
-/** What a platform says about its counter with an accepted call. */
+/** A platform's word about its counter, with an accepted call. */
 export interface BudgetHeaders {
   /** Calls one window allows. */
   limit: number;
@@ -11,17 +11,17 @@ export interface BudgetHeaders {
   resetAfterMs: number;
 }
 
-/** How the platform answered one call. `retryAfterMs` is there with a refusal for the rate; without it nothing is known. */
+/** A platform's answer to one call. `retryAfterMs` is there with a refusal for the rate; without it nothing is known. */
 export type CallResult = { ok: true; budget?: BudgetHeaders } | { ok: false; retryAfterMs?: number };
 
-/** How one call ended, and what it leaves to do. */
+/** The end of one call, and what it leaves to do. */
 export interface Written {
   answer: CallResult;
   /** Something of the reply's current text is still not shown: text that arrived since then does not count. */
   behind: boolean;
   /** The kind of call that was made, where it was not the one that `step` had said. */
   kind?: CallKind;
-  /** What the reply's next call will be; without it an edit once a post was accepted. */
+  /** The kind of the reply's next call; without it an edit once a post was accepted. */
   next?: CallKind;
   /** The reply is written by the fallback from here on, where there are two. */
   isFallback?: boolean;
@@ -49,13 +49,13 @@ export interface JoinOptions {
  */
 export interface Pacer {
   /** Takes up a reply and gives it a number. */
-  join(now: number, options?: JoinOptions): number;
+  join(options?: JoinOptions): number;
   /** `units` of new text arrived (characters). */
   text(reply: number, units: number, now: number): void;
   /** No more text comes. One more call is made whatever was shown before, and repeated until it is accepted and not behind. */
-  end(reply: number, now: number): void;
+  end(reply: number): void;
   /** Forgets a reply that is finished or given up. What is still in flight keeps counting against the budget. */
-  leave(reply: number, now: number): void;
+  leave(reply: number): void;
   step(now: number): PacerStep;
   /** The call that the last "send" for this reply started has ended. */
   done(reply: number, written: Written, now: number): void;

@@ -43,7 +43,11 @@ export interface SinkLimits {
   /** Longest message, in the unit that `lengthOf` counts. */
   maxLength: number;
   lengthOf(text: string): number;
-  keptLength?: number; // As `SplitLimits` has it.
+  /**
+   * Beyond this length a message that grows ends at the first good place, so that nothing it has shown moves to the next
+   * one; absent: it is filled.
+   */
+  keptLength?: number;
   maxFiles: number;
   maxFileBytes: number;
   /** A reply that needs more messages than this shows so many of them and comes whole as a file; absent: no limit. */
@@ -84,8 +88,12 @@ export interface ReplySink {
   readonly fallback?: Fallback;
   /** The steps of a draft are shown beside its text, except where it is written by the fallback. */
   readonly showsSteps?: boolean;
-  readonly foldsQuotes?: boolean; // A quote that begins with the mark in `folded-quote.ts` is shown folded.
-  readonly supportsFeedback?: boolean; // Buttons for `good` and `bad` are shown under a complete answer.
+  /** A quote that begins with the mark in `folded-quote.ts` is shown folded. */
+  readonly foldsQuotes?: boolean;
+  /** Buttons for `good` and `bad` are shown under a complete answer. */
+  readonly supportsFeedback?: boolean;
+  /** A wait that lasts is told in the reply, with Stop: `progress` cannot show both. */
+  readonly tellsWaits?: boolean;
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** The same for a nonce that no earlier run can have posted with; absent where that makes no difference. */
@@ -95,7 +103,6 @@ export interface ReplySink {
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
-  readonly tellsWaits?: boolean; // A wait that lasts is told in the reply, with Stop: `progress` cannot show both.
   /**
    * Shows what is being done before there is text, with `stop` where the platform can; "" takes it away. Best effort.
    */

@@ -3,10 +3,11 @@
  * that every queue can decide alike, wherever it keeps what waits.
  */
 
+import type { EventLane } from "../port/events.ts";
+
 /** Work that waits for a place, or has one. `person` and `channel` are keys, compared for equality. */
 export interface Work {
-  /** A `question` is answered by a model, a `drawing` draws pictures, and an `errand` is everything else, which is short. */
-  kind: "question" | "drawing" | "errand";
+  kind: EventLane["kind"];
   person: string;
   channel: string;
   /** The process died while it ran, and not for the first time. */
@@ -32,7 +33,7 @@ export interface Choice {
 }
 
 /** Pictures take long: what is drawn is bounded by itself, so that it takes no place from those who talk. */
-const MAX_DRAWINGS = 8;
+export const MAX_DRAWINGS = 8;
 const MAX_DRAWINGS_OF_PERSON = 2;
 const MAX_DRAWINGS_IN_CHANNEL = 4;
 /** The share of the places that is reserved for channels in which nothing runs. */

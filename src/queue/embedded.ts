@@ -3,15 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { InboundEvent } from "../port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "./admission.ts";
+import { SUSPECT_DEATHS } from "./attempts.ts";
+import { isDrawing, isErasedWith, laneOf, toWork } from "./event-lane.ts";
 import { openEventTable } from "./event-table.ts";
 import { createLaneWork, uncount } from "./lane-work.ts";
 import { createLanes, type Lane } from "./lanes.ts";
-import { isDrawing, isPictureWork, toWork, toWorkId } from "./picture-lanes.ts";
 import type { Queue, Worker } from "./queue.ts";
 
 const SWEEP_INTERVAL_MS = 3_600_000;
-/** Work that was open at so many deaths of the process in a row may have caused them. */
-const SUSPECT_DEATHS = 2;
 /** Longest that aborted work may take to write its end. */
 const CUT_MS = 4_000;
 
@@ -103,9 +102,9 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       worker = newWorker;
       dispatch();
     },
-    conversationOf: lanes.conversationOf,
+    conversationOf: async (messageId) => lanes.conversationOf(messageId),
     progressed(workId) {
-      const lane = [...running].find((work) => work.lane.taken.some((event) => toWorkId(event) === workId))?.lane;
+      const lane = [...running].find((work) => work.lane.taken.some((event) => laneOf(event).workId === workId))?.lane;
       if (lane === undefined) return;
       for (const { key } of lane.taken) suspects.delete(key);
       try {
@@ -120,9 +119,9 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
         reply.platform === platform && author.id === authorId && key !== exceptKey;
       table.forget(platform, authorId, exceptKey);
       lanes.drop(isTheirs);
-      // A command of theirs stores nothing of them, and may itself be waiting here.
+      // A command of theirs may itself be waiting here.
       const theirs = [...running].filter(({ lane }) =>
-        lane.taken.some((event) => (event.kind !== "command" || isPictureWork(event)) && isTheirs(event)),
+        lane.taken.some((event) => isErasedWith(event) && isTheirs(event)),
       );
       for (const { controller } of theirs) controller.abort("forgotten");
       await Promise.all(theirs.map(({ ended }) => ended));

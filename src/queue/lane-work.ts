@@ -1,20 +1,9 @@
 import type { Logger } from "pino";
 import type { InboundEvent } from "../port/events.ts";
-import { isStoreOutage } from "../store/outage.ts";
+import { giveUpWork, isDeadly, judgeFailure } from "./attempts.ts";
 import type { EventTable } from "./event-table.ts";
 import type { Lane, Lanes } from "./lanes.ts";
 import type { Worker } from "./queue.ts";
-
-/**
- * Work that fails this often in a row is given up, so that one event cannot hold up its conversation for good. A store
- * that is away does not count: it comes back, and what people asked for meanwhile is to be done then.
- */
-const MAX_FAULTS = 10;
-/**
- * Work that was open at the death of the process is taken up again so often: what kills it each time, as by taking more
- * memory than there is, must not do so for ever. Giving it up is tried as often, for that may be what kills it.
- */
-const MAX_TAKEN_UP = 5;
 
 export interface LaneWorkOptions {
   table: EventTable;
@@ -34,23 +23,18 @@ export type WorkOnLane = (lane: Lane, worker: Worker, signal: AbortSignal) => Pr
 
 export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWorkOptions): WorkOnLane {
   function fail(lane: Lane, error: unknown): void {
-    lane.failures += 1;
-    const isOutage = isStoreOutage(error);
-    if (!isOutage) lane.faults += 1;
-    const { conversationId, failures, faults } = lane;
-    if (lane.done.length > 0 || isOutage || (faults < MAX_FAULTS && !lane.isGivenUp)) {
-      const pauseMs = Math.min(retryMs[0] * 2 ** (failures - 1), retryMs[1]);
+    const { next, pauseMs, ...attempts } = judgeFailure(lane, error, lane.done.length > 0, retryMs);
+    Object.assign(lane, attempts);
+    const { conversationId, failures } = lane;
+    if (next === "again") {
       log.warn({ err: error, conversationId, failures, pauseMs }, "work failed and will be tried again");
-      return pause(lane, pauseMs);
-    }
-    if (lane.isGivenUp) {
+    } else if (next === "give-up") {
+      log.error({ err: error, conversationId, failures }, "work failed again and again and is given up");
+    } else {
       log.error({ err: error, conversationId }, "that work is not tried any more could not be said");
       lane.done = lane.taken;
-    } else {
-      log.error({ err: error, conversationId, failures }, "work failed again and again and is given up");
-      lane.isGivenUp = true;
     }
-    pause(lane, 0);
+    pause(lane, pauseMs);
   }
 
   /** The order within a conversation holds: what comes after waits for what failed. */
@@ -82,13 +66,11 @@ export function createLaneWork({ table, lanes, log, retryMs, onReady }: LaneWork
   async function workOn(lane: Lane, worker: Worker, signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const deaths = countBegun(lane);
     const { conversationId, taken } = lane;
-    if (deaths > MAX_TAKEN_UP && !lane.isGivenUp) {
+    if (isDeadly(deaths) && !lane.isGivenUp) {
       log.error({ conversationId, deaths }, "the process died again and again during this work, which is given up");
       lane.isGivenUp = true;
     }
-    if (!lane.isGivenUp) return worker.work([...taken], signal);
-    if (worker.giveUp === undefined || deaths > 2 * MAX_TAKEN_UP) return taken;
-    return worker.giveUp([...taken], signal);
+    return lane.isGivenUp ? giveUpWork(worker, taken, deaths, signal) : worker.work([...taken], signal);
   }
 
   return async (lane, worker, signal) => {

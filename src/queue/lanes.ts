@@ -1,8 +1,9 @@
 import type { InboundEvent } from "../port/events.ts";
-import { toLaneId } from "./picture-lanes.ts";
+import { type Attempts, FIRST_ATTEMPT } from "./attempts.ts";
+import { laneOf } from "./event-lane.ts";
 
 /** Events that are worked on one after another: those of one conversation, or of one picture. */
-export interface Lane {
+export interface Lane extends Attempts {
   readonly id: string;
   readonly conversationId: string;
   /** Oldest first; what is being worked on stays until it is done. */
@@ -12,12 +13,6 @@ export interface Lane {
   taken: readonly InboundEvent[];
   /** Events that are done and could not be taken off the disk yet. */
   done: readonly InboundEvent[];
-  /** How often in a row its work has failed. */
-  failures: number;
-  /** How often of those the work itself was to blame, not a store that was away. */
-  faults: number;
-  /** Its work is not tried any more: people are told so, and that is all. */
-  isGivenUp: boolean;
   /** The events that are taken count as begun, and as the cause if the process dies now. */
   isCounted: boolean;
 }
@@ -52,7 +47,7 @@ export function createLanes(): Lanes {
 
   return {
     add(event) {
-      const id = toLaneId(event);
+      const { id } = laneOf(event);
       const lane = lanes.get(id) ?? createLane(id, event.conversationId);
       lanes.set(id, lane);
       lane.waiting.push(event);
@@ -73,9 +68,7 @@ export function createLanes(): Lanes {
       lane.waiting = lane.waiting.filter((event) => !gone.has(event));
       lane.taken = [];
       lane.done = [];
-      lane.failures = 0;
-      lane.faults = 0;
-      lane.isGivenUp = false;
+      Object.assign(lane, FIRST_ATTEMPT);
       if (lane.waiting.length > 0) resume(lane);
       else lanes.delete(lane.id);
     },
@@ -102,6 +95,5 @@ function isEmpty({ waiting }: Lane): boolean {
 }
 
 function createLane(id: string, conversationId: string): Lane {
-  const idle = { state: "idle", failures: 0, faults: 0, isGivenUp: false, isCounted: false } as const;
-  return { id, conversationId, waiting: [], taken: [], done: [], ...idle };
+  return { id, conversationId, waiting: [], taken: [], done: [], state: "idle", isCounted: false, ...FIRST_ATTEMPT };
 }

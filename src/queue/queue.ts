@@ -12,6 +12,7 @@ export interface Worker {
    * meanwhile; what is left is handed out again. When it rejects all stay and are worked on again after a pause.
    * `signal` aborts with `shutdown` when the queue closes and its grace period is over, and with `forgotten` when
    * the author of the events is erased: then nothing of theirs may be stored any more, and all of them are done.
+   * With `lost` it aborts when another process has taken the work over: then nothing more may be written at all.
    */
   work(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /**
@@ -39,7 +40,7 @@ export interface Queue {
   /** Begins to hand out work; at most once. */
   start(worker: Worker): void;
   /** The conversation in which a message waits or is being worked on; undefined when it does neither. */
-  conversationOf(messageId: string): string | undefined;
+  conversationOf(messageId: string): Promise<string | undefined>;
   /**
    * The work of a turn, or of a picture job, has come further than any before: if the process dies now, that is no sign
    * that it always will.

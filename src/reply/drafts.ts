@@ -17,9 +17,9 @@ export type Sealed = z.infer<typeof sealed>;
 
 export const sealed = z.object({
   count: z.number(),
-  /** How much of the text they show, in UTF-16 units of the text as it is shown. */
+  /** The length of the text that they show, in UTF-16 units of the text as it is shown. */
   shown: z.number(),
-  /** Tells the text that was: an answer that is made again may be another one. */
+  /** A hash of that text: an answer that is made again may be another one. */
   mark: z.string(),
 });
 
@@ -118,7 +118,10 @@ export function createReplyDrafts({ turnId, limits, refusal, ...options }: Reply
     return note === "" && ending !== undefined && isEmpty ? WAS_ALL : note;
   }
 
-  /** The messages of a text with its note; of a very long one the first, and a word about its file. */
+  /**
+   * Splits a text with its note into the messages that show it, and notes whether there are too many: then only the
+   * first are shown, and a word about the file that brings all of it.
+   */
   function toParts(whole: string, note: string): Part[] {
     const parts = splitter.update(whole, ending !== undefined).filter((part) => part.text.trim() !== "");
     isTooLong = file !== "refused" && parts.length > maxMessages;
@@ -210,7 +213,7 @@ function findPlace(draft: Draft, { part, whole }: Origin, shown: number | "all" 
   return shown === "all" ? findEnd(source, markdown, part, whole) : findPlaceAt(source, part, whole, shown);
 }
 
-/** As much of the end of what is shown as must be found in the text. */
+/** So much of the end of what is shown must be found in the text. */
 const COMPARED_CHARS = 48;
 
 /** The place in `text` behind what is shown of a part of it. */

@@ -10,17 +10,17 @@ export type ReplyRecord = z.infer<typeof replyRecord>;
 
 /** The oldest records lack the fields that have a default. */
 export const replyRecord = z.object({
-  /** Of the turn. */
+  /** The turn's id. */
   id: z.string(),
   /** Messages of the reply, in order. */
   posted: z.array(z.string()),
-  /** How many more were posted and taken back: what they were posted with is used up. */
+  /** The number of messages that were posted and taken back: their nonces are used up. */
   removed: z.number().default(0),
   /**
-   * One more message may have been posted: whether it was is not known. Posted again, with the same nonce, it is found.
+   * One more message may have been posted, or not. Posted again, with the same nonce, it is found.
    */
   isPosting: z.boolean().default(false),
-  /** As much of the model's text as people have seen at most, in UTF-16 units: what is taken up again shows no less. */
+  /** The most of the model's text that people can have seen, in UTF-16 units: a reply taken up again shows no less. */
   seen: z.number().default(0),
   /** Messages of the reply that take no changes any more; absent: none. */
   sealed: sealed.exactOptional(),
@@ -113,7 +113,7 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     // A post that an earlier run made is found by its nonce, and shows the text of that run.
     const mayExist = isResumed || record.isPosting;
     record.isPosting = true;
-    // That the first one may be under way stands in the record from the beginning.
+    // The record says from the beginning that the first one may be under way.
     if (posted.length > 0) await onRecord();
     const { id, ...receipt } = await call((signal) => make(toNonce(record), signal, mayExist));
     posted.push(id);

@@ -1,4 +1,5 @@
 import { untilAborted } from "../concurrency/deadlines.ts";
+import { keepFences } from "../concurrency/fence.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
@@ -77,7 +78,12 @@ export function createPacedSinks({ adapterOf, scheduler, metrics }: PacedSinkDep
       }
 
       const fallback = sink.fallback === undefined ? undefined : WHOLE;
-      const pace = scheduler.join(sink.budget, { write, room: sink.room, fallback, first: call.kind });
+      const pace = scheduler.join(sink.budget, {
+        write: keepFences(write),
+        room: sink.room,
+        fallback,
+        first: call.kind,
+      });
       // An edit on the way may wait, as those of a reply that grows do; everything else is a last word.
       if (call.kind === "edit") pace.text(1);
       else pace.end(bound).catch((error: unknown) => isAtWork || ended.reject(error));

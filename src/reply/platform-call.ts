@@ -1,4 +1,5 @@
 import { runWithin } from "../concurrency/deadlines.ts";
+import { checkFences, fencesHeld } from "../concurrency/fence.ts";
 import { SinkError } from "../port/errors.ts";
 import type { CallResult } from "../port/pace.ts";
 import type { Receipt } from "../port/sink.ts";
@@ -10,9 +11,14 @@ const NEVER = new AbortController().signal;
 
 /**
  * Makes one call of a sink. Rejects when it has not been answered in time, also where the sink ignores its signal:
- * a platform that hangs must not hold up a turn.
+ * a platform that hangs must not hold up a turn. Rejects without a call where another process writes by now.
  */
-export function callPlatform<T>(call: (signal: AbortSignal) => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
+export async function callPlatform<T>(
+  call: (signal: AbortSignal) => Promise<T>,
+  timeoutMs = CALL_TIMEOUT_MS,
+): Promise<T> {
+  // Where nothing is held the call begins at once.
+  if (fencesHeld().length > 0) await checkFences();
   return runWithin(timeoutMs, call, NEVER);
 }
 

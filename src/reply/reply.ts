@@ -1,3 +1,4 @@
+import { keepFences } from "../concurrency/fence.ts";
 import { createNewest } from "../concurrency/newest.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Button, ReplySink } from "../port/sink.ts";
@@ -15,11 +16,11 @@ const STEP_UNITS = 40;
 /** People wait for so long without asking themselves what for, and again until they ask how long it has been. */
 const WAIT_MS = 10_000;
 
-/** How a turn ended: with the gateway's word, or with what was thrown. */
+/** The end of a turn: the gateway's word for it, or what was thrown. */
 export type Cause = { finish: string } | { error: unknown };
 
 /** Runs a turn: hands over the text of its answer as it comes, and resolves to why that ended. */
-export type Run = (onText: OnText) => Promise<string>;
+export type RunTurn = (onText: OnText) => Promise<string>;
 
 export interface ReplyOptions extends ReplyViewOptions {
   scheduler: Scheduler;
@@ -27,7 +28,7 @@ export interface ReplyOptions extends ReplyViewOptions {
   describeWait(): string;
   /** Told those words when they are others than before, to be shown beside the reply. */
   onWait(words: string): void;
-  /** How long a wait is told by nothing but progress; in tests shorter than usual. */
+  /** Time after which a wait is told in words, not by progress alone; in tests shorter than usual. */
   waitMs?: number;
   /** Told when the first text of this run stands on the platform. */
   onVisible(): void;
@@ -41,7 +42,7 @@ export interface ReplyOptions extends ReplyViewOptions {
  * skipped; the final text never is. Resolves to the text of the model when the final is on the platform, or when
  * the platform refuses the reply for good. Rejects when the final could not be written in time.
  */
-export async function writeReply(run: Run, options: ReplyOptions): Promise<string> {
+export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promise<string> {
   let visible = false;
   const onCall: ReplyViewOptions["onCall"] = (kind, error, isWait) => {
     options.onCall(kind, error, isWait);
@@ -52,10 +53,12 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
   const view = createReplyView({ ...options, onCall });
   const { sink, steps } = options;
   const { budget, room, fallback } = sink;
-  const pace = options.scheduler.join(budget, { write: view.write, room, fallback });
+  const pace = options.scheduler.join(budget, { write: keepFences(view.write), room, fallback });
   // A step begins no message: that would stand before what the step itself may post, such as a picture, and platforms
   // end one that grows after some minutes. Beside text, the next write brings it.
-  steps?.follow(() => rendersSteps(sink) && view.text !== "" && pace.text(STEP_UNITS));
+  steps?.follow(() => {
+    if (rendersSteps(sink) && view.text !== "") pace.text(STEP_UNITS);
+  });
   // A text that stands there already says more.
   const isTold = sink.tellsWaits === true && options.record.posted.length === 0;
   let told = "";
@@ -69,7 +72,7 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
     pace.text(STEP_UNITS);
   }, options.waitMs ?? WAIT_MS);
   try {
-    const cause = await toCause(run, (text) => {
+    const cause = await toCause(runTurn, (text) => {
       clearInterval(waiting);
       view.append(text);
       pace.text(text.length);
@@ -90,9 +93,9 @@ export async function writeReply(run: Run, options: ReplyOptions): Promise<strin
   return view.text;
 }
 
-async function toCause(run: Run, onText: OnText): Promise<Cause> {
+async function toCause(runTurn: RunTurn, onText: OnText): Promise<Cause> {
   try {
-    return { finish: await run(onText) };
+    return { finish: await runTurn(onText) };
   } catch (error) {
     return { error };
   }

@@ -48,7 +48,7 @@ export function describeRunning(steps: readonly Step[]): string {
   return [...new Set(running.map(({ title }) => title))].join(", ");
 }
 
-/** Which message of a reply shows which steps. */
+/** The steps of a reply by the message that shows them. */
 export interface PlacedSteps {
   /** Takes in how far the steps have come while the message with this index is the last one. */
   place(steps: readonly Step[], lastIndex: number): void;

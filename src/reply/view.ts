@@ -35,7 +35,7 @@ export interface ReplyView extends Pick<ReplyDrafts, "append" | "text" | "wait" 
 
 export function createReplyView(options: ReplyViewOptions): ReplyView {
   const { sink, record, refusal, steps } = options;
-  const reply = createReplyDrafts({
+  const drafts = createReplyDrafts({
     turnId: record.id,
     limits: sink.limits,
     refusal,
@@ -54,12 +54,12 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     // It was to be written once more for safety's sake.
     if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.trust(index, draft);
     if (shownLength !== undefined && shownLength > 0) {
-      record.sealed = reply.seal(index + 1, draft, shownLength);
+      record.sealed = drafts.seal(index + 1, draft, shownLength);
     } else if (taken !== undefined && shownLength === undefined) {
-      record.sealed = reply.seal(index + 1, taken, "all");
+      record.sealed = drafts.seal(index + 1, taken, "all");
     } else {
       // An earlier run left another text, or an unknown one: all of it is shown again, so that none of it is lost.
-      record.sealed = reply.seal(record.posted.length, draft, "nothing");
+      record.sealed = drafts.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
   }
@@ -73,10 +73,10 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       return messages.forget(change.index);
     }
     // Bots may often write where they may not attach anything.
-    if (change.type === "upload" && kind !== "gone") return reply.rejectFile();
-    if (kind === "rejected" && change.type !== "remove" && !reply.isRejected) {
+    if (change.type === "upload" && kind !== "gone") return drafts.rejectFile();
+    if (kind === "rejected" && change.type !== "remove" && !drafts.isRejected) {
       const index = change.type === "edit" ? change.index : record.posted.length;
-      reply.reject(index - (record.sealed?.count ?? 0));
+      drafts.reject(index - (record.sealed?.count ?? 0));
     } else {
       refused = true;
     }
@@ -89,11 +89,11 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   }
 
   async function write(): Promise<Written> {
-    const { length } = reply.text;
-    const isWait = length === 0 && !reply.isOver;
-    let drafts = reply.render();
-    const isHeld = !reply.isOver && length < heldUntil;
-    const change = refused || isHeld ? undefined : messages.nextChange(drafts, reply.file(), reply.isOver);
+    const { length } = drafts.text;
+    const isWait = length === 0 && !drafts.isOver;
+    let wanted = drafts.render();
+    const isHeld = !drafts.isOver && length < heldUntil;
+    const change = refused || isHeld ? undefined : messages.nextChange(wanted, drafts.file(), drafts.isOver);
     if (change === undefined) return { answer: { ok: true }, behind: false };
     if (needsFallback(change)) {
       sink.fallback?.activate();
@@ -111,8 +111,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       receipt = await messages.apply(change);
       options.onCall(change.type, undefined, isWait);
       if (change.type === "upload") {
-        reply.noteFile();
-        drafts = reply.render();
+        drafts.noteFile();
+        wanted = drafts.render();
       }
     } catch (cause) {
       const error = toSinkError(cause);
@@ -121,20 +121,20 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
       if (!isRefusal(error)) return { answer: toFailed(error), behind: true, kind };
       await onRefusal(change, error);
       if (refused) return { answer: { ok: true }, behind: false, kind };
-      drafts = reply.render();
+      wanted = drafts.render();
     }
-    const rest = messages.nextChange(drafts, reply.file(), reply.isOver);
+    const rest = messages.nextChange(wanted, drafts.file(), drafts.isOver);
     const next = rest === undefined ? "edit" : toKind(rest);
     return { answer: toCallResult(receipt), behind: rest !== undefined, kind, next };
   }
 
   return {
-    append: reply.append,
+    append: drafts.append,
     get text() {
-      return reply.text;
+      return drafts.text;
     },
-    wait: reply.wait,
-    end: reply.end,
+    wait: drafts.wait,
+    end: drafts.end,
     write() {
       const writing = write();
       inFlight = writing;

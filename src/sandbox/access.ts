@@ -29,7 +29,7 @@ export const ACCOUNTS: readonly Account[] = [
 
 const MAX_QUOTED_CHARS = 100;
 
-/** Where the image endpoint looks for a key beside `Authorization`. The second is the one that Google's client sends. */
+/** The headers in which the image endpoint looks for a key beside `Authorization`. Google's client sends the second. */
 const IMAGE_KEY_HEADERS = ["x-sandbox-api-key", "x-goog-api-key"] as const;
 
 /** The account of a request that must carry `Authorization: Bearer`. Throws a 401. */

@@ -5,7 +5,7 @@ import { toInvalidRequest } from "./errors.ts";
 import { type Thinking, toFields, toWholeFields, withTags } from "./thinking.ts";
 import { countPromptTokens, countTokens, cutToTokens } from "./tokens.ts";
 
-/** What a model says, before the request's limits are applied. */
+/** The answer of a model, before the request's limits are applied. */
 export interface Answer {
   content: string;
   toolCalls: ToolCall[];

@@ -27,7 +27,7 @@ const EVERY_THINKING = new RegExp(THINKING, "gi");
 const DIALECT_LIST = /^\W*sandbox thinking\W*$/i;
 const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
 
-/** How a file begins that is shown as text, in a part of its own. */
+/** The head of a file that is shown as text, in a part of its own. */
 const FILE_HEAD = /^<file name="([^"\n]*)" mark="([0-9a-f]{16})">\n/;
 
 /** The part of its own that stands before a picture: the picture's name is none of the person's words. */
@@ -39,7 +39,7 @@ const MAX_HEAD_CHARS = 4000;
 const SLOW_TOKENS_PER_SECOND = 6;
 const FAST_TOKENS_PER_SECOND = 400;
 
-/** What is said when a fault is asked for and nothing else: long enough to break in the middle. */
+/** Stands for the words of a question that asks for a fault and nothing else: long enough to break in the middle. */
 const FAULT_TEXT = "write 80 words about what can go wrong";
 
 /**

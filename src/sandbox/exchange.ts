@@ -4,7 +4,7 @@ import { type Fault, raiseFault, readFault } from "./faults.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import type { Takes } from "./takes.ts";
 
-/** What all requests share. */
+/** Shared by all requests. */
 export interface SandboxContext {
   log: Logger;
   rateLimit: RateLimit;
@@ -21,7 +21,7 @@ export interface SandboxContext {
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
-  /** What the route's pattern captured, decoded. */
+  /** The captures of the route's pattern, decoded. */
   parameters: readonly string[];
   signal: AbortSignal;
   context: SandboxContext;

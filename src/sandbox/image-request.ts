@@ -36,7 +36,7 @@ const part = z
 
 const content = z.strictObject({ role: z.enum(["user", "model"]).nullish(), parts: z.array(part).min(1) });
 
-/** What Google's client may send beside the interface's fields: checked for its type, then without effect. */
+/** The fields that Google's client may send beside the interface's: their types are checked, and they have no effect. */
 const beyond = {
   temperature: z.number().min(0).max(2).nullish(),
   topP: z.number().min(0).max(1).nullish(),

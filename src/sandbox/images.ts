@@ -12,7 +12,7 @@ import { playScript, type Script, toJsonScript } from "./script.ts";
 import { applyToScript } from "./script-faults.ts";
 import { countTokens } from "./tokens.ts";
 
-/** How long a picture takes whose prompt says "slowly". */
+/** The time that a picture takes whose prompt says "slowly". */
 const SLOW_MS = 5000;
 /** Counted for every picture, drawn or shown. */
 const PICTURE_TOKENS = 258;

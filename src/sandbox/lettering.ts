@@ -36,7 +36,7 @@ export interface Lettering {
   color: Rgb;
 }
 
-/** How many letters and lines fit into a space. */
+/** Counts the letters in a line and the lines that fit into a space. */
 export function fitLetters(widthPx: number, heightPx: number, dotPx: number): { perLine: number; lines: number } {
   return { perLine: Math.floor(widthPx / (ADVANCE_DOTS * dotPx)), lines: Math.floor(heightPx / (LINE_DOTS * dotPx)) };
 }

@@ -6,7 +6,7 @@ import { type Sandbox, startSandbox } from "./server.ts";
 
 const HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
-/** Where the service listens on this machine when nothing else is said. */
+/** The port on which the service listens on this machine when nothing else is said. */
 const DEFAULT_SERVICE_PORT = "3000";
 
 const LEVELS = [...Object.keys(pino.levels.values), "silent"];

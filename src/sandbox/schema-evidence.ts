@@ -91,7 +91,7 @@ function readTold(name: string, words: string): string | undefined {
   return value === "" ? undefined : value;
 }
 
-/** How many of something, in words: "two cats". */
+/** Reads a count from words, as in "two cats". */
 function readCount(name: string, words: string): string | undefined {
   if (!COUNT_FIELD.test(name)) return undefined;
   const spoken = new RegExp(`\\b(?:${COUNTS.join("|")})\\b`, "i").exec(words)?.[0];

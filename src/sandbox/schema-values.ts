@@ -2,7 +2,7 @@ import { readEvidence, usualValue } from "./schema-evidence.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** What values are made from. */
+/** The source of invented values. */
 export interface ValueSource {
   /** The user's words, searched for values that fit. */
   words: string;

@@ -64,7 +64,7 @@ const CHANGES: Partial<Record<FaultName, Change>> = {
   "usage-missing": (script) => mapSends(script, withoutUsage),
 };
 
-/** What a response does at the place where it breaks. `next` is the event that would have come. */
+/** The behaviour of a response at the place where it breaks. `next` is the event that would have come. */
 interface Break {
   next: Send;
   after: Step[];
@@ -93,7 +93,7 @@ const BREAKS: Partial<Record<FaultName, (at: Break) => Step[]>> = {
   "error-mid-stream": () => [send(ERROR_EVENT)],
 };
 
-/** Where the argument is a number of something else, the place is fixed. */
+/** The fixed place of a fault whose argument is a number of something else. */
 const PLACES: Partial<Record<FaultName, number | undefined>> = { "giant-line": 1, "malformed-chunk": undefined };
 
 /** Changes a planned response into a faulty one. A script without pieces of text breaks in the middle of its body. */

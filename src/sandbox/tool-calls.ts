@@ -45,7 +45,7 @@ export function chooseCalls(request: SandboxChatRequest, { head }: Directions): 
   }));
 }
 
-/** What the model says when tools have just answered: their results, word for word. */
+/** Answers with the results of tools that have just been called, word for word. */
 export function answerFromResults(messages: readonly SandboxMessage[]): string | undefined {
   if (messages.at(-1)?.role !== "tool") return undefined;
   const asked = messages.findLastIndex(({ role }) => role === "user");

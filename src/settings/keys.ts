@@ -39,7 +39,7 @@ export interface Stored {
 }
 
 /**
- * What the settings read and write. The model, the persona and the options have a key each, so that setting one never
+ * The stored values of the settings. The model, the persona and the options have a key each, so that setting one never
  * writes another back as it was. Every promise rejects when the store does not answer.
  */
 export interface SettingKeys {

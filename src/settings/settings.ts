@@ -34,7 +34,7 @@ export interface Settings {
   read(channel: Channel): Promise<ChannelSettings>;
   /** Undefined takes the setting back. Resolves to whether the change is kept. */
   setModel(channel: Channel, model: string | undefined): Promise<boolean>;
-  /** As `setModel`. A persona goes when the person who wrote it is forgotten. */
+  /** Like `setModel`. A persona goes when the person who wrote it is forgotten. */
   setPersona(channel: Channel, persona: string | undefined, authorId: string): Promise<boolean>;
   /** Changes some of the options and leaves the others; undefined takes all back. Resolves as `setModel`. */
   setOptions(channel: Channel, changes: OptionChanges | undefined): Promise<boolean>;

@@ -2,8 +2,11 @@ import { EventEmitter } from "node:events";
 import type { DatabaseSync } from "node:sqlite";
 import { Keyv } from "keyv";
 import type { Logger } from "pino";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { type Clock, createClock } from "./clock.ts";
-import { createRedisStore, type Marks, type OpenStore } from "./redis.ts";
+import { createRedisStore, type OpenStore } from "./redis.ts";
+import type { RedisConnection } from "./redis-connection.ts";
+import { createSharedTurns } from "./redis-turns.ts";
 import { type BatchStore, createSqliteStore } from "./sqlite.ts";
 
 /** Keeps our keys apart from those of other programs, and of the queue, on the same Redis. */
@@ -30,13 +33,15 @@ export interface Stores {
   /** Tries a write and resolves to whether the store took it; to false also when `signal` aborts first. */
   isReachable: (signal: AbortSignal) => Promise<boolean>;
   close: () => Promise<void>;
-  /** Shared by all processes on the same store; absent for the embedded one. */
-  marks?: Marks;
+  /** The connection to what several processes share; absent for the embedded store. */
+  shared?: RedisConnection;
+  /** Turns that hold among all processes of the store: what is read, changed and written back is to be done in one. */
+  inTurn: KeyedQueue["run"];
 }
 
 /** Chooses the store: Redis when there is an address, else the embedded database. Does not wait for a connection. */
 export function createStores({ redisUrl, database, log }: StoresOptions): Stores {
-  const { store, now, marks, isReachable, close } =
+  const { store, now, shared, isReachable, close } =
     redisUrl === undefined ? createEmbeddedStore(database) : createRedisStore(redisUrl, log);
   const root = redisUrl === undefined ? "" : `${REDIS_ROOT}:`;
 
@@ -52,17 +57,10 @@ export function createStores({ redisUrl, database, log }: StoresOptions): Stores
         deserialize: (text) => shiftExpiry(parseStored(text), Date.now() - now()),
       }),
     now,
-    ...(marks !== undefined && { marks: underRoot(marks) }),
+    inTurn: shared === undefined ? createKeyedQueue().run : createSharedTurns(shared, `${REDIS_ROOT}:turn:`),
+    ...(shared !== undefined && { shared }),
     isReachable: (signal) => Promise.race([whenAborted(signal), isReachable()]),
     close,
-  };
-}
-
-function underRoot({ claim, set }: Marks): Marks {
-  const place = `${REDIS_ROOT}:claims:`;
-  return {
-    claim: (key, mark, ttlMs) => claim(place + key, mark, ttlMs),
-    set: (key, mark, ttlMs) => set(place + key, mark, ttlMs),
   };
 }
 

@@ -1,5 +1,6 @@
 import { createClient } from "@keyv/redis";
 import type { Logger } from "pino";
+import { FencedError } from "../concurrency/fence.ts";
 import { StoreError } from "./outage.ts";
 
 /** Longest an operation waits for its answer. */
@@ -30,6 +31,8 @@ export interface RedisConnection {
    * be away. An operation that was not begun by then never begins.
    */
   run: <T>(operation: () => Promise<T>) => Promise<T>;
+  /** Milliseconds since it came back after it had been lost or silent; infinite where it never was. */
+  backForMs: () => number;
   close: () => Promise<void>;
 }
 
@@ -73,6 +76,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
         throw toStoreError(error, where);
       }
     },
+    backForMs: watch.backForMs,
     async close() {
       if (closed) return;
       closed = true;
@@ -101,7 +105,8 @@ async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error)
 
 /** Says of what the client threw, or the server refused, that it is an outage, where it is one. */
 function toStoreError(error: unknown, where: string): unknown {
-  if (!(error instanceof Error) || error instanceof StoreError || error instanceof TypeError) return error;
+  if (!(error instanceof Error) || error instanceof TypeError) return error;
+  if (error instanceof StoreError || error instanceof FencedError) return error;
   const [, code] = /^([A-Z]{3,}) /.exec(error.message) ?? [];
   if (code !== undefined && !REFUSALS.has(code)) return error;
   const reason = error.message.replace(/\.$/, "");
@@ -121,13 +126,19 @@ interface Watch {
   reportOutage: (reason: string, sinceMs: number) => void;
   /** The reason in brackets; empty while there is none. */
   describeOutage: () => string;
+  backForMs: () => number;
 }
 
 /** Logs an outage once, and its end once. */
 function watchConnection(client: RedisClient, where: string, log: Logger): Watch {
   const waiting = new Set<() => void>();
   let reported: { reason: string; atMs: number } | undefined;
+  let wasReady = false;
+  let backAtMs = Number.NEGATIVE_INFINITY;
   client.on("ready", () => {
+    // The first time is no return.
+    if (wasReady) backAtMs = performance.now();
+    wasReady = true;
     for (const wake of waiting) wake();
     if (reported !== undefined) log.info({ redis: where }, "Redis is reachable again");
     reported = undefined;
@@ -160,6 +171,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
     },
     reportOutage,
     describeOutage: () => (reported === undefined ? "" : ` (${reported.reason})`),
+    backForMs: () => performance.now() - backAtMs,
   };
 }
 
@@ -177,6 +189,17 @@ function createRedisClient(url: string) {
         RECONNECT_MIN_MS + Math.random() * Math.min(RECONNECT_MIN_MS * 2 ** retries, RECONNECT_MAX_MS),
     },
   });
+}
+
+/**
+ * One more connection to the same server, for whoever waits on it for something to come: nothing of that is given up,
+ * and silence is no sign of death. What is wrong with it is said by the connection that it was made from.
+ */
+export function createListeningClient({ client }: Pick<RedisConnection, "client">): RedisClient {
+  const { socketTimeout: _, ...socket } = client.options.socket ?? {};
+  const listening = client.duplicate({ disableOfflineQueue: false, commandOptions: {}, pingInterval: 0, socket });
+  listening.on("error", () => {});
+  return listening;
 }
 
 /** Host and port only: the address may carry a password. */

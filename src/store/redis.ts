@@ -1,5 +1,6 @@
 import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
+import { FencedError, fencesHeld } from "../concurrency/fence.ts";
 import type { Clock } from "./clock.ts";
 import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
@@ -11,20 +12,13 @@ const PROBE_KEY = "palaver:probe";
 const PROBE_TTL_MS = 10_000;
 const CLOCK_KEPT_MS = 60_000;
 
-/** Marks that processes with queues of their own share, and that only one of them can set. */
-export interface Marks {
-  /** Sets the mark for this long where there is none. Resolves to the one that stands there. */
-  claim(key: string, mark: string, ttlMs: number): Promise<string>;
-  set(key: string, mark: string, ttlMs: number): Promise<void>;
-}
-
 /** A store with what belongs to it. */
 export interface OpenStore {
   store: BatchStore;
   /** The time by which things grow old in it. */
   now: Clock;
   /** Absent where no other process can share the store. */
-  marks?: Marks;
+  shared?: RedisConnection;
   /** Tries a write and resolves to whether the store took it. Never rejects. */
   isReachable: () => Promise<boolean>;
   close: () => Promise<void>;
@@ -39,7 +33,7 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
   return {
     store: createBoundStore(connection),
     now,
-    marks: createMarks(connection),
+    shared: connection,
     isReachable: () =>
       connection
         // A server that only reads, or whose memory is full, still answers a ping.
@@ -56,7 +50,8 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
  * Processes that share a server share its clock, by which it expires things itself. It is asked before the first
  * operation, and then again now and then; in between, time runs evenly here.
  */
-function withServerClock({ client, run, close }: RedisConnection): { connection: RedisConnection; now: Clock } {
+function withServerClock(connection: RedisConnection): { connection: RedisConnection; now: Clock } {
+  const { client, run } = connection;
   let known: { serverMs: number; steadyMs: number } | undefined;
 
   async function look(): Promise<void> {
@@ -74,27 +69,12 @@ function withServerClock({ client, run, close }: RedisConnection): { connection:
   return {
     now,
     connection: {
-      client,
-      close,
+      ...connection,
       run: (operation) =>
         run(async () => {
           if (known === undefined || performance.now() - known.steadyMs > CLOCK_KEPT_MS) await look();
           return operation();
         }),
-    },
-  };
-}
-
-function createMarks({ client, run }: RedisConnection): Marks {
-  return {
-    async claim(key, mark, ttlMs) {
-      const options = { condition: "NX", expiration: { type: "PX", value: ttlMs } } as const;
-      if ((await run(() => client.set(key, mark, options))) !== null) return mark;
-      // It may have expired since; then the next look finds none.
-      return (await run(() => client.get(key))) ?? "pending:";
-    },
-    async set(key, mark, ttlMs) {
-      await run(() => client.set(key, mark, { expiration: { type: "PX", value: ttlMs } }));
     },
   };
 }
@@ -107,6 +87,12 @@ function createBoundStore({ client, run }: RedisConnection): BatchStore {
   });
   // The client's own listener logs; without one the adapter would throw inside an event handler.
   adapter.on("error", () => {});
+
+  /** Where a fence is held, in one step with the look whether it still stands. Resolves to whether something was there. */
+  function write(entries: readonly Entry[], unfenced: () => Promise<boolean>): Promise<boolean> {
+    if (fencesHeld().length === 0 || entries.length === 0) return run(unfenced);
+    return run(async () => (await writeFenced(client, entries)) > 0);
+  }
 
   /** The adapter's own iterator looks at ten keys a step, which is slow on a server that holds many. */
   async function* iterator(namespace?: string): AsyncGenerator<[string, string], void> {
@@ -131,10 +117,12 @@ function createBoundStore({ client, run }: RedisConnection): BatchStore {
     iterator,
     get: (key: string) => run(() => adapter.get<string>(key)),
     getMany: (keys: string[]) => run(() => adapter.getMany<string>(keys)),
-    set: (key: string, value: string, ttl?: number) => run(() => adapter.set(key, value, ttl)),
-    setMany: (entries: Array<{ key: string; value: string; ttl?: number }>) => run(() => adapter.setMany(entries)),
-    delete: (key: string) => run(() => adapter.delete(key)),
-    deleteMany: (keys: string[]) => run(() => adapter.deleteMany(keys)),
+    set: (key: string, value: string, ttl?: number) =>
+      write([{ key, value, ttl }], () => adapter.set(key, value, ttl).then(() => true)),
+    setMany: (entries: Array<{ key: string; value: string; ttl?: number }>) =>
+      write(entries, () => adapter.setMany(entries).then(() => true)),
+    delete: (key: string) => write([{ key }], () => adapter.delete(key)),
+    deleteMany: (keys: string[]) => write(keys.map(toRemoval), () => adapter.deleteMany(keys)),
     has: (key: string) => run(() => adapter.has(key)),
     hasMany: (keys: string[]) => run(() => adapter.hasMany(keys)),
     async clear() {
@@ -143,6 +131,52 @@ function createBoundStore({ client, run }: RedisConnection): BatchStore {
     async disconnect() {},
   };
   return store as unknown as BatchStore;
+}
+
+interface Entry {
+  key: string;
+  /** Absent: the key is removed. */
+  value?: string;
+  ttl?: number | undefined;
+}
+
+const toRemoval = (key: string): Entry => ({ key });
+
+const FENCED = "FENCED";
+const WRITE_FENCED = `
+local fences = tonumber(ARGV[1])
+for index = 1, fences do
+  if redis.call('GET', KEYS[index]) ~= ARGV[1 + index] then return redis.error_reply('${FENCED}') end
+end
+local changed, at = 0, 1 + fences
+for index = fences + 1, #KEYS do
+  local operation, value, ttl = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  at = at + 3
+  if operation == 'delete' then
+    changed = changed + redis.call('UNLINK', KEYS[index])
+  else
+    if ttl == '' then redis.call('SET', KEYS[index], value)
+    else redis.call('SET', KEYS[index], value, 'PX', ttl) end
+    changed = changed + 1
+  end
+end
+return changed`;
+
+async function writeFenced(client: RedisConnection["client"], entries: readonly Entry[]): Promise<number> {
+  const fences = fencesHeld();
+  const operations = entries.flatMap(({ value, ttl }) =>
+    value === undefined ? ["delete", "", ""] : ["set", value, ttl === undefined ? "" : String(Math.ceil(ttl))],
+  );
+  try {
+    const changed = await client.eval(WRITE_FENCED, {
+      keys: [...fences, ...entries].map(({ key }) => key),
+      arguments: [String(fences.length), ...fences.map(({ value }) => value), ...operations],
+    });
+    return Number(changed);
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.includes(FENCED)) throw error;
+    throw new FencedError("Another process does this by now.", { cause: error });
+  }
 }
 
 function escapeGlob(text: string): string {

@@ -13,7 +13,15 @@ export interface Candidate {
   header: string;
 }
 
-/** How much of the text a part can take, and the places found where it could end. */
+/** A text from where a part of it begins. */
+export interface Rest {
+  text: string;
+  /** The end of the text without the white space that ends it. */
+  textEnd: number;
+  place: PartStart;
+}
+
+/** The text that a part can take, and the places found where it could end. */
 export interface BlockScan {
   /**
    * `whole`: everything from here on fits. `full`: it does not, and the part ends at `need` or before.
@@ -62,7 +70,7 @@ interface Walk extends BlockScan {
 }
 
 interface Line {
-  /** As much of it as fits, without the white space at its end. */
+  /** The line, as far as it fits, without the white space at its end. */
   text: string;
   end: number;
   /** The place of its line feed; `undefined` when the line goes on beyond what fits, or the text ends in it. */
@@ -75,14 +83,12 @@ const BLANK_LINES = /(?:[^\S\n]*\n)*/y;
 const BLANK = /[^\S\n]*/y;
 
 /**
- * Walks the lines from `place` until they no longer fit; `textEnd` is where white space begins that ends the text.
- * What it finds depends on nothing beyond the first thing that does not fit: therefore a place once chosen stays
- * when the text grows.
+ * Walks the lines from `place` until they no longer fit.
+ * The result depends on nothing beyond the first thing that does not fit: therefore a place once chosen stays when the
+ * text grows.
  */
 export function scanBlocks(
-  text: string,
-  textEnd: number,
-  place: PartStart,
+  { text, textEnd, place }: Rest,
   ruler: Ruler,
   limits: SplitLimits,
   dueFrom: DueFrom = NEVER_DUE,

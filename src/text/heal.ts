@@ -1,7 +1,7 @@
 import { type Fence, isDelimiterRow, isQuoted, isUnderline, readFence, readFenceLine, readLineKind } from "./blocks.ts";
 import { type OpenMark, scanInline } from "./inline.ts";
 
-/** How many UTF-16 units longer than its source a healed text can be, and, as they are all ASCII, how many bytes. */
+/** A healed text is longer than its source by at most so many UTF-16 units and, as they are all ASCII, bytes. */
 export const HEAL_ROOM = 16;
 
 interface Tail {

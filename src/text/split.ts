@@ -1,4 +1,4 @@
-import { type BlockScan, type DueFrom, NEVER_DUE, scanBlocks } from "./block-scan.ts";
+import { type BlockScan, type DueFrom, NEVER_DUE, type Rest, scanBlocks } from "./block-scan.ts";
 import { readFenceLine, readLineKind } from "./blocks.ts";
 import { type Cut, chooseCut, findDueCut, findLastBoundary, findLastBreak, toCharacterEnd } from "./cut.ts";
 import { type PartStart, toPrefix, toSuffix } from "./frame.ts";
@@ -12,7 +12,7 @@ export interface Part {
   /** The source it stands for is `source.slice(start, end)`; the parts of a text cover it without gap or overlap. */
   start: number;
   end: number;
-  /** How much of the end of `text` closes what the source leaves open there. */
+  /** UTF-16 units at the end of `text` that close what the source leaves open there. */
   closingLength: number;
 }
 
@@ -65,7 +65,8 @@ export function createSplitter(limits: SplitLimits, from = 0): Splitter {
 
       let place = last ?? toPlaceAfter(source, from, limits);
       for (;;) {
-        const { shown, closingLength, next, end = textEnd } = readPart(source, textEnd, place, limits, growth, isOver);
+        const unread = { text: source, textEnd, place, growth, isOver };
+        const { shown, closingLength, next, end = textEnd } = readPart(unread, limits);
         const start = settled.at(-1)?.end ?? from;
         if (next === undefined || next.at >= textEnd) {
           if (settled.length > 0) last = place;
@@ -90,11 +91,20 @@ function toGrowth(shownEnd: number): Growth {
 function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStart {
   const begin = toPlace(text, 0, NOTHING_OPEN, limits);
   if (from === 0) return begin;
-  const { frame } = readPart(text.slice(0, from), from, begin, { ...limits, maxLength: Infinity }, undefined, true);
+  const before: Unread = { text: text.slice(0, from), textEnd: from, place: begin, growth: undefined, isOver: true };
+  const { frame } = readPart(before, { ...limits, maxLength: Infinity });
   const place = toPlace(text, from, { ...NOTHING_OPEN, frame }, limits);
   if (frame === undefined || place.midLine) return place;
   const { kind, end } = readFenceLine(text, place.at, frame.fence);
   return kind === "closing" ? toPlace(text, end, NOTHING_OPEN, limits) : place;
+}
+
+/** A part that is yet to be read. */
+interface Unread extends Rest {
+  /** Undefined where people have not seen the part grow. */
+  growth: Growth | undefined;
+  /** The text does not grow any more. */
+  isOver: boolean;
 }
 
 interface Reading {
@@ -102,44 +112,31 @@ interface Reading {
   closingLength: number;
   /** The fence that is open at the end of what is shown. */
   frame: PartStart["frame"];
-  /** Where the text that is shown ends, as far as it must stay in its part; absent: where all of it ends. */
+  /** The end of the text that is shown, as far as it must stay in its part; absent: the end of all of it. */
   end?: number;
   next?: PartStart;
 }
 
 /** Reads one part. Where it counts more than was measured, since it ends before that or lost white space, it takes less. */
-function readPart(
-  text: string,
-  textEnd: number,
-  place: PartStart,
-  limits: SplitLimits,
-  growth: Growth | undefined,
-  isOver: boolean,
-): Reading {
+function readPart(unread: Unread, limits: SplitLimits): Reading {
   for (let room = limits.maxLength; ; ) {
-    const reading = readWithin(text, textEnd, place, { ...limits, maxLength: room }, growth, isOver);
+    const reading = readWithin(unread, { ...limits, maxLength: room });
     const excess = limits.lengthOf(reading.shown) - limits.maxLength;
     if (excess <= 0 || excess >= room) return reading;
     room -= excess;
   }
 }
 
-function readWithin(
-  text: string,
-  textEnd: number,
-  place: PartStart,
-  limits: SplitLimits,
-  growth: Growth | undefined,
-  isOver: boolean,
-): Reading {
+function readWithin({ growth, isOver, ...rest }: Unread, limits: SplitLimits): Reading {
+  const { text, textEnd, place } = rest;
   const prefix = toPrefix(place);
   const ruler = createRuler(text, place.at, prefix, limits);
   const { keptLength } = limits;
   const keeper =
     keptLength === undefined || growth === undefined
       ? undefined
-      : createKeeper({ ...growth, text, textEnd, place }, keptLength, limits);
-  const scan = scanBlocks(text, textEnd, place, ruler, limits, keeper?.dueFrom);
+      : createKeeper({ ...growth, ...rest }, keptLength, limits);
+  const scan = scanBlocks(rest, ruler, limits, keeper?.dueFrom);
   const show = (end: number, frame: PartStart["frame"]): Reading => {
     const closing = toSuffix(frame);
     return { shown: prefix + text.slice(place.at, end).trimEnd() + closing, closingLength: closing.length, frame };
@@ -185,7 +182,7 @@ interface Keeper {
   findCut(scan: BlockScan): Cut | undefined;
   /** Finds where a full part ends. */
   chooseCut(scan: BlockScan): Cut;
-  /** How far the text of a part that goes on is sure to stay in it. */
+  /** The end of the text that is sure to stay in a part that goes on. */
   toSureEnd(scan: BlockScan): number;
 }
 
@@ -197,12 +194,8 @@ interface Growth {
   reached: Map<number, number>;
 }
 
-/** A part from its beginning. */
-interface Growing extends Growth {
-  text: string;
-  textEnd: number;
-  place: PartStart;
-}
+/** A part that people see grow. */
+interface Growing extends Growth, Rest {}
 
 /** A line that opens a fence, or may come to: it needs room to be closed, which may not be there. */
 const FENCE_BEGINS = /^[ \t>*+\d.)-]*(?:[`~]{0,2}$|[`~]{3})/;

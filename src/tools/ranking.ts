@@ -18,7 +18,8 @@ const MAX_QUERY_TERMS = 32;
 /** Words of this length are also found by their beginning: "deployment" by "deployed". */
 const STEM_CHARS = 5;
 /**
- * How soon more occurrences of a term stop to count, and how much long texts are held back: the usual values of BM25.
+ * The usual values of BM25: the first says how soon more occurrences of a term stop to count, the second how much long
+ * texts are held back.
  */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
@@ -39,7 +40,7 @@ export function createRanking<T extends Rankable>(query: string): Ranking<T> {
   let texts = 0;
   let totalLength = 0;
 
-  /** How much a term says: one that stands in every text says nearly nothing. */
+  /** Weighs a term by what it says: one that stands in every text says nearly nothing. */
   function weigh(term: string): number {
     const holders = matches.filter(({ counts }) => counts.has(term)).length;
     return Math.log(1 + (texts - holders + 0.5) / (holders + 0.5));

@@ -33,8 +33,8 @@ export interface Answers {
   /** Notes that the question was accepted: no further press makes another one, and the button goes. */
   continued(event: ActionEvent, signal: AbortSignal): Promise<void>;
   /**
-   * Resolves to the sentence for a stop that came after the end. An end that nobody sees is shown through the button's
-   * own way.
+   * Resolves to the sentence for a stop that came after the end. Where the place had refused the end of the answer, the
+   * press may show it: a button may still change the message that it stands under.
    */
   stopLate(event: ActionEvent, signal: AbortSignal): Promise<string>;
   /**
@@ -96,24 +96,24 @@ export function createAnswers(deps: AnswersDeps): Answers {
       return whileRunning(turn, async () => ((await isWanted) ? proceed(deps, turn, batch, signal) : batch.events));
     },
 
-    async retry(event, { events: batch, isGivenUp }, signal) {
+    async retry(event, { events, isGivenUp }, signal) {
       const record = await records.load(event.turnId);
       if (record === undefined)
-        return refuse(batch, "This answer is too old to be written again. Please ask once more.");
+        return refuse(events, "This answer is too old to be written again. Please ask once more.");
       if (!mayPress(event, record)) {
-        return refuse(batch, NOT_YOURS);
+        return refuse(events, NOT_YOURS);
       }
-      if (await isQuestionGone(deps.history, record)) return refuse(batch, "The question was deleted.");
+      if (await isQuestionGone(deps.history, record)) return refuse(events, "The question was deleted.");
       const isWritten = record.phase === "final" && !record.canRetry;
       // Pressed twice: the answer is there, or is on its way.
-      if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: batch };
+      if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: events };
       // A turn that crashed on the way is no new beginning.
       const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
       const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], { mustAsk: true });
-      for (const other of batch) turn.notice(other);
+      for (const other of events) turn.notice(other);
       if (isGivenUp) turn.giveUp();
       await whileRunning(turn, () => run(deps, turn, signal));
-      const done = [...batch, ...turn.taken()];
+      const done = [...events, ...turn.taken()];
       return turn.record.isRefused === true ? { done, refusal: NOT_TAKEN } : { done };
     },
 
@@ -132,7 +132,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
       if (record === undefined) return "This answer is too old to go on with. Please ask once more.";
       if (!mayPress(event, record)) return NOT_YOURS;
       if (!record.canContinue) return "This answer is being continued already.";
-      return toContinuation(event, record);
+      return toContinuationEvent(event, record);
     },
 
     async continued(event, signal) {
@@ -169,7 +169,7 @@ async function proceed(
 ): Promise<readonly InboundEvent[]> {
   const { history, log } = deps;
   const { record } = turn;
-  const earlier = await loadEarlier(deps, record.id, messages.length > 0);
+  const earlier = await loadEarlierRun(deps, record.id, messages.length > 0);
   const { own, done } = splitBatch(events, messages, earlier?.messageIds);
   const isOver = earlier?.phase === "final";
   for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
@@ -244,7 +244,7 @@ async function findPosted(sink: ReplySink, record: TurnRecord): Promise<void> {
  * Reads what an earlier run left of a turn, as far as that is known: a store that is out of reach must not keep an answer
  * back.
  */
-async function loadEarlier(
+async function loadEarlierRun(
   { records, log }: AnswersDeps,
   id: string,
   isAsked: boolean,
@@ -260,7 +260,7 @@ async function loadEarlier(
 }
 
 /** Makes the question that lets an answer go on. The same press makes the same question. */
-export function toContinuation({ key, author, at }: ActionEvent, record: TurnRecord): MessageEvent {
+export function toContinuationEvent({ key, author, at }: ActionEvent, record: TurnRecord): MessageEvent {
   const { conversationId, reply, posted } = record;
   const inReplyTo = posted.at(-1);
   return {

@@ -34,11 +34,11 @@ const ONLY_THOUGHT =
 const SEEN_WAIT_MS = 50;
 
 /**
- * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. `controller`
- * interrupts with the reasons `stopped`, `given-up` and `superseded`, `signal` is the queue's, with `shutdown` and `forgotten`.
- * `messages` are the record's where they are at hand. Model and persona are the channel's when it begins. Rejects when
- * the reply could not be written to its end, or was cut by the shutdown before anything of it was seen: then the turn
- * is to be taken up again.
+ * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. The controller of
+ * `beginning` interrupts with the reasons `stopped`, `given-up` and `superseded`; `signal` is the queue's, with
+ * `shutdown`, `forgotten` and `lost`. Model and persona are the channel's when it begins. Rejects when the reply could
+ * not be written to its end, was cut by the shutdown before anything of it was seen, or is another process's: then the
+ * turn is to be taken up again.
  */
 export type Attempt = (
   record: TurnRecord,
@@ -116,6 +116,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   };
 }
 
+/** One attempt under way. */
 interface Run extends Omit<Beginning, "changes"> {
   deps: AttemptDeps;
   record: TurnRecord;
@@ -135,7 +136,7 @@ interface Run extends Omit<Beginning, "changes"> {
   systemPrompt: string;
   /** Empty until it is read. The turn adds its own messages to those of it. */
   context: Context;
-  /** How many messages the context had before. */
+  /** The number of messages that the context had before. */
   askedCount: number;
   used: Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">;
   /** Ids of what the attempt made for people to see, besides the answer. */
@@ -154,6 +155,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   const toClosing = (cause: Cause, text: string): Closing | undefined => {
     if ("error" in cause && (signal.reason === "superseded" || signal.reason === "forgotten")) return undefined;
     if ("error" in cause && signal.reason === "shutdown" && record.posted.length === 0) throw cause.error;
+    // Another process goes on with these messages.
+    if ("error" in cause && signal.reason === "lost") throw cause.error;
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
     const note = [...run.context.notices, ending.note].filter(Boolean).join("\n\n");
@@ -210,7 +213,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
   try {
-    const onAnswer = (text: string) => {
+    const handOver = (text: string) => {
       if (isFirst) deps.metrics.firstToken(secondsSince(run.acceptedAt));
       isFirst = false;
       // Beside a text that stands already it would stay.
@@ -219,7 +222,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
       if (run.options.thinking === "shown") onText(run.thinking.takeQuote(run.sink.foldsQuotes === true));
       write(text);
     };
-    const finish = await runTurn(run.context.messages, toTurnDeps(run), onAnswer, signal);
+    const finish = await runTurn(run.context.messages, toTurnDeps(run), handOver, signal);
     code.end();
     return finish;
   } catch (error) {

@@ -19,16 +19,14 @@ export interface CutAnswerDeps {
 }
 
 /**
- * Takes sentence and button off the end of an answer that was cut off and goes on elsewhere, so that its messages show
- * its text alone. Best effort, with a bound in time; never rejects.
+ * Takes the sentence and the button off the end of an answer that was cut off and goes on elsewhere, so that its
+ * messages show its text alone. Best effort, with a bound in time; never rejects.
  */
 export async function takeClosingOff(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
   await close(deps, record, NO_CLOSING, signal);
 }
 
-/**
- * Shows how an answer ended whose end its place did not take then. Resolves to whether it does so now; never rejects.
- */
+/** Shows the end of an answer that its place refused when it ended. Resolves to whether it takes it now; never rejects. */
 export async function showRefusal(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<boolean> {
   const retry: Button = { action: "retry", turnId: record.id, label: "Retry" };
   return close(deps, record, { note: REFUSED.note, buttons: [retry] }, signal);
@@ -42,7 +40,7 @@ async function close(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { id: turnId, reply, posted } = record;
-  // Which part of the text stands in which message is then not what its length says.
+  // Its length then does not tell which part of the text stands in which message.
   if (record.sealed !== undefined) return false;
   try {
     const sink = sinkOf(reply);

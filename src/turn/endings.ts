@@ -1,6 +1,6 @@
 import { GatewayError } from "../gateway/errors.ts";
 
-/** How a turn ended, as it is counted. */
+/** The end of a turn, as it is counted. */
 export type Outcome = "complete" | "length" | "filtered" | "interrupted" | "stopped" | "failed" | "shutdown";
 
 export interface Ending {

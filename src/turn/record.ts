@@ -48,6 +48,8 @@ const turnRecord = replyRecord.extend({
 
 export interface TurnRecords {
   load(id: string): Promise<TurnRecord | undefined>;
+  /** The conversation of an answer that is being written, maybe by another process, by one of its messages. */
+  conversationOf(messageId: string): Promise<string | undefined>;
   /**
    * Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be
    * kept.
@@ -71,6 +73,8 @@ export interface Judgement {
 }
 
 const NAMESPACE = "turns";
+/** Longer than an answer is written; after that the history knows its messages. */
+const POSTED_TTL_MS = 3_600_000;
 
 export interface TurnRecordsOptions {
   open(namespace: string): Keyv;
@@ -89,9 +93,12 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
   }
 
   function store(record: TurnRecord, pointers: readonly string[]): Promise<boolean> {
-    const { id, author, reply } = record;
+    const { id, author, reply, phase, posted, conversationId } = record;
     const values = [
       { key: id, value: record, ttl: ttlMs },
+      ...(phase === "final" ? [] : posted).map((messageId) => {
+        return { key: toPosted(messageId), value: conversationId, ttl: POSTED_TTL_MS };
+      }),
       ...[toOwnerKey(reply.platform, author.id), ...pointers].map((of) => ({
         key: `${of}:${id}`,
         value: 1,
@@ -120,6 +127,10 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
 
   return {
     load,
+    async conversationOf(messageId) {
+      const found: unknown = await keyv.get(toPosted(messageId));
+      return typeof found === "string" ? found : undefined;
+    },
     async save(record) {
       await store(record, []);
     },
@@ -162,6 +173,10 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
       for await (const id of idsOf(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
   };
+}
+
+function toPosted(messageId: string): string {
+  return `posted:${toKeyPart(messageId)}`;
 }
 
 function toRater(platform: string, authorId: string): string {

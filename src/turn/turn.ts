@@ -56,11 +56,12 @@ export async function runTurn(
 ): Promise<string> {
   for (let number = 1; number <= deps.maxRounds; number++) {
     const tools = number < deps.maxRounds ? deps.tools : [];
-    const round: Round = { answer: { role: "assistant", content: "" }, reasoning: "", finish: "stop" };
+    const answer: AssistantMessage = { role: "assistant", content: "" };
+    const round: Round = { messages, tools, answer, reasoning: "", finish: "stop" };
     const results: ChatMessage[] = [];
     let complete = false;
     try {
-      await ask(messages, tools, round, deps, onText, signal);
+      await askModel(round, deps, onText, signal);
       const calls = round.answer.tool_calls;
       if (calls !== undefined && CUT_OFF.test(round.finish) && !calls.every(isWholeCall)) return round.finish;
       if (calls !== undefined && number === deps.maxRounds) break;
@@ -81,22 +82,23 @@ export async function runTurn(
   return "tool_limit";
 }
 
-/** The answer to one request, as far as it has come. */
+/** One request, and its answer as far as it has come. */
 interface Round {
+  messages: ChatMessage[];
+  tools: readonly Tool[];
   answer: AssistantMessage;
   reasoning: string;
   finish: string;
 }
 
-/** One request. Keeps `round` up to date with every chunk, so that it holds what came whenever the stream breaks. */
-async function ask(
-  messages: ChatMessage[],
-  tools: readonly Tool[],
+/** Makes one request. Keeps `round` up to date with every chunk, so that it holds what came whenever the stream breaks. */
+async function askModel(
   round: Round,
   { gateway, model, fields, user, onReasoning, onRetry, mustAsk, onUsage }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<void> {
+  const { messages, tools } = round;
   let usage: Usage | undefined;
   const request = { model, ...fields, messages, user, ...(tools.length > 0 && { tools: tools.map(toDefinition) }) };
   const onChunk = (chunk: ChatCompletionChunk) => {

@@ -44,7 +44,7 @@ export interface Usage {
   readMonth(subject: UsageSubject): Promise<Amounts>;
   /** Sums up the current month of a person under all ids that are theirs alone. Rejects when the store does not answer. */
   readOwnMonth(platform: string, author: Pick<Author, "id" | "former">): Promise<Amounts>;
-  /** As far as it is kept, oldest first. Rejects when the store does not answer. */
+  /** Resolves to everything that is kept of a person, oldest first. Rejects when the store does not answer. */
   exportAuthor(platform: string, authorId: string): Promise<OwnUsage[]>;
   /** Erases what a person used; the sums of channels and workspaces, which name nobody, stay. */
   forgetAuthor(platform: string, authorId: string): Promise<void>;

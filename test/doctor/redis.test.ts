@@ -1,6 +1,7 @@
 import { createClient } from "@keyv/redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { checkRedis } from "../../src/doctor/redis.ts";
+import { keep } from "../../src/queue/redis-kept.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 
 describe.skipIf(isRedisMissing)("checkRedis", () => {
@@ -53,6 +54,17 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
       what: expect.stringContaining("allkeys-lru"),
       fix: expect.stringContaining("noeviction"),
     });
+  });
+
+  test("checkRedis lists what the queue gave up", async () => {
+    const client = createClient({ url: redis.url });
+    await client.connect();
+    const reason = "6 processes died during this work.";
+    await keep(client, { key: "test:1", kind: "message", laneId: "test:a", at: 0, reason });
+    const found = await checkRedis(redis.url);
+    expect(found.at(-1)).toMatchObject({ ok: false, what: expect.stringContaining(reason) });
+    await client.flushAll();
+    await client.close();
   });
 
   test("checkRedis repeats the words of a server that refuses", async () => {

@@ -7,7 +7,7 @@ const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 describe("even pacer", () => {
   test("sends the first text at once and the next a gap later", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
-    const reply = pacer.join(0);
+    const reply = pacer.join();
     expect(pacer.step(0)).toEqual({ type: "idle" });
     pacer.text(reply, 4, 10_000);
     expect(pacer.step(10_000)).toEqual({ type: "send", reply, kind: "post" });
@@ -20,7 +20,7 @@ describe("even pacer", () => {
 
   test("lets the replies of a budget take turns", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
-    const replies = [pacer.join(0), pacer.join(0), pacer.join(0)];
+    const replies = [pacer.join(), pacer.join(), pacer.join()];
     const order: number[] = [];
     for (let now = 0; now < 9_000; now += 1_000) {
       for (const reply of replies) pacer.text(reply, 1, now);
@@ -34,7 +34,7 @@ describe("even pacer", () => {
 
   test("lets each reply grow at its own pace, and its end wait for nothing but the gap", () => {
     const pacer = createEvenPacer({ gapMs: 10, replyGapMs: 120 });
-    const [one, other] = [pacer.join(0), pacer.join(0)];
+    const [one, other] = [pacer.join(), pacer.join()];
     pacer.text(one, 1, 0);
     expect(pacer.step(0)).toEqual({ type: "send", reply: one, kind: "post" });
     pacer.done(one, ACCEPTED, 0);
@@ -42,13 +42,13 @@ describe("even pacer", () => {
     pacer.text(other, 1, 0);
     expect(pacer.step(10)).toEqual({ type: "send", reply: other, kind: "post" });
     expect(pacer.step(20)).toEqual({ type: "wait", until: 120 });
-    pacer.end(one, 30);
+    pacer.end(one);
     expect(pacer.step(30)).toEqual({ type: "send", reply: one, kind: "edit" });
   });
 
   test("prefers finals to first posts and those to edits", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
-    const [editing, posting, ending] = [pacer.join(0), pacer.join(0), pacer.join(0)];
+    const [editing, posting, ending] = [pacer.join(), pacer.join(), pacer.join()];
     for (const [index, reply] of [editing, ending].entries()) {
       const now = index * 1_000;
       pacer.text(reply, 1, now);
@@ -56,7 +56,7 @@ describe("even pacer", () => {
       pacer.done(reply, ACCEPTED, now);
     }
     for (const reply of [editing, posting, ending]) pacer.text(reply, 1, 2_000);
-    pacer.end(ending, 2_000);
+    pacer.end(ending);
     expect([2_000, 3_000, 4_000].map((now) => pacer.step(now))).toMatchObject([
       { reply: ending },
       { reply: posting },
@@ -66,7 +66,7 @@ describe("even pacer", () => {
 
   test("starts nothing before the wait that a refusal asked for", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
-    const [first, second] = [pacer.join(0), pacer.join(0)];
+    const [first, second] = [pacer.join(), pacer.join()];
     pacer.text(first, 1, 0);
     pacer.step(0);
     pacer.text(second, 1, 0);
@@ -78,7 +78,7 @@ describe("even pacer", () => {
 
   test("repeats a failed call later and later", () => {
     const pacer = createEvenPacer({ gapMs: 0 });
-    const reply = pacer.join(0);
+    const reply = pacer.join();
     pacer.text(reply, 1, 0);
     const waits: number[] = [];
     let now = 0;
@@ -95,7 +95,7 @@ describe("even pacer", () => {
 
   test("goes on while a reply is behind, with the kind of call it names", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
-    const reply = pacer.join(0);
+    const reply = pacer.join();
     pacer.text(reply, 1, 0);
     pacer.step(0);
     pacer.done(reply, { answer: { ok: true }, behind: true, next: "post" }, 100);
@@ -104,13 +104,13 @@ describe("even pacer", () => {
 
   test("makes one more call after the end, and none for a reply that left", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
-    const reply = pacer.join(0);
+    const reply = pacer.join();
     pacer.text(reply, 1, 0);
     pacer.step(0);
     pacer.done(reply, ACCEPTED, 100);
-    pacer.end(reply, 200);
+    pacer.end(reply);
     expect(pacer.step(1_000)).toMatchObject({ type: "send", reply });
-    pacer.leave(reply, 1_100);
+    pacer.leave(reply);
     pacer.done(reply, { answer: { ok: false }, behind: true }, 1_200);
     expect(pacer.step(60_000)).toEqual({ type: "idle" });
   });

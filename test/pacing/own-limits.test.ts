@@ -11,7 +11,7 @@ import { fakePlatform } from "../support/fake-platform.ts";
 const NO_EDITS: Budget = {
   firstGapMs: 0,
   minGapMs: 0,
-  keep: 0,
+  spare: 0,
   reserve: () => 0,
   gap: () => 0,
   isRich: () => true,

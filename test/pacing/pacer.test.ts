@@ -30,14 +30,14 @@ describe("pacer", () => {
     const budget: Budget = {
       firstGapMs: 330,
       minGapMs: 250,
-      keep: 1,
+      spare: 1,
       reserve: () => 0,
       gap: () => 1_000,
       isRich: () => false,
       credit: left,
       creditAt: (_call, needs, from) => (left() >= needs ? from : Infinity),
       sent: ({ kind, room }, now) => void events.push(`sent ${kind} ${room} ${now}`),
-      done: (planned, made, sentAt) => void events.push(`done ${planned.kind} as ${made} of ${sentAt}`),
+      done: (planned, { kind, sentAt }) => void events.push(`done ${planned.kind} as ${kind} of ${sentAt}`),
       keepUntil: () => 77,
     };
     return { budget, events };
@@ -52,9 +52,9 @@ describe("pacer", () => {
   test("begins with the call that it is told", () => {
     const { budget, events } = budgetOf(9);
     const pacer = createPacer(budget);
-    pacer.end(pacer.join(0, { room: "a", first: "edit" }), 0);
+    pacer.end(pacer.join({ room: "a", first: "edit" }));
     send(pacer, 0);
-    pacer.text(pacer.join(1_000, { room: "b", first: "edit" }), 1, 1_000);
+    pacer.text(pacer.join({ room: "b", first: "edit" }), 1, 1_000);
     expect(pacer.step(1_000)).toMatchObject({ type: "wait" });
     send(pacer, 9_000);
     expect(events).toEqual(["sent final a 0", "sent edit b 9000"]);
@@ -62,7 +62,7 @@ describe("pacer", () => {
 
   test("sends finals first, then first posts, then the edit that cost most so far", () => {
     const pacer = createPacer(budgetOf(100).budget);
-    const [little, much, fresh, ending] = [pacer.join(0), pacer.join(0), pacer.join(0), pacer.join(0)];
+    const [little, much, fresh, ending] = [pacer.join(), pacer.join(), pacer.join(), pacer.join()];
     for (const reply of [little, much, ending]) {
       pacer.text(reply, 4, 0);
       expect(send(pacer, 100)).toBe(reply);
@@ -72,7 +72,7 @@ describe("pacer", () => {
     pacer.text(much, 400, 1_000);
     pacer.text(fresh, 4, 1_000);
     pacer.text(ending, 4, 1_000);
-    pacer.end(ending, 1_000);
+    pacer.end(ending);
     expect([send(pacer, 9_000), send(pacer, 9_000), send(pacer, 9_000), send(pacer, 9_000)]).toEqual([
       ending,
       fresh,
@@ -85,7 +85,7 @@ describe("pacer", () => {
   test("has one call of a reply in flight, and tells the budget of each", () => {
     const { budget, events } = budgetOf(100);
     const pacer = createPacer(budget);
-    const reply = pacer.join(0, { room: "general" });
+    const reply = pacer.join({ room: "general" });
     pacer.text(reply, 4, 0);
     expect(pacer.step(0)).toEqual({ type: "wait", until: 25 });
     send(pacer, 100);
@@ -99,10 +99,10 @@ describe("pacer", () => {
   test("tells the budget also of calls whose reply has left", () => {
     const { budget, events } = budgetOf(100);
     const pacer = createPacer(budget);
-    const reply = pacer.join(0);
+    const reply = pacer.join();
     pacer.text(reply, 4, 0);
     send(pacer, 1_000);
-    pacer.leave(reply, 1_000);
+    pacer.leave(reply);
     pacer.done(reply, { answer: { ok: false, retryAfterMs: 3_000 }, behind: true }, 2_000);
     pacer.done(reply, ACCEPTED, 3_000);
     expect(events).toHaveLength(2);
@@ -112,21 +112,21 @@ describe("pacer", () => {
 
   test("sends nothing that the budget does not have", () => {
     const pacer = createPacer(budgetOf(1).budget);
-    const [first, second] = [pacer.join(0), pacer.join(0)];
+    const [first, second] = [pacer.join(), pacer.join()];
     pacer.text(first, 4, 0);
     pacer.text(second, 4, 0);
     send(pacer, 1_000);
     expect(pacer.step(1_000).type).not.toBe("send");
-    pacer.end(second, 2_000);
+    pacer.end(second);
     expect(pacer.step(2_000).type).not.toBe("send");
   });
 
   test("shows nothing for a reply without text before its end, then one call", () => {
     const pacer = createPacer(budgetOf(100).budget);
-    const reply = pacer.join(0);
+    const reply = pacer.join();
     pacer.text(reply, 0, 0);
     expect(pacer.step(10_000)).toEqual({ type: "idle" });
-    pacer.end(reply, 10_000);
+    pacer.end(reply);
     expect(pacer.step(10_000)).toEqual({ type: "send", reply, kind: "post" });
   });
 });
@@ -203,7 +203,7 @@ describe("urgency", () => {
     return {
       firstGapMs: 330,
       minGapMs: 250,
-      keep: 1,
+      spare: 1,
       reserve: () => 0,
       gap: () => 1_000,
       isRich: () => isRich,
@@ -220,10 +220,10 @@ describe("urgency", () => {
     return {
       now,
       budget: budgetWith(plenty),
-      G: 1_000,
+      gap: 1_000,
       active: 1,
-      z: 0,
-      R: 0,
+      rootRates: 0,
+      reserve: 0,
       lastCall: -Infinity,
       beginAt: now,
       ...rest,
@@ -302,7 +302,7 @@ describe("urgency", () => {
 
   test("never lets text wait longer than one and a half gaps of its turn", () => {
     const reply = growing({ until: 10_020 });
-    expect(toUrgency(reply, momentAt(10_020, { G: 2_000, plenty: { credit: 1 } })).at).toBeCloseTo(
+    expect(toUrgency(reply, momentAt(10_020, { gap: 2_000, plenty: { credit: 1 } })).at).toBeCloseTo(
       10_000 + 1_000 / 60 + 3_000,
       -2,
     );
@@ -311,7 +311,10 @@ describe("urgency", () => {
   test("goes before its price is reached when a shared budget was not used for a gap", () => {
     const reply = growing({ until: 10_900 });
     const dueAfter = (lastCall: number) =>
-      toUrgency(reply, momentAt(10_900, { z: 22 / Math.sqrt(1_000), active: 2, lastCall, plenty: { credit: 1 } })).at;
+      toUrgency(
+        reply,
+        momentAt(10_900, { rootRates: 22 / Math.sqrt(1_000), active: 2, lastCall, plenty: { credit: 1 } }),
+      ).at;
     expect(dueAfter(9_000)).toBeLessThan(11_850);
     expect(dueAfter(10_900)).toBeCloseTo(11_900);
     expect(dueAfter(11_500)).toBeCloseTo(12_500);
@@ -332,16 +335,16 @@ describe("urgency", () => {
 
   test("keeps two calls of one reply apart", () => {
     const reply = growing({ until: 10_100 });
-    expect(toUrgency(reply, momentAt(10_100, { G: 10 })).at).toBe(10_250);
+    expect(toUrgency(reply, momentAt(10_100, { gap: 10 })).at).toBe(10_250);
   });
 
   test("leaves calls for finals, unless one more returns soon", () => {
     const reply = growing({ until: 12_000 });
-    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 3, creditAt: 20_000 } })).at).toBe(20_000);
-    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 3, creditAt: 15_000 } })).at).toBe(12_000);
-    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 4, creditAt: 20_000 } })).at).toBe(12_000);
+    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 20_000 } })).at).toBe(20_000);
+    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 15_000 } })).at).toBe(12_000);
+    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 4, creditAt: 20_000 } })).at).toBe(12_000);
     applyEnd(reply);
-    expect(toUrgency(reply, momentAt(12_000, { R: 3, plenty: { credit: 1 } })).at).toBe(12_000);
+    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 1 } })).at).toBe(12_000);
   });
 
   test("asks again no sooner than in two milliseconds, and not before a back-off is over", () => {

@@ -275,9 +275,9 @@ describe("scheduler", () => {
   test("tells the pacer the room of a reply", () => {
     const rooms: Array<string | undefined> = [];
     const pacer = createEvenPacer({ gapMs: 0 });
-    const join: Pacer["join"] = (now, options) => {
+    const join: Pacer["join"] = (options) => {
       rooms.push(options?.room);
-      return pacer.join(now, options);
+      return pacer.join(options);
     };
     const { paced } = heldReply();
     quick(() => ({ ...pacer, join })).join("workspace", { ...paced, room: "general" });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { toPictureLane } from "../../src/imagine/picture-lanes.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "../../src/queue/admission.ts";
-import { toWork } from "../../src/queue/picture-lanes.ts";
+import { toWork } from "../../src/queue/event-lane.ts";
 import { action, ada, ben, command, message } from "../support/events.ts";
 
 const PLACES = 16;
@@ -151,7 +152,11 @@ describe("what may begin", () => {
   const running =
     (...events: InboundEvent[]) =>
     (event: InboundEvent) =>
-      chooseNext(FIRST_ROUND, [toWork(event)], events.map(toWork), 2) !== undefined;
+      chooseNext(FIRST_ROUND, [workOf(event)], events.map(workOf), 2) !== undefined;
+  const workOf = (event: InboundEvent) => {
+    const lane = toPictureLane(event);
+    return toWork(lane === undefined ? event : { ...event, lane });
+  };
 
   test("are so many conversations, whatever is drawn", () => {
     const mayBegin = running(message("a"), picture("ada"), picture("ben"), action("delete", "job.1"));

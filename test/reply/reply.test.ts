@@ -2,7 +2,7 @@ import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { SinkError } from "../../src/port/errors.ts";
 import type { Draft } from "../../src/port/sink.ts";
-import { type ReplyOptions, type Run, writeReply } from "../../src/reply/reply.ts";
+import { type ReplyOptions, type RunTurn, writeReply } from "../../src/reply/reply.ts";
 
 import { createQuickScheduler } from "../support/quick-scheduler.ts";
 import { events, setUp } from "./reply-stage.ts";
@@ -12,7 +12,7 @@ describe("writeReply", () => {
     const { options, texts, calls, setTrouble, violations } = setUp();
     const slow = Promise.withResolvers<void>();
     setTrouble(() => slow.promise);
-    const many: Run = async (onText) => {
+    const many: RunTurn = async (onText) => {
       for (let count = 0; count < 500; count++) onText("x");
       slow.resolve();
       return "stop";
@@ -27,7 +27,7 @@ describe("writeReply", () => {
     const { options, setTrouble, until, calls, texts } = setUp();
     const [hanging, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     setTrouble(() => hanging.promise);
-    const stream: Run = async (onText) => {
+    const stream: RunTurn = async (onText) => {
       onText("one");
       for (let count = 0; count < 100; count++) onText(".");
       read.resolve();

@@ -1,7 +1,7 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { Button, Draft, Step } from "../../src/port/sink.ts";
-import { createProgress, type ReplyOptions, type Run, writeReply } from "../../src/reply/reply.ts";
+import { createProgress, type ReplyOptions, type RunTurn, writeReply } from "../../src/reply/reply.ts";
 import { createSteps } from "../../src/reply/steps.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
@@ -86,7 +86,7 @@ describe("a wait that lasts", () => {
   test("is not told once there is text", async () => {
     const { options, texts } = setUp();
     const waits: string[] = [];
-    const run: Run = async (onText) => {
+    const run: RunTurn = async (onText) => {
       onText("Hello");
       await soon();
       return "stop";

@@ -32,7 +32,7 @@ export interface AdapterUnderTest {
   close: () => Promise<void>;
 }
 
-/** What a platform does differently, each with the reason. */
+/** The differences of a platform, each with the reason. */
 export interface Differences {
   noRedelivery?: string;
   noEdits?: string;
@@ -47,7 +47,7 @@ function draft(markdown: string, more: Partial<Draft> = {}): Draft {
   return { markdown, buttons: [], streaming: false, ...more };
 }
 
-/** What every platform's adapter does, run against each of them. */
+/** Tests what every platform's adapter does, against each of them. */
 export function adapterContract(name: string, start: StartAdapter, differences: Differences = {}): void {
   describe(`the ${name} adapter keeps the port's promises`, () => {
     let under: AdapterUnderTest | undefined;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** What a server in front of which a door is shut does to whoever comes: nothing at all, or it hangs up at once. */
+/** The ways of a shut door with whoever comes to the server behind it: it does nothing at all, or hangs up at once. */
 export type Shut = "never answers" | "refuses";
 
 /** Stands before a server. */

@@ -1,7 +1,7 @@
 import type { ChatCompletionChunk, ChatRequest, Delta } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 
-/** What a scripted answer consists of: text, a delta, the word that ends it, a promise to wait for, or the error that cuts it. */
+/** A piece of a scripted answer: text, a delta, the word that ends it, a promise to wait for, or the error that cuts it. */
 export type Step = string | Delta | { finish: string } | Promise<unknown> | Error;
 
 /**

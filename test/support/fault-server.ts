@@ -14,7 +14,7 @@ export interface Received {
   closed: Promise<void>;
 }
 
-/** What the server does with one request. `response.socket` is there for what HTTP does not allow. */
+/** Handles one request. `response.socket` is there for what HTTP does not allow. */
 export type Answer = (response: ServerResponse, received: Received) => unknown;
 
 export interface FaultServer {

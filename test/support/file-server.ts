@@ -5,7 +5,7 @@ export type Answer = (response: ServerResponse, request: IncomingMessage) => voi
 
 export interface FileServer {
   origin: string;
-  /** What was asked of it, in order. */
+  /** The requests to it, in order. */
   requests: IncomingMessage[];
 }
 

@@ -67,7 +67,7 @@ export function beginAnswer(
   return { first, end: gateway.streamChat(asked, signal, { onChunk }) };
 }
 
-/** What a promise rejects with, which must be a GatewayError. */
+/** Resolves to the reason of a rejection, which must be a GatewayError. */
 export async function failureOf(promise: Promise<unknown>): Promise<GatewayError> {
   const failure: unknown = await promise.then(
     () => new Error("it did not reject"),

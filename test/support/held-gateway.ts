@@ -3,7 +3,7 @@ import { type Answer, events, hanging, json, ROLE, startFaultServer, stream, wor
 
 /** A gateway whose first answer grows when the test says so, and never ends; all later ones come whole. */
 export interface HeldGateway {
-  /** What a service needs to ask it. */
+  /** The settings of a service that asks it. */
   env: Record<string, string>;
   /** Adds to the first answer; waits for its request first. */
   say(text: string): Promise<void>;

@@ -23,7 +23,7 @@ export type Meet = (call: ImageCall, index: number) => Promise<{ status: number;
 
 export interface ImageGatewayOptions extends Partial<GatewayOptions> {
   meet?: Meet;
-  /** Whose files the sandbox fetches besides. */
+  /** The sandbox fetches files from these origins besides. */
   fileOrigins?: readonly string[];
 }
 
@@ -94,7 +94,7 @@ async function listen(
       const { status, body, headers } = await handle(request.url ?? "", request.method ?? "", request.headers, text);
       response.writeHead(status, headers ?? { "content-type": "application/json" }).end(body);
     } catch {
-      // What breaks behind the door breaks before it.
+      // A connection that breaks behind the door breaks before it.
       response.destroy();
     }
   };

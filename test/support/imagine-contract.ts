@@ -11,7 +11,7 @@ const WITHHELD = {
 };
 const UNKNOWN_KEY = { error: { type: "invalid_request_error", code: "invalid_api_key", message: "", param: null } };
 
-/** What `/imagine` does wherever it is offered, run against each surface with its own SDK. */
+/** Tests what `/imagine` does wherever it is offered, against each surface with its own SDK. */
 export function imagineContract(name: string, start: StartSurface): void {
   describe(`/imagine on ${name}`, () => {
     describeDrawing(start);

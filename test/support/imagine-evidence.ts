@@ -37,7 +37,7 @@ export function promptOf({ body }: ImageCall): string {
   return body.contents.flatMap(({ parts }) => parts.flatMap(({ text }) => text ?? [])).join("\n");
 }
 
-/** What the links of a request lead to, with the type that the request names. */
+/** Fetches what the links of a request lead to, with the type that the request names. */
 export async function sourcesOf(call: ImageCall | undefined): Promise<Source[]> {
   const references = call?.body.contents.flatMap(({ parts }) => parts.flatMap(({ fileData }) => fileData ?? [])) ?? [];
   return Promise.all(

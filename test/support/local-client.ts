@@ -3,7 +3,7 @@ import { createParser } from "eventsource-parser";
 import type { MessageRow, Row } from "../../adapters/local/page/wire.ts";
 import { createPatience } from "./patience.ts";
 
-/** What a browser does at the local page, without one: it sends, and it follows the rows. */
+/** Does what a browser does at the local page, without one: sends, and follows the rows. */
 export interface LocalClient {
   /** Messages as they stand, oldest first. */
   messages(): MessageRow[];

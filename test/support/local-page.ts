@@ -13,12 +13,12 @@ import { silent } from "./log.ts";
 export interface LocalPage {
   url: string;
   adapter: LocalAdapter;
-  /** What was accepted, in order. */
+  /** The accepted events, in order. */
   events: InboundEvent[];
   database: DatabaseSync;
   /** POST of JSON as the page sends it. */
   post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
-  /** What a page that has everything up to `since` is sent first. */
+  /** Resolves to what is sent first to a page that has everything up to `since`. */
   rows: (since?: number) => Promise<Row[]>;
   upload: (name: string, bytes: Uint8Array) => Promise<FileRow>;
   /** Sends as the page does. Rejects with the answer's sentence. */

@@ -9,7 +9,7 @@ export const UNITS = {
   utf8Bytes: (text: string): number => Buffer.byteLength(text),
 };
 
-/** What is never cut, unless it is too long for a part by itself. Each is unmistakable, so that tests can find it again. */
+/** Pieces that are never cut, unless one is too long for a part by itself. Each is unmistakable, so that tests can find it again. */
 const ATOM =
   /<@\d+>|<@U\d+\|[a-z ]+>|<#C\d+>|<!here>|<:\w+:\d+>|<t:\d+:R>|!?\[[^[\]`]*\]\([^() ]*\)|(?<![A-Za-z0-9])https:\/\/[\w./?=&-]*[\w/]|(?<!`)`[^`\n]+`(?!`)|``[^`\n]+`[^`\n]*``(?!`)/g;
 
@@ -86,7 +86,7 @@ export const markdown = fc
   .array(fc.tuple(block, fc.constantFrom("\n\n", "\n\n", "\n", "\n\n\n \n")), { minLength: 1, maxLength: 8 })
   .map((blocks) => blocks.map(([text, gap]) => text + gap).join(""));
 
-/** Whether every fence that is opened is closed, or ends with the quote it stands in. */
+/** True when every fence that is opened is closed, or ends with the quote it stands in. */
 export function isBalanced(text: string): boolean {
   const open = openFence(text);
   return open === undefined || open.lead.includes(">");

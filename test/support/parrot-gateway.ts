@@ -22,7 +22,7 @@ const PARAGRAPHS = [
   "Plain words again, 🧪 with a picture in between, to the end of the paragraph.",
 ];
 
-/** What is said to a question: some answers need several messages. */
+/** The answers to questions: some need several messages. */
 export function answerTo(question: string): string {
   const size = Array.from(question, (character) => character.charCodeAt(0)).reduce((sum, code) => sum + code, 0) % 7;
   const count = size === 0 ? 90 : 2 + size * 2;

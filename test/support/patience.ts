@@ -17,7 +17,7 @@ export function createPatience(giveUp: () => void, silenceMs: number = PATIENCE_
   let isOver = false;
   const timer = setTimeout(() => {
     const seen = moves;
-    // What has come in already is read first: it may be this process that stood still.
+    // Input that is there already is read first: it may be this process that stood still.
     setImmediate(() => {
       if (seen === moves && !isOver) giveUp();
     });

@@ -20,7 +20,7 @@ export type PictureEngine = ReturnType<typeof startEngine>;
 
 /** All of the bot but its adapter: it stays when the bot starts again. */
 export interface PictureWorld {
-  /** What was asked of the gateway. */
+  /** The requests to the gateway. */
   calls: readonly ImageCall[];
   database: DatabaseSync;
   /** From here on decides what becomes of each request; its index counts from here. */

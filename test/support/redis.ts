@@ -15,18 +15,18 @@ export interface RedisServer {
   /** Stops answering, with every connection left open. */
   freeze(): void;
   thaw(): void;
-  /** Ends it as a crash would. What it held is lost. */
+  /** Ends it as a crash would. What it held is lost, unless it is kept. */
   kill(): Promise<void>;
-  /** Starts it again, empty, at the same address. */
+  /** Starts it again at the same address. */
   restart(): Promise<void>;
   /** Ends it for good and removes its files. */
   stop(): Promise<void>;
 }
 
-/** A Redis of one's own on a free loopback port, without persistence. */
-export async function startRedis(): Promise<RedisServer> {
+/** A Redis of one's own on a free loopback port. `isKept`: a crash loses nothing of what it holds. */
+export async function startRedis({ isKept = false } = {}): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "palaver-redis-"));
-  const { child, port } = await startOnFreePort(folder);
+  const { child, port } = await startOnFreePort(folder, isKept);
   let server = child;
 
   async function kill(): Promise<void> {
@@ -43,7 +43,7 @@ export async function startRedis(): Promise<RedisServer> {
     kill,
     async restart() {
       await kill();
-      server = await launch(folder, port);
+      server = await launch(folder, port, isKept);
     },
     async stop() {
       await kill();
@@ -53,19 +53,20 @@ export async function startRedis(): Promise<RedisServer> {
 }
 
 /** Somebody else may take the port between looking for it and listening on it. */
-async function startOnFreePort(folder: string): Promise<{ child: ChildProcess; port: number }> {
+async function startOnFreePort(folder: string, isKept: boolean): Promise<{ child: ChildProcess; port: number }> {
   for (let attempt = 1; ; attempt++) {
     const port = await findFreePort();
     try {
-      return { child: await launch(folder, port), port };
+      return { child: await launch(folder, port, isKept), port };
     } catch (error) {
       if (attempt === 5) throw error;
     }
   }
 }
 
-async function launch(folder: string, port: number): Promise<ChildProcess> {
-  const options = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder];
+async function launch(folder: string, port: number, isKept: boolean): Promise<ChildProcess> {
+  const kept = ["--save", "", "--appendonly", isKept ? "yes" : "no"];
+  const options = ["--port", String(port), "--bind", "127.0.0.1", ...kept, "--dir", folder];
   const child = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
   const lines: string[] = [];
   const failed = once(child, "error").then(([error]: unknown[]) => {

@@ -8,7 +8,7 @@ import { createPatience } from "./patience.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** What every process of the service needs. Kept code saves each of the many starts a fifth of its computing time. */
+/** The settings that every process of the service needs. Kept code saves each of the many starts a fifth of its computing time. */
 export const PROCESS_ENV = {
   PATH: process.env["PATH"],
   NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/palaver-compiled"),

@@ -32,7 +32,7 @@ const MAY_NAME_ADAPTERS = new Set(["src/platforms.ts", "src/doctor/platforms.ts"
 /** Files of the core that may name a platform. */
 const MAY_NAME_PLATFORMS = /^src\/(platforms\.ts|config\/.+|doctor\/platforms\.ts|log\/redact\.ts)$/;
 const PLATFORM_NAME = /slack|discord/i;
-/** What an adapter may know of the core. */
+/** The parts of the core that an adapter may know. */
 const PORT = /^src\/(port|text|media|http|concurrency|pacing)\/.+/;
 
 interface Import {
@@ -41,7 +41,7 @@ interface Import {
   isTypeOnly: boolean;
 }
 
-/** What a source imports or re-exports, dynamic imports included. */
+/** Finds what a source imports or re-exports, dynamic imports included. */
 export function importsOf({ path, code }: Source): Import[] {
   const text = withoutComments(code);
   const statements = text.matchAll(/^\s*(?:import|export)\s+(type\s)?(?:[^;"'`]*?\bfrom\s*)?["']([^"'\n]+)["']/gm);
@@ -52,7 +52,7 @@ export function importsOf({ path, code }: Source): Import[] {
   ];
 }
 
-/** What a source imports from the wrong side of the port. */
+/** Finds what a source imports from the wrong side of the port. */
 export function findForeignImports(source: Source): string[] {
   const names = importsOf(source).map(({ name }) => name);
   const [, platform] = /^adapters\/([^/]+)\//.exec(source.path) ?? [];
@@ -65,7 +65,7 @@ export function findForeignImports(source: Source): string[] {
   });
 }
 
-/** What a source imports although that is kept to one other place. */
+/** Finds what a source imports although that is kept to one other place. */
 export function findMisplacedImports(source: Source): string[] {
   const places = new Map([...Object.entries(ONE_PLACE), ...Object.entries(ONE_PROCESS)]);
   return importsOf(source).flatMap(({ name, isTypeOnly }) => {

@@ -24,8 +24,8 @@ import type { RoomKind, Rooms } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts";
 import { toWords } from "../listen/wording.ts";
-import type { Press } from "../write/drafts.ts";
 import { toExtra } from "../write/interaction-token.ts";
+import type { Press } from "../write/message-body.ts";
 import { IMAGINE, imageNames, MAX_IMAGES, MODEL, MODEL_NAME } from "./commands.ts";
 
 /** The fields of `/imagine` that are options of the picture. */

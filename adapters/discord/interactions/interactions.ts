@@ -15,9 +15,9 @@ import type { Action, InboundEvent } from "../../../src/port/events.ts";
 import type { Api } from "../api/client.ts";
 import type { Files } from "../api/files.ts";
 import type { Delivery } from "../listen/delivery.ts";
-import { readCustomId } from "../write/drafts.ts";
 import type { FinalMessages } from "../write/final-message.ts";
 import { expiryOf, ORIGINAL } from "../write/interaction-token.ts";
+import { readCustomId } from "../write/message-body.ts";
 import { type Acknowledge, completeModels, createAcknowledge } from "./acknowledge.ts";
 import { ASK, IMAGINE, USE_AS_REFERENCE } from "./commands.ts";
 import {

@@ -1,6 +1,6 @@
 import type { APIMessage } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
-import { readCustomId, readCustomIds } from "../write/drafts.ts";
+import { readCustomId, readCustomIds } from "../write/message-body.ts";
 
 /** An answer that is not seen to grow for this long is taken to be over. */
 const QUIET_MS = 120_000;
@@ -23,7 +23,7 @@ export interface Activity {
 
 export function createActivity(now: () => number): Activity {
   const growing = new Map<string, Map<string, number>>();
-  /** Which answer a message of the bot belongs to; its last edit does not say. */
+  /** The answer that a message of the bot belongs to; its last edit does not say. */
   const roots = new BoundedMap<string, string>(MAX_MESSAGES);
 
   function begin(channelId: string, root: string): void {

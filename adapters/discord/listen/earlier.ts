@@ -10,7 +10,7 @@ import { readText } from "./wording.ts";
 
 /** The newest of what stands in a thread before the question. */
 const MAX_MESSAGES = 50;
-/** How far a chain of replies is followed back: one call each. */
+/** Replies that are followed back along a chain at most: one call each. */
 const MAX_CHAIN = 6;
 const UNKNOWN_MESSAGE = 10008;
 

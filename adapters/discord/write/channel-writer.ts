@@ -1,18 +1,18 @@
 import { type APIMessage, Routes } from "discord.js";
-import type { Posted, Receipt } from "../../../src/port/sink.ts";
+import type { OutboundFile, Posted, Receipt } from "../../../src/port/sink.ts";
 import type { Answer, Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, toMessageId, toNonce } from "../ids.ts";
-import type { MessageBody } from "./drafts.ts";
-import { attach, type Upload } from "./uploads.ts";
+import type { MessageBody } from "./message-body.ts";
+import { attach } from "./uploads.ts";
 
 const NO_HISTORY = 160002;
 const ARCHIVED = 50083;
 
 export interface Post {
   body: MessageBody;
-  files: readonly Upload[];
+  files: readonly OutboundFile[];
   nonce: string;
   /** The message it answers, where there is one in the same channel. */
   replyToId?: string | undefined;
@@ -32,10 +32,10 @@ export function createChannelWriter(
   files: Pick<Files, "toPostedRefs">,
   mayRefer: (channelId: string) => boolean,
 ): ChannelWriter {
-  /** Channels that took a post only without it. */
-  const unread = new Set<string>();
+  /** Channels that took a post only when it pointed at no message: the bot may not read them. */
+  const unreadable = new Set<string>();
 
-  /** Does it once more in a thread that was archived meanwhile: an edit, unlike a post, does not wake it. */
+  /** Writes once more where the thread was archived meanwhile: an edit, unlike a post, does not wake it. */
   async function awake<T>(channelId: string, write: () => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
       return await write();
@@ -63,14 +63,14 @@ export function createChannelWriter(
 
   return {
     async post(channelId, given, signal) {
-      const isAlone = unread.has(channelId) || !mayRefer(channelId);
-      const post = isAlone ? { ...given, replyToId: undefined } : given;
+      const mustStandAlone = unreadable.has(channelId) || !mayRefer(channelId);
+      const post = mustStandAlone ? { ...given, replyToId: undefined } : given;
       try {
         return toPosted(await awake(channelId, () => send(channelId, post, signal), signal), files);
       } catch (error) {
         // Without the permission to read the history, an answer can still stand in the channel.
         if (codeOf(error) !== NO_HISTORY || post.replyToId === undefined) throw error;
-        unread.add(channelId);
+        unreadable.add(channelId);
         return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal), files);
       }
     },

@@ -6,7 +6,7 @@ export const SAME_RESET_MS = 20;
 /** A meter's knowledge of its counter, whatever kind that is. */
 export interface Rule {
   /** Calls per window: the depth of a leaky counter. */
-  n: number;
+  limit: number;
   /** The time in which a full leaky counter empties. */
   windowMs: number;
   /** Upper estimate of the round trip. */
@@ -14,36 +14,38 @@ export interface Rule {
   calls: OwnCalls;
 }
 
-/** An accepted call with its headers. The true instant of the reset lies between `lo` and `hi`. */
-export interface Seen {
+/** A reading of a counter: an accepted call, and what the headers of its answer say. */
+export interface Reading {
   kind: CallKind;
-  /** When it began and when its answer came. */
-  s: number;
-  a: number;
-  reset: number;
+  sentAt: number;
+  answeredAt: number;
+  /** Time until the reset, as the headers have it. */
+  resetMs: number;
+  /** Calls left, as the headers have it. */
   remaining: number;
-  lo: number;
-  hi: number;
+  /** The true instant of the reset lies between these two. */
+  resetFrom: number;
+  resetUntil: number;
   /** Other own calls in flight meanwhile: the answer may or may not have counted them. */
-  over: number;
+  inFlight: number;
 }
 
 /** One model of how a platform counts. */
 export interface Counter {
   credit(at: number): number;
   sent(now: number): void;
-  heard(seen: Seen): void;
+  heard(reading: Reading): void;
   /** A 429 that ends at `until`. */
   refused(until: number): void;
   /** Time between calls that spreads what is left evenly. */
   gap(now: number): number;
-  /** Moments at which the credit may grow. */
-  turns(): number[];
+  /** Moments at which credit may return. */
+  returns(): number[];
 }
 
 /** Time between calls in the long run, milliseconds. */
-export function toSpacing({ n, windowMs }: Rule): number {
-  return windowMs / n;
+export function toSpacing({ limit, windowMs }: Rule): number {
+  return windowMs / limit;
 }
 
 /** One call of ours against a counter. */
@@ -108,7 +110,7 @@ const UNANSWERED_MARGIN_MS = 500;
 
 /** The first answers in the window from which the kind was learnt. */
 export interface FixedStart {
-  winStart: number;
+  startedAt: number;
   resetAt: number;
   used: number;
 }
@@ -125,80 +127,80 @@ export interface FixedCounter extends Counter {
 /** Windows of `windowMs`, each anchored at its first call, with `n` calls each. */
 export function createFixedCounter(rule: Rule): FixedCounter {
   let resetAt = -Infinity;
-  let winStart = -Infinity;
+  let startedAt = -Infinity;
   let used = 0;
-  /** The call that opened the window, until it is answered. */
-  let turn: number | undefined;
+  /** When the call began that opened the window, until it is answered. */
+  let openedAt: number | undefined;
   /** A window was seen to begin with all its calls although the one before had been used. */
   let proven = false;
   let refuted = false;
 
   function credit(at: number): number {
-    if (at >= resetAt) return proven ? rule.n : 1;
-    return turn !== undefined && !proven ? 0 : rule.n - used;
+    if (at >= resetAt) return proven ? rule.limit : 1;
+    return openedAt !== undefined && !proven ? 0 : rule.limit - used;
   }
 
   /** Judges the answer to the call that opened a window. */
-  function judge({ kind, s, remaining, over }: Seen): void {
-    if (remaining < rule.n - 1 - over) refuted = true;
+  function judge({ kind, sentAt, remaining, inFlight }: Reading): void {
+    if (remaining < rule.limit - 1 - inFlight) refuted = true;
     // Only a call of the same kind proves it: the others may have a counter of their own.
-    const isBefore = (call: OwnCall) => call.kind === kind && call.at < s && call.at >= s - rule.windowMs;
+    const isBefore = (call: OwnCall) => call.kind === kind && call.at < sentAt && call.at >= sentAt - rule.windowMs;
     const before = rule.calls.all().some((call) => isBefore(call) && call.answeredAt < Infinity);
-    if (remaining === rule.n - 1 && over === 0 && before) proven = true;
+    if (remaining === rule.limit - 1 && inFlight === 0 && before) proven = true;
   }
 
-  function heard(seen: Seen): void {
-    const { s, lo, hi, remaining } = seen;
-    if (s < winStart) return;
-    const isOpening = s === turn;
-    if (isOpening) turn = undefined;
-    const isLate = lo > resetAt + SAME_RESET_MS;
+  function heard(reading: Reading): void {
+    const { sentAt, resetFrom, resetUntil, remaining } = reading;
+    if (sentAt < startedAt) return;
+    const isOpening = sentAt === openedAt;
+    if (isOpening) openedAt = undefined;
+    const isLate = resetFrom > resetAt + SAME_RESET_MS;
     if (isLate) {
-      winStart = s;
-      resetAt = hi;
-      used = Math.max(rule.calls.since(s), rule.n - remaining);
+      startedAt = sentAt;
+      resetAt = resetUntil;
+      used = Math.max(rule.calls.since(sentAt), rule.limit - remaining);
     } else {
-      resetAt = Math.min(resetAt, hi);
-      used = Math.max(used, rule.n - remaining);
+      resetAt = Math.min(resetAt, resetUntil);
+      used = Math.max(used, rule.limit - remaining);
     }
-    if (isOpening || isLate) judge(seen);
+    if (isOpening || isLate) judge(reading);
   }
 
   return {
     credit,
     heard,
     adopt(start) {
-      ({ winStart, resetAt, used } = start);
-      turn = undefined;
+      ({ startedAt, resetAt, used } = start);
+      openedAt = undefined;
       proven = false;
       refuted = false;
     },
-    isOpening: (sentAt) => sentAt === turn,
+    isOpening: (sentAt) => sentAt === openedAt,
     isRefuted: () => refuted,
     sent(now) {
       if (now < resetAt) {
         used += 1;
         return;
       }
-      winStart = now;
-      turn = now;
+      startedAt = now;
+      openedAt = now;
       // The call itself is among the unanswered ones.
       used = rule.calls.unanswered();
       resetAt = now + rule.windowMs + 2 * rule.tripMs + UNANSWERED_MARGIN_MS;
     },
     refused(until) {
       // No refusal of this window ends before the window does: another limit was met, such as one shared with others.
-      if (turn === undefined && until < resetAt) return;
-      used = rule.n;
+      if (openedAt === undefined && until < resetAt) return;
+      used = rule.limit;
       resetAt = until;
       proven = false;
-      turn = undefined;
+      openedAt = undefined;
     },
     gap(now) {
       if (now >= resetAt) return 0.35 * toSpacing(rule);
-      return (resetAt - rule.calls.last()) / (Math.max(0, rule.n - used) + 1);
+      return (resetAt - rule.calls.last()) / (Math.max(0, rule.limit - used) + 1);
     },
-    turns: () => [resetAt],
+    returns: () => [resetAt],
   };
 }
 
@@ -216,24 +218,24 @@ const SPENDING_MS = 2_000;
 export function createLeakyCounter(rule: Rule): LeakyCounter {
   /** When the counter is all free again. */
   let full = -Infinity;
-  const q = () => toSpacing(rule);
-  const level = (at: number) => rule.n - Math.max(0, full - at) / q();
+  const spacing = () => toSpacing(rule);
+  const level = (at: number) => rule.limit - Math.max(0, full - at) / spacing();
 
   return {
     level,
     credit: (at) => Math.floor(level(at)),
     sent(now) {
-      full = Math.max(full, now) + q();
+      full = Math.max(full, now) + spacing();
     },
-    heard({ hi, over }) {
-      full = hi + over * q();
+    heard({ resetUntil, inFlight }) {
+      full = resetUntil + inFlight * spacing();
     },
     refused(until) {
-      full = Math.max(full, until + (rule.n - 1) * q());
+      full = Math.max(full, until + (rule.limit - 1) * spacing());
     },
-    // What drains while the bank is used up: quick while it is well filled, at the rate of the drain in the end.
-    gap: (now) => 1 / (1 / q() + Math.max(0, level(now) - 1.5) / SPENDING_MS),
-    turns: () => Array.from({ length: rule.n }, (_, missing) => full - missing * q()),
+    // Spends the bank besides what drains: quickly while it is well filled, at the rate of the drain in the end.
+    gap: (now) => 1 / (1 / spacing() + Math.max(0, level(now) - 1.5) / SPENDING_MS),
+    returns: () => Array.from({ length: rule.limit }, (_, missing) => full - missing * spacing()),
   };
 }
 
@@ -257,7 +259,7 @@ export function createLoggedCounter(rule: Rule): Counter {
     rule.calls.all().filter((call) => call.at > at - span() && !(at >= empty.from && call.at <= empty.upTo));
 
   function credit(at: number): number {
-    const free = rule.n - counted(at).length;
+    const free = rule.limit - counted(at).length;
     return at < rest.until ? Math.min(free, rest.left) : free;
   }
 
@@ -266,9 +268,9 @@ export function createLoggedCounter(rule: Rule): Counter {
     sent() {
       rest.left -= 1;
     },
-    heard({ s, remaining, hi, over }: Seen) {
-      rest = { left: remaining - over, until: hi };
-      if (remaining === rule.n - 1 && over === 0) empty = { from: hi, upTo: s };
+    heard({ sentAt, remaining, resetUntil, inFlight }: Reading) {
+      rest = { left: remaining - inFlight, until: resetUntil };
+      if (remaining === rule.limit - 1 && inFlight === 0) empty = { from: resetUntil, upTo: sentAt };
     },
     refused() {},
     gap(now) {
@@ -276,6 +278,6 @@ export function createLoggedCounter(rule: Rule): Counter {
       if (oldest === undefined) return 0.35 * toSpacing(rule);
       return (oldest.at + span() - rule.calls.last()) / (Math.max(0, credit(now)) + 1);
     },
-    turns: () => [...rule.calls.all().map((call) => call.at + span()), rest.until, empty.from],
+    returns: () => [...rule.calls.all().map((call) => call.at + span()), rest.until, empty.from],
   };
 }

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { MessageFlags, Routes } from "discord.js";
 import type { Api } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
-import { MAX_LENGTH, type MessageBody, readCustomId, readCustomIds } from "./drafts.ts";
 import { type InteractionAddress, MARGIN_MS, ORIGINAL } from "./interaction-token.ts";
+import { MAX_LENGTH, type MessageBody, readCustomId, readCustomIds } from "./message-body.ts";
 
 const WORDS =
   "_Interrupted: Discord lets me write to you alone for fifteen minutes after you ask, and those are over. Please ask again; an answer that everybody sees may take longer._";
@@ -13,7 +13,7 @@ const AGAIN_MS = 1_000;
 /** Most a timer can count. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-type To = Pick<InteractionAddress, "token" | "applicationId" | "expiresAt">;
+type TokenAddress = Pick<InteractionAddress, "token" | "applicationId" | "expiresAt">;
 
 /**
  * Ends in words what only one person sees and what still grows when its token ends: nobody can write there afterwards,
@@ -21,13 +21,13 @@ type To = Pick<InteractionAddress, "token" | "applicationId" | "expiresAt">;
  */
 export interface FinalMessages {
   /** A message of the answer shows this. */
-  note(to: To, messageId: string, body: MessageBody): void;
+  note(to: TokenAddress, messageId: string, body: MessageBody): void;
   /** The answer was promised and has no message yet. */
-  promise(to: To): void;
+  promise(to: TokenAddress): void;
   /** The message is gone, or what was promised in its place has come. */
-  settle(to: To, messageId: string): void;
+  settle(to: TokenAddress, messageId: string): void;
   /** Writes to the answer: what may be its end is not written over while it is on its way. */
-  whileWriting<T>(to: To, write: () => Promise<T>): Promise<T>;
+  whileWriting<T>(to: TokenAddress, write: () => Promise<T>): Promise<T>;
 }
 
 /** One answer that is not over: its messages that grow, with what they show. */
@@ -40,20 +40,20 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
   const answers = new Map<string, Growing>();
   const underWay = new Set<{ token: string; over: Promise<void> }>();
 
-  function grow(to: To, messageId: string, content: string): void {
+  function grow(to: TokenAddress, messageId: string, content: string): void {
     const answer = answers.get(to.token) ?? begin(to);
     answer.messages.set(messageId, content);
   }
 
-  function begin(to: To): Growing {
+  function begin(to: TokenAddress): Growing {
     const delayMs = Math.min(Math.max(0, to.expiresAt - MARGIN_MS - now()), MAX_DELAY_MS);
-    const timer = setTimeout(() => void say(to), delayMs).unref();
+    const timer = setTimeout(() => void interrupt(to), delayMs).unref();
     const answer = { messages: new Map<string, string>(), timer };
     answers.set(to.token, answer);
     return answer;
   }
 
-  function end({ token }: To, messageId: string): void {
+  function end({ token }: TokenAddress, messageId: string): void {
     const answer = answers.get(token);
     answer?.messages.delete(messageId);
     if (answer?.messages.size !== 0) return;
@@ -61,7 +61,7 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
     answers.delete(token);
   }
 
-  async function say(to: To): Promise<void> {
+  async function interrupt(to: TokenAddress): Promise<void> {
     const calls = [...underWay].filter(({ token }) => token === to.token);
     await Promise.all(calls.map(({ over }) => over));
     const { messages = new Map<string, string>() } = answers.get(to.token) ?? {};
@@ -69,7 +69,11 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
     for (const [messageId, content] of messages) await write(to, messageId, content);
   }
 
-  async function write({ token, applicationId, expiresAt }: To, messageId: string, content: string): Promise<void> {
+  async function write(
+    { token, applicationId, expiresAt }: TokenAddress,
+    messageId: string,
+    content: string,
+  ): Promise<void> {
     const route = Routes.webhookMessage(applicationId, token, messageId);
     const body = toLastBody(content);
     const bound = AbortSignal.any([closing, AbortSignal.timeout(Math.max(1, expiresAt - now()))]);

@@ -4,7 +4,7 @@ import type { Answer, Api, ApiCall } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import { timeOf } from "../ids.ts";
 
-/** How long an interaction's token lives. https://docs.discord.com/developers/interactions/receiving-and-responding */
+/** The life of an interaction's token. https://docs.discord.com/developers/interactions/receiving-and-responding */
 const TOKEN_MS = 15 * 60_000;
 
 /** Everything that is needed to write the answer to an interaction. */
@@ -22,12 +22,12 @@ export interface InteractionAddress {
   expiresAt: number;
 }
 
-/** When the token of the interaction with this id ends, Unix milliseconds. */
+/** Returns when the token of the interaction with this id ends, Unix milliseconds. */
 export function expiryOf(interactionId: string): number {
   return timeOf(interactionId) + TOKEN_MS;
 }
 
-/** As plain strings, for the address of a reply. */
+/** Writes an interaction as plain strings, for the address of a reply. */
 export function toExtra(interaction: {
   id: string;
   application_id: string;

@@ -1,16 +1,16 @@
 import { type APIMessage, MessageFlags, Routes } from "discord.js";
 import { SinkError } from "../../../src/port/errors.ts";
-import type { Posted, Receipt } from "../../../src/port/sink.ts";
+import type { OutboundFile, Posted, Receipt } from "../../../src/port/sink.ts";
 import type { Api } from "../api/client.ts";
 import { isUncertain } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { type MessagePlace, readMessageId, toMessageId } from "../ids.ts";
 import { type ChannelWriter, toPosted, toReceipt } from "./channel-writer.ts";
-import { type MessageBody, readCustomId, readCustomIds } from "./drafts.ts";
 import type { FinalMessages } from "./final-message.ts";
 import { createInteractionToken, type InteractionAddress, ORIGINAL } from "./interaction-token.ts";
+import { type MessageBody, readCustomId, readCustomIds } from "./message-body.ts";
 import type { SeenInteractionMessages } from "./seen-messages.ts";
-import { attach, type Upload } from "./uploads.ts";
+import { attach } from "./uploads.ts";
 
 /** Messages looked through for one that an earlier run wrote. */
 const LOOKED_THROUGH = 50;
@@ -18,7 +18,7 @@ const LOOKED_THROUGH = 50;
 /** One message of the answer to an interaction. `mark` stands in the buttons of `body`. */
 export interface InteractionPost {
   body: MessageBody;
-  files: readonly Upload[];
+  files: readonly OutboundFile[];
   nonce: string;
   mark: string;
 }

@@ -155,7 +155,7 @@ const LEAST_CELL = 8;
 const CELL_BREAK = /(?<!\\)\|/;
 
 /**
- * Reads the table that begins at `lines[at]`; undefined when none does. Resolves to how many lines it takes, and its
+ * Reads the table that begins at `lines[at]`; undefined when none does. Returns the number of its lines and its
  * rendering: Discord shows no tables, but columns that line up in a block of code.
  */
 export function readTable(lines: readonly string[], at: number): { count: number; shown: string } | undefined {
@@ -198,7 +198,7 @@ function toPlain(cell: string): string {
     .trim();
 }
 
-/** As many cells as the header has; what is too many stays in the last one. */
+/** Returns as many cells as the header has; those that are too many share the last one. */
 function toRow(cells: readonly string[], count: number): string[] {
   const row = Array.from({ length: count }, (_, index) => cells[index] ?? "");
   return cells.length <= count ? row : [...row.slice(0, -1), cells.slice(count - 1).join(" | ")];
@@ -223,7 +223,7 @@ function renderRow(row: readonly string[], widths: readonly number[], rules: rea
   });
 }
 
-/** Aligned as the row of dashes says: `---:` to the right, `:---:` to the middle. */
+/** Aligns a cell as the row of dashes says: `---:` to the right, `:---:` to the middle. */
 function pad(text: string, width: number, rule: string): string {
   const room = Math.max(0, width - widthOf(text));
   if (!rule.endsWith(":")) return text + " ".repeat(room);
@@ -237,7 +237,7 @@ const PLAIN = /^[ -~]*$/;
 /** Discord's clients draw what a person takes for one letter as one glyph, where a terminal gives each part its columns. */
 const MAX_COLUMNS = 2;
 
-/** How many columns a text takes in a font where letters are as wide as each other, and CJK twice that. */
+/** Counts the columns that a text takes in a font where letters are as wide as each other, and CJK twice that. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let width = 0;

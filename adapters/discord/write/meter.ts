@@ -6,24 +6,24 @@ import {
   createLoggedCounter,
   createOwnCalls,
   type OwnCall,
+  type Reading,
   type Rule,
   SAME_RESET_MS,
-  type Seen,
   toSpacing,
 } from "./counters.ts";
 
-/** What a meter has learnt and another one may start with; a start that is wrong is corrected by the answers. */
+/** The knowledge of one meter that another may start with; a start that is wrong is corrected by the answers. */
 export interface Learnt {
   mode: CounterMode;
   /** Calls per window. */
-  n: number;
+  limit: number;
   windowMs: number;
 }
 
 /** The window that public evidence reports most often. */
 const USUAL_WINDOW_MS = 5_000;
-/** What public evidence says most often, for the time before the first answer. */
-export const UNLEARNT: Learnt = { mode: "unknown", n: 5, windowMs: USUAL_WINDOW_MS };
+/** The start before the first answer: the counter that public evidence reports most often. */
+export const UNLEARNT: Learnt = { mode: "unknown", limit: 5, windowMs: USUAL_WINDOW_MS };
 
 /** Keeps within one counter whose kind it learns from the headers of the answers. */
 export interface Meter {
@@ -38,7 +38,7 @@ export interface Meter {
   remove(kind: CallKind, sentAt: number): OwnCall | undefined;
   calls(): readonly OwnCall[];
   learnt(): Learnt;
-  /** Nothing starts before. */
+  /** No call starts before this moment. */
   blockedUntil(): number;
   keepUntil(): number;
 }
@@ -49,7 +49,7 @@ const KEPT_MS = 60_000;
 const JUST_AFTER_MS = 1e-3;
 
 export function createMeter(start: Learnt, blocked = -Infinity): Meter {
-  const rule: Rule = { n: start.n, windowMs: start.windowMs, tripMs: 0, calls: createOwnCalls() };
+  const rule: Rule = { limit: start.limit, windowMs: start.windowMs, tripMs: 0, calls: createOwnCalls() };
   const model = createCounterModel(rule, start.mode);
   let blockedUntil = blocked;
 
@@ -58,38 +58,40 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
   }
 
   function creditAt(needs: number, from: number): number {
-    const turns = model.counter().turns();
-    const moments = [blockedUntil, ...turns.map((at) => at + JUST_AFTER_MS)].filter((at) => at > from);
+    const returns = model.counter().returns();
+    const moments = [blockedUntil, ...returns.map((at) => at + JUST_AFTER_MS)].filter((at) => at > from);
     return [from, ...moments.sort((a, b) => a - b)].find((at) => credit(at) >= needs) ?? Infinity;
   }
 
   function learnt(): Learnt {
     const mode = model.mode();
     // A count that fits no model may come from somebody else's call: other channels look for themselves.
-    return { mode: mode === "sliding" ? "unknown" : mode, n: rule.n, windowMs: rule.windowMs };
+    return { mode: mode === "sliding" ? "unknown" : mode, limit: rule.limit, windowMs: rule.windowMs };
   }
 
   return {
     credit,
     creditAt,
     gap: (now) => Math.max(model.planned().gap(now), 0.1 * toSpacing(rule)),
-    isRich: (at) => credit(at) >= 0.6 * rule.n,
+    isRich: (at) => credit(at) >= 0.6 * rule.limit,
     sent(kind, now) {
       rule.calls.prune(now, rule.windowMs);
       rule.calls.add({ at: now, answeredAt: Infinity, kind });
       model.sent(now);
     },
-    done(kind, s, answer, a) {
-      rule.calls.answered(s, kind, a);
-      rule.tripMs = Math.max(a - s, 0.8 * rule.tripMs + 0.2 * (a - s));
+    done(kind, sentAt, answer, answeredAt) {
+      rule.calls.answered(sentAt, kind, answeredAt);
+      const tripMs = answeredAt - sentAt;
+      rule.tripMs = Math.max(tripMs, 0.8 * rule.tripMs + 0.2 * tripMs);
       if (!answer.ok && answer.retryAfterMs !== undefined) {
-        blockedUntil = Math.max(blockedUntil, a + answer.retryAfterMs);
+        blockedUntil = Math.max(blockedUntil, answeredAt + answer.retryAfterMs);
         model.refused(blockedUntil);
       }
-      if (!answer.ok || answer.budget === undefined) return model.unheard(s);
-      const { limit, remaining, resetAfterMs: reset } = answer.budget;
-      const over = rule.calls.overlapping(s, a);
-      model.heard({ kind, s, a, reset, remaining, lo: s + reset, hi: a + reset, over }, limit);
+      if (!answer.ok || answer.budget === undefined) return model.unheard(sentAt);
+      const { limit, remaining, resetAfterMs: resetMs } = answer.budget;
+      const [resetFrom, resetUntil] = [sentAt + resetMs, answeredAt + resetMs];
+      const inFlight = rule.calls.overlapping(sentAt, answeredAt);
+      model.heard({ kind, sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight }, limit);
     },
     add: (call) => rule.calls.add(call),
     remove: (kind, sentAt) => rule.calls.remove(sentAt, kind),
@@ -108,13 +110,13 @@ export type CounterMode = "unknown" | "sliding" | "fixed" | "leaky";
 /** The model of a counter, chosen and corrected by what its answers say. Owns the rule's numbers. */
 export interface CounterModel {
   mode(): CounterMode;
-  /** What credit is counted with. */
+  /** Counts the credit. */
   counter(): Counter;
-  /** What calls are planned with: before the kind is sure, it may be the likelier one. */
+  /** Plans the calls: before the kind is sure, it may be the likelier one. */
   planned(): Counter;
   sent(now: number): void;
   /** An answer, after its call was marked as answered. */
-  heard(seen: Seen, limit: number): void;
+  heard(reading: Reading, limit: number): void;
   /** An answer without headers. */
   unheard(sentAt: number): void;
   /** A 429 that ends at `until`. */
@@ -129,45 +131,49 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
   let isPlannedLeaky = false;
   let previous: Reference | undefined;
   /** Answers since the last moment without a call in flight, and how many of them came without headers. */
-  let together: Seen[] = [];
+  let together: Reading[] = [];
   let silent = 0;
 
   function adjust(limit: number): void {
-    if (limit === rule.n) return;
-    rule.windowMs *= limit / rule.n;
-    rule.n = limit;
+    if (limit === rule.limit) return;
+    rule.windowMs *= limit / rule.limit;
+    rule.limit = limit;
     mode = "unknown";
   }
 
   /** Chooses between the models of the counter by comparing an answer with the one before. */
-  function learnKind(seen: Seen): void {
+  function learnKind(reading: Reading): void {
     if (previous === undefined || mode === "sliding") return;
-    const { s, q, remaining, reset, hi } = previous;
-    const between = rule.calls.all().filter((call) => call.at > s && call.at <= seen.s).length;
-    const kind = toKind(seen, previous, between);
+    const { sentAt, spacingMs, remaining, resetMs, resetUntil } = previous;
+    const between = rule.calls.all().filter((call) => call.at > sentAt && call.at <= reading.sentAt).length;
+    const kind = toKind(reading, previous, between);
     if (kind === undefined || kind === mode) return;
     mode = kind;
     if (kind === "leaky") {
-      rule.windowMs = rule.n * q;
+      rule.windowMs = rule.limit * spacingMs;
       return;
     }
-    if (remaining === rule.n - 1) rule.windowMs = reset;
-    fixed.adopt({ winStart: s, resetAt: Math.min(seen.hi, hi), used: rule.n - seen.remaining });
+    if (remaining === rule.limit - 1) rule.windowMs = resetMs;
+    fixed.adopt({
+      startedAt: sentAt,
+      resetAt: Math.min(reading.resetUntil, resetUntil),
+      used: rule.limit - reading.remaining,
+    });
   }
 
   /** The first call on an empty counter shows its spacing: 5 left-but-one with a reset of 1 s is planned as a call per second. */
-  function learnSpacing({ remaining, over, reset }: Seen): void {
-    if (remaining !== rule.n - 1 || reset <= 0) return;
-    if (mode === "leaky" && reset > toSpacing(rule)) rule.windowMs = reset * rule.n;
-    if (mode !== "unknown" || over > 0) return;
+  function learnSpacing({ remaining, inFlight, resetMs }: Reading): void {
+    if (remaining !== rule.limit - 1 || resetMs <= 0) return;
+    if (mode === "leaky" && resetMs > toSpacing(rule)) rule.windowMs = resetMs * rule.limit;
+    if (mode !== "unknown" || inFlight > 0) return;
     isPlannedLeaky =
-      Math.abs(Math.log((reset * rule.n) / USUAL_WINDOW_MS)) < Math.abs(Math.log(reset / USUAL_WINDOW_MS));
-    if (isPlannedLeaky) rule.windowMs = reset * rule.n;
+      Math.abs(Math.log((resetMs * rule.limit) / USUAL_WINDOW_MS)) < Math.abs(Math.log(resetMs / USUAL_WINDOW_MS));
+    if (isPlannedLeaky) rule.windowMs = resetMs * rule.limit;
   }
 
   /** More calls are in the counter than a leaky one would still hold. */
-  function contradictsLeaky({ remaining, reset, over }: Seen): boolean {
-    return over === 0 && reset / toSpacing(rule) + 0.5 < rule.n - remaining - 1;
+  function contradictsLeaky({ remaining, resetMs, inFlight }: Reading): boolean {
+    return inFlight === 0 && resetMs / toSpacing(rule) + 0.5 < rule.limit - remaining - 1;
   }
 
   /** With nothing in flight, the answers of calls that were made together are no longer in doubt about each other. */
@@ -175,7 +181,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
     if (rule.calls.unanswered() > 0) return;
     if (together.length > 1) {
       const settled = toSettled(together, silent);
-      if (silent === 0) previous = toReference(settled, rule.n);
+      if (silent === 0) previous = toReference(settled, rule.limit);
       logged.heard(settled);
       leaky.heard(settled);
     }
@@ -197,17 +203,17 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
       leaky.sent(now);
       if (mode === "fixed") fixed.sent(now);
     },
-    heard(seen, limit) {
+    heard(reading, limit) {
       adjust(limit);
-      learnKind(seen);
-      learnSpacing(seen);
-      if (seen.over === 0) previous = toReference(seen, rule.n);
-      if (mode === "leaky" && contradictsLeaky(seen)) mode = "unknown";
-      logged.heard(seen);
-      leaky.heard(seen);
-      if (mode === "fixed") fixed.heard(seen);
+      learnKind(reading);
+      learnSpacing(reading);
+      if (reading.inFlight === 0) previous = toReference(reading, rule.limit);
+      if (mode === "leaky" && contradictsLeaky(reading)) mode = "unknown";
+      logged.heard(reading);
+      leaky.heard(reading);
+      if (mode === "fixed") fixed.heard(reading);
       if (mode === "fixed" && fixed.isRefuted()) mode = "sliding";
-      together.push(seen);
+      together.push(reading);
       settle();
     },
     unheard(sentAt) {
@@ -224,39 +230,40 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
   };
 }
 
-/** What calls made together showed in the end: the platform had counted all of them when it answered the last one. */
-function toSettled(together: readonly Seen[], silent: number): Seen {
+/** Joins the readings of calls made together: the platform had counted all of them when it answered the last one. */
+function toSettled(together: readonly Reading[], silent: number): Reading {
   const least = together.reduce((a, b) => (b.remaining < a.remaining ? b : a));
   return {
     ...least,
-    s: Math.max(...together.map(({ s }) => s)),
-    hi: Math.max(...together.map(({ hi }) => hi)),
-    over: silent,
+    sentAt: Math.max(...together.map(({ sentAt }) => sentAt)),
+    resetUntil: Math.max(...together.map(({ resetUntil }) => resetUntil)),
+    inFlight: silent,
   };
 }
 
 /** An answer without other calls in flight, for the comparison with the next one. */
-export interface Reference extends Seen {
+export interface Reference extends Reading {
   /** Time per call if the counter is leaky, milliseconds. */
-  q: number;
+  spacingMs: number;
 }
 
-export function toReference(seen: Seen, n: number): Reference {
-  return { ...seen, q: seen.reset / Math.max(1, n - seen.remaining) };
+export function toReference(reading: Reading, limit: number): Reference {
+  return { ...reading, spacingMs: reading.resetMs / Math.max(1, limit - reading.remaining) };
 }
 
 /**
  * Tells from two answers how the platform counts: the reset of a fixed window stands still, that of a leaky counter
- * moves on by `q` with each of the `between` calls. Undefined when both fit, or neither, or the answers cannot be compared.
+ * moves on by `spacingMs` with each of the `between` calls. Undefined when both fit, or neither, or the answers cannot be compared.
  */
-export function toKind(seen: Seen, reference: Reference, between: number): "fixed" | "leaky" | undefined {
-  if (seen.over > 0 || seen.s >= reference.lo || seen.remaining > reference.remaining) return undefined;
-  const fitsFixed = overlaps(seen, reference, 0);
-  const fitsLeaky = overlaps(seen, reference, between * reference.q);
+export function toKind(reading: Reading, reference: Reference, between: number): "fixed" | "leaky" | undefined {
+  if (reading.inFlight > 0 || reading.sentAt >= reference.resetFrom) return undefined;
+  if (reading.remaining > reference.remaining) return undefined;
+  const fitsFixed = overlaps(reading, reference, 0);
+  const fitsLeaky = overlaps(reading, reference, between * reference.spacingMs);
   if (fitsFixed === fitsLeaky) return undefined;
   return fitsFixed ? "fixed" : "leaky";
 }
 
-function overlaps(a: Seen, b: Seen, shift: number): boolean {
-  return a.lo <= b.hi + shift + SAME_RESET_MS && a.hi >= b.lo + shift - SAME_RESET_MS;
+function overlaps(a: Reading, b: Reading, shift: number): boolean {
+  return a.resetFrom <= b.resetUntil + shift + SAME_RESET_MS && a.resetUntil >= b.resetFrom + shift - SAME_RESET_MS;
 }

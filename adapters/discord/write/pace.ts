@@ -6,9 +6,9 @@ import { createMeter, type Learnt, type Meter, UNLEARNT } from "./meter.ts";
 
 /** The budgets of one bot. */
 export interface DiscordPace {
-  /** Of a channel, a thread or a direct conversation. */
+  /** The budget of a channel, a thread or a direct conversation. */
   channel(key: string): ReplyBudget;
-  /** Of what one interaction's token writes. */
+  /** The budget of what one interaction's token writes. */
   interaction(key: string): ReplyBudget;
 }
 
@@ -28,16 +28,16 @@ export function createDiscordPace(): DiscordPace {
 
 /** Shared by all channels of a bot. */
 export interface DiscordShared {
-  /** What was learnt about the counters of posts and edits, as the start for other channels. */
+  /** The knowledge of the counters of posts and edits, as the start for other channels. */
   learnt: { isSplit: boolean; post: Learnt; edit: Learnt };
   /** The bot's limit over all channels. */
   global: CallLog;
 }
 
-/** Learnt from an accepted call. */
+/** An accepted call, and what the headers of its answer say. */
 interface Shown {
-  s: number;
-  a: number;
+  sentAt: number;
+  answeredAt: number;
   budget: BudgetHeaders;
 }
 
@@ -67,22 +67,22 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
   const toCounted = (kind: CallKind) => (kind === "post" ? "post" : "edit");
 
   /** Two counters: an answer shows more than one counter could after what the other kind's last answer said. */
-  function provesTwo(kind: "post" | "edit", { s, a, budget }: Shown): boolean {
-    const other = shown[kind === "post" ? "edit" : "post"].findLast((answer) => answer.a <= s);
-    if (other === undefined || a >= other.s + other.budget.resetAfterMs) return false;
+  function provesTwo(kind: "post" | "edit", { sentAt, answeredAt, budget }: Shown): boolean {
+    const other = shown[kind === "post" ? "edit" : "post"].findLast((answer) => answer.answeredAt <= sentAt);
+    if (other === undefined || answeredAt >= other.sentAt + other.budget.resetAfterMs) return false;
     if (budget.remaining >= budget.limit - 1) return true;
-    const q = other.budget.resetAfterMs / Math.max(1, other.budget.limit - other.budget.remaining);
-    return budget.remaining > other.budget.remaining + (a - other.s) / q + 0.5;
+    const spacingMs = other.budget.resetAfterMs / Math.max(1, other.budget.limit - other.budget.remaining);
+    return budget.remaining > other.budget.remaining + (answeredAt - other.sentAt) / spacingMs + 0.5;
   }
 
   function split(): void {
     const shared = edits;
-    const { n, windowMs } = shared.learnt();
+    const { limit, windowMs } = shared.learnt();
     const divided = (kind: "post" | "edit"): Meter => {
-      const meter = createMeter({ mode: "unknown", n, windowMs }, shared.blockedUntil());
+      const meter = createMeter({ mode: "unknown", limit, windowMs }, shared.blockedUntil());
       for (const call of shared.calls()) if (call.kind === kind) meter.add(call);
       const last = shown[kind].at(-1);
-      if (last !== undefined) meter.done(kind, last.s, { ok: true, budget: last.budget }, last.a);
+      if (last !== undefined) meter.done(kind, last.sentAt, { ok: true, budget: last.budget }, last.answeredAt);
       return meter;
     };
     edits = divided("edit");
@@ -92,9 +92,9 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
 
   function hear(kind: "post" | "edit", sentAt: number, answer: CallResult, now: number): void {
     if (answer.ok && answer.budget !== undefined) {
-      const seen: Shown = { s: sentAt, a: now, budget: answer.budget };
-      const isProof = posts === edits && provesTwo(kind, seen);
-      shown[kind] = [...shown[kind].slice(-SHOWN_KEPT), seen];
+      const latest: Shown = { sentAt, answeredAt: now, budget: answer.budget };
+      const isProof = posts === edits && provesTwo(kind, latest);
+      shown[kind] = [...shown[kind].slice(-SHOWN_KEPT), latest];
       if (isProof) return split();
     }
     meterOf(kind).done(kind, sentAt, answer, now);
@@ -103,7 +103,7 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
   return {
     firstGapMs: 330,
     minGapMs: 250,
-    keep: 1,
+    spare: 1,
     reserve: () => 0,
     gap: ({ now }) => edits.gap(now),
     isRich: (at) => edits.isRich(at),
@@ -113,7 +113,7 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
       meterOf(kind).sent(toCounted(kind), now);
       global.sent(now);
     },
-    done(planned, made, sentAt, answer, now) {
+    done(planned, { kind: made, sentAt, answer }, now) {
       const kind = toCounted(made);
       if (toCounted(planned.kind) !== kind) {
         const call = meterOf(planned.kind).remove(toCounted(planned.kind), sentAt);

@@ -7,12 +7,12 @@ import type { Files } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../ids.ts";
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
-import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./drafts.ts";
 import { toSinkError } from "./failures.ts";
 import type { FinalMessages } from "./final-message.ts";
 import { readInteractionAddress } from "./interaction-token.ts";
 import { createInteractionWriter, type InteractionWriter } from "./interaction-writer.ts";
 import { lengthOfMarkdown } from "./markdown.ts";
+import { type ButtonContext, lengthOfBody, MAX_LENGTH, type MessageBody, toMessageBody } from "./message-body.ts";
 import type { DiscordPace } from "./pace.ts";
 import type { SeenInteractionMessages } from "./seen-messages.ts";
 import type { Typing } from "./typing.ts";
@@ -34,6 +34,7 @@ const OLD_EDITS = 30046;
 export interface SinkDeps {
   api: Api;
   files: Pick<Files, "toPostedRefs">;
+  /** Tokens of interactions that this process acknowledged and has not answered yet. */
   fresh: Pick<Map<string, true>, "delete">;
   seenMessages: Pick<SeenInteractionMessages, "find">;
   finalMessages: FinalMessages;
@@ -55,7 +56,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
   const typing = deps.typingIn(channelId);
   const root = address.extra?.["root"];
-  /** The question, then the message before: in a busy channel the parts of an answer would not be told apart. */
+  /** The next post replies to this: the question, then the part before it, or a busy channel would part them. */
   let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
   /** Messages that could not be edited any more, and those that stand in their place. */
   const moved = new Map<string, string>();

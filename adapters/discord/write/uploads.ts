@@ -12,11 +12,8 @@ const DESCRIPTION_CHARS = 1_024;
 /** A file whose name begins so is covered until somebody wants to see it. */
 const COVER = "SPOILER_";
 
-/** A file as it goes to Discord. */
-export type Upload = OutboundFile;
-
 /** The parts of a call that carry files beside a body. */
-export function attach(body: object, files: readonly Upload[]): { body: object; files?: RawFile[] } {
+export function attach(body: object, files: readonly OutboundFile[]): { body: object; files?: RawFile[] } {
   if (files.length === 0) return { body };
   const attachments = files.map((file, index) => ({
     id: String(index),
@@ -31,7 +28,7 @@ export function attach(body: object, files: readonly Upload[]): { body: object; 
 }
 
 /** Throws a `SinkError` for what Discord would not take. */
-export function checkFiles(files: readonly Upload[]): void {
+export function checkFiles(files: readonly OutboundFile[]): void {
   if (files.length > MAX_FILES)
     throw new SinkError("rejected", `${files.length} files; ${MAX_FILES} fit in a message.`);
   const large = files.find(({ bytes }) => bytes.length > MAX_FILE_BYTES);
@@ -40,7 +37,7 @@ export function checkFiles(files: readonly Upload[]): void {
   if (sum > MAX_REQUEST_BYTES) throw new SinkError("rejected", "The files of one message are over 24 MiB together.");
 }
 
-function toFileName({ name, isSpoiler = false }: Upload): string {
+function toFileName({ name, isSpoiler = false }: OutboundFile): string {
   const last = name.split(/[/\\]/).at(-1) ?? "";
   const letters = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}"]+/gu, "").trim());
   const plain = letters.length === 0 ? "file" : letters.slice(-NAME_CHARS).join("");

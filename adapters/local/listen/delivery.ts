@@ -3,7 +3,7 @@ import { AwayError, RequestError } from "../errors.ts";
 import type { Change, Outbox } from "../store/outbox.ts";
 import type { Tables } from "../store/tables.ts";
 
-/** How long the queue may take to store an event before the person is told to try again. */
+/** Longest that the queue may take to store an event before the person is told to try again. */
 const ACCEPT_MS = 10_000;
 
 export interface DeliveryDeps {

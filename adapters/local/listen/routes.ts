@@ -14,7 +14,7 @@ import type { Intake } from "./intake.ts";
 /** Longest text a person can send, in UTF-16 units. */
 export const MAX_TEXT_LENGTH = 20_000;
 const MAX_JSON_BYTES = 256 * 1024;
-/** As long as the server takes a request at all: a picture over a poor telephone line. */
+/** Longest that an upload may take, as long as the server takes any request: for a picture over a poor telephone line. */
 const UPLOAD_MS = 120_000;
 
 const nonce = z.string().regex(/^[\w-]{8,64}$/, "The nonce of a request is 8 to 64 letters, digits, - or _.");
@@ -205,7 +205,7 @@ function serveFile(c: Context, { files }: RouteDeps): Response {
   return c.body(file.bytes, 200, headers);
 }
 
-/** As RFC 5987 wants it; encodeURIComponent leaves a few characters that have a meaning in a header. */
+/** Encodes a name as RFC 5987 wants it; encodeURIComponent leaves a few characters that have a meaning in a header. */
 function encodeFileName(name: string): string {
   return encodeURIComponent(name).replace(/['()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
 }

@@ -10,7 +10,7 @@ export interface BodyContent {
 /** A jump in the text is spread over about this time, so that it grows instead of jumping. */
 const SPREAD_MS = 350;
 const MIN_CHARS_PER_MS = 0.12;
-/** How long a button says that it copied. */
+/** The time for which a button says that it copied. */
 const COPIED_MS = 1500;
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 

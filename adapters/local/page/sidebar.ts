@@ -111,7 +111,7 @@ function readTheme(): Theme {
   return stored === "light" || stored === "dark" ? stored : "auto";
 }
 
-/** As the system wants it, light, dark, and around again. Kept for the next visit. */
+/** Goes from the system's theme to light, to dark, and around again. Kept for the next visit. */
 function cycleTheme(): void {
   const theme = NEXT[readTheme()];
   if (theme === "auto") delete document.documentElement.dataset["theme"];

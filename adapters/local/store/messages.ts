@@ -9,7 +9,7 @@ export interface MessageInput {
   threadId: number | null;
   /** Null is the bot. */
   authorId: string | null;
-  /** Whose message an answer of the bot belongs to. */
+  /** The person whose message an answer of the bot answers. */
   askedBy: string | null;
   /** The message that an answer of the bot answers. */
   replyTo: number | null;

@@ -120,7 +120,7 @@ interface HomeFacts {
   draws: boolean;
   /** The direct conversation. */
   channelId: string;
-  /** Whose home it is. */
+  /** The person whose home it is. */
   userId: string;
 }
 

@@ -22,7 +22,7 @@ export interface FormContext {
   channelId?: string | undefined;
   threadTs?: string | undefined;
   responseUrl?: string | undefined;
-  /** Whose form it is: nobody else can send it. By Slack's own id. */
+  /** The person whose form it is, by Slack's own id: nobody else can send it. */
   personId: string;
   /** Only this person sees what comes of it. */
   isPrivate?: boolean | undefined;

@@ -5,13 +5,13 @@ import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 /** Longest that what is being stored holds up the end. */
 const STOP_MS = 5_000;
 
-/** Hands events over in the order in which they came, channel by channel. */
+/** Hands events over in the order in which they came, those of one key one after another. */
 export interface Delivery {
   /**
    * Calls `toEvents` at once, whatever waits before it. Resolves when all its events were taken over, and rejects when
    * one was not: Slack delivers that again.
    */
-  enqueue(channelId: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<void>;
+  enqueue(key: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<void>;
   /** Takes nothing more; resolves when nothing is under way, or after a while. */
   stop(): Promise<void>;
 }
@@ -21,12 +21,12 @@ export function createDelivery(accept: Accept): Delivery {
   let isStopped = false;
 
   return {
-    async enqueue(channelId, toEvents) {
+    async enqueue(key, toEvents) {
       if (isStopped) throw new Error("This process takes no more events.");
       const reading = toEvents();
       // It may fail while those before it are still being taken over.
       reading.catch(() => {});
-      return queue.run(channelId, async () => {
+      return queue.run(key, async () => {
         for (const event of await reading) await accept(event);
       });
     },

@@ -88,7 +88,7 @@ export function createIntake({ workspaces, delivery, listener, interactions, log
     if (first !== undefined) await taking().enqueue(first.key, async () => events);
   }
 
-  function tellStranger(body: Body): void {
+  function warnOfStranger(body: Body): void {
     const teamId = teamsOf(body)[0] ?? "";
     if (told.has(teamId)) return;
     told.add(teamId);
@@ -99,7 +99,7 @@ export function createIntake({ workspaces, delivery, listener, interactions, log
     workspaceOf,
     async onEvent(event, body) {
       const workspace = await workspaceOf(body);
-      if (workspace === undefined) tellStranger(body);
+      if (workspace === undefined) warnOfStranger(body);
       if (MESSAGES.has(readText(event["type"]) ?? "")) {
         if (workspace !== undefined) await listener(event, workspace);
         return NOTHING;

@@ -27,7 +27,7 @@ export function toSlackMarkdown(markdown: string): string {
 }
 
 /**
- * As much of a text that still grows as is certain to stay in its message as it is: no beginning of a mention, no link
+ * Cuts a text that still grows to what is certain to stay in its message as it is: no beginning of a mention, no link
  * whose words name an address before its own is known, and once the message is nearly full only whole paragraphs,
  * because between those it will end.
  */

@@ -1,7 +1,7 @@
 import type { Budget, Call, Demand, Growth } from "../../../src/pacing/budget.ts";
 import { createCallLog, type Limit } from "../../../src/pacing/call-log.ts";
 import { createEvenPacer } from "../../../src/pacing/even.ts";
-import { createPacer, isWaiting, type OpenPacer } from "../../../src/pacing/pacer.ts";
+import { type BudgetPacer, createPacer, isWaiting } from "../../../src/pacing/pacer.ts";
 import type { Pacer, PacerStep } from "../../../src/port/pace.ts";
 
 /** Time between two answers to one command: its response URL takes five within half an hour. */
@@ -44,7 +44,7 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   const flights = new Map<number, Route>();
   let joined = 0;
 
-  const pacerOf = ({ isFallback }: Route): OpenPacer => (isFallback ? pacers.fallback : pacers.first);
+  const pacerOf = ({ isFallback }: Route): BudgetPacer => (isFallback ? pacers.fallback : pacers.first);
 
   function divert(route: Route): void {
     const reply = pacers.first.release(route.number);
@@ -58,12 +58,12 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
     return reply.ended || first.credit({ kind: "post", room: reply.room }, now) < 1 || hasMoreToSpare(reply.room, now);
   }
 
-  /** Whether many replies grow the first way, and each reply of the fallback would still have more calls than they. */
+  /** True when many replies grow the first way, and each reply of the fallback would still have more calls than they. */
   function hasMoreToSpare(room: string, now: number): boolean {
-    const growing = pacers.first.growing(now);
+    const growing = pacers.first.countGrowing(now);
     if (growing <= AT_EASE || fallback.credit({ kind: "post", room }, now) < 1) return false;
     const edit: Call = { kind: "edit", room };
-    return fallback.credit(edit, now) / (pacers.fallback.growing(now) + 1) >= first.credit(edit, now) / growing;
+    return fallback.credit(edit, now) / (pacers.fallback.countGrowing(now) + 1) >= first.credit(edit, now) / growing;
   }
 
   function toOuter(step: PacerStep & { type: "send" }, isFallback: boolean): PacerStep {
@@ -74,24 +74,24 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
   }
 
   return {
-    join(now, { room, isFallback = false, first } = {}) {
+    join({ room, isFallback = false, first } = {}) {
       joined += 1;
       // Alone means alone among all replies, whichever way they go.
       const own = { room: room ?? `reply ${joined}`, first };
-      routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.first).join(now, own) });
+      routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.first).join(own) });
       return joined;
     },
     text(reply, units, now) {
       const route = routes.get(reply);
       if (route !== undefined) pacerOf(route).text(route.number, units, now);
     },
-    end(reply, now) {
+    end(reply) {
       const route = routes.get(reply);
-      if (route !== undefined) pacerOf(route).end(route.number, now);
+      if (route !== undefined) pacerOf(route).end(route.number);
     },
-    leave(reply, now) {
+    leave(reply) {
       const route = routes.get(reply);
-      if (route !== undefined) pacerOf(route).leave(route.number, now);
+      if (route !== undefined) pacerOf(route).leave(route.number);
       routes.delete(reply);
     },
     step(now) {
@@ -211,9 +211,9 @@ export function createSlackBudget(method: SlackMethod): Budget {
   }
 
   function planFor(demand: Demand): Plan {
-    const { now, active, live, starts } = demand;
+    const { now, active, growing, starts } = demand;
     const owed = toOwed(demand);
-    const key = `${version} ${live.length} ${active} ${starts.length} ${owed}`;
+    const key = `${version} ${growing.length} ${active} ${starts.length} ${owed}`;
     if (plan !== undefined && plan.key === key && now - plan.at < PLAN_HOLDS_MS) return plan;
     const minGapMs = isAppend ? APPEND_GAP_MS : UPDATE_GAP_MS;
     const bank = { calls, windowMs: WINDOW_MS, countedMs, countAt: edits.count, reserve: owed, minGapMs };
@@ -238,7 +238,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
   return {
     firstGapMs: 280,
     minGapMs: 300,
-    keep: 2,
+    spare: 2,
     reserve,
     beginAt({ now, unfinished }) {
       if (isAppend || edits.isTight(now)) return now;
@@ -255,7 +255,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
       lastCall = now;
       version += 1;
     },
-    done(planned, made, sentAt, answer, now) {
+    done(planned, { kind: made, sentAt, answer }, now) {
       const limit = limitOf({ ...planned, kind: made });
       if (limit !== limitOf(planned)) {
         limitOf(planned).done({ ok: true }, now);
@@ -355,60 +355,62 @@ export interface BankState {
  * the optimum once the demand is known; what is guessed here is the demand. `docs/pacing.md` derives it.
  */
 export function planGap(demand: Demand, bank: BankState): number {
-  const { now, live, active: K } = demand;
-  const rates = live.map(({ rate }) => clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS));
+  const { now, growing, active } = demand;
+  const rates = growing.map(({ rate }) => clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS));
   const mean = rates.length === 0 ? USUAL_RATE_UNITS_PER_MS : rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
-  const lasting = live.filter(({ firstText }) => firstText < now - LASTING_MS).length > 1;
-  const residuals = live.map((reply) => toResidual(reply, K, lasting));
-  const { load, lam } = toLoad(demand, bank);
+  const lasting = growing.filter(({ firstText }) => firstText < now - LASTING_MS).length > 1;
+  const residuals = growing.map((reply) => toResidual(reply, active, lasting));
+  const { load, startRate } = toLoad(demand, bank);
   // Many short replies are likelier than many long ones, until they last or the workspace is busy.
-  const kq = lasting ? 0 : 0.5 * Math.max(0, 1 - (60_000 * lam) / BUSY_PER_MINUTE);
+  const hope = active ** (lasting ? 0 : 0.5 * Math.max(0, 1 - (60_000 * startRate) / BUSY_PER_MINUTE));
 
-  const asked = (h: number) => {
-    const present = residuals.reduce((sum, rest) => sum + Math.min(rest, h), 0);
-    const coming = BELIEF * lam * h * Math.min(COMING_UNITS / mean, h / 2);
-    return (live.length === 0 ? Math.min(USUAL_UNITS / USUAL_RATE_UNITS_PER_MS, h) : present) + coming;
+  const asked = (aheadMs: number) => {
+    const present = residuals.reduce((sum, rest) => sum + Math.min(rest, aheadMs), 0);
+    const coming = BELIEF * startRate * aheadMs * Math.min(COMING_UNITS / mean, aheadMs / 2);
+    return (growing.length === 0 ? Math.min(USUAL_UNITS / USUAL_RATE_UNITS_PER_MS, aheadMs) : present) + coming;
   };
-  const there = (h: number) => bank.calls - bank.countAt(now + h) - bank.reserve - BELIEF * lam * h;
-  const g = Math.max(...HORIZONS_MS.map((h) => asked(h) / K ** kq / Math.max(1, there(h))));
+  const there = (aheadMs: number) =>
+    bank.calls - bank.countAt(now + aheadMs) - bank.reserve - BELIEF * startRate * aheadMs;
+  const replyGap = Math.max(...HORIZONS_MS.map((aheadMs) => asked(aheadMs) / hope / Math.max(1, there(aheadMs))));
 
   // A long answer is written near the rate at which calls return: one quiet second does not empty the bank.
-  const outlasts = live.some(({ firstText }) => firstText < now - OUTLASTING_MS);
+  const outlasts = growing.some(({ firstText }) => firstText < now - OUTLASTING_MS);
   const alone = outlasts ? (LEAST_SPACING * bank.windowMs) / bank.calls : 0;
-  const G = Math.max(clamp(g, bank.minGapMs, MAX_GAP_MS) / K, alone);
-  if (lam === 0) return G;
-  const base = bank.windowMs / Math.max(bank.calls / 3, bank.calls - bank.windowMs * lam);
-  const least = (LEAST_SPACING * load * base) / K ** kq;
-  return Math.max(bank.minGapMs / K, alone, least, Math.min(G, MOST_SPACING * base));
+  const gap = Math.max(clamp(replyGap, bank.minGapMs, MAX_GAP_MS) / active, alone);
+  if (startRate === 0) return gap;
+  const spacing = bank.windowMs / Math.max(bank.calls / 3, bank.calls - bank.windowMs * startRate);
+  const least = (LEAST_SPACING * load * spacing) / hope;
+  return Math.max(bank.minGapMs / active, alone, least, Math.min(gap, MOST_SPACING * spacing));
 }
 
-/** Finals of replies still to begin that no returning call will be there for: what edits leave for them. */
+/** Counts the finals of replies still to begin for which no call will have come back: edits leave one for each. */
 export function countComingFinals(demand: Demand, bank: BankState): number {
   const { now } = demand;
-  const { lam } = toLoad(demand, bank);
+  const { startRate } = toLoad(demand, bank);
   const spent = bank.countAt(now);
-  return Math.max(0, ...HORIZONS_MS.map((h) => lam * h - (spent - bank.countAt(now + h))));
+  return Math.max(0, ...HORIZONS_MS.map((aheadMs) => startRate * aheadMs - (spent - bank.countAt(now + aheadMs))));
 }
 
-/** Expected time that a reply still grows, milliseconds. One alone counts twice: only the long ones meet the end of the credit. */
-function toResidual({ total, rate }: Growth, K: number, lasting: boolean): number {
-  const pace = clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS);
-  if (lasting) return Math.max(LONG_UNITS - total, LONG_REST_UNITS) / pace;
-  return ((1 + 1 / K) * Math.max(USUAL_UNITS - total, USUAL_REST_UNITS + 0.5 * total)) / pace;
+/** Estimates for how long a reply still grows, milliseconds. One alone counts twice: only the long ones meet the end of the credit. */
+function toResidual({ total, rate }: Growth, active: number, lasting: boolean): number {
+  const believed = clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS);
+  if (lasting) return Math.max(LONG_UNITS - total, LONG_REST_UNITS) / believed;
+  return ((1 + 1 / active) * Math.max(USUAL_UNITS - total, USUAL_REST_UNITS + 0.5 * total)) / believed;
 }
 
 /**
- * How loaded the workspace is by earlier replies, 0 to 1, and the new replies per millisecond that it makes likely. What
- * earlier replies took of the calls is the evidence, squared: a single short answer shows next to nothing.
+ * Tells how loaded the workspace is by earlier replies, 0 to 1, and how many new replies per millisecond that makes
+ * likely. The evidence is the share of the calls that earlier replies took, squared: a single short answer shows next
+ * to nothing.
  */
-function toLoad({ now, live, starts }: Demand, bank: BankState): { load: number; lam: number } {
-  const old = live.filter(({ firstText }) => firstText < now - BURST_SPAN_MS);
-  // What replies that still grow have taken is in their own demand already, and their starts are no new replies.
+function toLoad({ now, growing, starts }: Demand, bank: BankState): { load: number; startRate: number } {
+  const old = growing.filter(({ firstText }) => firstText < now - BURST_SPAN_MS);
+  // Replies that still grow have their calls in their own demand already, and their starts are no new replies.
   const own = old.reduce((sum, { edits }) => sum + edits, 0);
   const before = bank.countAt(now) - bank.countAt(now + bank.countedMs - BURST_SPAN_MS);
   const load = clamp((before - own) / (LOADED * bank.calls), 0, 1) ** 2;
-  const others = starts.filter((at) => !live.some(({ firstText }) => firstText === at));
-  return { load, lam: load * toStartRate(others, now) };
+  const others = starts.filter((at) => !growing.some(({ firstText }) => firstText === at));
+  return { load, startRate: load * toStartRate(others, now) };
 }
 
 /** New replies per millisecond since the first start that still says something; 0 without one that is no burst. */

@@ -114,7 +114,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
         return { id };
       } catch (error) {
         if (signal.aborted) throw error;
-        if (isCardRefusal(teamId, cards.size > 0, error, state)) {
+        if (noteCardRefusal(teamId, cards.size > 0, error, state)) {
           throw toDetour(error, "The stream is begun without cards.");
         }
         noteRefusal(teamId, channelId, error, state);
@@ -130,7 +130,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
         if (stream.isStopped) return fallBack(stream, deps);
         checkLength(draft);
         const rest = stream.isDoubtful ? undefined : toRest(stream, toSlackMarkdown(draft.markdown));
-        return stop(stream, rest, draft, signal, deps);
+        return stop(deps, stream, { draft, rest }, signal);
       }
       // The person wants no more of it: what comes until the turn has heard of that is not shown.
       if (stream.isStopped) return {};
@@ -138,8 +138,9 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       const rest = toRest(stream, text);
       const isOld = now() - stream.startedAtMs > MAX_AGE_MS;
       const isTakenBack = rest === undefined && !stream.sent.startsWith(text);
-      if (stream.isDoubtful || isOld || isTakenBack) return stop(stream, undefined, draft, signal, deps);
-      return append(stream, rest ?? "", toWanted(stream.place.teamId, draft, stream.cards, state), signal, deps);
+      if (stream.isDoubtful || isOld || isTakenBack) return stop(deps, stream, { draft, rest: undefined }, signal);
+      const cards = toWanted(stream.place.teamId, draft, stream.cards, state);
+      return append(deps, stream, { text: rest ?? "", cards }, signal);
     },
     async takeOver({ teamId, channelId, ts }, nonce, signal) {
       const metadata = nonce === undefined ? undefined : toMetadata(toMark(nonce));
@@ -156,11 +157,10 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
 
 /** Adds a text and what is new of the cards; makes no call where that is nothing. */
 async function append(
-  stream: Stream,
-  text: string,
-  cards: Cards,
-  signal: AbortSignal,
   deps: StreamDeps,
+  stream: Stream,
+  { text, cards }: { text: string; cards: Cards },
+  signal: AbortSignal,
 ): Promise<Receipt> {
   const { teamId, channelId, ts } = stream.place;
   const tasks = toTaskChunks(stream.cards, cards);
@@ -177,8 +177,8 @@ async function append(
       return {};
     }
     if (OVER_CODES.has(codeOf(error))) return fallBack(stream, deps);
-    if (isElsewhere(error)) throw error;
-    if (isCardRefusal(teamId, tasks.length > 0, error, deps.state)) return { isPartial: true };
+    if (isUnrelated(error)) throw error;
+    if (noteCardRefusal(teamId, tasks.length > 0, error, deps.state)) return { isPartial: true };
     // Added again it might stand there twice, or be refused again.
     stream.isDoubtful = true;
     if (!signal.aborted && !isUncertain(error)) return { isPartial: true };
@@ -189,11 +189,10 @@ async function append(
 
 /** Ends a stream with the last of its text; `rest` is undefined when it shows another text than the draft. */
 async function stop(
-  stream: Stream,
-  rest: string | undefined,
-  draft: Draft,
-  signal: AbortSignal,
   deps: StreamDeps,
+  stream: Stream,
+  { draft, rest }: { draft: Draft; rest: string | undefined },
+  signal: AbortSignal,
 ): Promise<Receipt> {
   const { api, state, toMark } = deps;
   const { teamId, channelId, ts } = stream.place;
@@ -208,8 +207,8 @@ async function stop(
     await api.call(teamId, "chat.stopStream", { channel: channelId, ts, metadata, ...ending }, signal);
   } catch (error) {
     if (OVER_CODES.has(codeOf(error))) return fallBack(stream, deps);
-    if (isElsewhere(error)) throw error;
-    if (isCardRefusal(teamId, tasks.length > 0, error, state)) return { isPartial: true };
+    if (isUnrelated(error)) throw error;
+    if (noteCardRefusal(teamId, tasks.length > 0, error, state)) return { isPartial: true };
     if (hasFeedbackButtons && isBlockRefusal(error)) {
       state.markUnsupported("feedback buttons", teamId);
       return { isPartial: true };
@@ -239,8 +238,8 @@ function toWanted(teamId: string, { steps = [] }: Draft, before: Cards, state: S
   return state.supports("cards", teamId) ? toCards(steps, before) : before;
 }
 
-/** True for a call that was refused for the cards that came with it: then the next one comes without. */
-function isCardRefusal(teamId: string, hasCards: boolean, error: unknown, state: StreamState): boolean {
+/** Returns true for a call that was refused for the cards that came with it, and notes it: the next one comes without. */
+function noteCardRefusal(teamId: string, hasCards: boolean, error: unknown, state: StreamState): boolean {
   if (!hasCards || !state.supports("cards", teamId) || !CHUNK_CODES.has(codeOf(error))) return false;
   state.markUnsupported("cards", teamId);
   return true;
@@ -258,8 +257,8 @@ export function noteRefusal(
   else if (CHANNEL_CODES.has(codeOf(error))) state.markUnsupported("streams", teamId, channelId);
 }
 
-/** True for an error that says nothing about the stream: a rate limit, or a refusal of the place. */
-function isElsewhere(error: unknown): boolean {
+/** True for an error that the stream has no part in: a rate limit, or a refusal of the place. */
+function isUnrelated(error: unknown): boolean {
   return error instanceof SlackApiError && (error.retryAfterMs !== undefined || NOWHERE.test(error.code));
 }
 
@@ -267,7 +266,7 @@ function toRecipient({ userId, teamId }: Recipient): object {
   return { recipient_team_id: teamId, ...(userId !== undefined && { recipient_user_id: userId }) };
 }
 
-/** As much of a growing text as may be added to a stream, from which nothing can be taken back. */
+/** Cuts a growing text to what may be added to a stream, from which nothing can be taken back. */
 function toSettled({ source, markdown }: Draft): string {
   return toSettledMarkdown(source ?? markdown);
 }

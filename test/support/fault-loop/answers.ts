@@ -19,7 +19,7 @@ export function toName(seed: number, index: number): string {
 }
 
 /**
- * What the upstream says to questions that are asked together. It begins with their names and no word stands in it
+ * The upstream's answer to questions that are asked together. It begins with their names and no word stands in it
  * twice, so that a checker sees what is missing, doubled or out of order. One in six needs several messages.
  */
 export function answerTo(names: readonly string[]): string {

@@ -13,7 +13,7 @@ import { type AdapterParts, type Break, passing, type Shown, type World } from "
 const POST = "POST /channels/:channel/messages";
 const EDIT = "PATCH /channels/:channel/messages/:message";
 
-/** Who speaks where nothing goes wrong. */
+/** The people who speak where nothing goes wrong. */
 const ASIDE = 2;
 
 export interface DiscordWorldOptions {
@@ -46,7 +46,7 @@ export async function openDiscordWorld({ threads, place }: DiscordWorldOptions):
   return {
     origin: new URL(discord.apiUrl).origin,
     startAdapter: (parts) => createDiscordAdapterFor(discord, threads, parts),
-    // What is said while nobody listens is read later, or told when the session goes on.
+    // Words said while nobody listens are read later, or told when the session goes on.
     hasListener: () => true,
     ask(name, person) {
       const message = discord.people.say(channel, speaker(person), name, { mentionBot: place !== "direct" });
@@ -128,7 +128,7 @@ function denying(permissions: Parameters<Discord["overwrite"]>[2]["deny"]) {
   };
 }
 
-/** What goes wrong on Discord. */
+/** The faults of Discord. */
 const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
   // A limit is told before anything is carried out.
   "429": passing(({ discord, random }) => {

@@ -4,7 +4,7 @@ import { toName } from "./answers.ts";
 import type { Script } from "./upstream.ts";
 import { REPEATED, type UpstreamWay } from "./upstream-faults.ts";
 
-/** What people do to a question or to its answer. */
+/** The actions of people on a question or on its answer. */
 export type Doing = "edit" | "remove" | "stop" | "follow" | "remove-answer" | "retry-twice";
 
 export interface PlannedQuestion {

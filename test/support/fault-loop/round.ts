@@ -16,7 +16,7 @@ const LOOK_MS = 4_000;
 /** A person asks again so often at most. */
 const PRESSES = 3;
 
-/** What a round found. */
+/** The findings of a round. */
 export interface Finding {
   seed: number;
   /** Questions that something may happen to, and all that were asked. */

@@ -29,7 +29,7 @@ const END_MS = 5_000;
 export interface ServiceOptions {
   world: Pick<World, "origin" | "startAdapter">;
   upstream: Pick<Upstream, "url">;
-  /** What an earlier life had on its disk. */
+  /** The disk of an earlier life. */
   disk: Uint8Array | undefined;
   /** Told of every event that was taken over; each is handed over twice when this says so. */
   onAccepted(event: InboundEvent): void;
@@ -91,7 +91,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
   await adapter.listen(accept);
 
-  /** What a dead process still does ends by itself; nobody waits for it. */
+  /** The rest of a dead process's work ends by itself; nobody waits for it. */
   async function end(graceMs: number): Promise<void> {
     await adapter.pause();
     await queue.close(graceMs);

@@ -8,12 +8,12 @@ import type { Random } from "../pacing/random.ts";
 import { ANY_TURN, passing, type Shown, type World } from "./world.ts";
 
 const WRITES = ["chat.startStream", "chat.appendStream", "chat.stopStream", "chat.postMessage", "chat.update"];
-/** Who speaks where nothing goes wrong. */
+/** The people who speak where nothing goes wrong. */
 const ASIDE = 2;
 
 export interface SlackWorldOptions {
   place: "channel" | "direct" | "thread";
-  /** Whether the workspace has streams. */
+  /** The workspace has streams. */
   streams: boolean;
   /** When the service is killed, milliseconds from the beginning. */
   killsAtMs: readonly number[];
@@ -23,7 +23,7 @@ export interface SlackWorldOptions {
 export async function openSlackWorld({ place, streams, killsAtMs }: SlackWorldOptions): Promise<World> {
   const slack = await openSlack({
     streaming: streams ? "on" : "unknown_method",
-    // What an event that was not acknowledged waits for is minutes on the real one.
+    // An event that was not acknowledged waits for minutes on the real one.
     limits: { retryMs: [0, 300, 1_500] },
   });
   const people = [slack.user({ name: "Ada" }), slack.user({ name: "Ben" }), slack.user({ name: "Eve" })] as const;
@@ -84,7 +84,7 @@ export async function openSlackWorld({ place, streams, killsAtMs }: SlackWorldOp
       // Nobody sees the direct conversations of others.
       if (message === undefined || !message.channel.members.has(speaker(person).id)) return;
       if (message.stream?.state === "in_progress") return speaker(person).stop(message);
-      // Whether it was answered in time is among what the simulator judges.
+      // The simulator judges among other things whether it was answered in time.
       void speaker(person)
         .press(message, label.toLowerCase())
         .catch(() => {});
@@ -109,7 +109,7 @@ function failing(fault: (random: Random) => Fault): (victim: Victim) => undefine
   return passing(({ slack, random }) => slack.failNext(random.pick(WRITES), fault(random), random.pick([1, 1, 2])));
 }
 
-/** What goes wrong on Slack. */
+/** The faults of Slack. */
 const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
   "429": failing((random) => ({ retryAfterS: random.pick([1, 2]) })),
   "500": failing((random) => ({ status: random.pick([500, 503]), isDone: random.next() < 0.5 })),

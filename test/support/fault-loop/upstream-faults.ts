@@ -43,7 +43,7 @@ export interface Speech {
   text: string;
   /** Between two pieces. */
   paceMs: number;
-  /** Whether the tool that this answer calls has been called. */
+  /** True once the tool that this answer calls has been called. */
   hasResult: boolean;
 }
 

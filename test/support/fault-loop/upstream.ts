@@ -10,7 +10,7 @@ export interface Asked {
   names: string[];
   way: UpstreamWay;
   atMs: number;
-  /** What was said, as far as it was. */
+  /** The answer, as far as it was said. */
   said: string;
   /** All was said, and that it was all. */
   isComplete: boolean;
@@ -18,7 +18,7 @@ export interface Asked {
   isSecond: boolean;
 }
 
-/** What the upstream does with a question: each request about it takes the next way, and all further ones the last. */
+/** The upstream's ways with a question: each request about it takes the next way, and all further ones the last. */
 export interface Script {
   ways: readonly UpstreamWay[];
   paceMs: number;

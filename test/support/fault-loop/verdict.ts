@@ -12,7 +12,7 @@ export interface Complaint {
   sentence: string;
 }
 
-/** What a round has left behind, and what of it is excused. */
+/** Left behind by a round, with what of it is excused. */
 export interface Remains {
   questions: readonly Question[];
   /** Ids of questions that people took back. */
@@ -60,7 +60,7 @@ function judgeQuestions({ questions, removed, turns, heard, isDisturbed }: Remai
     const count = turns.filter(({ messageIds }) => messageIds.includes(id)).length;
     if (count > 1) return [{ fault: "doubled", sentence: `${name} was answered in ${count} turns.` }];
     if (count === 1 || removed.has(id)) return [];
-    // What is said while the bot sees nothing is never told.
+    // Words said while the bot sees nothing are never told.
     if (!heard.has(id) && (!isTold || isDisturbed)) return [];
     return [{ fault: "lost", sentence: `${name} was never answered.` }];
   });
@@ -70,7 +70,7 @@ function judgeMessages({ shown, turns, isDisturbed }: Remains): Complaint[] {
   return shown.flatMap(({ id, text, isGrowing, buttons }): Complaint[] => {
     const owners = turns.filter(({ posted }) => posted.includes(id)).length;
     const words = text.slice(0, 60);
-    // What the bot may not see it cannot bring to an end.
+    // The bot cannot bring to an end what it may not see.
     const isStuck = !isDisturbed && (isGrowing || buttons.some(({ label }) => label === "Stop"));
     return [
       ...(owners === 1 ? [] : [complain("doubled", `a message belongs to ${owners} turns: ${words}`)]),
@@ -136,7 +136,7 @@ function judgeNote(who: string, note: string, requests: readonly Asked[]): Compl
   return [complain("wrong", `${who}: ends with ${note} though the upstream said it all.`)];
 }
 
-/** What people could read of a growing answer stays where they read it. */
+/** A growing answer takes nothing back that people could read. */
 function judgeGrowth({ questions, shown, turns, begunAnew, wasKilled, hadSlowCalls, asked }: Remains): Complaint[] {
   if (wasKilled && hadSlowCalls) return [];
   return turns.flatMap(({ id, posted, messageIds }) => {

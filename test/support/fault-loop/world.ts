@@ -12,7 +12,7 @@ export interface Shown {
   /** As the port names it. */
   id: string;
   text: string;
-  /** What it has shown until now, oldest first. */
+  /** The texts that it has shown until now, oldest first. */
   states: string[];
   isGrowing: boolean;
   /** `payload` names the turn. */
@@ -64,19 +64,19 @@ export interface World {
   /** Of the simulator. */
   readonly origin: string;
   startAdapter(parts: AdapterParts): Adapter;
-  /** Whether anybody is there whom the platform could tell what is said. */
+  /** True while somebody is there whom the platform could tell what is said. */
   hasListener(): boolean;
   ask(name: string, person: number): Question;
   /** Asks in another place, where nothing goes wrong. */
   askAside(name: string): Question;
   edit(question: Question, text: string): void;
   remove(question: Question): void;
-  /** What stands there of the bot, oldest first. */
+  /** The bot's messages that stand there, oldest first. */
   shown(): Shown[];
   removeShown(id: string): void;
   /** Presses a button. Throws when it is not there any more. */
   press(id: string, label: string, person: number): void;
-  /** What may go wrong here, by name. */
+  /** The faults that may happen here, by name. */
   readonly troubles: readonly string[];
   /** Those of them after which an answer cannot be written to its end. */
   readonly disturbing: ReadonlySet<string>;

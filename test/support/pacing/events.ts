@@ -1,4 +1,4 @@
-/** What happens when, in virtual time: the earliest first, in the order of entry at one instant. */
+/** Events in virtual time: the earliest first, in the order of entry at one instant. */
 export interface EventQueue<T> {
   add(at: number, event: T): void;
   next(): { at: number; event: T } | undefined;

@@ -6,7 +6,7 @@ export interface Showing {
   tokens: number;
 }
 
-/** What one reply looked like. */
+/** The course of one reply. */
 export interface Outcome {
   arrivals: Arrivals;
   showings: Showing[];

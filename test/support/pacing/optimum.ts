@@ -5,7 +5,7 @@ const GRID_MS = 50;
 /** Gaps longer than this are never worth their wait while there are calls. */
 const LONGEST_GAP_MS = 6_000;
 
-/** What a limit remembers between calls: `spend` gives the next state, undefined when the call is not allowed. */
+/** The memory of a limit between calls: `spend` gives the next state, undefined when the call is not allowed. */
 export interface OptimumLimit {
   initial: number;
   states: number;

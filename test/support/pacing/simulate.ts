@@ -16,13 +16,13 @@ export interface SimulationOptions {
   room?: string;
   /** Share of calls that are answered with a server error, some of them after they were carried out. */
   errorShare?: number;
-  /** What becomes of the headers of the call of that number; unchanged without it. */
+  /** Changes the headers of the call of that number; unchanged without it. */
   headersOf?(headers: BudgetHeaders, call: number): BudgetHeaders | undefined;
   /** A native stream ends with a call of its own, also when nothing is left to say. */
   needsStop?: boolean;
 }
 
-/** What went wrong that must not. */
+/** The wrongs that must not happen. */
 export interface Faults {
   /** Calls that arrived while another one of the same reply was under way. */
   overlaps: number;
@@ -145,7 +145,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     const isDone = answer.ok && call.afterEnd && isStopped;
     pacer.done(run.number, { answer, behind: call.afterEnd && !isDone, isFallback }, now);
     if (!isDone) return;
-    pacer.leave(run.number, now);
+    pacer.leave(run.number);
     run.finished = true;
   }
 
@@ -153,7 +153,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     if (event.type === "token") {
       const { run } = event;
       if (run.arrived === 0) {
-        run.number = pacer.join(now, { room: run.room });
+        run.number = pacer.join({ room: run.room });
         byNumber.set(run.number, run);
       }
       run.arrived += 1;
@@ -161,7 +161,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     }
     if (event.type === "end") {
       event.run.ended = true;
-      pacer.end(event.run.number, now);
+      pacer.end(event.run.number);
     }
     if (event.type === "arrive") arrive(event.call);
     if (event.type === "answer") finish(event.call, event.answer);

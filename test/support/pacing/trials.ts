@@ -55,7 +55,7 @@ export function trySlack({ scenario, seed, tripMs, options }: Trial, method: Sla
   });
 }
 
-/** What must never happen, added up: nothing of it means no 429 and every text whole, in order, and in time. */
+/** The wrongs that must never happen, added up: none of them means no 429 and every text whole, in order, and in time. */
 export function toWrongs({ outcomes, faults }: TrialResult): Faults & { refused: number } {
   return { ...faults, refused: outcomes.reduce((sum, { refused }) => sum + refused, 0) };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createActivity } from "../../../../adapters/discord/listen/activity.ts";
-import { toCustomId } from "../../../../adapters/discord/write/drafts.ts";
+import { toCustomId } from "../../../../adapters/discord/write/message-body.ts";
 
 function start() {
   let nowMs = 0;

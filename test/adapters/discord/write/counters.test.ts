@@ -57,7 +57,7 @@ describe("own calls", () => {
 describe("fixed counter", () => {
   /** A counter of 5 per 5 s with its calls, whose windows are anchored where the test says. */
   function fixed() {
-    const rule: Rule = { n: 5, windowMs: 5_000, tripMs: 200, calls: createOwnCalls() };
+    const rule: Rule = { limit: 5, windowMs: 5_000, tripMs: 200, calls: createOwnCalls() };
     const counter = createFixedCounter(rule);
 
     function send(at: number): void {
@@ -65,17 +65,18 @@ describe("fixed counter", () => {
       counter.sent(at);
     }
 
-    function answer(s: number, remaining: number, reset: number): void {
-      const a = s + 200;
-      rule.calls.answered(s, "edit", a);
-      const over = rule.calls.overlapping(s, a);
-      counter.heard({ kind: "edit", s, a, reset, remaining, lo: s + reset, hi: a + reset, over });
+    function answer(sentAt: number, remaining: number, resetMs: number): void {
+      const answeredAt = sentAt + 200;
+      rule.calls.answered(sentAt, "edit", answeredAt);
+      const inFlight = rule.calls.overlapping(sentAt, answeredAt);
+      const [resetFrom, resetUntil] = [sentAt + resetMs, answeredAt + resetMs];
+      counter.heard({ kind: "edit", sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight });
     }
 
     /** A call and its answer. */
-    function call(at: number, remaining: number, reset: number): void {
+    function call(at: number, remaining: number, resetMs: number): void {
       send(at);
-      answer(at, remaining, reset);
+      answer(at, remaining, resetMs);
     }
 
     return { counter, send, answer, call };
@@ -146,7 +147,7 @@ describe("fixed counter", () => {
 
   test("has one unproven call when a refusal is over", () => {
     const { counter } = fixed();
-    counter.adopt({ winStart: 0, resetAt: 5_000, used: 1 });
+    counter.adopt({ startedAt: 0, resetAt: 5_000, used: 1 });
     expect(counter.credit(1_000)).toBe(4);
     counter.refused(6_000);
     expect([1_000, 6_000].map(counter.credit)).toEqual([0, 1]);
@@ -157,13 +158,22 @@ describe("fixed counter", () => {
     expect(counter.gap(0)).toBe(350);
     call(0, 4, 4_900);
     expect(counter.gap(200)).toBeCloseTo(5_100 / 5);
-    expect(counter.turns()[0]).toBeCloseTo(5_100);
+    expect(counter.returns()[0]).toBeCloseTo(5_100);
   });
 });
 
 describe("leaky counter", () => {
-  const rule = (): Rule => ({ n: 5, windowMs: 5_000, tripMs: 0, calls: createOwnCalls() });
-  const answer = { kind: "edit", s: 0, a: 200, reset: 2_000, remaining: 3, lo: 2_000, hi: 2_200, over: 0 } as const;
+  const rule = (): Rule => ({ limit: 5, windowMs: 5_000, tripMs: 0, calls: createOwnCalls() });
+  const answer = {
+    kind: "edit",
+    sentAt: 0,
+    answeredAt: 200,
+    resetMs: 2_000,
+    remaining: 3,
+    resetFrom: 2_000,
+    resetUntil: 2_200,
+    inFlight: 0,
+  } as const;
 
   test("fills with each call and drains one per spacing", () => {
     const counter = createLeakyCounter(rule());
@@ -171,14 +181,14 @@ describe("leaky counter", () => {
     for (let call = 0; call < 5; call++) counter.sent(0);
     expect([0, 500, 1_000, 2_500, 5_000].map(counter.credit)).toEqual([0, 0, 1, 2, 5]);
     expect(counter.level(500)).toBeCloseTo(0.5);
-    expect(counter.turns()).toContain(1_000);
+    expect(counter.returns()).toContain(1_000);
   });
 
   test("believes the header, and counts what was in flight beside it", () => {
     const counter = createLeakyCounter(rule());
     counter.heard(answer);
     expect(counter.credit(200)).toBe(3);
-    counter.heard({ ...answer, over: 2 });
+    counter.heard({ ...answer, inFlight: 2 });
     expect(counter.credit(200)).toBe(1);
   });
 
@@ -198,7 +208,7 @@ describe("leaky counter", () => {
 
 describe("logged counter", () => {
   function counterWith(times: number[]) {
-    const rule: Rule = { n: 5, windowMs: 5_000, tripMs: 0, calls: createOwnCalls() };
+    const rule: Rule = { limit: 5, windowMs: 5_000, tripMs: 0, calls: createOwnCalls() };
     const counter = createLoggedCounter(rule);
     const call = (at: number) => {
       rule.calls.add({ at, kind: "edit", answeredAt: at });
@@ -208,7 +218,16 @@ describe("logged counter", () => {
     return { counter, call };
   }
 
-  const answer = { kind: "edit", s: 0, a: 200, reset: 5_000, remaining: 4, lo: 5_000, hi: 5_200, over: 0 } as const;
+  const answer = {
+    kind: "edit",
+    sentAt: 0,
+    answeredAt: 200,
+    resetMs: 5_000,
+    remaining: 4,
+    resetFrom: 5_000,
+    resetUntil: 5_200,
+    inFlight: 0,
+  } as const;
 
   test("counts the own calls of the last window and a margin", () => {
     const { counter } = counterWith([0, 1_000, 2_000, 3_000, 4_000]);
@@ -217,7 +236,7 @@ describe("logged counter", () => {
 
   test("believes a header that says less, until its window ends", () => {
     const { counter, call } = counterWith([0]);
-    counter.heard({ ...answer, remaining: 2, over: 1 });
+    counter.heard({ ...answer, remaining: 2, inFlight: 1 });
     expect(counter.credit(1_000)).toBe(1);
     call(1_000);
     expect(counter.credit(1_000)).toBe(0);
@@ -226,7 +245,7 @@ describe("logged counter", () => {
 
   test("is empty of a call when the window that held nothing else ends", () => {
     const { counter } = counterWith([0]);
-    counter.heard({ ...answer, reset: 1_000, hi: 1_200, lo: 1_000 });
+    counter.heard({ ...answer, resetMs: 1_000, resetUntil: 1_200, resetFrom: 1_000 });
     expect([1_000, 1_300].map(counter.credit)).toEqual([4, 5]);
   });
 

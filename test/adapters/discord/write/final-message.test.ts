@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Api, ApiCall } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
-import { type MessageBody, toMessageBody } from "../../../../adapters/discord/write/drafts.ts";
 import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
+import { type MessageBody, toMessageBody } from "../../../../adapters/discord/write/message-body.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { shown } from "../../../simulators/discord/world.ts";

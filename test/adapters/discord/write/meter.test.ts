@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createOwnCalls, type Rule, type Seen } from "../../../../adapters/discord/write/counters.ts";
+import { createOwnCalls, type Reading, type Rule } from "../../../../adapters/discord/write/counters.ts";
 import {
   createCounterModel,
   createMeter,
@@ -24,19 +24,19 @@ describe("meter", () => {
   test("learns a fixed window from two answers", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, fixedCounter(5, 1_000), [0]);
-    expect(meter.learnt()).toMatchObject({ mode: "unknown", n: 5, windowMs: 5_000 });
+    expect(meter.learnt()).toMatchObject({ mode: "unknown", limit: 5, windowMs: 5_000 });
     call(meter, fixedCounter(5, 1_000), [300]);
     const two = createMeter(UNLEARNT);
     const counter = fixedCounter(5, 1_000);
     call(two, counter, [0, 300]);
-    expect(two.learnt()).toEqual({ mode: "fixed", n: 5, windowMs: 1_000 });
+    expect(two.learnt()).toEqual({ mode: "fixed", limit: 5, windowMs: 1_000 });
     expect(two.credit(500)).toBe(3);
   });
 
   test("learns a leaky counter from two answers", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, leakyCounter(5, 5_000), [0, 300]);
-    expect(meter.learnt()).toEqual({ mode: "leaky", n: 5, windowMs: 5_000 });
+    expect(meter.learnt()).toEqual({ mode: "leaky", limit: 5, windowMs: 5_000 });
     // The reset is a trip off at most: a call is counted as returned a trip later than it is.
     expect([500, 1_300, 2_300].map(meter.credit)).toEqual([3, 4, 5]);
   });
@@ -52,7 +52,7 @@ describe("meter", () => {
   test("takes the limit from the header and keeps the spacing", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, fixedCounter(10, 10_000), [0]);
-    expect(meter.learnt()).toEqual({ mode: "unknown", n: 10, windowMs: 10_000 });
+    expect(meter.learnt()).toEqual({ mode: "unknown", limit: 10, windowMs: 10_000 });
     expect(meter.credit(200)).toBe(9);
   });
 
@@ -66,7 +66,7 @@ describe("meter", () => {
   });
 
   test("starts nothing before the wait of a refusal is over", () => {
-    const meter = createMeter({ mode: "leaky", n: 5, windowMs: 5_000 });
+    const meter = createMeter({ mode: "leaky", limit: 5, windowMs: 5_000 });
     meter.sent("edit", 0);
     meter.done("edit", 0, { ok: false, retryAfterMs: 7_000 }, 200);
     expect([1_000, 7_100].map(meter.credit)).toEqual([0, 0]);
@@ -75,16 +75,16 @@ describe("meter", () => {
   });
 
   test("corrects what it was told of another channel", () => {
-    const wrong = createMeter({ mode: "leaky", n: 5, windowMs: 1_000 });
+    const wrong = createMeter({ mode: "leaky", limit: 5, windowMs: 1_000 });
     call(wrong, fixedCounter(5, 5_000), [0, 300]);
-    expect(wrong.learnt()).toEqual({ mode: "fixed", n: 5, windowMs: 5_000 });
-    const other = createMeter({ mode: "fixed", n: 5, windowMs: 5_000 });
+    expect(wrong.learnt()).toEqual({ mode: "fixed", limit: 5, windowMs: 5_000 });
+    const other = createMeter({ mode: "fixed", limit: 5, windowMs: 5_000 });
     call(other, leakyCounter(5, 5_000), [0, 300]);
-    expect(other.learnt()).toEqual({ mode: "leaky", n: 5, windowMs: 5_000 });
+    expect(other.learnt()).toEqual({ mode: "leaky", limit: 5, windowMs: 5_000 });
   });
 
   test("gives up a leaky model when more is in the counter than it could hold", () => {
-    const meter = createMeter({ mode: "leaky", n: 10, windowMs: 100_000 });
+    const meter = createMeter({ mode: "leaky", limit: 10, windowMs: 100_000 });
     meter.sent("edit", 0);
     meter.done("edit", 0, { ok: true, budget: { limit: 10, remaining: 5, resetAfterMs: 9_000 } }, 200);
     expect(meter.learnt().mode).toBe("unknown");
@@ -116,7 +116,7 @@ describe("meter", () => {
 
 describe("counter model", () => {
   function modelOf() {
-    const rule: Rule = { n: 5, windowMs: 5_000, tripMs: 200, calls: createOwnCalls() };
+    const rule: Rule = { limit: 5, windowMs: 5_000, tripMs: 200, calls: createOwnCalls() };
     const model = createCounterModel(rule, "unknown");
     return {
       model,
@@ -125,14 +125,15 @@ describe("counter model", () => {
         rule.calls.add({ at, kind: "post", answeredAt: Infinity });
         model.sent(at);
       },
-      answer(s: number, a: number, remaining: number, reset: number) {
-        rule.calls.answered(s, "post", a);
-        const over = rule.calls.overlapping(s, a);
-        model.heard({ kind: "post", s, a, reset, remaining, lo: s + reset, hi: a + reset, over }, 5);
+      answer(sentAt: number, answeredAt: number, remaining: number, resetMs: number) {
+        rule.calls.answered(sentAt, "post", answeredAt);
+        const inFlight = rule.calls.overlapping(sentAt, answeredAt);
+        const [resetFrom, resetUntil] = [sentAt + resetMs, answeredAt + resetMs];
+        model.heard({ kind: "post", sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight }, 5);
       },
-      fail(s: number, a: number) {
-        rule.calls.answered(s, "post", a);
-        model.unheard(s);
+      fail(sentAt: number, answeredAt: number) {
+        rule.calls.answered(sentAt, "post", answeredAt);
+        model.unheard(sentAt);
       },
     };
   }
@@ -207,31 +208,32 @@ describe("counter model", () => {
 });
 
 describe("counter kind", () => {
-  function seen(s: number, reset: number, remaining: number, over = 0): Seen {
-    const a = s + 200;
-    return { kind: "edit", s, a, reset, remaining, lo: s + reset, hi: a + reset, over };
+  function read(sentAt: number, resetMs: number, remaining: number, inFlight = 0): Reading {
+    const answeredAt = sentAt + 200;
+    const [resetFrom, resetUntil] = [sentAt + resetMs, answeredAt + resetMs];
+    return { kind: "edit", sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight };
   }
 
-  const first = toReference(seen(0, 1_000, 4), 5);
+  const first = toReference(read(0, 1_000, 4), 5);
 
   test("is a fixed window when the reset stands still", () => {
-    expect(toKind(seen(400, 600, 3), first, 1)).toBe("fixed");
+    expect(toKind(read(400, 600, 3), first, 1)).toBe("fixed");
   });
 
   test("is leaky when the reset moves on by a call", () => {
-    expect(toKind(seen(400, 1_600, 3), first, 1)).toBe("leaky");
-    expect(toKind(seen(600, 2_400, 2), first, 2)).toBe("leaky");
+    expect(toKind(read(400, 1_600, 3), first, 1)).toBe("leaky");
+    expect(toKind(read(600, 2_400, 2), first, 2)).toBe("leaky");
   });
 
   test("stays open when both or neither fit", () => {
-    expect(toKind(seen(400, 1_100, 3), first, 1)).toBeUndefined();
-    const narrow = toReference({ ...seen(0, 100, 4) }, 5_000);
-    expect(toKind(seen(50, 100, 3), narrow, 1)).toBeUndefined();
+    expect(toKind(read(400, 1_100, 3), first, 1)).toBeUndefined();
+    const narrow = toReference({ ...read(0, 100, 4) }, 5_000);
+    expect(toKind(read(50, 100, 3), narrow, 1)).toBeUndefined();
   });
 
   test("is not judged from answers that cannot be compared", () => {
-    expect(toKind(seen(400, 600, 3, 1), first, 1)).toBeUndefined();
-    expect(toKind(seen(1_000, 1_000, 3), first, 1)).toBeUndefined();
-    expect(toKind(seen(400, 600, 5), first, 1)).toBeUndefined();
+    expect(toKind(read(400, 600, 3, 1), first, 1)).toBeUndefined();
+    expect(toKind(read(1_000, 1_000, 3), first, 1)).toBeUndefined();
+    expect(toKind(read(400, 600, 5), first, 1)).toBeUndefined();
   });
 });

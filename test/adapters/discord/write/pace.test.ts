@@ -13,7 +13,7 @@ import { DISCORD_TRIP_MS, NO_WRONGS, toWrongs, tryDiscord } from "../../../suppo
 describe("discord budget", () => {
   const EDIT: Call = { kind: "edit", room: "channel" };
   const POST: Call = { kind: "post", room: "channel" };
-  const DEMAND = { live: [], active: 1, unfinished: 1, starts: [] };
+  const DEMAND = { growing: [], active: 1, unfinished: 1, starts: [] };
 
   function left(remaining: number, resetAfterMs = 4_800): CallResult {
     return { ok: true, budget: { limit: 5, remaining, resetAfterMs } };
@@ -24,9 +24,9 @@ describe("discord budget", () => {
     const budget = createDiscordBudget(shared);
     budget.sent(POST, 0);
     expect([POST, EDIT].map((call) => budget.credit(call, 100))).toEqual([4, 4]);
-    budget.done(POST, "post", 0, left(4), 200);
+    budget.done(POST, { kind: "post", sentAt: 0, answer: left(4) }, 200);
     budget.sent(EDIT, 500);
-    budget.done(EDIT, "edit", 500, left(4), 700);
+    budget.done(EDIT, { kind: "edit", sentAt: 500, answer: left(4) }, 700);
     expect(shared.learnt.isSplit).toBe(true);
     for (let call = 0; call < 4; call++) budget.sent(EDIT, 800);
     expect([POST, EDIT].map((call) => budget.credit(call, 800))).toEqual([4, 0]);
@@ -36,9 +36,9 @@ describe("discord budget", () => {
     const shared = createDiscordShared();
     const budget = createDiscordBudget(shared);
     budget.sent(POST, 0);
-    budget.done(POST, "post", 0, left(4), 200);
+    budget.done(POST, { kind: "post", sentAt: 0, answer: left(4) }, 200);
     budget.sent(EDIT, 500);
-    budget.done(EDIT, "edit", 500, left(3, 4_300), 700);
+    budget.done(EDIT, { kind: "edit", sentAt: 500, answer: left(3, 4_300) }, 700);
     expect(shared.learnt.isSplit).toBe(false);
     expect(shared.learnt.edit.mode).toBe("fixed");
     expect([POST, EDIT].map((call) => budget.credit(call, 800))).toEqual([3, 3]);
@@ -48,7 +48,7 @@ describe("discord budget", () => {
     const shared = createDiscordShared();
     const [first, second] = [createDiscordBudget(shared), createDiscordBudget(shared)];
     first.sent(EDIT, 0);
-    first.done(EDIT, "edit", 0, { ok: false, retryAfterMs: 9_000 }, 200);
+    first.done(EDIT, { kind: "edit", sentAt: 0, answer: { ok: false, retryAfterMs: 9_000 } }, 200);
     expect(first.credit(EDIT, 1_000)).toBe(0);
     expect(first.creditAt(EDIT, 1, 1_000)).toBeCloseTo(9_200);
     expect(second.credit(EDIT, 1_000)).toBe(5);
@@ -57,11 +57,11 @@ describe("discord budget", () => {
   test("keeps waiting when the counters are told apart during a refusal's wait", () => {
     const budget = createDiscordBudget(createDiscordShared());
     budget.sent(POST, 0);
-    budget.done(POST, "post", 0, left(4), 200);
+    budget.done(POST, { kind: "post", sentAt: 0, answer: left(4) }, 200);
     budget.sent(EDIT, 500);
     budget.sent(EDIT, 600);
-    budget.done(EDIT, "edit", 500, { ok: false, retryAfterMs: 9_000 }, 700);
-    budget.done(EDIT, "edit", 600, left(4), 800);
+    budget.done(EDIT, { kind: "edit", sentAt: 500, answer: { ok: false, retryAfterMs: 9_000 } }, 700);
+    budget.done(EDIT, { kind: "edit", sentAt: 600, answer: left(4) }, 800);
     expect(budget.credit(EDIT, 5_000)).toBe(0);
   });
 
@@ -69,10 +69,10 @@ describe("discord budget", () => {
     const shared = createDiscordShared();
     const first = createDiscordBudget(shared);
     first.sent(EDIT, 0);
-    first.done(EDIT, "edit", 0, left(4, 1_000), 200);
+    first.done(EDIT, { kind: "edit", sentAt: 0, answer: left(4, 1_000) }, 200);
     first.sent(EDIT, 300);
-    first.done(EDIT, "edit", 300, left(3, 1_700), 500);
-    expect(shared.learnt.edit).toEqual({ mode: "leaky", n: 5, windowMs: 5_000 });
+    first.done(EDIT, { kind: "edit", sentAt: 300, answer: left(3, 1_700) }, 500);
+    expect(shared.learnt.edit).toEqual({ mode: "leaky", limit: 5, windowMs: 5_000 });
     const channels = Array.from({ length: 20 }, () => createDiscordBudget(shared));
     for (const channel of channels) for (let call = 0; call < 2; call++) channel.sent(EDIT, 1_000);
     expect(channels[0]?.credit(EDIT, 1_000)).toBe(3);
@@ -86,7 +86,7 @@ describe("discord budget", () => {
     shared.learnt.isSplit = true;
     const budget = createDiscordBudget(shared);
     budget.sent(EDIT, 0);
-    budget.done(EDIT, "post", 0, left(4), 200);
+    budget.done(EDIT, { kind: "post", sentAt: 0, answer: left(4) }, 200);
     expect([POST, EDIT].map((call) => budget.credit(call, 300))).toEqual([4, 5]);
     expect(budget.gap({ now: 300, ...DEMAND })).toBeCloseTo(350);
     expect(budget.keepUntil()).toBe(60_000);
@@ -159,7 +159,7 @@ describe("calls one by one", () => {
 
   function startTwo(): { pacer: Pacer; first: number; second: number } {
     const pacer = createOneByOne(createEvenPacer({ gapMs: 0 }));
-    const [first, second] = [pacer.join(0), pacer.join(0)];
+    const [first, second] = [pacer.join(), pacer.join()];
     pacer.text(first, 10, 1_000);
     pacer.text(second, 10, 1_000);
     return { pacer, first, second };
@@ -191,7 +191,7 @@ describe("calls one by one", () => {
     const { pacer } = startTwo();
     const step = pacer.step(2_000);
     if (step.type !== "send") throw new Error("Nothing was sent.");
-    pacer.leave(step.reply, 2_500);
+    pacer.leave(step.reply);
     expect(pacer.step(2_500)).toEqual({ type: "idle" });
     pacer.done(step.reply, OK, 3_000);
     expect(pacer.step(3_000)).toMatchObject({ type: "send" });

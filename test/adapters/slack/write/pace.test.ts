@@ -20,7 +20,7 @@ describe("slack budget", () => {
   const YOUNG: Growth = { total: 100, rate: 0.24, firstText: -400, edits: 0 };
 
   function demand(now: number, starts: number[] = []): Demand {
-    return { now, live: [YOUNG], active: 1, unfinished: 1, starts };
+    return { now, growing: [YOUNG], active: 1, unfinished: 1, starts };
   }
 
   test("counts edits and finals of a workspace together, posts by room", () => {
@@ -32,7 +32,7 @@ describe("slack budget", () => {
     expect(budget.credit(EDIT, 1_000)).toBe(47);
     expect(budget.credit(POST, 1_000)).toBe(0);
     expect(budget.credit({ kind: "post", room: "random" }, 1_000)).toBe(1);
-    budget.done(POST, "post", 0, { ok: true }, 1_000);
+    budget.done(POST, { kind: "post", sentAt: 0, answer: { ok: true } }, 1_000);
     expect(budget.creditAt(POST, 1, 1_000)).toBe(1_500);
   });
 
@@ -49,13 +49,13 @@ describe("slack budget", () => {
     for (let second = 0; second < 10; second++) budget.sent(FINAL, second * 1_000);
     for (let second = 10; second < 14; second++) {
       budget.sent(POST, second * 1_000);
-      budget.done(POST, "post", second * 1_000, { ok: true }, second * 1_000);
+      budget.done(POST, { kind: "post", sentAt: second * 1_000, answer: { ok: true } }, second * 1_000);
     }
     // Nine stops are left, and the streams that have begun need four of them.
     expect(budget.credit(POST, 14_000)).toBe(5);
     expect(budget.creditAt(POST, 6, 14_000)).toBe(60_500);
     budget.sent(FINAL, 14_000);
-    budget.done(FINAL, "final", 14_000, { ok: true }, 14_000);
+    budget.done(FINAL, { kind: "final", sentAt: 14_000, answer: { ok: true } }, 14_000);
     expect(budget.credit(POST, 14_000)).toBe(5);
     // After five minutes Slack has ended what nobody stopped.
     expect(budget.credit(POST, 314_000)).toBe(19);
@@ -76,11 +76,11 @@ describe("slack budget", () => {
   test("counts a call as what it turned out to be", () => {
     const budget = createSlackBudget("update");
     budget.sent(EDIT, 0);
-    budget.done(EDIT, "post", 0, { ok: true }, 1_000);
+    budget.done(EDIT, { kind: "post", sentAt: 0, answer: { ok: true } }, 1_000);
     expect(budget.credit(POST, 1_000)).toBe(0);
     expect(budget.credit(POST, 2_000)).toBe(1);
     budget.sent(POST, 2_000);
-    budget.done(POST, "edit", 2_000, { ok: false, retryAfterMs: 5_000 }, 3_000);
+    budget.done(POST, { kind: "edit", sentAt: 2_000, answer: { ok: false, retryAfterMs: 5_000 } }, 3_000);
     expect(budget.credit(EDIT, 7_000)).toBe(0);
     expect(budget.creditAt(POST, 1, 3_000)).toBe(3_500);
   });
@@ -88,8 +88,8 @@ describe("slack budget", () => {
   test("makes a plan hold until something happens", () => {
     const budget = createSlackBudget("update");
     const first = budget.gap(demand(0));
-    expect(budget.gap({ ...demand(50), live: [{ ...YOUNG, total: 90_000 }] })).toBe(first);
-    expect(budget.gap({ ...demand(200), live: [{ ...YOUNG, total: 90_000 }] })).toBeGreaterThan(first);
+    expect(budget.gap({ ...demand(50), growing: [{ ...YOUNG, total: 90_000 }] })).toBe(first);
+    expect(budget.gap({ ...demand(200), growing: [{ ...YOUNG, total: 90_000 }] })).toBeGreaterThan(first);
     for (let call = 0; call < 40; call++) budget.sent(EDIT, 200);
     expect(budget.gap(demand(210))).toBeGreaterThan(first);
     expect(budget.keepUntil()).toBe(300_200);
@@ -98,7 +98,7 @@ describe("slack budget", () => {
   test("spends a limit that refused an allowed call more slowly, and still edits", () => {
     const budget = createSlackBudget("update");
     budget.sent(EDIT, 0);
-    budget.done(EDIT, "edit", 0, { ok: false, retryAfterMs: 5_000 }, 1_000);
+    budget.done(EDIT, { kind: "edit", sentAt: 0, answer: { ok: false, retryAfterMs: 5_000 } }, 1_000);
     expect(budget.gap(demand(10_000))).toBeCloseTo((1.15 * 60_000) / 49);
     expect(budget.isRich(10_000, 100)).toBe(false);
     expect(budget.creditAt(EDIT, 1 + budget.reserve(demand(10_000)), 1_000)).toBeLessThan(10_000);
@@ -187,8 +187,8 @@ describe("slack plan", () => {
     minGapMs: 450,
   };
 
-  function demand(live: Growth[], starts: number[] = [], now = 100_000): Demand {
-    return { now, live, active: Math.max(1, live.length), unfinished: live.length, starts };
+  function demand(growing: Growth[], starts: number[] = [], now = 100_000): Demand {
+    return { now, growing, active: Math.max(1, growing.length), unfinished: growing.length, starts };
   }
 
   test("edits each of a few young replies about every second from a fresh bank", () => {
@@ -229,10 +229,10 @@ describe("slack plan", () => {
     // The post of a short answer counts elsewhere; an edit and its final are left.
     const spent = { ...FRESH, countAt: (at: number) => (at > 140_000 ? 0 : 2) };
     for (const count of [1, 3, 5]) {
-      const live = Array.from({ length: count }, () => YOUNG);
-      const fresh = planGap(demand(live), spent);
+      const growing = Array.from({ length: count }, () => YOUNG);
+      const fresh = planGap(demand(growing), spent);
       for (const agoMs of [2_000, 10_000, 60_000])
-        expect(planGap(demand(live, [100_000 - agoMs]), spent) / fresh).toBeLessThan(1.1);
+        expect(planGap(demand(growing, [100_000 - agoMs]), spent) / fresh).toBeLessThan(1.1);
     }
   });
 

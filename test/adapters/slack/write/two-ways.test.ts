@@ -15,7 +15,7 @@ function sendAll(pacer: Pacer, now: number): Array<PacerStep & { type: "send" }>
 
 /** A reply that was begun and answered at once. */
 function begin(pacer: Pacer, now: number): PacerStep & { type: "send" } {
-  const reply = pacer.join(now);
+  const reply = pacer.join();
   pacer.text(reply, 50, now);
   const [step] = sendAll(pacer, now + 110);
   if (step === undefined) throw new Error("The reply was not begun.");
@@ -33,7 +33,7 @@ describe("two-way pacer", () => {
 
   test("begins a reply on the fallback that gets more calls there than many replies the first way", () => {
     const pacer = createSlackPacer();
-    const replies = Array.from({ length: 6 }, (_, index) => pacer.join(0, { room: `room ${index}` }));
+    const replies = Array.from({ length: 6 }, (_, index) => pacer.join({ room: `room ${index}` }));
     for (const reply of replies) pacer.text(reply, 10, 0);
     const begun = sendAll(pacer, 110);
     expect(begun).toHaveLength(6);
@@ -42,7 +42,7 @@ describe("two-way pacer", () => {
 
   test("leaves three replies at once the first way", () => {
     const pacer = createSlackPacer();
-    for (let count = 0; count < 3; count++) pacer.text(pacer.join(0), 10, 0);
+    for (let count = 0; count < 3; count++) pacer.text(pacer.join(), 10, 0);
     expect(sendAll(pacer, 110).every(({ isFallback }) => isFallback !== true)).toBe(true);
   });
 
@@ -50,21 +50,21 @@ describe("two-way pacer", () => {
     const pacer = createSlackPacer();
     const { reply } = begin(pacer, 0);
     for (let count = 1; count < 25; count++) begin(pacer, count * 1_000);
-    pacer.end(reply, 30_000);
+    pacer.end(reply);
     expect(sendAll(pacer, 30_000)).toContainEqual({ type: "send", reply, kind: "final" });
   });
 
   test("writes a reply that is over before its first post by the fallback", () => {
     const pacer = createSlackPacer();
-    const reply = pacer.join(0, { room: "general" });
+    const reply = pacer.join({ room: "general" });
     pacer.text(reply, 10, 0);
-    pacer.end(reply, 50);
+    pacer.end(reply);
     expect(sendAll(pacer, 50)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
   test("follows a reply that took the fallback by itself, with its text and without its failures", () => {
     const pacer = createSlackPacer();
-    const reply = pacer.join(0, { room: "general" });
+    const reply = pacer.join({ room: "general" });
     pacer.text(reply, 10, 0);
     expect(sendAll(pacer, 110)).toEqual([{ type: "send", reply, kind: "post" }]);
     pacer.done(reply, { answer: { ok: false }, behind: true, kind: "post", isFallback: true }, 300);
@@ -73,7 +73,7 @@ describe("two-way pacer", () => {
 
   test("begins a reply on the fallback that has no other", () => {
     const pacer = createSlackPacer();
-    const reply = pacer.join(0, { room: "general", isFallback: true });
+    const reply = pacer.join({ room: "general", isFallback: true });
     pacer.text(reply, 10, 0);
     expect(sendAll(pacer, 110)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
@@ -81,12 +81,12 @@ describe("two-way pacer", () => {
   test("settles a call whose reply has left meanwhile", () => {
     const pacer = createSlackPacer();
     const [first, second] = [
-      pacer.join(0, { room: "general", isFallback: true }),
-      pacer.join(0, { room: "general", isFallback: true }),
+      pacer.join({ room: "general", isFallback: true }),
+      pacer.join({ room: "general", isFallback: true }),
     ];
     pacer.text(first, 10, 0);
     expect(sendAll(pacer, 110)).toHaveLength(1);
-    pacer.leave(first, 200);
+    pacer.leave(first);
     pacer.done(first, { ...OK, isFallback: true }, 300);
     pacer.text(second, 10, 300);
     // The room is taken for a second after the answer, and not for good.

@@ -36,7 +36,7 @@ export interface MessageBody {
 export interface ButtonContext {
   /** The message at the root of the conversation, where the channel alone does not name it. */
   root?: string | undefined;
-  /** Tells what a message was made for, where it has no other place for that. */
+  /** Names the post that the message was made for, where nothing else in it does. */
   mark?: string | undefined;
 }
 

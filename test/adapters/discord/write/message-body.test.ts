@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { readCustomId, readCustomIds, toCustomId, toMessageBody } from "../../../../adapters/discord/write/drafts.ts";
+import {
+  readCustomId,
+  readCustomIds,
+  toCustomId,
+  toMessageBody,
+} from "../../../../adapters/discord/write/message-body.ts";
 import { draft } from "../stage.ts";
 
 describe("the body of a message", () => {

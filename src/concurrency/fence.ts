@@ -1,0 +1,39 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/**
+ * The right to write, which others take over when its holder is taken for dead. It holds for everything that is done
+ * inside `withFence`, however deep: what writes asks for it there, and nothing in between has to know of it.
+ */
+export interface Fence {
+  /** A key of the shared store, and what it has to say for as long as nobody else has taken over. */
+  readonly key: string;
+  readonly value: string;
+  /** Rejects with a `FencedError` when somebody else has taken over. */
+  check(): Promise<void>;
+}
+
+/** Somebody else does by now what was being done here: nothing more of it may be written. */
+export class FencedError extends Error {
+  override readonly name = "FencedError";
+}
+
+const held = new AsyncLocalStorage<readonly Fence[]>();
+
+export function fencesHeld(): readonly Fence[] {
+  return held.getStore() ?? [];
+}
+
+/** Runs a task under one more fence. */
+export function withFence<T>(fence: Fence, task: () => T): T {
+  return held.run([...fencesHeld(), fence], task);
+}
+
+/** Rejects with a `FencedError` when any of the fences that are held has fallen. */
+export async function checkFences(): Promise<void> {
+  for (const fence of fencesHeld()) await fence.check();
+}
+
+/** A function that holds the fences of this moment, whoever calls it later: for what is called back by somebody else. */
+export function keepFences<A extends unknown[], R>(task: (...values: A) => R): (...values: A) => R {
+  return AsyncLocalStorage.bind(task);
+}

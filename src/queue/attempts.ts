@@ -1,0 +1,66 @@
+import type { InboundEvent } from "../port/events.ts";
+import { isStoreOutage } from "../store/outage.ts";
+import type { Worker } from "./queue.ts";
+
+/**
+ * Work that fails this often in a row is given up, so that one event cannot hold up its conversation for good. A store
+ * that is away does not count: it comes back, and what people asked for meanwhile is to be done then.
+ */
+const MAX_FAULTS = 10;
+/**
+ * Work that was open at the death of a process is taken up again so often: what kills it each time, as by taking more
+ * memory than there is, must not do so for ever. Giving it up is tried as often, for that may be what kills it.
+ */
+const MAX_TAKEN_UP = 5;
+/** What was open at so many deaths in a row may have caused them. */
+export const SUSPECT_DEATHS = 2;
+
+/** How the work of a lane has gone so far. */
+export interface Attempts {
+  /** How often in a row it has failed. */
+  failures: number;
+  /** How often of those the work itself was to blame, not a store that was away. */
+  faults: number;
+  /** It is not tried any more: people are told so, and that is all. */
+  isGivenUp: boolean;
+}
+
+export const FIRST_ATTEMPT: Attempts = { failures: 0, faults: 0, isGivenUp: false };
+
+/** What to do after a failure, `pauseMs` later: try `again`, `give-up`, or `drop` what cannot even be given up. */
+export interface Verdict extends Attempts {
+  next: "again" | "give-up" | "drop";
+  pauseMs: number;
+}
+
+/** `isDone`: only taking it off the list has failed. `retryMs`: the pause doubles from the first to the second. */
+export function judgeFailure(
+  before: Attempts,
+  error: unknown,
+  isDone: boolean,
+  retryMs: readonly [first: number, longest: number],
+): Verdict {
+  const isOutage = isStoreOutage(error);
+  const failures = before.failures + 1;
+  const faults = before.faults + (isOutage ? 0 : 1);
+  const pauseMs = Math.min(retryMs[0] * 2 ** (failures - 1), retryMs[1]);
+  const after = { failures, faults, isGivenUp: before.isGivenUp };
+  if (isDone || isOutage || (faults < MAX_FAULTS && !before.isGivenUp)) return { ...after, next: "again", pauseMs };
+  return { ...after, isGivenUp: true, next: before.isGivenUp ? "drop" : "give-up", pauseMs: 0 };
+}
+
+/** Whether so many deaths are too many for one more attempt. */
+export function isDeadly(deaths: number): boolean {
+  return deaths > MAX_TAKEN_UP;
+}
+
+/** Ends what is given up, in the worker's words; where even that kills, or nobody is to be told, without any. */
+export async function giveUpWork(
+  worker: Worker,
+  events: readonly InboundEvent[],
+  deaths: number,
+  signal: AbortSignal,
+): Promise<readonly InboundEvent[]> {
+  if (worker.giveUp === undefined || deaths > 2 * MAX_TAKEN_UP) return events;
+  return worker.giveUp([...events], signal);
+}

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { FencedError } from "../concurrency/fence.ts";
+import { isStoreOutage } from "../store/outage.ts";
+import { LEASE_MS, type RedisLanes } from "./redis-lanes.ts";
+
+const RENEW_MS = 700;
+/** Clocks run unevenly, and a call that begins now arrives a little later. */
+const MARGIN_MS = 300;
+/** Redis counts as out of reach once every attempt has failed for so long, and this process did run meanwhile. */
+const OUT_OF_REACH_MS = 2_000;
+/** A process that was not seen to run for so long stood still: it knows nothing of what happened meanwhile. */
+const STANDSTILL_MS = 2 * RENEW_MS;
+const AGAIN_MS = 50;
+
+/** The right to work on a lane, for as long as nobody else has taken it over. */
+export interface Lease {
+  /** Aborts with `lost` when another process has taken over. */
+  readonly signal: AbortSignal;
+  /**
+   * Rejects with a `FencedError` when another process has taken over. While the lease lasts by this process's own clock
+   * that costs nothing; then Redis is asked, and where nobody has taken over, the lease goes on. Where Redis is out
+   * of reach it goes on too: others cannot take over either without it.
+   */
+  check(): Promise<void>;
+  end(): void;
+}
+
+/** Keeps the leases of all lanes that this process works on, by one call for all. */
+export interface Leases {
+  /** `fromMs`: when the lane began to be taken, by `performance.now()`. */
+  hold(laneId: string, token: string, fromMs: number): Lease;
+  /** Redis may be there again: what has lapsed is renewed, before others take it over. */
+  renew(): void;
+  close(): void;
+}
+
+interface Entry {
+  laneId: string;
+  token: string;
+  controller: AbortController;
+  /** By the monotonic clock of this process, which goes on while it stands still. */
+  until: number;
+}
+
+export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger): Leases {
+  const entries = new Set<Entry>();
+  let renewing: Promise<void> | undefined;
+  /** When the first of the attempts began that have all failed. */
+  let failingSince: number | undefined;
+  let seenAt = performance.now();
+  let runningSince = seenAt;
+
+  /** Looks at the clock. Returns the time. */
+  function look(): number {
+    const now = performance.now();
+    if (now - seenAt > STANDSTILL_MS) runningSince = now;
+    seenAt = now;
+    return now;
+  }
+
+  function isOutOfReach(now: number): boolean {
+    return failingSince !== undefined && now - Math.max(failingSince, runningSince) > OUT_OF_REACH_MS;
+  }
+
+  async function attempt(): Promise<void> {
+    const due = [...entries];
+    const from = look();
+    try {
+      const lost = await lanes.prolong(due);
+      failingSince = undefined;
+      for (const entry of due) {
+        // Given back meanwhile, it is no longer there.
+        if (!entries.has(entry)) continue;
+        if (lost.includes(entry.laneId)) lose(entry);
+        else entry.until = from + LEASE_MS - MARGIN_MS;
+      }
+    } catch (error) {
+      failingSince ??= from;
+      log[isStoreOutage(error) ? "debug" : "error"]({ err: error }, "leases could not be renewed");
+    }
+  }
+
+  function lose({ laneId, controller }: Entry): void {
+    log.warn({ laneId }, "another process has taken a lane over");
+    controller.abort("lost");
+  }
+
+  /** One attempt at a time, for everybody. Never rejects. */
+  function renew(): Promise<void> {
+    renewing ??= attempt().finally(() => (renewing = undefined));
+    return renewing;
+  }
+
+  async function check(entry: Entry): Promise<void> {
+    for (;;) {
+      const now = look();
+      if (entry.controller.signal.aborted) throw new FencedError("Another process has taken this over.");
+      // Past the end of its work, a lane is nobody's concern.
+      if (now <= entry.until || isOutOfReach(now) || !entries.has(entry)) return;
+      await renew();
+      if (failingSince !== undefined) await sleep(AGAIN_MS);
+    }
+  }
+
+  function onTime(): void {
+    look();
+    if (entries.size > 0) void renew();
+  }
+
+  const timer = setInterval(onTime, RENEW_MS).unref();
+
+  return {
+    hold(laneId, token, fromMs) {
+      const until = fromMs + LEASE_MS - MARGIN_MS;
+      const entry: Entry = { laneId, token, controller: new AbortController(), until };
+      entries.add(entry);
+      failingSince = undefined;
+      return {
+        signal: entry.controller.signal,
+        check: () => check(entry),
+        end: () => void entries.delete(entry),
+      };
+    },
+    renew: onTime,
+    close: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { FencedError, withFence } from "../concurrency/fence.ts";
+import type { InboundEvent } from "../port/events.ts";
+import { giveUpWork, isDeadly, SUSPECT_DEATHS } from "./attempts.ts";
+import type { Bell } from "./bells.ts";
+import { isDrawing, isErasedWith, toPerson, toWork } from "./event-lane.ts";
+import type { Lease, Leases } from "./leases.ts";
+import type { Worker } from "./queue.ts";
+import { createEndings, type Turn } from "./redis-endings.ts";
+import { KEYS } from "./redis-keys.ts";
+import type { RedisLanes } from "./redis-lanes.ts";
+import type { Places } from "./redis-places.ts";
+import { createRun, type Run } from "./redis-run.ts";
+
+export interface DrainOptions {
+  lanes: RedisLanes;
+  places: Pick<Places, "admit" | "dispatch">;
+  leases: Pick<Leases, "hold">;
+  /** Milliseconds since Redis came back after it had been away. */
+  backForMs(): number;
+  ring(laneId: string): Promise<void>;
+  /** By lane; kept here. */
+  running: Map<string, Run>;
+  workerId: string;
+  retryMs: readonly [first: number, longest: number];
+  /** Longest that work may take to end once its lane is lost. */
+  cutMs: number;
+  log: Logger;
+  isClosing(): boolean;
+}
+
+const GIVE_BACK_MS = 1_000;
+/** A lane that another process has just taken is looked at again after so long. */
+const HELD_MS = 500;
+/** When Redis was away for all, whoever works on a lane has so long to say that it lives, before others take it over. */
+const HOLDERS_FIRST_MS = 2_500;
+
+/** Works on a lane until nothing waits in it, it has to wait for a place, or this process closes. */
+export type Drain = (bell: Bell, worker: Worker) => Promise<void>;
+
+/** The next step at once, after a pause, or never: somebody rings the bell again. */
+type Next = { afterMs: number } | "none";
+
+const AT_ONCE: Next = { afterMs: 0 };
+
+export function createDrain(options: DrainOptions): Drain {
+  const { lanes, places, leases, ring, running, isClosing, log } = options;
+  const { finish, fail, giveUp } = createEndings(options);
+
+  return async ({ laneId, ...bell }, worker) => {
+    while (!isClosing()) {
+      const next = await step(laneId, worker);
+      if (next === "none") return;
+      if (next.afterMs > 0) await bell.snooze(next.afterMs);
+    }
+    // Another process goes on at once, or the next one to start.
+    await ring(laneId);
+  };
+
+  async function step(laneId: string, worker: Worker): Promise<Next> {
+    const head = await lanes.head(laneId);
+    if (head === undefined) return (await lanes.release(laneId, undefined)) ? AT_ONCE : "none";
+    const returningMs = head.isOwned ? HOLDERS_FIRST_MS - options.backForMs() : 0;
+    const heldMs = Math.max(head.leaseMs, returningMs);
+    if (heldMs > 0) return { afterMs: Math.ceil(heldMs) };
+    const work = { ...toWork(head.event), isSuspect: head.begun >= SUSPECT_DEATHS };
+    const admission = await places.admit(laneId, work);
+    if (admission !== "admitted") {
+      if (admission === "held" && isDrawing(head.event)) worker.hold?.(head.event);
+      return "none";
+    }
+    const run = createRun(lanes);
+    // From before the lane is read, so that nothing is missed.
+    running.set(laneId, run);
+    let token: string | undefined;
+    let lease: Lease | undefined;
+    try {
+      const from = performance.now();
+      const lane = await lanes.take(laneId);
+      // Whoever has it by now is not to be disturbed.
+      if (lane === undefined) return { afterMs: HELD_MS };
+      token = lane.token;
+      lease = leases.hold(laneId, token, from);
+      run.read(lane.waiting);
+      if (lane.waiting.length === 0) return AT_ONCE;
+      const turn = { laneId, lease, worker, run, work, token, attempts: lane.attempts };
+      return await take(turn, worker.take(lane.waiting.map(({ event }) => event)));
+    } finally {
+      running.delete(laneId);
+      lease?.end();
+      await giveBack(laneId, token);
+    }
+  }
+
+  async function giveBack(laneId: string, token: string | undefined): Promise<void> {
+    try {
+      await lanes.release(laneId, token);
+      await places.dispatch();
+    } catch (err) {
+      log.warn({ err, laneId }, "a lane could not be given back; this is tried again");
+      void giveBackLater(laneId, token);
+    }
+  }
+
+  /** A place of a process that lives is given back by nobody else. */
+  async function giveBackLater(laneId: string, token: string | undefined): Promise<void> {
+    await sleep(GIVE_BACK_MS, undefined, { ref: false });
+    await giveBack(laneId, token);
+    await ring(laneId);
+  }
+
+  async function take(turn: Turn, taken: readonly InboundEvent[]): Promise<Next> {
+    const { laneId, run, work, token } = turn;
+    const people = taken.filter(isErasedWith).map(({ reply, author }) => toPerson(reply.platform, author.id));
+    const active = { work, worker: options.workerId, people };
+    const deaths = await lanes.begin(laneId, token, run.find(taken), active);
+    if (deaths === "fenced") throw new FencedError("Another process works on this lane.");
+    if (deaths === "changed") return AT_ONCE;
+    run.count();
+    run.choose(taken);
+    if (isClosing()) await run.uncount();
+    if (isDeadly(deaths) && !turn.attempts.isGivenUp) {
+      log.error({ laneId, deaths }, "processes died again and again during this work, which is given up");
+      await giveUp(turn, { ...turn.attempts, isGivenUp: true }, `${deaths} processes died during this work.`);
+    }
+    try {
+      const done = await workOn(turn, deaths, options.cutMs);
+      // Nothing of a person who is erased is handed out again.
+      await finish(turn, run.controller.signal.reason === "forgotten" ? taken : done);
+      return AT_ONCE;
+    } catch (error) {
+      if (turn.lease.signal.aborted) throw error;
+      await run.uncount();
+      if (run.controller.signal.reason === "forgotten") await finish(turn, taken);
+      else if (run.controller.signal.reason !== "shutdown") return { afterMs: await fail(turn, error) };
+      else log.info({ laneId }, "work was cut; another process goes on with it, or the next start");
+      return AT_ONCE;
+    }
+  }
+}
+
+async function workOn(
+  { laneId, lease, worker, run, token, attempts }: Turn,
+  deaths: number,
+  cutMs: number,
+): Promise<readonly InboundEvent[]> {
+  const signal = AbortSignal.any([run.controller.signal, lease.signal]);
+  const fence = { key: KEYS.owner(laneId), value: token, check: lease.check };
+  const { taken } = run;
+  const ended = withFence(fence, () =>
+    attempts.isGivenUp ? giveUpWork(worker, taken, deaths, signal) : worker.work([...taken], signal),
+  );
+  for (const event of run.begin()) worker.notice(event);
+  const cut = () => void setTimeout(run.abandon, cutMs).unref();
+  lease.signal.addEventListener("abort", cut, { once: true });
+  try {
+    return await Promise.race([ended, run.abandoned]);
+  } finally {
+    lease.signal.removeEventListener("abort", cut);
+    // What is abandoned is fenced, and nobody asks what becomes of it.
+    ended.catch(() => {});
+  }
+}

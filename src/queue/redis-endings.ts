@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { FencedError } from "../concurrency/fence.ts";
+import type { InboundEvent } from "../port/events.ts";
+import { isStoreOutage } from "../store/outage.ts";
+import type { Work } from "./admission.ts";
+import { type Attempts, judgeFailure } from "./attempts.ts";
+import type { Lease } from "./leases.ts";
+import type { Worker } from "./queue.ts";
+import type { RedisLanes } from "./redis-lanes.ts";
+import type { Run } from "./redis-run.ts";
+
+const FINISH_AGAIN_MS = 200;
+
+/** One turn of a lane: what is being done, and by what right. */
+export interface Turn {
+  laneId: string;
+  lease: Lease;
+  worker: Worker;
+  run: Run;
+  work: Work;
+  token: string;
+  attempts: Attempts;
+}
+
+export interface EndingsOptions {
+  lanes: Pick<RedisLanes, "finish" | "note" | "keep">;
+  retryMs: readonly [first: number, longest: number];
+  log: Logger;
+}
+
+/** How a turn of a lane ends. Each rejects with a `FencedError` where the lane is another's by now. */
+export function createEndings({ lanes, retryMs, log }: EndingsOptions) {
+  /** What is done is not done again while the store is away for a moment: only taking it off is tried again. */
+  async function finish({ laneId, run, token }: Turn, done: readonly InboundEvent[]): Promise<void> {
+    for (;;) {
+      try {
+        if (await lanes.finish(laneId, token, run.find(done))) return;
+        throw new FencedError("Another process works on this lane.");
+      } catch (error) {
+        if (!isStoreOutage(error)) throw error;
+        log.warn({ err: error, laneId }, "what is done could not be taken off; this is tried again");
+        await Promise.race([sleep(FINISH_AGAIN_MS), run.abandoned]);
+      }
+    }
+  }
+
+  /** Resolves to how long to wait before the next attempt. */
+  async function fail(turn: Turn, error: unknown): Promise<number> {
+    const { laneId, run } = turn;
+    const { next, pauseMs, ...attempts } = judgeFailure(turn.attempts, error, false, retryMs);
+    const { failures } = attempts;
+    if (next === "drop") {
+      log.error({ err: error, laneId }, "that work is not tried any more could not be said");
+      await finish(turn, run.taken);
+    } else if (next === "give-up") {
+      log.error({ err: error, laneId, failures }, "work failed again and again and is given up");
+      await giveUp(turn, attempts, error instanceof Error ? error.name : "It failed.");
+    } else {
+      log.warn({ err: error, laneId, failures, pauseMs }, "work failed and will be tried again");
+      await lanes.note(laneId, attempts);
+    }
+    return pauseMs;
+  }
+
+  async function giveUp(turn: Turn, attempts: Attempts, reason: string): Promise<void> {
+    turn.attempts = attempts;
+    await lanes.note(turn.laneId, attempts);
+    const [first] = turn.run.taken;
+    if (first === undefined) return;
+    await lanes.keep({ key: first.key, kind: first.kind, laneId: turn.laneId, at: Date.now(), reason });
+  }
+
+  return { finish, fail, giveUp };
+}

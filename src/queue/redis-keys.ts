@@ -1,0 +1,40 @@
+/** Keeps what waits apart from everything else on the same Redis, BullMQ's own keys included. */
+const ROOT = "palaver:queue:";
+
+/** Where the queue keeps what. */
+export const KEYS = {
+  /** Keys of events that were accepted. */
+  claim: (eventKey: string) => `${ROOT}claim:${eventKey}`,
+  /** The events of a lane, oldest first, until they are done. */
+  lane: (laneId: string) => `${ROOT}lane:${laneId}`,
+  /** The token of whoever works on a lane, or died while it did. */
+  owner: (laneId: string) => `${ROOT}owner:${laneId}`,
+  /** There for as long as whoever works on a lane is known to live. */
+  lease: (laneId: string) => `${ROOT}lease:${laneId}`,
+  /** How its work has gone so far. */
+  attempts: (laneId: string) => `${ROOT}attempts:${laneId}`,
+  /** The conversation of a message that waits. */
+  message: (messageId: string) => `${ROOT}message:${messageId}`,
+  /** Lanes in which something waits, by when their bells were rung. */
+  lanes: `${ROOT}lanes`,
+  /** How many events wait. */
+  waiting: `${ROOT}waiting`,
+  /** How often the work on an event was begun and did not end, by its key. */
+  begun: `${ROOT}begun`,
+  /** The last token that was given out. */
+  token: `${ROOT}token`,
+  /** Lanes that have a place, and those that wait for one. */
+  active: `${ROOT}active`,
+  held: `${ROOT}held`,
+  rounds: `${ROOT}rounds`,
+  /** Raised by every change of the places. */
+  version: `${ROOT}version`,
+  /** Processes that work, with their places, by when they count as gone. */
+  workers: `${ROOT}workers`,
+  /** Held by whoever sweeps. */
+  sweep: `${ROOT}sweep`,
+  /** What was given up, newest first. */
+  kept: `${ROOT}kept`,
+  /** On which everything that is accepted is told. */
+  channel: `${ROOT}told`,
+} as const;

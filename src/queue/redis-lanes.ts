@@ -1,0 +1,241 @@
+import type { InboundEvent } from "../port/events.ts";
+import type { RedisConnection } from "../store/redis-connection.ts";
+import { type Attempts, FIRST_ATTEMPT } from "./attempts.ts";
+import { laneOf } from "./event-lane.ts";
+import { type Kept, keep } from "./redis-kept.ts";
+import { KEYS } from "./redis-keys.ts";
+import type { ActiveLane } from "./redis-places.ts";
+
+/** A claim outlives its event, so that a delivery repeated a day later is still recognised. */
+const CLAIM_TTL_MS = 48 * 3_600_000;
+/** Longest that a lane stays with a process that is dead, or stands still. */
+export const LEASE_MS = 3_000;
+/** Of a long line so much is looked at: what comes behind it has its turn later. */
+const MAX_EVENTS = 200;
+
+/** An event as it lies in its lane. */
+export interface Stored {
+  event: InboundEvent;
+  /** Its very characters, by which it is found there. */
+  raw: string;
+}
+
+/** A lane that a process works on, and the token by which it does. */
+export interface HeldLane {
+  laneId: string;
+  token: string;
+}
+
+/** What waits, in Redis. What is done with a token does nothing, and says so, when another one was given out since. */
+export interface RedisLanes {
+  /** Claims the key, stores the event and tells everybody, all or nothing. False when the key had been claimed before. */
+  accept(event: InboundEvent): Promise<boolean>;
+  /** The first event of a lane; undefined where nothing waits in it. */
+  head(laneId: string): Promise<Head | undefined>;
+  /**
+   * Takes a lane over for `LEASE_MS`: whoever had it before can write nothing of it any more. Undefined while somebody
+   * else has a lease.
+   */
+  take(laneId: string): Promise<{ token: string; waiting: Stored[]; attempts: Attempts } | undefined>;
+  /**
+   * Keeps lanes for `LEASE_MS` more, also where their leases had ended and nobody else took them over. Resolves to
+   * the ids of those that are lost.
+   */
+  prolong(lanes: readonly HeldLane[]): Promise<readonly string[]>;
+  read(laneId: string): Promise<Stored[]>;
+  /**
+   * Counts, before their work begins, that it does. Resolves to how often a process has died since the work on the
+   * first one came any further; `changed` where one of them is gone, `fenced` where the lane is another's.
+   */
+  begin(
+    laneId: string,
+    token: string,
+    taken: readonly Stored[],
+    active: ActiveLane,
+  ): Promise<number | "changed" | "fenced">;
+  /** False where the lane is another's. */
+  finish(laneId: string, token: string, done: readonly Stored[]): Promise<boolean>;
+  /** Gives lane and place back. Resolves to whether something waits in it. `token` is undefined where it was not taken. */
+  release(laneId: string, token: string | undefined): Promise<boolean>;
+  /** Notes how its work has gone. */
+  note(laneId: string, attempts: Attempts): Promise<void>;
+  /** The work has ended some way or other, or its process is to end anyway: its death is not to be blamed on it. */
+  uncount(eventKey: string): Promise<void>;
+  /** Earlier deaths do not count any more. */
+  countAnew(eventKeys: readonly string[]): Promise<void>;
+  conversationOf(messageId: string): Promise<string | undefined>;
+  /** Erases the events that these words fit, wherever they wait, and tells everybody. */
+  erase(isErased: (event: InboundEvent) => boolean): Promise<void>;
+  tell(message: object): Promise<void>;
+  keep(kept: Kept): Promise<void>;
+  countWaiting(): Promise<number>;
+}
+
+/** How a lane begins. */
+export interface Head extends Stored {
+  /** How often the work on it was begun without an end. */
+  begun: number;
+  /** Milliseconds that somebody's lease has left, if it is not renewed; 0: nobody has one. */
+  leaseMs: number;
+  /** The process that worked on it has not given it back. */
+  isOwned: boolean;
+}
+
+const ACCEPT = `
+if not redis.call('SET', KEYS[1], '1', 'NX', 'PX', ARGV[1]) then return 0 end
+redis.call('RPUSH', KEYS[2], ARGV[2])
+redis.call('ZADD', KEYS[3], 'NX', ARGV[3], ARGV[4])
+redis.call('INCR', KEYS[4])
+if KEYS[5] then redis.call('SET', KEYS[5], ARGV[6], 'PX', ARGV[1]) end
+redis.call('PUBLISH', ARGV[5], ARGV[2])
+return 1`;
+const TAKE = `
+if redis.call('EXISTS', KEYS[5]) == 1 then return false end
+local token = tostring(redis.call('INCR', KEYS[2]))
+redis.call('SET', KEYS[1], token)
+redis.call('SET', KEYS[5], token, 'PX', ARGV[2])
+return { token, redis.call('LRANGE', KEYS[3], 0, ARGV[1]), redis.call('GET', KEYS[4]) or '' }`;
+/** A server that came back without what it held has given the lane to nobody either. */
+const PROLONG = `
+local lost, last = {}, tonumber(redis.call('GET', KEYS[1]) or '0')
+for index = 2, #ARGV do
+  local owner, lease, token = KEYS[2 * index - 2], KEYS[2 * index - 1], ARGV[index]
+  local known = redis.call('GET', owner)
+  if not known and last < tonumber(token) then
+    redis.call('SET', owner, token)
+    if tonumber(token) > tonumber(redis.call('GET', KEYS[1]) or '0') then redis.call('SET', KEYS[1], token) end
+    known = token
+  end
+  if known == token then redis.call('SET', lease, token, 'PX', ARGV[1])
+  else lost[#lost + 1] = index - 2 end
+end
+return lost`;
+const BEGIN = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return -1 end
+local there = {}
+for _, raw in ipairs(redis.call('LRANGE', KEYS[2], 0, ARGV[5])) do there[raw] = true end
+for index = 6, #ARGV do if not there[ARGV[index]] then return -2 end end
+redis.call('HSET', KEYS[4], ARGV[2], ARGV[3])
+return redis.call('HINCRBY', KEYS[3], ARGV[4], 1) - 1`;
+const FINISH = `
+if KEYS[1] ~= '' and redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local at = 2
+for index = 7, #KEYS do redis.call('DEL', KEYS[index]) end
+while at < #ARGV do
+  if redis.call('LREM', KEYS[2], 1, ARGV[at]) > 0 then redis.call('DECR', KEYS[4]) end
+  redis.call('HDEL', KEYS[3], ARGV[at + 1])
+  at = at + 2
+end
+redis.call('DEL', KEYS[5])
+return 1`;
+const RELEASE = `
+local owner = redis.call('GET', KEYS[1]) or ''
+if owner == ARGV[1] then
+  redis.call('DEL', KEYS[1], KEYS[7])
+  redis.call('HDEL', KEYS[4], ARGV[2])
+  redis.call('INCR', KEYS[5])
+end
+if redis.call('LLEN', KEYS[2]) > 0 then return 1 end
+redis.call('ZREM', KEYS[3], ARGV[2])
+redis.call('HDEL', KEYS[6], ARGV[2])
+return 0`;
+const UNCOUNT = `
+if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
+return 1`;
+
+/** `now`: milliseconds by a clock that all processes share. */
+export function createRedisLanes({ client, run }: RedisConnection, now: () => number): RedisLanes {
+  const evaluate = (script: string, keys: string[], given: Array<string | number>) =>
+    run(() => client.eval(script, { keys, arguments: given.map(String) }));
+
+  /** `owner` is empty where it is taken off whoever works on it. */
+  async function takeOff(laneId: string, owner: string, token: string, done: readonly Stored[]): Promise<boolean> {
+    const keys = [owner, KEYS.lane(laneId), KEYS.begun, KEYS.waiting, KEYS.attempts(laneId), KEYS.lanes];
+    const messages = done.flatMap(({ event }) => (event.kind === "message" ? [KEYS.message(event.messageId)] : []));
+    const given = [token, ...done.flatMap(({ raw, event }) => [raw, event.key])];
+    return (await evaluate(FINISH, [...keys, ...messages], given)) === 1;
+  }
+
+  async function read(laneId: string): Promise<Stored[]> {
+    return toStored(await run(() => client.lRange(KEYS.lane(laneId), 0, -1)));
+  }
+
+  async function tell(message: object): Promise<void> {
+    await run(() => client.publish(KEYS.channel, JSON.stringify(message)));
+  }
+
+  return {
+    async accept(event) {
+      const { id } = laneOf(event);
+      const keys = [KEYS.claim(event.key), KEYS.lane(id), KEYS.lanes, KEYS.waiting];
+      if (event.kind === "message") keys.push(KEYS.message(event.messageId));
+      const given = [CLAIM_TTL_MS, JSON.stringify(event), now(), id, KEYS.channel, event.conversationId];
+      return (await evaluate(ACCEPT, keys, given)) === 1;
+    },
+    async head(laneId) {
+      const [stored] = toStored(await run(() => client.lRange(KEYS.lane(laneId), 0, 0)));
+      if (stored === undefined) return undefined;
+      const [begun, owned, leftMs] = await run(() =>
+        Promise.all([
+          client.hGet(KEYS.begun, stored.event.key),
+          client.exists(KEYS.owner(laneId)),
+          client.pTTL(KEYS.lease(laneId)),
+        ]),
+      );
+      return { ...stored, begun: Number(begun ?? 0), leaseMs: Math.max(leftMs, 0), isOwned: owned > 0 };
+    },
+    async take(laneId) {
+      const keys = [KEYS.owner(laneId), KEYS.token, KEYS.lane(laneId), KEYS.attempts(laneId), KEYS.lease(laneId)];
+      const taken = (await evaluate(TAKE, keys, [MAX_EVENTS - 1, LEASE_MS])) as [string, string[], string] | null;
+      if (taken === null) return undefined;
+      const [token, waiting, attempts] = taken;
+      const known = attempts === "" ? FIRST_ATTEMPT : (JSON.parse(attempts) as Attempts);
+      return { token, waiting: toStored(waiting), attempts: known };
+    },
+    async prolong(held) {
+      const keys = held.flatMap(({ laneId }) => [KEYS.owner(laneId), KEYS.lease(laneId)]);
+      const given = [LEASE_MS, ...held.map(({ token }) => token)];
+      const lost = (await evaluate(PROLONG, [KEYS.token, ...keys], given)) as number[];
+      return lost.flatMap((index) => held[index]?.laneId ?? []);
+    },
+    read,
+    async begin(laneId, token, taken, active) {
+      const keys = [KEYS.owner(laneId), KEYS.lane(laneId), KEYS.begun, KEYS.active];
+      const given = [token, laneId, JSON.stringify(active), taken[0]?.event.key ?? "", MAX_EVENTS - 1];
+      const deaths = Number(await evaluate(BEGIN, keys, [...given, ...taken.map(({ raw }) => raw)]));
+      if (deaths === -1) return "fenced";
+      return deaths === -2 ? "changed" : deaths;
+    },
+    finish: (laneId, token, done) => takeOff(laneId, KEYS.owner(laneId), token, done),
+    async release(laneId, token = "") {
+      const own = [KEYS.owner(laneId), KEYS.lane(laneId)];
+      const keys = [...own, KEYS.lanes, KEYS.active, KEYS.version, KEYS.held, KEYS.lease(laneId)];
+      return (await evaluate(RELEASE, keys, [token, laneId])) === 1;
+    },
+    async note(laneId, attempts) {
+      await run(() => client.set(KEYS.attempts(laneId), JSON.stringify(attempts)));
+    },
+    async uncount(eventKey) {
+      await evaluate(UNCOUNT, [KEYS.begun], [eventKey]);
+    },
+    async countAnew(eventKeys) {
+      await run(() => client.hDel(KEYS.begun, [...eventKeys]));
+    },
+    async conversationOf(messageId) {
+      return (await run(() => client.get(KEYS.message(messageId)))) ?? undefined;
+    },
+    async erase(isErased) {
+      for (const laneId of await run(() => client.zRange(KEYS.lanes, 0, -1))) {
+        const theirs = (await read(laneId)).filter(({ event }) => isErased(event));
+        if (theirs.length > 0) await takeOff(laneId, "", "", theirs);
+      }
+    },
+    tell,
+    keep: (kept) => run(() => keep(client, kept)),
+    countWaiting: async () => Number((await run(() => client.get(KEYS.waiting))) ?? 0),
+  };
+}
+
+function toStored(raws: readonly string[]): Stored[] {
+  return raws.map((raw) => ({ raw, event: JSON.parse(raw) as InboundEvent }));
+}

@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { RedisConnection } from "../store/redis-connection.ts";
+import { chooseNext, FIRST_ROUND, type Rounds, type Work } from "./admission.ts";
+import { KEYS } from "./redis-keys.ts";
+
+/** A process that has not said for so long that it works counts as gone. */
+const WORKER_MS = 4_000;
+const COLLISION_MS = 5;
+
+export interface ActiveLane {
+  work: Work;
+  /** The process; absent where the place is yet to be taken. */
+  worker?: string;
+  /** Whose events are being worked on, as far as they are erased with them. */
+  people?: readonly string[];
+}
+
+/**
+ * The places of all processes together, given out by one policy, whoever asks. Each change is made only if nothing
+ * else has changed meanwhile.
+ */
+export interface Places {
+  /** Asks for a place. Where there is none, the lane waits for one. */
+  admit(laneId: string, work: Work): Promise<"admitted" | "held" | "held before">;
+  /** Gives free places to lanes that wait for one. */
+  dispatch(): Promise<void>;
+  /** This process works; to be said every second. */
+  beat(): Promise<void>;
+  /** It does no more. */
+  leave(): Promise<void>;
+  look(): Promise<Look>;
+}
+
+export interface Look {
+  active: ReadonlyMap<string, ActiveLane>;
+  held: ReadonlyMap<string, Held>;
+  /** Processes that work. */
+  workers: ReadonlySet<string>;
+}
+
+interface Held {
+  work: Work;
+  /** Grows with the time. */
+  since: number;
+}
+
+interface State extends Look {
+  version: string;
+  rounds: Rounds;
+  places: number;
+}
+
+interface Change {
+  laneId: string;
+  rounds?: Rounds;
+  active?: ActiveLane;
+  held?: Held;
+}
+
+const READ = `
+return {
+  redis.call('GET', KEYS[1]) or '0', redis.call('GET', KEYS[2]) or '', redis.call('HGETALL', KEYS[3]),
+  redis.call('HGETALL', KEYS[4]), redis.call('ZRANGEBYSCORE', KEYS[5], ARGV[1], '+inf')
+}`;
+const CHANGE = `
+if (redis.call('GET', KEYS[1]) or '0') ~= ARGV[1] then return 0 end
+redis.call('INCR', KEYS[1])
+if ARGV[3] ~= '' then redis.call('SET', KEYS[2], ARGV[3]) end
+if ARGV[4] ~= '' then
+  redis.call('HSET', KEYS[3], ARGV[2], ARGV[4])
+  redis.call('HDEL', KEYS[4], ARGV[2])
+else
+  redis.call('HSET', KEYS[4], ARGV[2], ARGV[5])
+end
+return 1`;
+const STATE_KEYS = [KEYS.version, KEYS.rounds, KEYS.active, KEYS.held];
+
+export interface PlacesOptions {
+  connection: RedisConnection;
+  workerId: string;
+  /** Of this process. */
+  places: number;
+  /** Milliseconds by a clock that all processes share. */
+  now(): number;
+  ring(laneId: string): Promise<void>;
+}
+
+export function createPlaces({ connection: { client, run }, workerId, places, now, ring }: PlacesOptions): Places {
+  // Within this process nobody needs to collide.
+  const { run: inTurn } = createKeyedQueue();
+  const member = JSON.stringify([workerId, places]);
+
+  async function read(): Promise<State> {
+    const keys = [...STATE_KEYS, KEYS.workers];
+    const answer = (await run(() => client.eval(READ, { keys, arguments: [String(now())] }))) as [
+      string,
+      string,
+      string[],
+      string[],
+      string[],
+    ];
+    const [version, rounds, active, held, workers] = answer;
+    const known = workers.map((text) => JSON.parse(text) as [id: string, places: number]);
+    return {
+      version,
+      rounds: rounds === "" ? FIRST_ROUND : parseRounds(rounds),
+      active: toMap<ActiveLane>(active),
+      held: toMap<Held>(held),
+      workers: new Set(known.map(([id]) => id)),
+      places: known.reduce((sum, [, own]) => sum + own, 0) || places,
+    };
+  }
+
+  async function change({ version }: State, { laneId, rounds, active, held }: Change): Promise<boolean> {
+    const values = [rounds && formatRounds(rounds), active && JSON.stringify(active), held && JSON.stringify(held)];
+    const given = [version, laneId, ...values.map((value) => value ?? "")];
+    const isMade = (await run(() => client.eval(CHANGE, { keys: STATE_KEYS, arguments: given }))) === 1;
+    if (!isMade) await sleep(COLLISION_MS * Math.random());
+    return isMade;
+  }
+
+  /** Gives a place to whoever comes next of those that wait and `own`. `changed`: it has to be asked again. */
+  async function giveOne(state: State, own: [string, Held] | undefined): Promise<{ to: string } | "none" | "changed"> {
+    const waiting = [...state.held].filter(([id]) => id !== own?.[0]);
+    if (own !== undefined) waiting.push(own);
+    waiting.sort(([, one], [, other]) => one.since - other.since);
+    const under = [...state.active.values()].map(({ work }) => work);
+    const choice = chooseNext(
+      state.rounds,
+      waiting.map(([, { work }]) => work),
+      under,
+      state.places,
+    );
+    const chosen = choice && waiting[choice.index];
+    if (choice === undefined || chosen === undefined) return "none";
+    const [laneId, { work }] = chosen;
+    const active = { work, ...(laneId === own?.[0] && { worker: workerId }) };
+    const isMade = await change(state, { laneId, rounds: choice.rounds, active });
+    return isMade ? { to: laneId } : "changed";
+  }
+
+  async function admit(laneId: string, work: Work): ReturnType<Places["admit"]> {
+    for (;;) {
+      const state = await read();
+      // Left by a process that died with it, or given to it while it waited.
+      if (state.active.has(laneId)) {
+        if (await change(state, { laneId, active: { work, worker: workerId } })) return "admitted";
+        continue;
+      }
+      const before = state.held.get(laneId);
+      const own: Held = { work, since: before?.since ?? Number(state.version) + 1 };
+      const given = await giveOne(state, [laneId, own]);
+      if (given === "changed") continue;
+      if (given === "none") {
+        if (await change(state, { laneId, held: own })) return before ? "held before" : "held";
+      } else if (given.to === laneId) return "admitted";
+      else await ring(given.to);
+    }
+  }
+
+  async function dispatch(): Promise<void> {
+    for (;;) {
+      const state = await read();
+      const given = state.held.size === 0 ? "none" : await giveOne(state, undefined);
+      if (given === "none") return;
+      if (given !== "changed") await ring(given.to);
+    }
+  }
+
+  return {
+    admit: (laneId, work) => inTurn("", () => admit(laneId, work)),
+    dispatch: () => inTurn("", dispatch),
+    async beat() {
+      await run(() => client.zAdd(KEYS.workers, { value: member, score: now() + WORKER_MS }));
+    },
+    async leave() {
+      await run(() => client.zRem(KEYS.workers, member));
+    },
+    look: read,
+  };
+}
+
+function toMap<T>(flat: readonly string[]): Map<string, T> {
+  const map = new Map<string, T>();
+  for (let at = 0; at + 1 < flat.length; at += 2) map.set(flat[at] ?? "", JSON.parse(flat[at + 1] ?? "") as T);
+  return map;
+}
+
+function formatRounds({ now, next }: Rounds): string {
+  return JSON.stringify([now, [...next]]);
+}
+
+function parseRounds(text: string): Rounds {
+  const [now, next] = JSON.parse(text) as [number, Array<[string, number]>];
+  return { now, next: new Map(next) };
+}

@@ -1,0 +1,46 @@
+import type { RedisConnection } from "../store/redis-connection.ts";
+import { KEYS } from "./redis-keys.ts";
+import type { RedisLanes } from "./redis-lanes.ts";
+import type { Places } from "./redis-places.ts";
+
+/** A bell is heard, and its lane taken, sooner than that. */
+const UNHEARD_MS = 2_500;
+/** One process sweeps at a time. */
+const SWEEP_MS = 900;
+const MAX_RUNG = 500;
+
+export interface SweepOptions {
+  connection: RedisConnection;
+  lanes: Pick<RedisLanes, "release">;
+  places: Pick<Places, "look" | "dispatch">;
+  now(): number;
+  ring(laneId: string): Promise<void>;
+}
+
+/**
+ * Finds what nobody would come back to: lanes whose bell was never rung, or rang for nothing, and places that were given
+ * to nobody or to a process that died and left nothing to do.
+ */
+export function createSweep({ connection: { client, run }, lanes, places, now, ring }: SweepOptions) {
+  return async (): Promise<void> => {
+    const options = { condition: "NX", expiration: { type: "PX", value: SWEEP_MS } } as const;
+    if ((await run(() => client.set(KEYS.sweep, "1", options))) === null) return;
+    const { active, held, workers } = await places.look();
+    const isAtWork = (laneId: string) => workers.has(active.get(laneId)?.worker ?? "");
+    const unheard = await run(() =>
+      client.zRangeByScore(KEYS.lanes, "-inf", now() - UNHEARD_MS, { LIMIT: { offset: 0, count: MAX_RUNG } }),
+    );
+    for (const laneId of unheard) {
+      await run(() => client.zAdd(KEYS.lanes, { value: laneId, score: now() }, { condition: "XX" }));
+      // Its bell rings when its place is given to it.
+      if (!held.has(laneId) && !isAtWork(laneId)) await ring(laneId);
+    }
+    for (const laneId of active.keys()) {
+      if (isAtWork(laneId)) continue;
+      const isEmpty = (await run(() => client.lLen(KEYS.lane(laneId)))) === 0;
+      const owner = await run(() => client.get(KEYS.owner(laneId)));
+      if (isEmpty) await lanes.release(laneId, owner ?? undefined);
+    }
+    if (held.size > 0) await places.dispatch();
+  };
+}

@@ -1,0 +1,69 @@
+import type { Logger } from "pino";
+import type { InboundEvent } from "../port/events.ts";
+import { createListeningClient, type RedisConnection } from "../store/redis-connection.ts";
+import { isErasedWith, laneOf } from "./event-lane.ts";
+import type { Worker } from "./queue.ts";
+import { KEYS } from "./redis-keys.ts";
+import type { RedisLanes } from "./redis-lanes.ts";
+import type { Run } from "./redis-run.ts";
+
+/** Told to every process: that a person is erased, except for the event that asks for it. */
+export interface Erasure {
+  erased: { platform: string; authorId: string; exceptKey: string };
+}
+
+/** Hears what is accepted and erased anywhere, for what runs here. */
+export interface Ear {
+  /** Resolves when nothing is missed any more. */
+  open(worker: Worker): Promise<void>;
+  close(): void;
+}
+
+export interface EarOptions {
+  connection: RedisConnection;
+  lanes: Pick<RedisLanes, "read">;
+  running: ReadonlyMap<string, Run>;
+  log: Logger;
+}
+
+export function createEar({ connection, lanes, running, log }: EarOptions): Ear {
+  const subscriber = createListeningClient(connection);
+
+  function onTold(text: string, worker: Worker): void {
+    const told = JSON.parse(text) as InboundEvent | Erasure;
+    if ("erased" in told) {
+      const isTheirs = toErased(told);
+      for (const run of running.values()) run.erase((event) => isErasedWith(event) && isTheirs(event));
+      return;
+    }
+    running.get(laneOf(told).id)?.hear({ event: told, raw: text });
+    worker.notice(told);
+  }
+
+  /** What was told while nobody listened here lies in the lanes still. */
+  async function catchUp(worker: Worker): Promise<void> {
+    try {
+      for (const [laneId, run] of running) {
+        for (const stored of await lanes.read(laneId)) if (run.hear(stored)) worker.notice(stored.event);
+      }
+    } catch (err) {
+      log.warn({ err }, "what was told while the connection was lost could not be read");
+    }
+  }
+
+  return {
+    async open(worker) {
+      await subscriber.connect();
+      await subscriber.subscribe(KEYS.channel, (text) => onTold(text, worker));
+      // Only after the first time: the connection was lost, and is there again.
+      subscriber.on("ready", () => void catchUp(worker));
+    },
+    close() {
+      if (subscriber.isOpen) subscriber.destroy();
+    },
+  };
+}
+
+export function toErased({ erased: { platform, authorId, exceptKey } }: Erasure): (event: InboundEvent) => boolean {
+  return ({ reply, author, key }) => reply.platform === platform && author.id === authorId && key !== exceptKey;
+}

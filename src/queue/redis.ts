@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { RedisConnection } from "../store/redis-connection.ts";
+import { MAX_DRAWINGS } from "./admission.ts";
+import { createBells } from "./bells.ts";
+import { laneOf, toPerson } from "./event-lane.ts";
+import { createLeases } from "./leases.ts";
+import type { Queue, Worker } from "./queue.ts";
+import { createDrain } from "./redis-drain.ts";
+import { createRedisLanes } from "./redis-lanes.ts";
+import { createPlaces, type Places } from "./redis-places.ts";
+import type { Run } from "./redis-run.ts";
+import { createSweep } from "./redis-sweep.ts";
+import { createEar, type Erasure, toErased } from "./redis-told.ts";
+
+const BEAT_MS = 1_000;
+/** Longest that aborted work may take to write its end. */
+const CUT_MS = 4_000;
+/** Longest that the work on a person may take to end, wherever it runs, the death of its process included. */
+const FORGET_MS = 20_000;
+const FORGET_LOOK_MS = 20;
+/** Longest that each step of the end waits for Redis. */
+const CLOSE_STEP_MS = 500;
+
+export interface RedisQueueOptions {
+  connection: RedisConnection;
+  /** Conversations that this process works on side by side, while others do as well; pictures have bounds of their own. */
+  maxActive: number;
+  /** Milliseconds by a clock that all processes share. */
+  now(): number;
+  log: Logger;
+  /** Pause before failed work is tried again: doubles from the first to the second. */
+  retryMs?: readonly [first: number, longest: number];
+  /** Longest that `close` waits for work which it has aborted. */
+  cutMs?: number;
+}
+
+/**
+ * The queue of all processes on one Redis. An event is stored in the list of its lane, and a bell is rung for that; a
+ * process that hears it works on the lane for as long as its lease holds. When it dies another one hears the bell.
+ */
+export function createRedisQueue(options: RedisQueueOptions): Queue {
+  const { connection, maxActive, now, log, retryMs = [1_000, 30_000], cutMs = CUT_MS } = options;
+  const workerId = randomUUID();
+  const lanes = createRedisLanes(connection, now);
+  const bells = createBells(connection, log);
+  const leases = createLeases(lanes, log);
+  connection.client.on("ready", leases.renew);
+  const ring = (laneId: string) =>
+    bells
+      .ring(laneId)
+      .catch((err: unknown) => log.warn({ err, laneId }, "a bell could not be rung; the sweep rings it"));
+  const places = createPlaces({ connection, workerId, places: maxActive, now, ring });
+  const sweep = createSweep({ connection, lanes, places, now, ring });
+  const running = new Map<string, Run>();
+  // A lane that comes back waits until what was done in it before has ended here.
+  const { run: inTurn } = createKeyedQueue();
+  const hearing = new Set<Promise<void>>();
+  const ear = createEar({ connection, lanes, running, log });
+  let waiting = 0;
+  let closing = false;
+  let beating: NodeJS.Timeout | undefined;
+  const drain = createDrain({
+    lanes,
+    places,
+    leases,
+    ring,
+    running,
+    workerId,
+    retryMs,
+    cutMs,
+    log,
+    backForMs: connection.backForMs,
+    isClosing: () => closing,
+  });
+
+  async function beat(): Promise<void> {
+    try {
+      await places.beat();
+      await sweep();
+      waiting = await lanes.countWaiting();
+    } catch (error) {
+      log.debug({ err: error }, "the queue could not be swept; the next second tries again");
+    }
+  }
+
+  async function listen(worker: Worker): Promise<void> {
+    await ear.open(worker);
+    await places.beat();
+    if (closing) return;
+    beating = setInterval(() => void beat(), BEAT_MS);
+    // Lanes that pause, or wait for their end, take no place.
+    await bells.hear((bell) => {
+      const heard = inTurn(bell.laneId, () => drain(bell, worker));
+      const settled = heard.then(noop, noop).finally(() => hearing.delete(settled));
+      hearing.add(settled);
+      return heard;
+    }, maxActive + MAX_DRAWINGS);
+  }
+
+  let listening: Promise<void> | undefined;
+
+  return {
+    async accept(event) {
+      if (closing) throw new Error("This process is shutting down and accepts no more events.");
+      if (!(await lanes.accept(event))) return false;
+      waiting += 1;
+      // Stored it is; a bell that does not ring is rung by the sweep.
+      void ring(laneOf(event).id);
+      return true;
+    },
+    start(worker) {
+      listening = listen(worker).catch((err: unknown) => log.error({ err }, "the queue could not be opened"));
+    },
+    conversationOf: (messageId) => lanes.conversationOf(messageId),
+    progressed(workId) {
+      const run = running.values().find(({ taken }) => taken.some((event) => laneOf(event).workId === workId));
+      if (run === undefined) return;
+      run.progressed();
+      lanes
+        .countAnew(run.taken.map(({ key }) => key))
+        .catch((err: unknown) => log.warn({ err }, "how far work has come could not be noted"));
+    },
+    depth: () => ({ waiting, active: running.size }),
+    async forget(platform, authorId, exceptKey) {
+      const erasure: Erasure = { erased: { platform, authorId, exceptKey } };
+      await lanes.erase(toErased(erasure));
+      await lanes.tell(erasure);
+      await untilLeft(places, toPerson(platform, authorId));
+    },
+    async close(graceMs) {
+      closing = true;
+      clearInterval(beating);
+      // Where Redis is away, none of this comes to its end, and what runs is cut all the same.
+      await within(listening);
+      await within(bells.pause());
+      await within(Promise.allSettled([...running.values()].map((run) => run.uncount())));
+      await untilEnded(running, hearing, graceMs, cutMs);
+      leases.close();
+      connection.client.off("ready", leases.renew);
+      await within(bells.close());
+      await within(places.leave());
+      ear.close();
+    },
+  };
+}
+
+/** Resolves when no process works on what is a person's. */
+async function untilLeft(places: Pick<Places, "look">, person: string): Promise<void> {
+  const until = performance.now() + FORGET_MS;
+  for (;;) {
+    const { active } = await places.look();
+    if (!active.values().some(({ people }) => people?.includes(person))) return;
+    if (performance.now() > until) throw new Error("The work on a person who is erased does not end.");
+    await sleep(FORGET_LOOK_MS);
+  }
+}
+
+/** Lets what runs go on for a while, then cuts it, and then waits for it no more. */
+async function untilEnded(
+  running: ReadonlyMap<string, Run>,
+  hearing: Iterable<Promise<void>>,
+  graceMs: number,
+  cutMs: number,
+): Promise<void> {
+  const grace = setTimeout(() => {
+    for (const { controller } of running.values()) controller.abort("shutdown");
+  }, graceMs);
+  const cut = setTimeout(() => {
+    for (const run of running.values()) run.abandon();
+  }, graceMs + cutMs);
+  await Promise.all(hearing);
+  clearTimeout(grace);
+  clearTimeout(cut);
+}
+
+/** Waits for what needs Redis, for a moment only, and well or not. */
+async function within(task: Promise<unknown> | undefined): Promise<void> {
+  await Promise.race([task?.catch(noop), sleep(CLOSE_STEP_MS, undefined, { ref: false })]);
+}
+
+function noop(): void {}

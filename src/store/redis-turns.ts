@@ -1,0 +1,47 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Fence, withFence } from "../concurrency/fence.ts";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
+import { StoreError } from "./outage.ts";
+import type { RedisConnection } from "./redis-connection.ts";
+
+/** Longer than anything takes that is done in turn; whoever dies with a turn holds up the others for so long. */
+const TURN_MS = 10_000;
+const WAIT_MS = 2 * TURN_MS;
+const LOOK_MS = 10;
+
+const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
+/**
+ * Turns that processes take among each other. What the store takes in a turn is fenced: a process that stood still
+ * for longer than its turn writes nothing of it any more. Rejects when the turn does not come.
+ */
+export function createSharedTurns(connection: RedisConnection, place: string): KeyedQueue["run"] {
+  const { client, run } = connection;
+  const { run: inTurn } = createKeyedQueue();
+
+  async function begin(key: string): Promise<Fence> {
+    const value = randomUUID();
+    const until = performance.now() + WAIT_MS;
+    for (;;) {
+      const options = { condition: "NX", expiration: { type: "PX", value: TURN_MS } } as const;
+      if ((await run(() => client.set(key, value, options))) !== null) return { key, value, check };
+      if (performance.now() > until) throw new StoreError("Another process has held up a conversation for too long.");
+      await sleep(LOOK_MS * (0.5 + Math.random()));
+    }
+  }
+
+  return (key, task) =>
+    inTurn(key, async () => {
+      const fence = await begin(place + key);
+      try {
+        return await withFence(fence, task);
+      } finally {
+        // Where it cannot be given back, it ends by itself.
+        await run(() => client.eval(RELEASE, { keys: [fence.key], arguments: [fence.value] })).catch(() => {});
+      }
+    });
+}
+
+/** Only the store is written to in a turn, and looks at the fence itself. */
+async function check(): Promise<void> {}

@@ -1,0 +1,193 @@
+import { createServer, request } from "node:http";
+import { DatabaseSync } from "node:sqlite";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { createHistory } from "../../src/history/history.ts";
+import type { HistoryEntry } from "../../src/history/record.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { type Slack, startSlack } from "../simulators/slack/slack.ts";
+import type { Channel } from "../simulators/slack/world.ts";
+import { eventually } from "../support/eventually.ts";
+import { listenUntilTestEnds } from "../support/listen.ts";
+import { silent } from "../support/log.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+import { type RunningService, startService } from "../support/service.ts";
+import { answersIn, makeFolder } from "./slack-service.ts";
+
+interface Watched extends RunningService {
+  /** What it has asked of Slack to be written. */
+  calls: string[];
+}
+
+/** Passes on what is asked of Slack, and notes the methods that write. */
+async function watchCalls(target: string): Promise<{ calls: string[]; apiUrl: string }> {
+  const calls: string[] = [];
+  const { origin, pathname } = new URL(target);
+  const server = createServer((asked, answer) => {
+    const [, method = ""] = /\/((?:chat|assistant)\.[\w.]+)/.exec(asked.url ?? "") ?? [];
+    if (method !== "") calls.push(method);
+    const passed = request(`${origin}${asked.url}`, { method: asked.method, headers: asked.headers }, (given) => {
+      answer.writeHead(given.statusCode ?? 500, given.headers);
+      given.pipe(answer);
+    });
+    passed.on("error", () => answer.destroy());
+    asked.pipe(passed);
+  });
+  return { calls, apiUrl: `${await listenUntilTestEnds(server)}${pathname}` };
+}
+
+describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)", () => {
+  let redis: RedisServer;
+  beforeEach(async () => {
+    redis = await startRedis();
+    return () => redis.stop();
+  });
+
+  async function start() {
+    const slack = await startSlack();
+    const ada = slack.user({ name: "Ada" });
+    const general = slack.channel({ name: "general", members: [ada] });
+    const open = async (): Promise<Watched> => {
+      const { calls, apiUrl } = await watchCalls(slack.apiUrl);
+      const service = await startService(await makeFolder(), {
+        SLACK_BOT_TOKEN: slack.botToken,
+        SLACK_API_URL: apiUrl,
+        SLACK_SIGNING_SECRET: slack.signingSecret,
+        REDIS_URL: redis.url,
+      });
+      onTestFinished(async () => void (await service.end("SIGKILL")));
+      return { ...service, calls };
+    };
+    const [one, other] = [await open(), await open()];
+    /** What happens from now on is heard by this one. */
+    const hear = (service: RunningService) => slack.deliverTo(`${service.url}/slack/events`);
+    hear(one);
+    return { slack, ada, general, one, other, hear };
+  }
+
+  /** The one conversation in a channel. */
+  async function readHistory(slack: Slack, channel: Channel): Promise<HistoryEntry[]> {
+    const stores = createStores({ redisUrl: redis.url, database: new DatabaseSync(":memory:"), log: silent });
+    try {
+      const history = createHistory({ open: stores.open, ttlMs: 86_400_000, log: silent, now: Date.now });
+      const prefix = `slack:${slack.workspace.id}:${channel.id}:`;
+      const [conversationId] = await Array.fromAsync(history.conversations(prefix));
+      return (await history.read(conversationId ?? "", { maxEntries: 100 })).entries;
+    } finally {
+      await stores.close();
+    }
+  }
+
+  const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");
+  /** Whether it answers something at the moment. */
+  const asks = async (service: RunningService) => {
+    const text = await (await fetch(`${service.url}/metrics`)).text();
+    return Number(/^palaver_queue_\w*active\w* (\d+)/m.exec(text)?.[1] ?? 0) > 0;
+  };
+
+  test("twelve messages at once in one conversation are all in its history, and answered in order", async () => {
+    const { slack, ada, general, one, other, hear } = await start();
+    const root = ada.mention(general, "Say: hello");
+    await answersIn(slack, general, root);
+    const texts = Array.from({ length: 12 }, (_, index) => `Say: word${index + 1}`);
+    for (const [index, text] of texts.entries()) {
+      hear(index % 2 === 0 ? one : other);
+      ada.say(general, text, { thread: root });
+    }
+    await slack.acknowledged();
+    const isAnswered = () => slack.texts(general, root).join(" ").includes("word12");
+    await slack.until(isAnswered, "the answer to the last one");
+    await answersIn(slack, general, root, 2);
+
+    const entries = await readHistory(slack, general);
+    const said = entries
+      .filter(({ author }) => author !== undefined)
+      .flatMap(({ messages: [first] }) => (typeof first?.content === "string" ? [first.content] : []));
+    expect(new Set(said)).toEqual(new Set(["Say: hello", ...texts]));
+    expect(said).toHaveLength(13);
+    const shown = [
+      ...slack
+        .texts(general, root)
+        .join(" ")
+        .matchAll(/word(\d+)/g),
+    ].map(([, number]) => Number(number));
+    const order = said.flatMap((text) => /word(\d+)/.exec(text)?.[1] ?? []).map(Number);
+    expect(shown).toEqual(order.filter((number) => shown.includes(number)));
+  });
+
+  test("killed in the middle of an answer, one is replaced by the other, in the same message", async () => {
+    const { slack, ada, general, one, other } = await start();
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
+    await slack.until(() => states() >= 3, "the beginning of the answer");
+    const working = (await asks(one)) ? one : other;
+    const left = working === one ? other : one;
+    slack.deliverTo(`${left.url}/slack/events`);
+    const killedAt = performance.now();
+    await working.end("SIGKILL");
+    const before = states();
+    await eventually(() => asks(left)).toBe(true);
+    process.stdout.write(`taken over ${Math.round(performance.now() - killedAt)} ms after kill -9\n`);
+    await slack.until(() => states() > before, "the answer to grow again");
+    process.stdout.write(`grown again ${Math.round(performance.now() - killedAt)} ms after kill -9\n`);
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
+  });
+
+  test("an answer that Redis falls silent under goes on to its end, and is in the history once it is back", async () => {
+    const { slack, ada, general } = await start();
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
+    await slack.until(() => states() >= 3, "the beginning of the answer");
+    redis.freeze();
+    const until = performance.now() + 10_000;
+    try {
+      expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+      // Three times as long as a lease.
+      await eventually(() => performance.now() > until || "silent").toBe(true);
+    } finally {
+      redis.thaw();
+    }
+    await eventually(async () => (await readHistory(slack, general)).map(({ messages: [said] }) => said)).toMatchObject(
+      [{ role: "user" }, { role: "assistant", content: NUMBERS }],
+    );
+    ada.say(general, "Say: again", { thread: asked });
+    expect(await answersIn(slack, general, asked, 2)).toEqual([NUMBERS, "again"]);
+  });
+
+  test("a process that stood still for longer than its lease writes nothing more to an answer that was taken over", async () => {
+    const { slack, ada, general, one, other } = await start();
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
+    await slack.until(() => states() >= 3, "the beginning of the answer");
+    const working = (await asks(one)) ? one : other;
+    const left = working === one ? other : one;
+    process.kill(working.pid, "SIGSTOP");
+    await eventually(() => asks(left)).toBe(true);
+    const before = [...working.calls];
+    const wasTold = () => working.lines.some((line) => line.includes("another process has taken a lane over"));
+    process.kill(working.pid, "SIGCONT");
+    await eventually(wasTold).toBe(true);
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
+    expect(working.calls).toEqual(before);
+    expect(left.calls).not.toEqual([]);
+    await eventually(async () => (await readHistory(slack, general)).map(({ messages: [said] }) => said)).toMatchObject(
+      [{ role: "user" }, { role: "assistant", content: NUMBERS }],
+    );
+  });
+
+  test("a stop that is pressed at the one ends the answer of the other", async () => {
+    const { slack, ada, general, one, other, hear } = await start();
+    // Where an answer is posted and edited, its button stands under it.
+    slack.setStreaming("unknown_method");
+    const asked = ada.mention(general, `At 20 tokens per second, say: ${NUMBERS}`);
+    await slack.until(() => slack.answers(general, asked).some(({ states }) => states.length >= 3), "an answer");
+    hear((await asks(one)) ? other : one);
+    const [answer] = slack.answers(general, asked);
+    if (answer === undefined) throw new Error("There is no answer.");
+    await ada.press(answer, "stop");
+    const [text] = await answersIn(slack, general, asked);
+    expect(text).not.toContain("150");
+    expect(text).toMatch(/stopped/i);
+  });
+});

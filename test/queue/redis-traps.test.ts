@@ -1,0 +1,232 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { createRedisQueue } from "../../src/queue/redis.ts";
+import { KEYS } from "../../src/queue/redis-keys.ts";
+import { createRedisLanes } from "../../src/queue/redis-lanes.ts";
+import { connectToRedis, type RedisConnection } from "../../src/store/redis-connection.ts";
+import { message } from "../support/events.ts";
+import { eventually } from "../support/eventually.ts";
+import { silent } from "../support/log.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+import { PROCESS_ENV } from "../support/service.ts";
+
+type Line = Record<string, unknown>;
+
+describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stand still (needs redis-server)", () => {
+  let redis: RedisServer;
+  let connection: RedisConnection;
+  beforeAll(async () => {
+    redis = await startRedis({ isKept: true });
+    connection = connectToRedis(redis.url, silent);
+  });
+  beforeEach(async () => void (await connection.run(() => connection.client.flushAll())));
+  afterAll(async () => {
+    await connection.close();
+    await redis.stop();
+  });
+
+  /** Told by all processes, in the order in which it came. */
+  let lines: Line[] = [];
+  beforeEach(() => {
+    lines = [];
+  });
+  const said = (word: string, by?: string) => lines.filter((line) => word in line && (by ?? line["by"]) === line["by"]);
+
+  async function startProcess(name: string): Promise<ChildProcess> {
+    const child = spawn(process.execPath, ["test/support/queue-process.ts", redis.url, name], {
+      env: PROCESS_ENV,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    createInterface({ input: child.stdout }).on("line", (line) =>
+      lines.push({ ...(JSON.parse(line) as Line), heardAt: Date.now() }),
+    );
+    await eventually(() => said("ready", name).length).toBe(1);
+    return child;
+  }
+
+  const lanes = () => createRedisLanes(connection, Date.now);
+
+  /** Accepts as a process does that takes events in and works on none. */
+  function openIngress() {
+    const queue = createRedisQueue({ connection, maxActive: 1, now: Date.now, log: silent });
+    onTestFinished(() => queue.close(0));
+    return queue;
+  }
+
+  test("what was stored without its bell being rung is found", async () => {
+    await startProcess("first");
+    await lanes().accept(message("quick"));
+    await eventually(() => said("begun").length).toBe(1);
+    await eventually(() => lanes().countWaiting()).toBe(0);
+  });
+
+  test("a lane whose bell was lost with its process's attempts is found", async () => {
+    const ingress = openIngress();
+    await ingress.accept(message("quick"));
+    await eventually(() => connection.client.exists("palaver:bells:lanes:wait")).toBe(1);
+    // As if BullMQ had given the job up: it is gone, and what waits in its lane is not.
+    for await (const keys of connection.client.scanIterator({ MATCH: "palaver:bells:*" })) {
+      if (keys.length > 0) await connection.client.del(keys);
+    }
+    await startProcess("first");
+    await eventually(() => lanes().countWaiting()).toBe(0);
+  });
+
+  test("killed, a process is replaced by another one", async () => {
+    const first = await startProcess("first");
+    await openIngress().accept(message("write"));
+    await eventually(() => said("call", "first").length).toBeGreaterThan(3);
+    await startProcess("second");
+    const killedAt = Date.now();
+    first.kill("SIGKILL");
+    await eventually(() => said("call", "second").length).toBeGreaterThan(3);
+    process.stdout.write(
+      `taken over ${Math.round(Number(said("begun", "second")[0]?.["heardAt"]) - killedAt)} ms after kill -9\n`,
+    );
+  });
+
+  test("while work lasts, its lease is prolonged, and nobody else begins it", async () => {
+    await startProcess("first");
+    await startProcess("second");
+    await openIngress().accept(message("write"));
+    await eventually(() => said("begun").length).toBe(1);
+    // Twice as long as a lease.
+    const until = performance.now() + 6_000;
+    await eventually(() => (performance.now() > until ? "over" : said("call").length)).toBe("over");
+    expect(said("begun")).toHaveLength(1);
+    expect(said("aborted")).toEqual([]);
+  });
+
+  /** A process stands still, another one takes over, and the first one moves again. */
+  async function takeOver(text: string, stop: (first: ChildProcess) => void, goOn: (first: ChildProcess) => void) {
+    const first = await startProcess("first");
+    await openIngress().accept(message(text));
+    await eventually(() => said("begun", "first").length).toBe(1);
+    await startProcess("second");
+    stop(first);
+    await eventually(() => said("begun", "second").length).toBe(1);
+    const before = said("call", "first").length;
+    goOn(first);
+    await eventually(() => said("fenced", "first").length).toBe(1);
+    expect(said("call", "first")).toHaveLength(before);
+    expect(said("stored", "first")).toEqual([]);
+    // The lane stays with the one that took it over.
+    const calls = said("call", "second").length;
+    await eventually(() => said("call", "second").length).toBeGreaterThan(calls + 3);
+    expect(said("aborted", "second")).toEqual([]);
+  }
+
+  test("a process that was stopped writes nothing more once another one has taken over", async () => {
+    await takeOver(
+      "write",
+      (first) => first.kill("SIGSTOP"),
+      (first) => first.kill("SIGCONT"),
+    );
+  });
+
+  test("a process whose event loop stood still writes nothing more once another one has taken over", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "palaver-block-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, "go-on");
+    await takeOver(
+      `block ${file}`,
+      () => {},
+      () => writeFileSync(file, ""),
+    );
+  });
+
+  test("a process stopped for longer than its lease goes on where nobody has taken over", async () => {
+    const first = await startProcess("first");
+    await openIngress().accept(message("write 9000"));
+    await eventually(() => said("call").length).toBeGreaterThan(3);
+    first.kill("SIGSTOP");
+    await eventually(() => connection.client.exists(KEYS.lease("test:a"))).toBe(0);
+    first.kill("SIGCONT");
+    await eventually(() => lanes().countWaiting()).toBe(0);
+    expect(said("begun")).toHaveLength(1);
+    expect(said("stored")).toHaveLength(1);
+    expect(said("aborted")).toEqual([]);
+  });
+
+  test.each([
+    ["silent", async () => redis.freeze(), async () => redis.thaw()],
+    ["dead", () => redis.kill(), () => redis.restart()],
+  ])("while Redis is %s, work goes on to its end, and nobody else begins it", async (_, goAway, comeBack) => {
+    await startProcess("first");
+    await openIngress().accept(message("write 14000"));
+    await eventually(() => said("call", "first").length).toBeGreaterThan(3);
+    await startProcess("second");
+    await goAway();
+    const awaySince = Date.now();
+    // Three times as long as a lease.
+    const callsLate = () => said("call", "first").filter(({ heardAt }) => Number(heardAt) > awaySince + 9_000);
+    await eventually(() => callsLate().length).toBeGreaterThan(3);
+    await comeBack();
+    await eventually(() => connection.client.isReady).toBe(true);
+    await eventually(() => lanes().countWaiting()).toBe(0);
+    expect(said("begun")).toHaveLength(1);
+    expect(said("stored")).toHaveLength(1);
+    expect(said("aborted")).toEqual([]);
+  });
+
+  test("asked to end, a process gives its lane to another one at once", async () => {
+    const first = await startProcess("first");
+    await openIngress().accept(message("write"));
+    await eventually(() => said("call", "first").length).toBeGreaterThan(3);
+    await startProcess("second");
+    await eventually(async () => (await connection.client.pubSubNumSub([KEYS.channel]))[KEYS.channel]).toBe(2);
+    const askedAt = Date.now();
+    first.kill("SIGTERM");
+    await eventually(() => said("call", "second").length).toBeGreaterThan(3);
+    const tookMs = Number(said("begun", "second")[0]?.["heardAt"]) - askedAt;
+    process.stdout.write(`taken over ${tookMs} ms after SIGTERM\n`);
+    expect(said("aborted", "first")).toMatchObject([{ reason: "shutdown" }]);
+  });
+
+  test("what every process dies of is given up, said, and kept to be looked into", async () => {
+    await openIngress().accept(message("die"));
+    for (let death = 1; death <= 6; death++) {
+      await startProcess(`process ${death}`);
+      await eventually(() => said("begun").length).toBe(death);
+    }
+    await startProcess("last");
+    await eventually(() => said("givenUp")).toMatchObject([{ givenUp: "die", by: "last" }]);
+    await eventually(() => lanes().countWaiting()).toBe(0);
+    const [kept] = await connection.client.lRange(KEYS.kept, 0, -1);
+    expect(JSON.parse(kept ?? "{}")).toMatchObject({ kind: "message", laneId: "test:a" });
+  });
+
+  test("what is accepted anywhere is told to every process, the one that works on it first of all", async () => {
+    await startProcess("first");
+    await startProcess("second");
+    const ingress = openIngress();
+    await ingress.accept(message("write"));
+    await eventually(() => said("begun").length).toBe(1);
+    const listening = async () => (await connection.client.pubSubNumSub([KEYS.channel]))[KEYS.channel];
+    await eventually(listening).toBe(2);
+    const acceptedAt = Date.now();
+    const event = message("more");
+    await ingress.accept(event);
+    const told = () => lines.filter((line) => line["noticed"] === event.key);
+    await eventually(() => told().length).toBe(2);
+    process.stdout.write(
+      `told ${Math.max(...told().map(({ heardAt }) => Number(heardAt))) - acceptedAt} ms after it was accepted\n`,
+    );
+  });
+
+  test("the messages of one conversation are worked on in order by four processes, each once", async () => {
+    for (const name of ["a", "b", "c", "d"]) await startProcess(name);
+    const ingress = openIngress();
+    const texts = Array.from({ length: 100 }, (_, index) => `quick ${index}`);
+    for (const text of texts) await ingress.accept(message(text));
+    await eventually(() => said("begun").length).toBe(texts.length);
+    const inOrder = said("begun").toSorted((one, other) => Number(one["clock"]) - Number(other["clock"]));
+    expect(inOrder.map(({ begun }) => begun)).toEqual(texts);
+  });
+});

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createRedisQueue } from "../../src/queue/redis.ts";
+import { KEYS } from "../../src/queue/redis-keys.ts";
+import { connectToRedis } from "../../src/store/redis-connection.ts";
+import { ada, ben, command, message } from "../support/events.ts";
+import { eventually } from "../support/eventually.ts";
+import { silent } from "../support/log.ts";
+import { heldWorker, type QueueWorld, queueContract, quickWorker } from "../support/queue-contract.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+
+describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+
+  function startWorld(): QueueWorld {
+    const connection = connectToRedis(redis.url, silent);
+    const opened: Array<{ close(graceMs: number): Promise<void> }> = [];
+    onTestFinished(async () => {
+      await Promise.all(opened.map((queue) => queue.close(0)));
+      await connection.run(() => connection.client.flushAll());
+      await connection.close();
+    });
+    return {
+      open: ({ maxActive = 16, log = silent, cutMs = 5 } = {}) => {
+        const queue = createRedisQueue({ connection, maxActive, log, now: Date.now, retryMs: [1, 4], cutMs });
+        opened.push(queue);
+        return queue;
+      },
+    };
+  }
+
+  queueContract(startWorld);
+
+  test("erases what waits of one author and keeps the claims, without the person", async () => {
+    const queue = startWorld().open();
+    const [mine, other] = [message("secret of Ada"), message("of Ben", { author: ben })];
+    for (const event of [mine, other]) await queue.accept(event);
+    await queue.forget("test", ada.id, "none");
+    const connection = connectToRedis(redis.url, silent);
+    onTestFinished(connection.close);
+    const stored = await connection.run(() => connection.client.lRange(KEYS.lane("test:a"), 0, -1));
+    expect(stored.map((text) => JSON.parse(text) as unknown)).toMatchObject([{ text: "of Ben" }]);
+    expect(await queue.accept(mine)).toBe(false);
+  });
+
+  test("knows the conversation of a message that waits, in every process, and no longer", async () => {
+    const world = startWorld();
+    const [one, other] = [world.open(), world.open()];
+    const event = message("hello");
+    await one.accept(event);
+    expect(await other.conversationOf(event.messageId)).toBe(event.conversationId);
+    other.start(quickWorker(() => {}));
+    await eventually(() => one.conversationOf(event.messageId)).toBeUndefined();
+  });
+
+  test("bounds what one person draws over all processes", async () => {
+    const world = startWorld();
+    const workers = [heldWorker(), heldWorker()];
+    for (const { worker } of workers) world.open().start(worker);
+    const ingress = world.open();
+    for (let job = 1; job <= 4; job++) {
+      const lane = { id: `drawing:${job}`, kind: "drawing" as const, workId: `${job}` };
+      await ingress.accept({ ...command("imagine", "a fox"), lane });
+    }
+    const begun = () => workers.flatMap((held) => held.begun).length;
+    await eventually(begun).toBe(2);
+    workers.find((held) => held.ends.length > 0)?.ends[0]?.resolve();
+    await eventually(begun).toBe(3);
+  });
+});
