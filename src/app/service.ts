@@ -175,12 +175,12 @@ interface OpenGateway {
 
 /** The configured gateway, or else the embedded sandbox, which fetches files of `reachable` origins as they come. */
 async function openGateway(
-  { gateway: { baseUrl, apiKey, chatModel, imageModel, imageKeyHeader } }: Config,
+  { gateway: { baseUrl, apiKey, chatModel, imageModel, imageKeyHeader, extraBody } }: Config,
   reachable: readonly string[],
   onProblem: (problem: GatewayProblem | undefined) => void,
   log: Logger,
 ): Promise<OpenGateway> {
-  const options = { ...(imageKeyHeader !== undefined && { imageKeyHeader }), log };
+  const options = { ...(imageKeyHeader !== undefined && { imageKeyHeader }), extraBody, log };
   if (baseUrl === undefined) {
     const sandbox = await startEmbeddedSandbox(reachable, log);
     const client = createGateway({ ...options, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" });

@@ -3,6 +3,7 @@ import type { ListModels } from "../port/catalogue.ts";
 import type { CommandEvent } from "../port/events.ts";
 import type { Settings } from "../settings/settings.ts";
 import { quoteName } from "../text/quote-name.ts";
+import { describeOptions, OPTIONS_HINT, readAnswerOptions } from "./answer-options.ts";
 import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
 
 const RESET = /^(default|reset)$/i;
@@ -11,47 +12,69 @@ const MAX_LIST_CHARS = 1_200;
 const NO_LIST = "The gateway does not tell me its models at the moment";
 
 export interface ModelCommandDeps {
-  settings: Pick<Settings, "read" | "setModel">;
+  settings: Pick<Settings, "read" | "setModel" | "setOptions">;
   listModels: ListModels;
   /** The configured one. */
   model: string;
 }
 
-/** `/model`: says which model answers in this channel, and sets another one or the configured one again. */
+/**
+ * `/model`: says which model answers in this channel and how, and sets another one, or options of its answers, or all as
+ * configured again.
+ */
 export function createModelCommand({ settings, listModels, model }: ModelCommandDeps): Command {
   async function show({ reply }: CommandEvent, signal: AbortSignal): Promise<string> {
     const [channel, models] = await Promise.all([settings.read(reply), tryList(listModels, signal)]);
     if (!channel.isKnown) return NOT_KNOWN;
     const own = channel.model && `, chosen here; \`/model default\` goes back to ${quoteName(model)}`;
-    const inUse = `The model here is ${quoteName(channel.model ?? model)}${own ?? ""}.`;
-    if (models === undefined) return `${inUse} ${NO_LIST}.`;
-    return `${inUse} You can choose from ${describeList(models)}: \`/model\` and the name.`;
+    const how = describeOptions(channel.options);
+    const inUse = `The model here is ${quoteName(channel.model ?? model)}${own ?? ""}.${how && ` It answers ${how}.`}`;
+    if (models === undefined) return `${inUse} ${NO_LIST}. ${OPTIONS_HINT}`;
+    return `${inUse} You can choose from ${describeList(models)}: \`/model\` and the name. ${OPTIONS_HINT}`;
   }
 
-  async function set({ reply, text }: CommandEvent, signal: AbortSignal): Promise<string> {
-    const name = toName(text);
+  /** Undefined for a model that was set. */
+  async function set({ reply }: CommandEvent, name: string, signal: AbortSignal): Promise<string | undefined> {
     const models = await tryList(listModels, signal);
     if (models === undefined) return `${NO_LIST}, so nothing was changed. Try again in a minute.`;
     const found = findModel(name, models);
     if (found === undefined) return describeUnknown(name, models);
-    if (!(await settings.setModel(reply, found))) return NOT_KEPT;
-    return `From the next message on I answer here with ${quoteName(found)}. \`/model default\` goes back to ${quoteName(model)}.`;
+    return (await settings.setModel(reply, found)) ? undefined : NOT_KEPT;
   }
 
-  async function reset({ reply }: CommandEvent): Promise<string> {
-    if (!(await settings.setModel(reply, undefined))) return NOT_KEPT;
-    return `From the next message on I answer here with ${quoteName(model)}, as configured.`;
+  async function reset({ reply }: CommandEvent): Promise<string | undefined> {
+    const isDone = await Promise.all([settings.setModel(reply, undefined), settings.setOptions(reply, undefined)]);
+    return isDone.includes(false) ? NOT_KEPT : undefined;
+  }
+
+  async function describeNew({ reply }: CommandEvent): Promise<string> {
+    const { model: own, options, isKnown } = await settings.read(reply);
+    if (!isKnown) return NOT_KNOWN;
+    const how = describeOptions(options);
+    const inUse = `From the next message on I answer here with ${quoteName(own ?? model)}`;
+    if (own === undefined && how === "") return `${inUse}, as configured.`;
+    const back = own === undefined ? "all as configured" : quoteName(model);
+    return `${inUse}${how && `, ${how}`}. \`/model default\` goes back to ${back}.`;
+  }
+
+  async function change(event: CommandEvent, signal: AbortSignal): Promise<string> {
+    const { rest, changes, problems } = readAnswerOptions(event.text);
+    if (problems.length > 0) return `I changed nothing: ${problems.join("; ")}.`;
+    const name = toName(rest);
+    const failed = name !== "" && (await (RESET.test(name) ? reset(event) : set(event, name, signal)));
+    if (failed) return failed;
+    const hasOptions = Object.keys(changes).length > 0;
+    if (hasOptions && !(await settings.setOptions(event.reply, changes))) return NOT_KEPT;
+    return describeNew(event);
   }
 
   return {
     name: "model",
-    description: "Says which model answers in this channel, or sets it: a name, or default.",
+    description: "Says which model answers in this channel and how, or sets it: a name, options, or default.",
     async run(event, sink, signal) {
-      const name = toName(event.text);
       const answer = () => {
-        if (name === "") return show(event, signal);
-        if (!mayConfigure(event.author)) return NOT_ALLOWED;
-        return RESET.test(name) ? reset(event) : set(event, signal);
+        if (toName(event.text) === "") return show(event, signal);
+        return mayConfigure(event.author) ? change(event, signal) : NOT_ALLOWED;
       };
       await postNotice(sink, event, await answer(), signal);
     },

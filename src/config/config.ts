@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { type ExtraBody, readExtraFields, readModelFields } from "../gateway/extra-body.ts";
 import { similarNames } from "./misspelling.ts";
 import { findConflicts, findOddForms, type GivenVariables, isPageOn } from "./rules.ts";
 import { variables } from "./variables.ts";
@@ -13,6 +15,7 @@ interface GatewayModels {
   /** In lower case. */
   imageKeyHeader: string | undefined;
   systemPrompt: string;
+  extraBody: ExtraBody;
 }
 
 /** Without a base URL the embedded sandbox gateway answers, and the models are its own. */
@@ -102,6 +105,8 @@ export class ConfigError extends Error {
   }
 }
 
+/** The text of a file; throws when it cannot be read. */
+type ReadText = (path: string) => string;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const schema = z.object(variables);
@@ -116,8 +121,11 @@ const CONSOLE_DEFAULTS = [
 
 const WILDCARD_HOSTS = ["0.0.0.0", "::", "[::]"];
 
-/** Reads the configuration. A variable that is empty counts as unset. Throws one `ConfigError` that lists every problem. */
-export function readConfig(env: Environment): Config {
+/**
+ * Reads the configuration, and with `readText` the file that it names. A variable that is empty counts as unset. Throws
+ * one `ConfigError` that lists every problem.
+ */
+export function readConfig(env: Environment, readText: ReadText = (path) => readFileSync(path, "utf8")): Config {
   const given: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
     const trimmed = value?.trim();
@@ -127,14 +135,39 @@ export function readConfig(env: Environment): Config {
   const parsed = schema.safeParse(given);
   const issues = (parsed.error?.issues ?? []).map(({ path, message }): [string, string] => [String(path[0]), message]);
   // One sentence for each variable: the first.
-  const invalid = new Map([...issues, ...findOddForms(given)].toReversed());
+  const extra = readExtraBody(given, readText);
+  const invalid = new Map([...issues, ...findOddForms(given), ...extra.problems].toReversed());
   const problems = [
     ...findMisspelt(given),
     ...[...invalid].toReversed().map(([name, message]) => `${name} ${message}.`),
     ...findConflicts(given),
   ];
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
-  return toConfig(parsed.data, isPageOn(given));
+  return toConfig(parsed.data, extra.body, isPageOn(given));
+}
+
+/** Reads what is added to chat requests, for all models and for single ones. */
+function readExtraBody(
+  { GATEWAY_EXTRA_BODY: json, GATEWAY_EXTRA_BODY_FILE: path }: GivenVariables,
+  readText: ReadText,
+): { body: ExtraBody; problems: Array<[name: string, message: string]> } {
+  const all = json === undefined ? {} : readExtraFields(json);
+  const models = path === undefined ? new Map() : readFields(path, readText);
+  const problems = [["GATEWAY_EXTRA_BODY", all] as const, ["GATEWAY_EXTRA_BODY_FILE", models] as const].flatMap(
+    ([name, found]): Array<[string, string]> => (typeof found === "string" ? [[name, found]] : []),
+  );
+  const body = { all: typeof all === "string" ? {} : all, models: typeof models === "string" ? new Map() : models };
+  return { body, problems };
+}
+
+function readFields(path: string, readText: ReadText): ReturnType<typeof readModelFields> {
+  let json: string;
+  try {
+    json = readText(path);
+  } catch {
+    return "must be the path of a file that can be read";
+  }
+  return readModelFields(json);
 }
 
 /** Origins of what stands in for platforms whose links to files anybody may open. */
@@ -157,10 +190,10 @@ function findMisspelt(given: GivenVariables): string[] {
     });
 }
 
-function toConfig(values: Values, pageOn: boolean): Config {
+function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Config {
   const consoleChat = values.CONSOLE_CHAT === "on";
   return {
-    gateway: toGateway(values),
+    gateway: toGateway(values, extraBody),
     slack: consoleChat ? undefined : toSlack(values),
     discord: consoleChat ? undefined : toDiscord(values),
     consoleChat,
@@ -185,9 +218,9 @@ function toConfig(values: Values, pageOn: boolean): Config {
   };
 }
 
-function toGateway(values: Values): GatewayConfig {
+function toGateway(values: Values, extraBody: ExtraBody): GatewayConfig {
   const { GATEWAY_BASE_URL: baseUrl, GATEWAY_API_KEY: apiKey, CHAT_MODEL: chatModel, IMAGE_MODEL: imageModel } = values;
-  const rest = { imageKeyHeader: values.GATEWAY_IMAGE_KEY_HEADER, systemPrompt: values.SYSTEM_PROMPT };
+  const rest = { imageKeyHeader: values.GATEWAY_IMAGE_KEY_HEADER, systemPrompt: values.SYSTEM_PROMPT, extraBody };
   if (baseUrl !== undefined && apiKey !== undefined && chatModel !== undefined) {
     return { baseUrl, apiKey, chatModel, imageModel, ...rest };
   }

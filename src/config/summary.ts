@@ -1,3 +1,4 @@
+import type { ExtraBody } from "../gateway/extra-body.ts";
 import type { Config, SlackConfig } from "./config.ts";
 import { isLoopback } from "./variables.ts";
 
@@ -52,9 +53,16 @@ function unescaped(text: string): string {
 }
 
 function describeGateway({ gateway }: Config): string {
+  const added = describeExtraBody(gateway.extraBody);
   return gateway.baseUrl === undefined
-    ? `Gateway: the embedded sandbox, model ${gateway.chatModel} (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real one)`
-    : `Gateway: ${gateway.baseUrl}, model ${gateway.chatModel}`;
+    ? `Gateway: the embedded sandbox, model ${gateway.chatModel}${added} (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real one)`
+    : `Gateway: ${gateway.baseUrl}, model ${gateway.chatModel}${added}`;
+}
+
+/** Names alone: a value may be anything. */
+function describeExtraBody({ all, models }: ExtraBody): string {
+  const names = new Set([all, ...models.values()].flatMap(Object.keys));
+  return names.size === 0 ? "" : `, with ${[...names].join(", ")} added to what it is asked`;
 }
 
 function describePictures({ gateway, publicUrl }: Config): string {

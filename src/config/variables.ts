@@ -27,6 +27,8 @@ export const variables = {
     .regex(/^x-[a-z0-9]+(-[a-z0-9]+)*-api-key$/i, "must be a header name of the form x-<vendor>-api-key")
     .transform((name) => name.toLowerCase())
     .optional(),
+  GATEWAY_EXTRA_BODY: z.string().optional(),
+  GATEWAY_EXTRA_BODY_FILE: z.string().optional(),
   GATEWAY_PORT: z.string().optional(),
   CHAT_MODEL: modelId().optional(),
   IMAGE_MODEL: modelId().optional(),

@@ -15,7 +15,8 @@ export type Estimate = (text: string) => number;
 
 /** Estimates the cost of an entry in a request: texts, names, calls, results, images and attachments. */
 export function countTokens({ author, messages, attachments }: HistoryEntry, estimate: Estimate): number {
-  const name = author === undefined ? 0 : estimate(author.name);
+  // Once in its field and once before the text, where several people talk.
+  const name = author === undefined ? 0 : 2 * estimate(author.name);
   const files = (attachments?.length ?? 0) * IMAGE_TOKENS;
   return messages.reduce((sum, message) => sum + countMessage(message, estimate), name + files);
 }

@@ -21,11 +21,11 @@ export async function checkGateway(
   { mayChat }: GatewayCheckOptions,
   signal: AbortSignal,
 ): Promise<Finding[]> {
-  const { baseUrl, apiKey } = config;
+  const { baseUrl, apiKey, extraBody } = config;
   if (baseUrl === undefined) {
     return [{ ok: true, what: "The embedded sandbox answers. It needs no key and is no real model." }];
   }
-  const gateway = createGateway({ baseUrl, apiKey, limits: LIMITS, log: pino({ level: "silent" }) });
+  const gateway = createGateway({ baseUrl, apiKey, extraBody, limits: LIMITS, log: pino({ level: "silent" }) });
   try {
     const listed = await checkModels(gateway, baseUrl, config, signal);
     const isHopeless = listed.error?.kind === "unreachable" || listed.error?.kind === "unauthorized";

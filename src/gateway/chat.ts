@@ -3,6 +3,7 @@ import { isName } from "../log/fields.ts";
 import type { ResponseBody } from "./body.ts";
 import type { ChatCompletionChunk, ChatRequest } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
+import { type ExtraBody, type ExtraFields, fieldsFor } from "./extra-body.ts";
 import { toConnectionError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { Attempts, CallDeps, CallOptions } from "./retry.ts";
@@ -20,9 +21,9 @@ import { createWatch, type Watch } from "./watch.ts";
 
 type StreamChat = (request: ChatRequest, signal: AbortSignal, onChunk: OnChunk, options: CallOptions) => Promise<void>;
 
-export function createStreamChat(deps: CallDeps): StreamChat {
+export function createStreamChat(deps: CallDeps, extraBody: ExtraBody): StreamChat {
   return async (request, signal, onChunk, options) => {
-    const call = toCall(request);
+    const call = toCall(request, fieldsFor(extraBody, request.model));
     const attempts = deps.retry(request.model, options, deps.limits.firstTokenTotalMs);
     for (;;) {
       await attempts.begin(signal);
@@ -75,9 +76,9 @@ async function attempt(
   }
 }
 
-function toCall(request: ChatRequest): GatewayCall {
+function toCall(request: ChatRequest, extra: ExtraFields): GatewayCall {
   const { model } = request;
-  return { method: "POST", path: "/v1/chat/completions", json: toChatJson(request), model, streaming: true };
+  return { method: "POST", path: "/v1/chat/completions", json: toChatJson(request, extra), model, streaming: true };
 }
 
 /** Reads one answer to a streaming request. */
@@ -229,6 +230,7 @@ function createAnswerReport(log: Logger, requestedModel: string, safe: SafeText)
       firstChunkMs,
       totalMs: sinceStart(),
       chars: tally.chars,
+      reasoningChars: tally.reasoningChars > 0 ? tally.reasoningChars : undefined,
       finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
       usage: tally.usage,
       // Only when there are any: a broken event is worth looking for.

@@ -1,12 +1,13 @@
-import type { ChatCompletionChunk, Delta, Usage } from "./chunks.ts";
+import type { ChatCompletionChunk, Usage } from "./chunks.ts";
 import { isRecord } from "./failures.ts";
+import { readReasoning } from "./reasoning.ts";
 
 /** Reads one event's JSON as a chunk; undefined when it is none. */
 type ReadChunk = (value: unknown) => ChatCompletionChunk | undefined;
 
 /**
  * Reads the chunks of one answer. What servers do differently is made the same: missing `choices`, other choices than
- * the one that was asked for, text in parts, refusals, empty ids and names in later fragments, calls without an index,
+ * the one that was asked for, text in parts, what the model thinks, refusals, empty ids and names in later fragments, calls without an index,
  * arguments as an object. Chunks are changed in place, because there are thousands of them.
  */
 export function createReadChunk(): ReadChunk {
@@ -33,6 +34,7 @@ export function createReadChunk(): ReadChunk {
     if (!isRecord(delta)) return false;
     choice.delta = delta;
     if (typeof delta.content !== "string" && !fixContent(delta)) return false;
+    fixReasoning(delta);
     const calls = delta.tool_calls;
     if (calls === undefined) return true;
     if (calls === null) return delete delta.tool_calls;
@@ -79,22 +81,11 @@ function isTextPart(part: unknown): part is Record<string, unknown> {
   return isRecord(part) && part.type === "text";
 }
 
-/** The interface has no reasoning; these are the names under which servers stream it all the same. */
-const REASONING_FIELDS = [
-  "reasoning_content",
-  "reasoning",
-  "reasoning_details",
-  "thinking",
-  "thinking_blocks",
-] as const;
-
-/** The delta carries some of what the model thinks before it answers. */
-export function hasReasoning(delta: Delta): boolean {
-  const fields = delta as Record<string, unknown>;
-  return REASONING_FIELDS.some((name) => {
-    const value = fields[name];
-    return Array.isArray(value) ? value.length > 0 : isRecord(value) || toText(value) !== "";
-  });
+/** Puts what a message, whole or a fragment, thinks into `reasoning`, by whatever name it came. */
+export function fixReasoning(message: Record<string, unknown>): void {
+  const reasoning = readReasoning(message);
+  if (reasoning !== undefined) message.reasoning = reasoning;
+  else if (message.reasoning !== undefined) delete message.reasoning;
 }
 
 /** Token counts; undefined unless both parts are there. A missing total is their sum. */

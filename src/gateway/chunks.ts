@@ -85,6 +85,8 @@ export interface ToolCallDelta {
 export interface Delta {
   role?: string;
   content?: string | null;
+  /** What the model thinks before it answers; "" where its server keeps that to itself. */
+  reasoning?: string;
   tool_calls?: ToolCallDelta[];
 }
 
@@ -109,7 +111,7 @@ export interface ChatCompletion {
   object: string;
   created: number;
   model: string;
-  choices: Array<{ index: number; message: AssistantMessage; finish_reason: string }>;
+  choices: Array<{ index: number; message: AssistantMessage & Pick<Delta, "reasoning">; finish_reason: string }>;
   usage: Usage;
 }
 

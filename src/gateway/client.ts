@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { createStreamChat } from "./chat.ts";
 import type { ChatRequest } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
+import type { ExtraBody } from "./extra-body.ts";
 import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
 import { createGenerateImage, type GeneratedImage, type ImageRequest } from "./images.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
@@ -44,18 +45,21 @@ export interface GatewayOptions {
   apiKey: string;
   /** Header that carries the key on the image endpoint where a Bearer is answered with 401. */
   imageKeyHeader?: string;
+  /** Without it nothing is sent that the interface does not list. */
+  extraBody?: ExtraBody;
   log: Logger;
   limits?: Partial<GatewayLimits>;
 }
 
 /** Throws a `rejected` GatewayError when an option cannot be used. */
-export function createGateway({ baseUrl, apiKey, imageKeyHeader, log, limits: given }: GatewayOptions): Gateway {
+export function createGateway({ baseUrl, apiKey, imageKeyHeader, log, ...options }: GatewayOptions): Gateway {
+  const { limits: given, extraBody = { all: {}, models: new Map() } } = options;
   checkHeader(apiKey, imageKeyHeader);
   const limits: GatewayLimits = { ...DEFAULT_LIMITS, ...given };
   const safe = createSafeText([apiKey]);
   const transport = createTransport({ baseUrl: readBaseUrl(baseUrl), apiKey, limits, safe });
   const deps: CallDeps = { transport, retry: createRetry(limits), limits, safe, log };
-  const streamChat = createStreamChat(deps);
+  const streamChat = createStreamChat(deps, extraBody);
   const generateImage = createGenerateImage(deps, imageKeyHeader);
 
   return {

@@ -1,4 +1,4 @@
-import { fixContent, fixFunction, MAX_TOOL_CALLS, readUsage } from "./chunk-reader.ts";
+import { fixContent, fixFunction, fixReasoning, MAX_TOOL_CALLS, readUsage } from "./chunk-reader.ts";
 import type { ChatCompletion, ChatCompletionChunk, ToolCall } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
 import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
@@ -42,14 +42,15 @@ function readCompletion(value: unknown): ChatCompletion | undefined {
   };
 }
 
-/** A whole answer as the chunks a stream would have brought: text, calls, finish and usage. */
+/** A whole answer as the chunks a stream would have brought: text and what was thought, calls, finish and usage. */
 export function toChunks(completion: ChatCompletion): ChatCompletionChunk[] {
   const { id, created, model, choices, usage } = completion;
   const base = { id, object: "chat.completion.chunk", created, model };
   const chunks: ChatCompletionChunk[] = [];
   // One answer is asked for; the text of a second one would run into it.
   for (const { index, message, finish_reason } of choices.slice(0, 1)) {
-    const text = { role: message.role, content: message.content };
+    const { role, content, reasoning } = message;
+    const text = { role, content, ...(reasoning !== undefined && { reasoning }) };
     chunks.push({ ...base, choices: [{ index, delta: text, finish_reason: null }] });
     const calls = message.tool_calls?.map((call, position) => ({ index: position, ...call }));
     if (calls !== undefined && calls.length > 0) {
@@ -64,7 +65,8 @@ export function toChunks(completion: ChatCompletion): ChatCompletionChunk[] {
 function readChoice(choice: unknown, position: number): ChatCompletion["choices"][number] | undefined {
   if (!isRecord(choice) || !isRecord(choice.message)) return undefined;
   if (!fixContent(choice.message)) return undefined;
-  const { content, tool_calls } = choice.message;
+  fixReasoning(choice.message);
+  const { content, reasoning, tool_calls } = choice.message;
   if (tool_calls !== undefined && tool_calls !== null && !Array.isArray(tool_calls)) return undefined;
   const calls = (tool_calls ?? []).map(readCall);
   if (calls.some((call) => call === undefined) || calls.length > MAX_TOOL_CALLS) return undefined;
@@ -73,6 +75,7 @@ function readChoice(choice: unknown, position: number): ChatCompletion["choices"
     message: {
       role: "assistant",
       content: typeof content === "string" ? content : "",
+      ...(typeof reasoning === "string" && { reasoning }),
       ...(calls.length > 0 ? { tool_calls: calls.filter((call) => call !== undefined) } : {}),
     },
     finish_reason: typeof choice.finish_reason === "string" ? choice.finish_reason : "stop",

@@ -14,7 +14,7 @@ export interface GatewayLimits {
   /** Longest wait for the body of an error. */
   errorBodyMs: number;
   maxEventBytes: number;
-  /** Longest answer, arguments of tool calls included. */
+  /** Longest answer, arguments of tool calls included; and as much may be thought before it. */
   maxAnswerChars: number;
   /** Largest JSON body that is not a picture. */
   maxBodyBytes: number;

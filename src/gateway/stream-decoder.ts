@@ -1,11 +1,12 @@
 import { StringDecoder } from "node:string_decoder";
 import { createParser } from "eventsource-parser";
-import { createReadChunk, hasReasoning } from "./chunk-reader.ts";
+import { createReadChunk } from "./chunk-reader.ts";
 import type { ChatCompletion, ChatCompletionChunk, Usage } from "./chunks.ts";
 import { parseCompletion, toChunks } from "./completion.ts";
 import { GatewayError } from "./errors.ts";
 import { hasError, parseJson, toStreamError } from "./failures.ts";
 import type { GatewayLimits } from "./limits.ts";
+import { createThoughtFilter } from "./reasoning.ts";
 import type { SafeText } from "./safe-text.ts";
 
 const LINE_FEED = 10;
@@ -18,6 +19,8 @@ export interface Tally {
   model: string;
   /** Characters of text and of tool arguments. */
   chars: number;
+  /** Characters of what the model thought before. */
+  reasoningChars: number;
   /** Text or a tool call has come: the answer cannot be begun again. */
   answered: boolean;
   /** A choice has come, whatever was in it. */
@@ -54,6 +57,7 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
   const { maxEventBytes, maxAnswerChars } = limits;
   const tally = createTally();
   const readChunk = createReadChunk();
+  const thoughts = createThoughtFilter();
   let done = false;
   let failure: GatewayError | undefined;
   /** Nothing of a line or of an event waits in the parser for what comes next. */
@@ -62,7 +66,7 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
   function takeEvent(event: string | undefined, data: string): void {
     if (done || failure !== undefined || data === "") return;
     done = data.startsWith("[DONE]");
-    if (done) return;
+    if (done) return takeRest();
     if (data.length > maxEventBytes) return fail(toGiantError(maxEventBytes));
     const value = parseJson(data);
     // Without blank lines between them, events become the lines of one.
@@ -75,9 +79,22 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
   }
 
   function takeChunk(chunk: ChatCompletionChunk): void {
+    for (const choice of chunk.choices) thoughts.apply(choice);
+    hand(chunk);
+  }
+
+  function hand(chunk: ChatCompletionChunk): void {
     count(tally, chunk);
-    if (tally.chars > maxAnswerChars) fail(toLengthError(maxAnswerChars));
+    if (Math.max(tally.chars, tally.reasoningChars) > maxAnswerChars) fail(toLengthError(maxAnswerChars));
     else onChunk(chunk);
+  }
+
+  /** Text that was kept back, in an answer that ends with `[DONE]` alone. */
+  function takeRest(): void {
+    const content = thoughts.rest();
+    if (content === "") return;
+    const choices = [{ index: 0, delta: { content }, finish_reason: null }];
+    hand({ id: tally.id, object: "chat.completion.chunk", created: 0, model: tally.model, choices });
   }
 
   function fail(error: GatewayError): void {
@@ -147,6 +164,7 @@ function createTally(): Tally {
     id: "",
     model: "",
     chars: 0,
+    reasoningChars: 0,
     answered: false,
     opened: false,
     finishReason: undefined,
@@ -162,12 +180,13 @@ function count(tally: Tally, chunk: ChatCompletionChunk): void {
   if (chunk.usage) tally.usage = chunk.usage;
   for (const { index, delta, finish_reason } of chunk.choices) {
     tally.opened = true;
-    const { content, tool_calls: calls } = delta;
+    const { content, reasoning, tool_calls: calls } = delta;
     if (content) tally.chars += content.length;
+    if (reasoning) tally.reasoningChars += reasoning.length;
     if (calls !== undefined) for (const call of calls) tally.chars += call.function?.arguments?.length ?? 0;
     const hasAnswer = Boolean(content) || (calls !== undefined && calls.length > 0);
     if (hasAnswer) tally.answered = true;
-    if (hasAnswer || hasReasoning(delta)) tally.signs += 1;
+    if (hasAnswer || reasoning !== undefined) tally.signs += 1;
     if (index === 0 && finish_reason) tally.finishReason = finish_reason;
   }
 }

@@ -64,10 +64,8 @@ const toolChoice = z.union([
   z.strictObject({ type: z.literal("function"), function: z.strictObject({ name }) }),
 ]);
 
-/** The interface's request table, less `stream`, which is always true. Its limits are the interface's; what it leaves open is left open. */
-const chatRequest = z.strictObject({
-  model: name,
-  messages: z.array(message).min(1),
+/** The fields that say how to answer. */
+const answering = {
   temperature: z.number().min(0).max(2).optional(),
   top_p: z.number().min(0).max(1).optional(),
   max_tokens: z.int().min(1).optional(),
@@ -75,16 +73,26 @@ const chatRequest = z.strictObject({
   presence_penalty: z.number().min(-2).max(2).optional(),
   frequency_penalty: z.number().min(-2).max(2).optional(),
   response_format: z.looseObject({ type: name }).optional(),
+};
+
+/** Fields that somebody asked for: those of the interface are held to it. */
+export const optionalFields = z.looseObject(answering);
+
+/** The interface's request table, less `stream`, which is always true. Its limits are the interface's; what it leaves open is left open. */
+const chatRequest = z.strictObject({
+  model: name,
+  messages: z.array(message).min(1),
+  ...answering,
   tools: z.array(tool).optional(),
   tool_choice: toolChoice.optional(),
   user: z.string().optional(),
 });
 
 /**
- * The request as JSON for the wire, with nothing in it that the interface does not list. Throws a `rejected`
- * GatewayError that names every problem at once.
+ * The request as JSON for the wire, with nothing in it that the interface does not list, but for what was asked for:
+ * `extra`, where the request itself says nothing. Throws a `rejected` GatewayError that names every problem at once.
  */
-export function toChatJson(request: ChatRequest): string {
+export function toChatJson(request: ChatRequest, extra: Readonly<Record<string, unknown>> = {}): string {
   check(chatRequest, request, "The chat request");
   const { messages, tools, tool_choice, stop, ...rest } = request;
   const body: Record<string, unknown> = { ...rest, messages: messages.map(withoutEmptyCalls), stream: true };
@@ -94,15 +102,20 @@ export function toChatJson(request: ChatRequest): string {
     body.tools = tools;
     body.tool_choice = tool_choice;
   }
+  for (const [field, value] of Object.entries(extra)) body[field] ??= value;
   return toJson(body);
 }
 
 /** Throws a `rejected` GatewayError that lists in plain words what `schema` finds wrong with `value`. */
 export function check(schema: z.ZodType, value: unknown, subject: string): void {
-  const result = schema.safeParse(value, { reportInput: true });
-  if (result.success) return;
-  const problems = result.error.issues.map(describeIssue);
+  const problems = findProblems(schema, value);
+  if (problems.length === 0) return;
   throw new GatewayError("rejected", `${subject} was not sent`, { quote: `: ${problems.join("; ")}.` });
+}
+
+/** Lists in plain words what `schema` finds wrong with `value`, without any text of it. */
+export function findProblems(schema: z.ZodType, value: unknown): string[] {
+  return schema.safeParse(value, { reportInput: true }).error?.issues.map(describeIssue) ?? [];
 }
 
 /** JSON without lone surrogates, which are no characters and which servers refuse. */

@@ -1,6 +1,7 @@
 import { ASPECT_RATIOS, IMAGE_SIZES } from "../gateway/images.ts";
 import type { ImagineOptions } from "../port/catalogue.ts";
 import type { AttachmentRef } from "../port/events.ts";
+import { takeFlags } from "../text/flags.ts";
 import { quoteName } from "../text/quote-name.ts";
 
 /** Pictures of one job at most. */
@@ -39,8 +40,6 @@ const FLAGS: ReadonlyMap<string, keyof ImagineOptions> = new Map([
   ["spoiler", "spoiler"],
 ]);
 const KNOWN_FLAGS = ["ar", "size", "count", "model", "spoiler"].map((flag) => `\`--${flag}\``).join(", ");
-/** Telephones make one long dash of two short ones. */
-const FLAG = /(?<=^|\s)(--|[—–])([a-z]+)(?:(?:\s*=\s*|\s+)(?!--|[—–])(\S+))?/gi;
 
 /**
  * Reads what is asked for from the text of a command and the fields of a form; what is written in the text counts
@@ -73,23 +72,23 @@ export function readImagineRequest(text: string, options: ImagineOptions): ReadR
 /** Takes the options out of a text. */
 function readFlags(text: string, problems: string[]): { prompt: string; given: ImagineOptions } {
   const given: ImagineOptions = {};
-  const prompt = text.replace(FLAG, (all, dash: string, flag: string, value: string | undefined) => {
-    const field = FLAGS.get(flag.toLowerCase());
+  const prompt = takeFlags(text, ({ dash, name, value }) => {
+    const field = FLAGS.get(name);
     if (field === undefined) {
       // A long dash also stands in ordinary sentences.
-      if (dash !== "--") return all;
-      problems.push(`there is no option ${quoteName(`--${flag}`)}, only ${KNOWN_FLAGS}`);
+      if (dash !== "--") return undefined;
+      problems.push(`there is no option ${quoteName(`--${name}`)}, only ${KNOWN_FLAGS}`);
       return "";
     }
     if (field === "spoiler") {
       given.spoiler = "true";
       return value ?? "";
     }
-    if (value === undefined) problems.push(`\`--${flag.toLowerCase()}\` has no value after it`);
+    if (value === undefined) problems.push(`\`--${name}\` has no value after it`);
     else given[field] = value;
     return "";
   });
-  return { prompt: prompt.replace(/[ \t]{2,}/g, " ").trim(), given };
+  return { prompt, given };
 }
 
 function readChoice(

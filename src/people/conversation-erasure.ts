@@ -8,7 +8,7 @@ export interface ConversationErasureDeps {
   history: Pick<History, "conversations" | "forgetConversation">;
   records: Pick<TurnRecords, "eraseConversations">;
   jobs: Pick<JobStore, "eraseConversations">;
-  settings: Pick<Settings, "setModel" | "setPersona">;
+  settings: Pick<Settings, "setModel" | "setPersona" | "setOptions">;
   usage: Pick<Usage, "eraseWorkspace">;
   /** Removes what was erased from the disk too. */
   emptyLog(): void;
@@ -37,6 +37,7 @@ export function createEraseConversations(deps: ConversationErasureDeps): EraseCo
       const isDone = await Promise.all([
         settings.setModel(channel, undefined),
         settings.setPersona(channel, undefined, ""),
+        settings.setOptions(channel, undefined),
       ]);
       if (isDone.includes(false)) throw new Error("The settings of a channel could not be erased.");
     }

@@ -88,6 +88,8 @@ export interface ReplySink {
   readonly fallback?: Fallback;
   /** The steps of a draft are shown beside its text, except where it is written by the fallback. */
   readonly showsSteps?: boolean;
+  /** A quote that begins with the mark in `folded-quote.ts` is shown folded. */
+  readonly foldsQuotes?: boolean;
   /** Buttons for `good` and `bad` are shown under a complete answer. */
   readonly supportsFeedback?: boolean;
   /** A wait that lasts is told in the reply, with Stop: `progress` cannot show both. */

@@ -13,7 +13,7 @@ const FINAL_DEADLINE_MS = 120_000;
 const PROGRESS_TIMEOUT_MS = 5_000;
 /** A step that begins or ends weighs as much as so many characters of text: about a line. */
 const STEP_UNITS = 40;
-/** People wait for so long without asking themselves what for. */
+/** People wait for so long without asking themselves what for, and again until they ask how long it has been. */
 const WAIT_MS = 10_000;
 
 /** The end of a turn: the gateway's word for it, or what was thrown. */
@@ -24,9 +24,9 @@ export type RunTurn = (onText: OnText) => Promise<string>;
 
 export interface ReplyOptions extends ReplyViewOptions {
   scheduler: Scheduler;
-  /** Says in words what the reply waits for; asked once, when there was no text for `WAIT_MS`. */
+  /** Says in words what the reply waits for; asked each time that there was no text for another `WAIT_MS`. */
   describeWait(): string;
-  /** Told those words, to be shown beside the reply. */
+  /** Told those words when they are others than before, to be shown beside the reply. */
   onWait(words: string): void;
   /** Time after which a wait is told in words, not by progress alone; in tests shorter than usual. */
   waitMs?: number;
@@ -61,9 +61,11 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
   });
   // A text that stands there already says more.
   const isTold = sink.tellsWaits === true && options.record.posted.length === 0;
-  const waiting = setTimeout(() => {
-    if (view.text !== "") return;
+  let told = "";
+  const waiting = setInterval(() => {
     const words = options.describeWait();
+    if (view.text !== "" || words === told) return;
+    told = words;
     options.onWait(words);
     if (!isTold) return;
     view.wait(`_Still ${words} …_`);
@@ -71,11 +73,11 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
   }, options.waitMs ?? WAIT_MS);
   try {
     const cause = await toCause(runTurn, (text) => {
-      clearTimeout(waiting);
+      clearInterval(waiting);
       view.append(text);
       pace.text(text.length);
     });
-    clearTimeout(waiting);
+    clearInterval(waiting);
     steps?.end();
     const closing = options.toClosing(cause, view.text);
     if (closing !== undefined) {
@@ -83,7 +85,7 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
       await pace.end(AbortSignal.timeout(FINAL_DEADLINE_MS));
     }
   } finally {
-    clearTimeout(waiting);
+    clearInterval(waiting);
     pace.leave();
     // No call of ours may overtake whoever writes to these messages next.
     await view.settled();

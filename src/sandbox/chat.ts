@@ -14,7 +14,9 @@ import { fillSchema } from "./schema-values.ts";
 import { playScript, toStreamScript, toWholeScript } from "./script.ts";
 import { applyToCompletion, applyToScript } from "./script-faults.ts";
 import { answerSmallTalk } from "./small-talk.ts";
+import { withoutNames } from "./speakers.ts";
 import { findSpokenSchema, parseObject } from "./spoken-schema.ts";
+import { thinkAbout } from "./thinking.ts";
 import { imageUrls } from "./tokens.ts";
 import { answerFromResults, chooseCalls } from "./tool-calls.ts";
 
@@ -31,11 +33,14 @@ export const completeChat: Handler = async (exchange) => {
   requireAbilities(model, body);
   context.rateLimit.count(account.key, model.id);
 
-  const directions = readDirections(body.messages);
+  const heard = { ...body, messages: [...withoutNames(body.messages)] };
+  const directions = readDirections(heard.messages);
   const fingerprint = createHash("sha256").update(JSON.stringify(body.messages)).digest("hex");
   const fault = meetFault(asked.fault ?? directions.fault, model.id, fingerprint, context);
 
-  const answer = await converse(body, directions, exchange);
+  const dialect = directions.dialect ?? (isEffort(body.reasoning_effort) ? "reasoning_content" : undefined);
+  const thinking = dialect && thinkAbout(directions.text, dialect);
+  const answer = { ...(await converse(heard, directions, exchange)), thinking };
   const tokensPerSecond = asked.tokensPerSecond ?? directions.tokensPerSecond;
   const completion = toCompletion(model.id, body, answer);
   const isStream = body.stream === true && fault?.name !== "json";
@@ -51,6 +56,11 @@ export const completeChat: Handler = async (exchange) => {
   const played = fault === undefined ? script : applyToScript(script, fault);
   await playScript(played, response, tokensPerSecond ?? context.tokensPerSecond, signal);
 };
+
+/** Effort that is worth a thought. */
+function isEffort(effort: string | null | undefined): boolean {
+  return effort !== undefined && effort !== null && !/^(none|minimal)$/i.test(effort);
+}
 
 function requireAbilities({ id, hasTools, hasVision }: ModelCard, { tools, messages }: SandboxChatRequest): void {
   if (tools?.length && !hasTools) {

@@ -2,12 +2,15 @@ import { randomUUID } from "node:crypto";
 import type { ChatCompletion, ToolCall, Usage } from "../gateway/chunks.ts";
 import type { SandboxChatRequest } from "./chat-request.ts";
 import { toInvalidRequest } from "./errors.ts";
+import { type Thinking, toFields, toWholeFields, withTags } from "./thinking.ts";
 import { countPromptTokens, countTokens, cutToTokens } from "./tokens.ts";
 
 /** The answer of a model, before the request's limits are applied. */
 export interface Answer {
   content: string;
   toolCalls: ToolCall[];
+  /** Thought before it. */
+  thinking?: Thinking | undefined;
 }
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
@@ -17,6 +20,8 @@ export interface Completion {
   /** Unix seconds. */
   created: number;
   model: string;
+  /** Thought before the answer, where that does not stand in its text. */
+  thinking: Thinking | undefined;
   content: string;
   toolCalls: ToolCall[];
   finishReason: FinishReason;
@@ -50,16 +55,19 @@ function readMaxTokens(request: SandboxChatRequest, promptTokens: number): numbe
 /** Applies `stop` and the token limit to an answer and counts what is left. */
 export function toCompletion(model: string, request: SandboxChatRequest, answer: Answer): Completion {
   const promptTokens = countPromptTokens(request);
-  const limit = readMaxTokens(request, promptTokens);
-  const said = cutAtStop(answer.content, request.stop ?? []);
+  const maxTokens = readMaxTokens(request, promptTokens);
+  const thinking = cutThinking(answer.thinking, maxTokens);
+  const limit = maxTokens - countTokens(thinking?.text ?? "");
+  const said = cutAtStop(withTags(answer.content, answer.thinking), request.stop ?? []);
   const content = cutToTokens(said, limit);
   const toolCalls = cutCalls(answer.toolCalls, limit - countTokens(content));
-  const completionTokens = countAnswer(content, toolCalls);
+  const completionTokens = countTokens(thinking?.text ?? "") + countAnswer(content, toolCalls);
   const isCut = content.length < said.length || countCalls(toolCalls) < countCalls(answer.toolCalls);
   return {
     id: `chatcmpl-${randomUUID().replaceAll("-", "")}`,
     created: Math.floor(Date.now() / 1000),
     model,
+    thinking,
     content,
     toolCalls,
     finishReason: isCut ? "length" : toolCalls.length > 0 ? "tool_calls" : "stop",
@@ -67,17 +75,25 @@ export function toCompletion(model: string, request: SandboxChatRequest, answer:
   };
 }
 
+/** Undefined where it stands in the text, which is cut as a whole. */
+function cutThinking(thinking: Thinking | undefined, limit: number): Thinking | undefined {
+  if (thinking === undefined || toFields(thinking) === undefined) return undefined;
+  return { ...thinking, text: cutToTokens(thinking.text, limit) };
+}
+
 /** The same completion ended early: used by faults that stop in the middle. */
 export function shorten(completion: Completion, content: string, finishReason: FinishReason): Completion {
-  const usage = toUsage(completion.usage.prompt_tokens, countTokens(content));
+  const completionTokens = countTokens(completion.thinking?.text ?? "") + countTokens(content);
+  const usage = toUsage(completion.usage.prompt_tokens, completionTokens);
   return { ...completion, content, toolCalls: [], finishReason, usage };
 }
 
 /** The response body of a request that does not stream, with the fields that OpenAI's schema requires to be null. */
 export function toWholeBody(completion: Completion): ChatCompletion {
-  const { id, created, model, content, toolCalls, finishReason, usage } = completion;
+  const { id, created, model, thinking, content, toolCalls, finishReason, usage } = completion;
   const calls = toolCalls.length > 0 ? { tool_calls: toolCalls } : {};
-  const message = { role: "assistant" as const, content, refusal: null, ...calls };
+  const thought = thinking && toWholeFields(thinking, content);
+  const message = { role: "assistant" as const, content, refusal: null, ...calls, ...thought };
   const choice = { index: 0, message, logprobs: null, finish_reason: finishReason };
   return { id, object: "chat.completion", created, model, choices: [choice], usage };
 }

@@ -1,9 +1,10 @@
 import type { SandboxMessage } from "./chat-request.ts";
 import { describeFaults, FAULTS, type Fault, readFault } from "./faults.ts";
+import { type Dialect, describeDialects, isDialect } from "./thinking.ts";
 
 /** Directions that a person gives in words, beside the subject itself. */
 export interface Directions {
-  /** The last user message without files and what was said about faults. */
+  /** The last user message without files and what was said about faults and thinking. */
   text: string;
   /** Names of the files in it. */
   files: string[];
@@ -12,6 +13,8 @@ export interface Directions {
   /** Exactly what is to be said, byte for byte. */
   echo: string | undefined;
   fault: Fault | undefined;
+  /** The model is to think before it answers, and to send that in this way. */
+  dialect: Dialect | undefined;
   tokensPerSecond: number | undefined;
 }
 
@@ -19,6 +22,9 @@ const ECHO = /\b(?:repeat after me|say)\s*:[ \n]?/i;
 const FAULT = /\bsandbox fault\s*:\s*([\w-]+(?:=\d+)?)[.,;]?\s*/i;
 const EVERY_FAULT = new RegExp(FAULT, "gi");
 const FAULT_LIST = /^\W*sandbox faults?\W*$/i;
+const THINKING = /\bsandbox thinking\s*:\s*(\w+)[.,;]?\s*/i;
+const EVERY_THINKING = new RegExp(THINKING, "gi");
+const DIALECT_LIST = /^\W*sandbox thinking\W*$/i;
 const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
 
 /** The head of a file that is shown as text, in a part of its own. */
@@ -47,17 +53,23 @@ export function readDirections(messages: readonly SandboxMessage[]): Directions 
   const echo = spoken === null ? undefined : whole.slice(spoken.index + spoken[0].length);
   const head = whole.slice(0, Math.min(spoken?.index ?? MAX_HEAD_CHARS, MAX_HEAD_CHARS));
   const tokensPerSecond = readSpeed(head);
+  const plain = { text: whole, head, files, dialect: undefined, fault: undefined, tokensPerSecond };
 
   const last = lastParagraph(spoken === null ? whole.trimEnd() : whole.slice(0, spoken.index)).slice(0, MAX_HEAD_CHARS);
   const fault = FAULT.exec(last)?.[1];
   if (FAULT_LIST.test(last) || (fault !== undefined && !isFault(fault))) {
-    return { text: whole, head, files, echo: describeFaults(), fault: undefined, tokensPerSecond };
+    return { ...plain, echo: describeFaults() };
   }
-  const kept = head.replace(EVERY_FAULT, "").trimStart();
+  const named = THINKING.exec(last)?.[1]?.toLowerCase();
+  const dialect = named !== undefined && isDialect(named) ? named : undefined;
+  if (DIALECT_LIST.test(last) || (named !== undefined && dialect === undefined)) {
+    return { ...plain, echo: describeDialects() };
+  }
+  const kept = head.replace(EVERY_FAULT, "").replace(EVERY_THINKING, "").trimStart();
   const text = (kept + whole.slice(head.length)).trimStart();
-  if (fault === undefined) return { text, head: kept, files, echo, fault: undefined, tokensPerSecond };
+  if (fault === undefined) return { ...plain, text, head: kept, echo, dialect };
   const matter = text.trim() === "" ? { text: FAULT_TEXT, head: FAULT_TEXT } : { text, head: kept };
-  return { ...matter, files, echo, fault: readFault(fault, null), tokensPerSecond };
+  return { ...plain, ...matter, echo, dialect, fault: readFault(fault, null) };
 }
 
 /** A person's own words, and the names of the files beside them. */

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Completion, toWholeBody } from "./completion.ts";
+import { toFields } from "./thinking.ts";
 import { splitPieces } from "./tokens.ts";
 
 /** One thing a response does. `tokens` is what a send costs at the model's speed; only text has a cost. */
@@ -24,7 +25,7 @@ const KEEP_ALIVE_MS = 1000;
 
 /** The stream of the interface to the letter: role with empty content, increments, finish with an empty delta, [DONE]. */
 export function toStreamScript(completion: Completion, hasUsage: boolean): Script {
-  const { id, created, model, content, toolCalls, finishReason, usage } = completion;
+  const { id, created, model, thinking, content, toolCalls, finishReason, usage } = completion;
   const envelope = { id, object: "chat.completion.chunk", created, model };
   const noUsage = hasUsage ? { usage: null } : {};
   const chunk = (delta: object, tokens: number, finish: string | null = null) =>
@@ -36,11 +37,15 @@ export function toStreamScript(completion: Completion, hasUsage: boolean): Scrip
       chunk({ tool_calls: [{ index, function: { arguments: text } }] }, tokens),
     ),
   ]);
+  const thoughts = thinking
+    ? splitPieces(thinking.text).map(({ text, tokens }) => chunk(toFields({ ...thinking, text }) ?? {}, tokens))
+    : [];
   return {
     contentType: "text/event-stream; charset=utf-8",
     steps: [
       { type: "head" },
       chunk({ role: "assistant", content: "" }, 0),
+      ...thoughts,
       ...splitPieces(content).map(({ text, tokens }) => chunk({ content: text }, tokens)),
       ...calls,
       chunk({}, 0, finishReason),

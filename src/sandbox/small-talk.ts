@@ -13,6 +13,7 @@ const describe = (
 - attach a picture, and I say how large it is and which colours it has
 - name one of my tools, and I use it: \`use current_time\`
 - \`draw a red boat\`, and then \`now at night\`
+- \`sandbox thinking\` lists the ways in which I can think before I answer
 - \`sandbox faults\` lists what I can break on purpose
 
 To talk to a real model, set \`GATEWAY_BASE_URL\` and \`GATEWAY_API_KEY\`.`;

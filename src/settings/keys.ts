@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { ReplyAddress } from "../port/events.ts";
 import { toKeyPart, toOwnerKey } from "../store/key-part.ts";
 import { createDamageLog, walk } from "../store/values.ts";
+import { type AnswerOptions, answerOptions } from "./answer-options.ts";
 
 /** The shapes that the settings store, and the keys they are stored under. */
 
@@ -16,6 +17,7 @@ export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId
 
 const modelSchema = z.object({ model: z.string() });
 const personaSchema = z.object({ text: z.string(), authorId: z.string() });
+const optionsSchema = z.object({ options: answerOptions });
 const ownedSchema = z.object({ channelId: z.string(), workspaceId: z.string().exactOptional() });
 
 export type StoredPersona = z.infer<typeof personaSchema>;
@@ -31,18 +33,20 @@ export interface Owned {
 export interface Stored {
   model: string | undefined;
   persona: StoredPersona | undefined;
+  options: AnswerOptions | undefined;
   /** Some of it was last written so long ago, or under such an old key, that it should be written anew. */
   isAging: boolean;
 }
 
 /**
- * The stored values of the settings. A model and a persona have a key each, so that setting one never writes the other
- * back as it was. Every promise rejects when the store does not answer.
+ * The stored values of the settings. The model, the persona and the options have a key each, so that setting one never
+ * writes another back as it was. Every promise rejects when the store does not answer.
  */
 export interface SettingKeys {
   read(channel: Channel): Promise<Stored>;
   writeModel(channel: Channel, model: string): Promise<void>;
   writePersona(channel: Channel, persona: StoredPersona): Promise<void>;
+  writeOptions(channel: Channel, options: AnswerOptions): Promise<void>;
   erase(keys: readonly string[]): Promise<void>;
   walkOwned(platform: string, authorId: string): AsyncIterable<Owned>;
 }
@@ -87,11 +91,13 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
 
   return {
     async read(channel) {
-      const [model, persona] = await Promise.all([
+      const [model, persona, options] = await Promise.all([
         readSetting(channel, toModelKeys(channel), modelSchema),
         readSetting(channel, toPersonaKeys(channel), personaSchema),
+        readValue(toOptionsKey(channel), optionsSchema),
       ]);
-      return { model: model.value?.model, persona: persona.value, isAging: model.isAging || persona.isAging };
+      const isAging = [model, persona, options].some((setting) => setting.isAging);
+      return { model: model.value?.model, persona: persona.value, options: options.value?.options, isAging };
     },
     writeModel(channel, model) {
       const [key, formerKey] = toModelKeys(channel);
@@ -104,6 +110,7 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
       const owned = { channelId, ...(workspaceId !== undefined && { workspaceId }) };
       return write({ [key]: persona, [ownedKey]: owned }, [formerKey, formerOwnedKey]);
     },
+    writeOptions: (channel, options) => write({ [toOptionsKey(channel)]: { options } }, []),
     async erase(erased) {
       await keyv.deleteMany([...erased]);
     },
@@ -127,6 +134,11 @@ export function toModelKeys(channel: Channel): SettingKey {
 
 export function toPersonaKeys(channel: Channel): SettingKey {
   return toKeys(`persona:${toKeyPart(channel.platform)}`, channel);
+}
+
+/** It has had the workspace in it from the beginning. */
+export function toOptionsKey(channel: Channel): string {
+  return toKeys(`options:${toKeyPart(channel.platform)}`, channel)[0];
 }
 
 function toKeys(prefix: string, { workspaceId, channelId }: Channel): SettingKey {

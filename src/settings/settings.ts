@@ -1,12 +1,21 @@
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
-import { type Channel, createSettingKeys, type SettingKeysOptions, toModelKeys, toPersonaKeys } from "./keys.ts";
+import { type AnswerOptions, changeOptions, type OptionChanges } from "./answer-options.ts";
+import {
+  type Channel,
+  createSettingKeys,
+  type SettingKeysOptions,
+  toModelKeys,
+  toOptionsKey,
+  toPersonaKeys,
+} from "./keys.ts";
 
 /** A channel's own settings. An absent one is as the service is configured. */
 export interface ChannelSettings {
   model?: string;
   /** Stands in for the configured system prompt. */
   persona?: string;
+  options?: AnswerOptions;
   /** False: the store is out of reach, and what it keeps for the channel is not known. */
   isKnown: boolean;
 }
@@ -27,6 +36,8 @@ export interface Settings {
   setModel(channel: Channel, model: string | undefined): Promise<boolean>;
   /** Like `setModel`. A persona goes when the person who wrote it is forgotten. */
   setPersona(channel: Channel, persona: string | undefined, authorId: string): Promise<boolean>;
+  /** Changes some of the options and leaves the others; undefined takes all back. Resolves as `setModel`. */
+  setOptions(channel: Channel, changes: OptionChanges | undefined): Promise<boolean>;
   exportAuthor(platform: string, authorId: string): Promise<OwnPersona[]>;
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
@@ -51,8 +62,9 @@ export function createSettings(options: SettingKeysOptions): Settings {
   async function keepAlive(channel: Channel): Promise<void> {
     try {
       await inTurn(channel, async () => {
-        const { model, persona } = await keys.read(channel);
+        const { model, persona, options } = await keys.read(channel);
         if (model !== undefined) await keys.writeModel(channel, model);
+        if (options !== undefined) await keys.writeOptions(channel, options);
         if (persona !== undefined) await keys.writePersona(channel, persona);
       });
     } catch (err) {
@@ -63,9 +75,10 @@ export function createSettings(options: SettingKeysOptions): Settings {
   return {
     async read(channel) {
       try {
-        const { model, persona, isAging } = await keys.read(channel);
+        const { model, persona, options, isAging } = await keys.read(channel);
         if (isAging) await keepAlive(channel);
-        return { ...(model !== undefined && { model }), ...(persona && { persona: persona.text }), isKnown: true };
+        const own = { ...(model !== undefined && { model }), ...(persona && { persona: persona.text }) };
+        return { ...own, ...(options && { options }), isKnown: true };
       } catch (err) {
         log.error({ err, ...toFields(channel) }, "the settings of a channel could not be read");
         return { isKnown: false };
@@ -79,6 +92,13 @@ export function createSettings(options: SettingKeysOptions): Settings {
           ? keys.erase(toPersonaKeys(channel))
           : keys.writePersona(channel, { text: persona, authorId }),
       ),
+    setOptions: (channel, changes) =>
+      change(channel, async () => {
+        const before = changes && (await keys.read(channel)).options;
+        const options = changes && changeOptions(before ?? {}, changes);
+        if (options === undefined) await keys.erase([toOptionsKey(channel)]);
+        else await keys.writeOptions(channel, options);
+      }),
     async exportAuthor(platform, authorId) {
       const personas: OwnPersona[] = [];
       for await (const { channel } of keys.walkOwned(platform, authorId)) {

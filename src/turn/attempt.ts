@@ -12,7 +12,8 @@ import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
 import { type Cause, createProgress, type OnText, writeReply } from "../reply/reply.ts";
 import { createSteps, describeRunning, rendersSteps, type Steps } from "../reply/steps.ts";
-import type { Settings } from "../settings/settings.ts";
+import type { AnswerOptions } from "../settings/answer-options.ts";
+import type { ChannelSettings, Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
@@ -20,10 +21,14 @@ import type { Context, ReadContext } from "./context.ts";
 import { describeEnding, type Ending } from "./endings.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
+import { createThinking, type Thinking } from "./thinking.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
 
 const MAX_ROUNDS = 8;
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
+const ONLY_JSON = "Answer with one JSON object and nothing else.";
+const ONLY_THOUGHT =
+  "_Cut off: the model reached its greatest length before it came to an answer. Press Retry to ask again._";
 
 /** Longest that showing more text waits until it is noted. */
 const SEEN_WAIT_MS = 50;
@@ -83,9 +88,12 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       signal,
       show: progress.show,
       steps,
+      thinking: createThinking({ onTell: (words) => showBeside(run, words) }),
+      hasText: false,
       acceptedAt: beginning.messages.at(-1)?.at ?? Date.now(),
       model: own.model ?? deps.model,
-      systemPrompt: own.persona ?? deps.systemPrompt,
+      options: own.options ?? {},
+      systemPrompt: toSystemPrompt(own, deps.systemPrompt),
       context: { messages: [], notices: [], oldestShownId: undefined, written: [] },
       askedCount: 0,
       used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
@@ -117,10 +125,14 @@ interface Run extends Omit<Beginning, "changes"> {
   /** Shows beside the reply what is waited for; "" takes it away. */
   show(words: string): void;
   steps: Steps;
+  thinking: Thinking;
+  /** Some of the answer has come. */
+  hasText: boolean;
   /** Unix milliseconds. */
   acceptedAt: number;
   /** In use for the whole of the attempt. */
   model: string;
+  options: AnswerOptions;
   systemPrompt: string;
   /** Empty until it is read. The turn adds its own messages to those of it. */
   context: Context;
@@ -173,8 +185,9 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       if (error?.kind === "rate-limited") metrics.rateLimited("platform");
       if (error !== undefined) deps.log.warn({ err: error, turnId: record.id, call: kind }, "a write was refused");
     },
-    describeWait: () => describeRunning(steps.all) || "waiting for the model to begin its answer",
-    onWait: (words) => run.show(words),
+    describeWait: () =>
+      describeRunning(steps.all) || run.thinking.describe() || "waiting for the model to begin its answer",
+    onWait: (words) => showBeside(run, words),
     onRefused: (kind) => {
       isRefused = true;
       // A text that is not taken has the refusal in its place.
@@ -196,14 +209,22 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   run.context = await deps.readContext(record, messages, run.systemPrompt, signal);
   run.askedCount = run.context.messages.length;
   let isFirst = true;
+  const code = createJsonCode(onText);
+  const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
   try {
     const handOver = (text: string) => {
       if (isFirst) deps.metrics.firstToken(secondsSince(run.acceptedAt));
       isFirst = false;
-      onText(text);
+      // Beside a text that stands already it would stay.
+      if (run.thinking.pause() && record.posted.length > 0) run.show("");
+      run.hasText = true;
+      if (run.options.thinking === "shown") onText(run.thinking.takeQuote(run.sink.foldsQuotes === true));
+      write(text);
     };
-    return await runTurn(run.context.messages, toTurnDeps(run), handOver, signal);
+    const finish = await runTurn(run.context.messages, toTurnDeps(run), handOver, signal);
+    code.end();
+    return finish;
   } catch (error) {
     // Asked once more in vain: people keep what they have read.
     if (isFirst && !isTakenOver(signal)) repeatWritten(run.context, onText);
@@ -211,6 +232,23 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   } finally {
     deps.metrics.streamClosed();
   }
+}
+
+/** Shows JSON as code, in which Markdown changes nothing; an answer that is none stays as it is. */
+function createJsonCode(onText: OnText): { write: OnText; end(): void } {
+  let isCode: boolean | undefined;
+  return {
+    write(text) {
+      if (isCode === undefined && text.trim() !== "") {
+        isCode = /^\s*[[{]/.test(text);
+        if (isCode) onText("```json\n");
+      }
+      onText(text);
+    },
+    end() {
+      if (isCode === true) onText("\n```");
+    },
+  };
 }
 
 /** True when the next attempt, the next process or an erasure decides about the messages. */
@@ -235,6 +273,7 @@ function toTurnDeps(run: Run): TurnDeps {
     gateway,
     tools,
     model,
+    fields: toFields(run.options),
     maxRounds: MAX_ROUNDS,
     mustAsk,
     toolContext: {
@@ -246,7 +285,9 @@ function toTurnDeps(run: Run): TurnDeps {
     user: deps.pseudonym(record.reply.platform, record.author.id),
     // Steps of an earlier attempt may still be shown.
     onStep: (step) => noteStep(run, { ...step, id: `${record.attempts}.${step.id}` }),
+    onReasoning: run.thinking.add,
     onRetry: ({ waitMs, error }) => {
+      run.thinking.restart();
       if (error.kind === "rate-limited") metrics.rateLimited("gateway");
       run.show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
     },
@@ -260,6 +301,25 @@ function toTurnDeps(run: Run): TurnDeps {
   };
 }
 
+/** Many models give JSON only where they are told so in words as well. */
+function toSystemPrompt({ persona, options }: ChannelSettings, usual: string): string {
+  const prompt = persona ?? usual;
+  return options?.format === "json" ? `${prompt}\n\n${ONLY_JSON}` : prompt;
+}
+
+function toFields({ temperature, maxTokens, format }: AnswerOptions): TurnDeps["fields"] {
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    ...(format !== undefined && { response_format: { type: "json_object" } }),
+  };
+}
+
+/** Shows what is waited for, unless the message that stands for the answer tells that itself. */
+function showBeside({ record, hasText, show }: Run, words: string): void {
+  if (record.posted.length === 0 || hasText) show(words);
+}
+
 function nextPiece({ record, pieces }: Run): TurnPiece {
   const index = pieces.length;
   const id = toTurnId(`${record.id}:made:${(record.made ?? 0) + index}`);
@@ -268,7 +328,8 @@ function nextPiece({ record, pieces }: Run): TurnPiece {
   return { index, id, after };
 }
 
-function noteStep({ steps, sink, record, show }: Run, step: Step): void {
+function noteStep({ steps, thinking, sink, record, show }: Run, step: Step): void {
+  thinking.pause();
   steps.note(step);
   const words = describeRunning(steps.all);
   // A reply that stands already shows them itself.
@@ -281,9 +342,12 @@ function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): End
   const aborted = "error" in cause && signal.aborted;
   const ending = describeEnding(aborted ? { error: signal.reason } : cause, { model, now: Date.now() });
   // Asking again does not help: the model that a channel chose may be gone from the gateway since.
+  const isEmpty = neutralize(text).trim() === "";
+  // There is nothing to go on with.
+  if (ending.outcome === "length" && isEmpty) return { outcome: "failed", note: ONLY_THOUGHT, retry: true };
   const mayBeModel = ending.outcome === "failed" && !ending.retry && model !== deps.model;
   if (mayBeModel) return { ...ending, note: `${ending.note}\n\n${OWN_MODEL}` };
-  if (neutralize(text).trim() !== "" || ending.note !== "") return ending;
+  if (!isEmpty || ending.note !== "") return ending;
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
 

@@ -4,6 +4,7 @@ import {
   applyDelta,
   type ChatCompletionChunk,
   type ChatMessage,
+  type ChatRequest,
   isWholeCall,
   settleCalls,
   textOf,
@@ -22,6 +23,8 @@ export interface TurnDeps {
   gateway: Gateway;
   tools: readonly Tool[];
   model: string;
+  /** Further fields of each request. */
+  fields: Pick<ChatRequest, "temperature" | "max_tokens" | "response_format">;
   /** Requests to the model in one turn. The last one offers no tools, so that the model answers. */
   maxRounds: number;
   toolContext: ToolContext;
@@ -29,6 +32,8 @@ export interface TurnDeps {
   user: string;
   /** Told of each call of a tool that runs, and of what becomes of it; not of one that is cut short. */
   onStep(step: Step): void;
+  /** Told what the model thinks before it answers, as it comes: no part of the answer, and not kept. */
+  onReasoning(text: string): void;
   /** Told before the gateway is asked again after a refusal. */
   onRetry: NonNullable<CallOptions["onRetry"]>;
   /** A person who knows that the model wants a pause asks all the same. */
@@ -51,7 +56,8 @@ export async function runTurn(
 ): Promise<string> {
   for (let number = 1; number <= deps.maxRounds; number++) {
     const tools = number < deps.maxRounds ? deps.tools : [];
-    const round: Round = { messages, tools, answer: { role: "assistant", content: "" }, finish: "stop" };
+    const answer: AssistantMessage = { role: "assistant", content: "" };
+    const round: Round = { messages, tools, answer, reasoning: "", finish: "stop" };
     const results: ChatMessage[] = [];
     let complete = false;
     try {
@@ -81,37 +87,43 @@ interface Round {
   messages: ChatMessage[];
   tools: readonly Tool[];
   answer: AssistantMessage;
+  reasoning: string;
   finish: string;
 }
 
 /** Makes one request. Keeps `round` up to date with every chunk, so that it holds what came whenever the stream breaks. */
 async function askModel(
   round: Round,
-  { gateway, model, user, onRetry, mustAsk, onUsage }: TurnDeps,
+  { gateway, model, fields, user, onReasoning, onRetry, mustAsk, onUsage }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<void> {
   const { messages, tools } = round;
   let usage: Usage | undefined;
-  const request = { model, messages, user, ...(tools.length > 0 && { tools: tools.map(toDefinition) }) };
+  const request = { model, ...fields, messages, user, ...(tools.length > 0 && { tools: tools.map(toDefinition) }) };
   const onChunk = (chunk: ChatCompletionChunk) => {
     usage = chunk.usage ?? usage;
     const choice = chunk.choices[0];
     if (choice === undefined) return;
+    const { content, reasoning } = choice.delta;
     round.answer = applyDelta(round.answer, choice.delta);
     if (choice.finish_reason) round.finish = choice.finish_reason;
-    if (choice.delta.content) onText(choice.delta.content);
+    if (reasoning !== undefined) {
+      round.reasoning += reasoning;
+      onReasoning(reasoning);
+    }
+    if (content) onText(content);
   };
   try {
     await gateway.streamChat(request, signal, { onChunk, onRetry, mustAsk });
     round.answer = settleCalls(round.answer);
   } finally {
-    onUsage(usage ?? estimateUsage(messages, round.answer), usage === undefined);
+    onUsage(usage ?? estimateUsage(messages, round), usage === undefined);
   }
 }
 
-function estimateUsage(messages: ChatMessage[], answer: AssistantMessage): Usage {
+function estimateUsage(messages: ChatMessage[], { answer, reasoning }: Round): Usage {
   const prompt = estimateTokenCount(messages.map(textOf).join("\n"));
-  const completion = estimateTokenCount(textOf(answer));
+  const completion = estimateTokenCount(reasoning + textOf(answer));
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

@@ -29,7 +29,7 @@ describe("an event", () => {
     await accept(message("Go on", { conversationId: "test:other", author: ben, ...(reply && { inReplyTo: reply }) }));
     hold.resolve();
     await idle();
-    expect(requests[1]?.messages[1]?.content).toBe("Begin");
+    expect(requests[1]?.messages[1]?.content).toBe("Ada: Begin");
   });
 
   test("that replies to a message still waiting joins its line", async () => {
@@ -41,7 +41,7 @@ describe("an event", () => {
     await accept(message("third", { conversationId: "test:other", inReplyTo: waiting.messageId }));
     hold.resolve();
     await idle();
-    expect(requests[2]?.messages.map(({ content }) => content)).toContain("second");
+    expect(requests[2]?.messages.map(({ content }) => content)).toContain("Ben: second");
   });
 
   test("that edits or deletes a message reaches it wherever it is", async () => {

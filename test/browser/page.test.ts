@@ -77,6 +77,23 @@ describeWithBrowser("what an answer looks like in a browser", () => {
     expect(await body.innerHTML()).toBe(streamed);
   });
 
+  test("folds what the model thought before its answer, and opens it with a press", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const thought = "> [!thinking]- Thought for 3 s\n> <b>first</b> **this**\n> \n> > then that\n\n";
+    const { id } = await sink.post({ markdown: `${thought}It`, buttons: [], streaming: true }, "n", signal);
+    await sink.edit(id, { markdown: `${thought}It is.\n\n> a quote`, buttons: [], streaming: false }, signal);
+    await desk.tab.waitForSelector("message-body:not(.growing) details");
+    const fold = desk.tab.locator(".message.bot details");
+    expect(await fold.locator("summary").innerText()).toBe("Thought for 3 s");
+    expect(await fold.locator("strong").isVisible()).toBe(false);
+    expect(await shownText()).not.toContain("first");
+    await fold.locator("summary").click();
+    expect(await fold.locator("p").first().innerText()).toBe("<b>first</b> this");
+    expect(await fold.locator("blockquote").innerText()).toBe("then that");
+    expect(await desk.tab.locator(".message.bot message-body > div > blockquote").innerText()).toBe("a quote");
+  });
+
   test("misses nothing and repeats nothing over a reload in the middle", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();

@@ -21,10 +21,71 @@ function start({ list = async () => OFFERED, scripts = [["Hello."]], ...options 
     return engine.texts().at(-1);
   };
   const prompts = () => requests.map(({ messages }) => messages[0]?.content);
-  return { ...engine, say, prompts, models: () => requests.map(({ model }) => model) };
+  const fields = () => requests.map(({ messages: _messages, user: _user, ...rest }) => rest);
+  return { ...engine, say, prompts, fields, models: () => requests.map(({ model }) => model) };
 }
 
+const HINT =
+  "`--temperature`, `--length`, `--format`, `--thinking` behind it, each with a value or `default`, say how I answer here.";
 const elsewhere = { reply: { platform: "test", channelId: "random" }, conversationId: "test:b" };
+
+describe("the options of /model", () => {
+  test("set how a channel is answered, one by one and together with a model, and last beyond the process", async () => {
+    const database = new DatabaseSync(":memory:");
+    const first = start({ database });
+    expect(await first.say(command("model", "--temperature 0,2 --length 500"))).toBe(
+      "From the next message on I answer here with `fake`, with temperature 0.2, in at most 500 tokens. `/model default` goes back to all as configured.",
+    );
+    expect(await first.say(command("model", "maker/large —format json --length default"))).toContain(
+      "with `maker/large`, with temperature 0.2, as JSON.",
+    );
+    const { say, fields } = start({ database });
+    await say(message("Hello"));
+    await say(message("Hello", elsewhere));
+    expect(fields()).toEqual([
+      { model: "maker/large", temperature: 0.2, response_format: { type: "json_object" } },
+      { model: "fake" },
+    ]);
+    expect(await say(command("model"))).toContain("It answers with temperature 0.2, as JSON.");
+    expect(await say(command("model", "default"))).toContain("with `fake`, as configured");
+    await say(message("Hello"));
+    expect(fields().at(-1)).toEqual({ model: "fake" });
+  });
+
+  test("are refused with what they may be, all at once, and change nothing", async () => {
+    const { say, fields } = start();
+    expect(
+      await say(command("model", "maker/large --temperature 3 --length 0 --format xml --thinking loud --top 1")),
+    ).toBe(
+      "I changed nothing: `--temperature` is a number from 0 to 2, or `default`; `--length` is a number of tokens from 1 to 1000000, or `default`; `--format` is `text` or `json`, or `default`; `--thinking` is `shown` or `hidden`, or `default`; there is no option `--top`, only `--temperature`, `--length`, `--format`, `--thinking`.",
+    );
+    expect(await say(command("model", "--temperature"))).toContain("I changed nothing");
+    const member = { author: { ...ada, mayConfigure: false } };
+    expect(await say(command("model", "--temperature 1", member))).toContain("Only people who manage this channel");
+    await say(message("Hello"));
+    expect(fields()).toEqual([{ model: "fake" }]);
+  });
+
+  test("tell the model in words as well that it is to answer in JSON, which is shown as code", async () => {
+    const { say, prompts, texts, history } = start({ scripts: [['{"a_b":', ' "*c*"}']] });
+    await say(command("model", "--format json"));
+    await say(message("Hello"));
+    expect(texts().at(-1)).toBe('```json\n{"a_b": "*c*"}\n```');
+    const { entries } = await history.read("test:a", { maxEntries: 1 });
+    expect(entries[0]?.messages).toEqual([{ role: "assistant", content: '{"a_b": "*c*"}' }]);
+    expect(prompts()).toEqual(["Be kind.\n\nAnswer with one JSON object and nothing else."]);
+  });
+
+  test("show what the model thinks as a quote before the answer, which the model does not get back", async () => {
+    const { say, channel, history } = start({ scripts: [[{ reasoning: "A greeting.\nI greet back." }, "Hel", "lo."]] });
+    await say(command("model", "--thinking shown"));
+    await say(message("Hi"));
+    expect(channel.at(-1)?.draft.markdown).toMatch(
+      /^> \*\*Thought for \d+ s\*\*\n> A greeting\.\n> I greet back\.\n\nHello\.$/,
+    );
+    expect(JSON.stringify(await history.read("test:a", { maxEntries: 9 }))).not.toContain("greet back");
+  });
+});
 
 describe("/model", () => {
   test("/model lets the channel be answered by another model, and goes back", async () => {
@@ -68,7 +129,7 @@ describe("/model", () => {
   test("/model without a name says which model is in use and which there are", async () => {
     const { say } = start();
     expect(await say(command("model"))).toBe(
-      "The model here is `fake`. You can choose from `fake`, `maker/large`, `maker/small`: `/model` and the name.",
+      `The model here is \`fake\`. You can choose from \`fake\`, \`maker/large\`, \`maker/small\`: \`/model\` and the name. ${HINT}`,
     );
     await say(command("model", "maker/large"));
     expect(await say(command("model"))).toMatch(
@@ -107,7 +168,7 @@ describe("/model", () => {
   test("/model says so when the gateway does not list its models, and still goes back", async () => {
     const { say } = start({ list: () => Promise.reject(new GatewayError("unreachable", "sk-secret refused")) });
     expect(await say(command("model"))).toBe(
-      "The model here is `fake`. The gateway does not tell me its models at the moment.",
+      `The model here is \`fake\`. The gateway does not tell me its models at the moment. ${HINT}`,
     );
     expect(await say(command("model", "maker/large"))).toContain("nothing was changed");
     expect(await say(command("model", "default"))).toContain("with `fake`");

@@ -52,42 +52,82 @@ describe("readConfig", () => {
     expect(readConfig(empty)).toEqual(readConfig({}));
   });
 
+  test.each([
+    ["reasoning_effort=low", /^GATEWAY_EXTRA_BODY must be a JSON object, like /],
+    ["[1]", /must be a JSON object/],
+    ['{"model":"x","stream":false}', /^GATEWAY_EXTRA_BODY must not set model, stream: that is Palaver's own\.$/],
+    [
+      '{"temperature":3}',
+      /^GATEWAY_EXTRA_BODY breaks the gateway's interface: temperature must be at most 2, not 3\.$/,
+    ],
+  ])("readConfig says in one sentence what is wrong with fields for the gateway: %s", (json, sentence) => {
+    expect(problemsOf({ GATEWAY_EXTRA_BODY: json })).toEqual([expect.stringMatching(sentence)]);
+  });
+
+  test("readConfig says in one sentence what is wrong with the file of fields for models", () => {
+    const about = (text: () => string) => {
+      try {
+        return readConfig({ GATEWAY_EXTRA_BODY_FILE: "models.json" }, text).gateway.extraBody;
+      } catch (error) {
+        return (error as ConfigError).problems;
+      }
+    };
+    const missing = () => {
+      throw new Error("ENOENT");
+    };
+    expect(about(missing)).toEqual(["GATEWAY_EXTRA_BODY_FILE must be the path of a file that can be read."]);
+    expect(about(() => "{")).toEqual([expect.stringContaining('must be JSON that has fields for models, like {"')]);
+    expect(about(() => '{"large":7}')).toEqual([
+      'GATEWAY_EXTRA_BODY_FILE must have a JSON object of fields (for the model "large").',
+    ]);
+    expect(about(() => '{"large":{"user":"x"}}')).toEqual([expect.stringContaining("must not set user")]);
+  });
+
   test("readConfig reads every variable", () => {
-    const config = readConfig({
-      ...GATEWAY,
-      GATEWAY_BASE_URL: "https://gateway.example/llm/",
-      GATEWAY_IMAGE_KEY_HEADER: "X-Vendor-API-Key",
-      IMAGE_MODEL: "painter",
-      SYSTEM_PROMPT: "Be brief.",
-      SLACK_BOT_TOKEN: "xoxb-1",
-      SLACK_APP_TOKEN: "xapp-1",
-      SLACK_API_URL: "http://127.0.0.1:9000/api/",
-      SLACK_ALLOWED_BOTS: "B0BUILD, U0DEPLOY,",
-      DISCORD_TOKEN: "abc.def.ghi",
-      DISCORD_API_URL: "http://127.0.0.1:9001/api/",
-      DISCORD_THREADS: "off",
-      DISCORD_GUILD_ID: "123456789012345678",
-      SHARDS: "0,2",
-      SHARD_COUNT: "4",
-      REDIS_URL: "redis://:secret-word@127.0.0.1:6379/1",
-      DATA_DIR: "/var/lib/palaver",
-      HOST: "0.0.0.0",
-      PORT: "0",
-      PUBLIC_URL: "https://Bot.example/",
-      METRICS_TOKEN: "m".repeat(16),
-      RELAY_SECRETS: `${"n".repeat(32)},${"o".repeat(40)}`,
-      IMAGINE_MAX_REFERENCES: "4",
-      LOCAL_CHAT: "on",
-      LOCAL_PASSWORD: "open sesame",
-      BOT_NAME: "Ada",
-      ROLE: "all",
-      LOG_LEVEL: "debug",
-      HISTORY_TTL_DAYS: "1",
-      HISTORY_MAX_MESSAGES: "5",
-      HISTORY_MAX_TOKENS: "1000",
-      MAX_CONCURRENT_TURNS: "2",
-      SHUTDOWN_GRACE_SECONDS: "0",
-    });
+    const readText = (path: string) => {
+      expect(path).toBe("models.json");
+      return '{"large":{"stream_options":{"include_usage":true}}}';
+    };
+    const config = readConfig(
+      {
+        ...GATEWAY,
+        GATEWAY_BASE_URL: "https://gateway.example/llm/",
+        GATEWAY_IMAGE_KEY_HEADER: "X-Vendor-API-Key",
+        GATEWAY_EXTRA_BODY: '{"reasoning_effort":"low"}',
+        GATEWAY_EXTRA_BODY_FILE: "models.json",
+        IMAGE_MODEL: "painter",
+        SYSTEM_PROMPT: "Be brief.",
+        SLACK_BOT_TOKEN: "xoxb-1",
+        SLACK_APP_TOKEN: "xapp-1",
+        SLACK_API_URL: "http://127.0.0.1:9000/api/",
+        SLACK_ALLOWED_BOTS: "B0BUILD, U0DEPLOY,",
+        DISCORD_TOKEN: "abc.def.ghi",
+        DISCORD_API_URL: "http://127.0.0.1:9001/api/",
+        DISCORD_THREADS: "off",
+        DISCORD_GUILD_ID: "123456789012345678",
+        SHARDS: "0,2",
+        SHARD_COUNT: "4",
+        REDIS_URL: "redis://:secret-word@127.0.0.1:6379/1",
+        DATA_DIR: "/var/lib/palaver",
+        HOST: "0.0.0.0",
+        PORT: "0",
+        PUBLIC_URL: "https://Bot.example/",
+        METRICS_TOKEN: "m".repeat(16),
+        RELAY_SECRETS: `${"n".repeat(32)},${"o".repeat(40)}`,
+        IMAGINE_MAX_REFERENCES: "4",
+        LOCAL_CHAT: "on",
+        LOCAL_PASSWORD: "open sesame",
+        BOT_NAME: "Ada",
+        ROLE: "all",
+        LOG_LEVEL: "debug",
+        HISTORY_TTL_DAYS: "1",
+        HISTORY_MAX_MESSAGES: "5",
+        HISTORY_MAX_TOKENS: "1000",
+        MAX_CONCURRENT_TURNS: "2",
+        SHUTDOWN_GRACE_SECONDS: "0",
+      },
+      readText,
+    );
     expect(config).toEqual({
       gateway: {
         baseUrl: "https://gateway.example/llm",
@@ -96,6 +136,10 @@ describe("readConfig", () => {
         chatModel: "large",
         imageModel: "painter",
         systemPrompt: "Be brief.",
+        extraBody: {
+          all: { reasoning_effort: "low" },
+          models: new Map([["large", { stream_options: { include_usage: true } }]]),
+        },
       },
       slack: {
         mode: "socket",

@@ -36,6 +36,13 @@ describe("describeConfig", () => {
     ]);
   });
 
+  test("describeConfig names the fields that are added to requests, and no value", () => {
+    const body = '{"reasoning_effort":"canary","stream_options":{"include_usage":true}}';
+    expect(describeConfig(readConfig({ GATEWAY_EXTRA_BODY: body }))[0]).toMatch(
+      /model sandbox-chat, with reasoning_effort, stream_options added to what it is asked \(set/,
+    );
+  });
+
   test("describeConfig says what is on, without a secret", () => {
     const lines = describeConfig(readConfig(FULL));
     expect(lines).toEqual([

@@ -9,9 +9,9 @@ const file = { platform: "test", id: "f", name: "f.png", sizeBytes: 1 };
 const image = { type: "image_url" as const, image_url: { url: "https://example.com/a.png" } };
 
 describe("countTokens", () => {
-  test("counts names, calls, their arguments and results besides the text", () => {
+  test("counts names twice, calls, their arguments and results besides the text", () => {
     const plain = countTokens(said("1", "", { platform: "t", id: "a", name: "" }), perCharacter);
-    expect(countTokens(said("1", "12345", { platform: "t", id: "a", name: "Ada" }), perCharacter)).toBe(plain + 8);
+    expect(countTokens(said("1", "12345", { platform: "t", id: "a", name: "Ada" }), perCharacter)).toBe(plain + 11);
     const answer = answered("2", "text");
     const [asking] = answer.messages;
     expect(countTokens(answer, perCharacter)).toBeGreaterThan(

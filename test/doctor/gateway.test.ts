@@ -8,7 +8,13 @@ const { signal } = new AbortController();
 
 function toConfig(baseUrl: string, more: Partial<GatewayConfig> = {}): GatewayConfig {
   const models = { chatModel: "sandbox-chat", imageModel: "sandbox-image", imageKeyHeader: undefined };
-  const config: GatewayConfig = { baseUrl, apiKey: "sk-sandbox-all", ...models, systemPrompt: "" };
+  const config: GatewayConfig = {
+    baseUrl,
+    apiKey: "sk-sandbox-all",
+    ...models,
+    systemPrompt: "",
+    extraBody: { all: {}, models: new Map() },
+  };
   return Object.assign(config, more);
 }
 

@@ -47,11 +47,12 @@ describe("a whole answer", () => {
     expect(messageOf({ content: null, refusal: "I will not." })?.content).toBe("I will not.");
   });
 
-  test("drops fields that the interface does not know", () => {
+  test("drops fields that the interface does not know, but for what was thought, which has one name", () => {
     const message = { role: "assistant", content: "hi", refusal: null, reasoning_content: "hmm" };
     expect(parse({ ...whole, system_fingerprint: "x", choices: [{ message }] }).choices[0]?.message).toEqual({
       role: "assistant",
       content: "hi",
+      reasoning: "hmm",
     });
   });
 

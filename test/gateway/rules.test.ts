@@ -49,6 +49,20 @@ describe("the client and the sandbox", () => {
     expect(await (await meet({ apiKey })).listModels(open)).toEqual(ids);
   });
 
+  test("say how many tokens it were where that was asked for beside the request, of one model or of all", async () => {
+    const include = { stream_options: { include_usage: true } };
+    const nothing = { all: {}, models: new Map() };
+    const usageOf = async (extraBody: GatewayOptions["extraBody"]) => {
+      const { chunks } = await readAnswer(await meet(extraBody && { extraBody }), say("say: thanks"), open);
+      return chunks.at(-1)?.usage ?? undefined;
+    };
+    const counted = { prompt_tokens: expect.any(Number), completion_tokens: 1, total_tokens: expect.any(Number) };
+    expect(await usageOf(undefined)).toBeUndefined();
+    expect(await usageOf({ ...nothing, all: include })).toEqual(counted);
+    expect(await usageOf({ ...nothing, models: new Map([["sandbox-chat", include]]) })).toEqual(counted);
+    expect(await usageOf({ ...nothing, models: new Map([["sandbox-text", include]]) })).toBeUndefined();
+  });
+
   test("agree on all thirteen fields and four roles", async () => {
     const call = { id: "a", type: "function" as const, function: { name: "current_time", arguments: "{}" } };
     const messages: ChatMessage[] = [

@@ -94,6 +94,12 @@ describe("a request that keeps the interface's rules", () => {
     });
   });
 
+  test("goes out with fields that somebody asked for beside it, where it says nothing itself", () => {
+    const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "hi" }] };
+    const body = toChatJson({ ...request, temperature: 0 }, { temperature: 1, top_p: 0.5, reasoning_effort: "low" });
+    expect(JSON.parse(body)).toEqual({ ...request, temperature: 0, top_p: 0.5, reasoning_effort: "low", stream: true });
+  });
+
   test("goes out with lone surrogates replaced", () => {
     const request = { model: "m", messages: [{ role: "user", content: "a\uD83Db" }] } as ChatRequest;
     expect(toChatJson(request)).toContain("a\uFFFDb");

@@ -53,6 +53,7 @@ async function start() {
     await jobs.save({ ...job, conversationId, reply });
     await settings.setModel(reply, `<${team}> model`);
     await settings.setPersona(reply, `<${team}> persona`, "U1");
+    await settings.setOptions(reply, { temperature: 1 });
     await usage.note({ id: `person-of-${team}.` }, reply, { answers: 1 });
   }
 

@@ -64,6 +64,25 @@ describe("a wait that lasts", () => {
     }
   });
 
+  test("is told anew for as long as its words change", async () => {
+    const { options, texts, until } = setUp();
+    const hold = held();
+    const words = ["waiting", "waiting", "thinking, 10 s", "thinking, 20 s"];
+    const told: string[] = [];
+    const writing = writeReply(events(hold.promise, "Hello"), {
+      ...options,
+      sink: { ...options.sink, tellsWaits: true },
+      waitMs: 1,
+      describeWait: () => words.shift() ?? "thinking, 30 s",
+      onWait: (said) => void told.push(said),
+    });
+    await until(() => texts()[0] === "_Still thinking, 30 s …_");
+    expect(told).toEqual(["waiting", "thinking, 10 s", "thinking, 20 s", "thinking, 30 s"]);
+    hold.resolve();
+    await writing;
+    expect(texts()).toEqual(["Hello"]);
+  });
+
   test("is not told once there is text", async () => {
     const { options, texts } = setUp();
     const waits: string[] = [];

@@ -56,6 +56,14 @@ describe("sandbox-chat", () => {
     expect(await tell("who am I?")).toBe("You have not told me your name yet.");
   });
 
+  test("takes names before the words for names, where it is told that they stand there", async () => {
+    const told: Said = ["system", "Each of their messages begins with the name of who wrote it and a colon."];
+    expect(await talk(told, ["user", "田中: say: yes"])).toBe("yes");
+    expect(await talk(told, ["user", "Ada: x\n\nAda: sandbox faults"])).toContain("I can break on purpose");
+    expect(await talk(["user", "note: say: yes"])).toBe("yes");
+    expect(await talk(["user", "Ada: sandbox faults"])).not.toContain("I can break on purpose");
+  });
+
   test("remembers what was said before, first, and by itself", async () => {
     const before: Said[] = [
       ["user", "cats are red\nand loud"],

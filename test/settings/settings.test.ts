@@ -35,6 +35,21 @@ describe("the settings of a channel", () => {
     expect(await settings.read(here)).toEqual({ persona: "a pirate", isKnown: true });
   });
 
+  test("the settings of a channel keep its options together, and change them one by one", async () => {
+    const { settings, keyv, leftMs } = open();
+    expect(await settings.setOptions(here, { temperature: 0.2, maxTokens: 500 })).toBe(true);
+    await settings.setOptions(here, { maxTokens: undefined, thinking: "shown" });
+    expect(await settings.read(here)).toEqual({ options: { temperature: 0.2, thinking: "shown" }, isKnown: true });
+    await keyv.set("options:test:general", { v: 1, options: { temperature: 1 } }, HOUR_MS / 2);
+    await settings.read(here);
+    expect(await leftMs("options:test:general")).toBeGreaterThan(HOUR_MS * 0.96);
+    await settings.setOptions(here, { temperature: undefined });
+    expect(await settings.read(here)).toEqual({ isKnown: true });
+    await settings.setOptions(here, { format: "json" });
+    await settings.setOptions(here, undefined);
+    expect(await settings.read(here)).toEqual({ isKnown: true });
+  });
+
   test("the settings of a channel live on while they are used, and are not written at every use", async () => {
     const { settings, keyv, leftMs } = open();
     await keyv.set("model:test:general", { v: 1, model: "large" }, HOUR_MS / 2);

@@ -15,6 +15,8 @@ export interface SeenMessage {
 /** An adapter that listens, and what people do on its platform. All of it resolves when the platform is done with it. */
 export interface AdapterUnderTest {
   adapter: Adapter;
+  /** How that person is mentioned in a text here. */
+  mention: string;
   /** A person addresses the bot and so begins a conversation. Rejects when the delivery is not acknowledged. */
   begin: (text: string, file?: { name: string; bytes: Uint8Array }) => Promise<void>;
   /** The same person writes again in the conversation begun last. */
@@ -95,6 +97,13 @@ function describeInbound(
     for (const id of [event.messageId, event.conversationId, event.key])
       expect(id.startsWith(`${adapter.platform}:`)).toBe(true);
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
+  });
+
+  test("reads who is mentioned by the name that signs their own messages", async () => {
+    const { begin: write, mention } = await begin();
+    await write(`is ${mention} here?`);
+    const { text, author } = first();
+    expect(text).toBe(`is @${author.name} here?`);
   });
 
   test("keeps one conversation together and two apart", async () => {

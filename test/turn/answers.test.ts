@@ -41,7 +41,7 @@ describe("replies to one message by two people at once", () => {
     await idle();
     await until(() => channel.length === 3);
     expect(shown(engine, 1)).toEqual(["Begin", "Root.", "Ada's turn"]);
-    expect(shown(engine, 2)).toEqual(["Begin", "Root.", "Ben's turn"]);
+    expect(shown(engine, 2)).toEqual(["Ada: Begin", "Root.", "Ben: Ben's turn"]);
     await accept(message("And then?", { inReplyTo: channel[1]?.id ?? "" }));
     await idle();
     expect(shown(engine, 3)).toEqual(["Begin", "Root.", "Ada's turn", "To Ada.", "And then?"]);
@@ -101,7 +101,7 @@ describe("replies to one message by two people at once", () => {
     hold.resolve();
     await idle();
     expect(shown(engine, 3)).toEqual(["Begin", "Root.", "one\n\ntwo"]);
-    expect(shown(engine, 4)).toEqual(["Begin", "Root.", "Another branch", "Other.", "three"]);
+    expect(shown(engine, 4)).toEqual(["Ada: Begin", "Root.", "Ben: Another branch", "Other.", "Ada: three"]);
   });
 });
 
@@ -172,7 +172,7 @@ describe("what was said before the bot was asked", () => {
       expect.stringMatching(
         /before you were asked[\s\S]*Ben wrote:\n> Shall we eat\?\n\nAda wrote:\n> At noon\n> > then$/,
       ),
-      "Which of us is hungry?",
+      "Ada: Which of us is hungry?",
     ]);
     expect(shown(engine, 1).slice(0, 2)).toEqual(shown(engine, 0));
   });

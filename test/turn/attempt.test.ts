@@ -61,6 +61,27 @@ describe("an attempt at a turn", () => {
     ]);
   });
 
+  test("tells that the model thinks, and neither shows nor keeps what", async () => {
+    const thought = { reasoning: "A greeting. I greet back." };
+    const { accept, idle, history, progress, texts } = startEngine({ scripts: [[thought, "Hello."]] });
+    await accept(message("Hi"));
+    await idle();
+    expect(progress).toContain("thinking");
+    expect(texts()).toEqual(["Hello."]);
+    const { entries } = await history.read("test:a", { maxEntries: 10 });
+    expect(JSON.stringify(entries)).not.toContain("greet back");
+  });
+
+  test("says so when the model thought until its length was used up, and asks again on Retry", async () => {
+    const { accept, idle, channel, texts } = startEngine({
+      scripts: [[{ reasoning: "On the one hand …" }, { finish: "length" }]],
+    });
+    await accept(message("Hi"));
+    await idle();
+    expect(texts()).toEqual([expect.stringContaining("before it came to an answer")]);
+    expect(channel[0]?.draft.buttons.map(({ action }) => action)).toEqual(["retry"]);
+  });
+
   test("keeps in the history what the turn added to the context, and no more", async () => {
     const { accept, idle, history } = startEngine();
     await accept(message("Hi"));

@@ -34,7 +34,7 @@ describe("the context of a turn", () => {
     await history.append("test:a", toEntry(message("before")));
     const question = message("question", { author: ben });
     const { messages } = await readContext(newRecord([question], [question]), [question], "", signal);
-    expect(messages.map(({ content }) => content)).toEqual(["before", "question"]);
+    expect(messages.map(({ content }) => content)).toEqual(["Ada: before", "Ben: question"]);
   });
 
   test("is the branch of the question, and where it goes on further back", async () => {

@@ -31,15 +31,18 @@ function setUp(...scripts: Step[][]) {
   const { gateway, requests } = fakeGateway(...scripts);
   const usages: Array<Usage & { estimated: boolean }> = [];
   const progress: string[] = [];
+  const reasoning: string[] = [];
   const deps: TurnDeps = {
     gateway,
     tools: [double],
     model: "fake",
+    fields: {},
     mustAsk: false,
     maxRounds: 4,
     toolContext: { conversationId: "test:a" },
     user: "someone",
     onStep: ({ id, title, state }) => void progress.push(`${id} ${title}: ${state}`),
+    onReasoning: (text) => void reasoning.push(text),
     onRetry: () => {},
     onUsage: (usage, estimated) => void usages.push({ ...usage, estimated }),
   };
@@ -51,6 +54,7 @@ function setUp(...scripts: Step[][]) {
     requests,
     usages,
     progress,
+    reasoning,
     controller,
     turn: (onText: OnText) => runTurn(messages, deps, onText, controller.signal),
   };
@@ -147,6 +151,20 @@ describe("runTurn", () => {
     };
     await expect(turn(fail)).rejects.toThrow("full");
     expect(messages.at(-1)).toEqual({ role: "assistant", content: "So far" });
+  });
+
+  test("takes what the model thinks for no part of the answer, and for tokens", async () => {
+    const [plain, thinking] = [
+      setUp(["Yes."]),
+      setUp([{ reasoning: "Is twice 21 a number? " }, { reasoning: "It is." }, "Yes."]),
+    ];
+    await collect(plain.turn);
+    expect(await collect(thinking.turn)).toMatchObject({ text: "Yes.", finish: "stop" });
+    expect(thinking.reasoning).toEqual(["Is twice 21 a number? ", "It is."]);
+    expect(thinking.messages).toEqual(plain.messages);
+    const [without, counted] = [plain, thinking].map(({ usages }) => usages[0]?.completion_tokens ?? 0);
+    expect(counted).toBeGreaterThan(without ?? 0);
+    expect(thinking.usages[0]).toMatchObject({ estimated: true });
   });
 
   test("estimates tokens where the gateway counts none, also of an answer that was cut", async () => {

@@ -14,7 +14,9 @@ import { ApiError, isUncertain } from "../api/error.ts";
 
 export const ASK = "ask";
 export const IMAGINE = "imagine";
-const MODEL = "model";
+export const MODEL = "model";
+/** The field of `/model` that is no option of its text. */
+export const MODEL_NAME = "name";
 /** In the menu of a message. */
 const ASK_ABOUT = "Ask about this";
 export const USE_AS_REFERENCE = "Use as reference";
@@ -75,11 +77,17 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
   [MODEL]: [
     {
       type: ApplicationCommandOptionType.String,
-      name: "name",
-      description: "The model for this channel",
+      name: MODEL_NAME,
+      description: "The model for this channel, or default",
       autocomplete: true,
       max_length: 100,
     },
+    ...[
+      ["temperature", "How freely it answers: 0 to 2, or default"],
+      ["length", "The greatest length of an answer in tokens, or default"],
+    ].map(([name, description]) => ({ type: ApplicationCommandOptionType.String, name, description, max_length: 10 })),
+    toChoice("format", "The form of an answer", ["text", "json"]),
+    toChoice("thinking", "Is what the model thinks shown before its answer?", ["shown", "hidden"]),
   ],
   // These take nothing.
   help: [],
@@ -87,6 +95,11 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
   usage: [],
   export: [],
 };
+
+function toChoice(name: string, description: string, values: readonly string[]): Option {
+  const choices = values.map((value) => ({ name: value, value }));
+  return { type: ApplicationCommandOptionType.String, name, description, choices };
+}
 
 /** Names of the fields for pictures, the first one first. */
 export function imageNames(most: number): string[] {

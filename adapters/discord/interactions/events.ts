@@ -23,9 +23,10 @@ import type { Files } from "../api/files.ts";
 import type { RoomKind, Rooms } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts";
+import { toWords } from "../listen/wording.ts";
 import { toExtra } from "../write/interaction-token.ts";
 import type { Press } from "../write/message-body.ts";
-import { IMAGINE, imageNames, MAX_IMAGES } from "./commands.ts";
+import { IMAGINE, imageNames, MAX_IMAGES, MODEL, MODEL_NAME } from "./commands.ts";
 
 /** The fields of `/imagine` that are options of the picture. */
 const CHOSEN = ["ratio", "size", "count", "model", "spoiler"] as const satisfies (keyof ImagineOptions)[];
@@ -51,19 +52,22 @@ export function toAskEvent(asked: Asked, deps: InteractionEventDeps): MessageEve
   const interaction = asked.interaction as APIChatInputApplicationCommandInteraction;
   const options = readOptions(interaction);
   const file = interaction.data.resolved?.attachments?.[String(options["image"])];
-  return toQuestion(asked, deps, String(options["prompt"] ?? ""), file === undefined ? [] : [file]);
+  const mentions = Object.values(interaction.data.resolved?.users ?? {});
+  const prompt = toWords(String(options["prompt"] ?? ""), { mentions, guild_id: interaction.guild_id }, deps);
+  return toQuestion(asked, deps, prompt, file === undefined ? [] : [file]);
 }
 
 /** The message that is asked about is quoted: it may be anybody's, from any time, and outside of what the bot may read. */
 export function toAskAboutEvent(
   asked: Asked,
-  { data }: APIMessageApplicationCommandInteraction,
+  { data, guild_id }: APIMessageApplicationCommandInteraction,
   deps: InteractionEventDeps,
 ): MessageEvent {
   const message = data.resolved.messages[data.target_id];
   if (message === undefined) return toQuestion(asked, deps, "What about this message? It could not be read.", []);
   const name = message.author.global_name ?? message.author.username;
-  const quoted = message.content.trim().replace(/^/gm, "> ");
+  const words = toWords(message.content, { mentions: message.mentions, guild_id }, deps);
+  const quoted = words.trim().replace(/^/gm, "> ");
   const text = `Explain or answer this message of ${name}:\n${quoted}`;
   return toQuestion(asked, deps, text, [], deps.files.toPostedRefs(message));
 }
@@ -72,7 +76,11 @@ export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): Comman
   const interaction = asked.interaction as APIChatInputApplicationCommandInteraction;
   const kind = kindOf(interaction, deps);
   const { channelId } = placeOf(interaction);
-  const values = Object.values(readOptions(interaction)).map(String);
+  const isModel = interaction.data.name === MODEL;
+  const values = Object.entries(readOptions(interaction)).map(([name, value]) =>
+    // People elsewhere write them behind the name.
+    isModel && name !== MODEL_NAME ? `--${name} ${value}` : String(value),
+  );
   return {
     kind: "command",
     ...toBase(asked, deps),

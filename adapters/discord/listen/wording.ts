@@ -1,4 +1,4 @@
-import type { APIMessage, GatewayMessageCreateDispatchData } from "discord.js";
+import type { APIMessage, APIUser, GatewayMessageCreateDispatchData } from "discord.js";
 import { picturesOf } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
 
@@ -29,7 +29,9 @@ export function readText(message: Message, names: Names, place: "one" | "chain")
   // Nothing but a mention still says who is asked for.
   const words = withoutBot(message, names).trim() || message.content;
   const own = toWords(words, message, names).trim();
-  const forwarded = (message.message_snapshots ?? []).map(({ message: { content } }) => quote("Forwarded", content));
+  const forwarded = (message.message_snapshots ?? []).map(({ message: { content, mentions } }) =>
+    quote("Forwarded", toWords(content, { mentions, guild_id: message.guild_id }, names)),
+  );
   const context = quoteAnswered(message, names, place === "one" && own !== "" && !SPOKEN_COMMAND.test(own));
   const stickers = (message.sticker_items ?? []).map(({ name }) => `(A sticker: ${name})`);
   return [context, own, ...forwarded, ...stickers].filter(Boolean).join("\n\n");
@@ -75,19 +77,28 @@ function withoutBot({ content, guild_id }: Pick<Message, "content" | "guild_id">
     .replace(new RegExp(`(?:\\s*(?:${ids}))+\\s*$`), "");
 }
 
-function toWords(
+/** A text with names in the place of ids. What nobody here knows stays as it is. */
+export function toWords(
   content: string,
-  { mentions, guild_id }: Pick<Message, "mentions" | "guild_id">,
-  { rooms }: Names,
+  { mentions = [], guild_id }: { mentions?: readonly Mentioned[] | undefined; guild_id?: string | undefined },
+  { rooms }: Pick<Names, "rooms">,
 ): string {
   return content
     .replace(USER, (mention, id: string) => {
       const user = mentions.find((mentioned) => mentioned.id === id);
-      return user === undefined ? mention : `@${user.global_name ?? user.username}`;
+      return user === undefined ? mention : `@${nameOf(user)}`;
     })
     .replace(ROLE, (mention, id: string) => prefix("@", rooms.nameOfRole(guild_id, id)) ?? mention)
     .replace(CHANNEL, (mention, id: string) => prefix("#", rooms.nameOfChannel(id)) ?? mention)
     .replace(EMOJI, "$1");
+}
+
+/** Somebody who is mentioned. What the gateway tells of a server's message has the member too. */
+type Mentioned = Pick<APIUser, "id" | "global_name" | "username"> & { member?: { nick?: string | null } };
+
+/** As their messages in this place are signed. */
+function nameOf({ member, global_name, username }: Mentioned): string {
+  return member?.nick ?? global_name ?? username;
 }
 
 function prefix(sign: string, name: string | undefined): string | undefined {

@@ -1,5 +1,6 @@
 import stringWidth from "string-width";
 import { type Fence, isDelimiterRow, readFence, readFenceLine } from "../../../src/text/blocks.ts";
+import { readFoldedQuote } from "../../../src/text/folded-quote.ts";
 import { isDeceptive, isSameAddress } from "../../../src/text/links.ts";
 
 /** Keeps three backticks inside a block of code from ending it. */
@@ -21,7 +22,7 @@ export function toDiscordMarkdown(markdown: string): string {
 
   for (let at = 0; at < lines.length; ) {
     const fence = readFence(lines[at] ?? "");
-    const block = fence === undefined ? readTable(lines, at) : readCode(lines, at, fence);
+    const block = fence === undefined ? (readTable(lines, at) ?? readFolded(lines, at)) : readCode(lines, at, fence);
     if (block === undefined) {
       prose.push(lines[at] ?? "");
       at += 1;
@@ -59,6 +60,16 @@ function readCode(lines: readonly string[], at: number, fence: Fence): { count: 
   }
   const closing = isClosed ? [`${indent}\`\`\``] : [];
   return { count, shown: [`${indent}\`\`\`${language}`, ...code, ...closing].join("\n") };
+}
+
+/** Discord folds nothing, and covers a line until somebody wants to see it: one press shows all of it. */
+function readFolded(lines: readonly string[], at: number): { count: number; shown: string } | undefined {
+  const quote = readFoldedQuote(lines, at);
+  if (quote === undefined) return undefined;
+  const words = quote.lines.map((line) => line.trim()).filter(Boolean);
+  // Bars end the cover in code too, and a sign before the last ones must not take them for its own.
+  const covered = rewriteProse(words.join(" ").replaceAll("||", "| |"));
+  return { count: quote.count, shown: `> **${quote.title}**\n> || ${covered} ||` };
 }
 
 /**

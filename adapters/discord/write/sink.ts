@@ -104,6 +104,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
         ? deps.pace.channel(`${PLATFORM}:${channelId}`)
         : deps.pace.interaction(`${PLATFORM}-webhook:${toFingerprint(interaction.token)}`),
     tellsWaits: true,
+    foldsQuotes: true,
     post: (draft, nonce, signal) =>
       guarded(signal, () => {
         const mark = writer && toMark(nonce);

@@ -16,7 +16,7 @@ const MAX_HIGHLIGHTED_CHARS = 30_000;
 const MAX_UNBROKEN_CHARS = 24;
 const ALLOWED = {
   ALLOWED_TAGS:
-    "p br strong em del code pre a ul ol li blockquote h1 h2 h3 h4 h5 h6 hr table thead tbody tr th td input span div".split(
+    "p br strong em del code pre a ul ol li blockquote details summary h1 h2 h3 h4 h5 h6 hr table thead tbody tr th td input span div".split(
       " ",
     ),
   ALLOWED_ATTR: ["href", "class", "start", "type", "checked", "disabled", "align", "data-language"],
@@ -27,9 +27,12 @@ const ALLOWED = {
   RETURN_DOM_FRAGMENT: true as const,
 };
 /** The beginning of something whose look is not certain before the line is whole. */
-const UNCERTAIN_LINE = /^\s*(?:`{1,3}[^`\n]*|#{1,6}|[-*+>]|\d{1,3}[.)]?|\|.*|[*_~]{1,3})$/;
+const UNCERTAIN_LINE = /^\s*(?:`{1,3}[^`\n]*|#{1,6}|[-*+>]|> \[(?:![a-z]*(?:\]-? ?)?)?|\d{1,3}[.)]?|\|.*|[*_~]{1,3})$/;
 
-const marked = new Marked({
+/** A quote that is to be folded: its title, and its lines. */
+const FOLDED = /^> \[!thinking\]- ([^\n]+)\n?([\s\S]*)$/;
+
+const marked: Marked = new Marked({
   gfm: true,
   breaks: true,
   renderer: {
@@ -37,6 +40,12 @@ const marked = new Marked({
     html: ({ text }) => escapeHtml(text),
     // A remote picture would tell its server who reads this, and when.
     image: ({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text === "" ? "picture" : text)}</a>`,
+    blockquote: ({ raw }) => {
+      const [, title, lines = ""] = FOLDED.exec(raw) ?? [];
+      if (title === undefined) return false;
+      const inside = marked.parse(lines.replace(/^> ?/gm, ""), { async: false });
+      return `<details><summary>${escapeHtml(title)}</summary>${inside}</details>`;
+    },
     codespan: ({ text }) =>
       `<code${text.length > MAX_UNBROKEN_CHARS ? "" : ' class="short"'}>${escapeHtml(text)}</code>`,
     code: ({ text, lang }) => {

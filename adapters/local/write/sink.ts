@@ -49,6 +49,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     limits: LIMITS,
     budget: { key: PLATFORM, createPacer: () => createEvenPacer(OWN_SURFACE_PACE) },
     supportsFeedback: true,
+    foldsQuotes: true,
     async post(draft, nonce, signal) {
       signal.throwIfAborted();
       checkLength(draft.markdown);

@@ -8,7 +8,7 @@ const MAX_NAMES = 20;
 const QUOTE_CHARS = 2_000;
 /** `<@U…>`, `<#C…|name>`, `<!here>`, `<https://…|label>`: the only places where Slack leaves angle brackets. */
 const MARKUP = /<([^<>]+)>/g;
-const USER = /^@([A-Z0-9]+)(?:\|.*)?$/s;
+const USER = /^@([A-Z0-9]+)(?:\|(.*))?$/s;
 const CHANNEL = /^#([A-Z0-9]+)(?:\|(.*))?$/s;
 
 type Names = Pick<People, "person" | "channelName">;
@@ -71,8 +71,8 @@ async function findNames(text: string, workspace: Workspace, names: Names): Prom
 
 /** One piece of markup, without its brackets, as Slack shows it. */
 function toShown(inside: string, names: ReadonlyMap<string, string>): string {
-  const [, userId] = USER.exec(inside) ?? [];
-  if (userId !== undefined) return `@${names.get(userId) ?? userId}`;
+  const [, userId, userLabel] = USER.exec(inside) ?? [];
+  if (userId !== undefined) return `@${names.get(userId) ?? unescape(userLabel || userId)}`;
   const [, channelId, channelLabel] = CHANNEL.exec(inside) ?? [];
   if (channelId !== undefined) return `#${unescape(channelLabel || (names.get(channelId) ?? channelId))}`;
   const [target = "", label = ""] = inside.split(/\|(.*)/s);

@@ -54,6 +54,7 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
   const terminal = await startTerminal(accept);
   return {
     adapter: terminal.adapter,
+    mention: "@You",
     begin: (text) => terminal.enter(`/new\n${text}`),
     goOn: terminal.enter,
     redeliver: () => Promise.reject(new Error("Not at a terminal.")),

@@ -99,6 +99,51 @@ const FAULTS: [route: string, fault: Fault][] = [
 ];
 const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
 
+test("the model is told on Discord who of several people said what, by the names they have there", async () => {
+  const bot = await startGuild({ scripts: [["One."], ["Two."]] });
+  const { discord, guild, channel, ada, requests } = bot;
+  const tanaka = discord.addUser("tanaka_t", guild);
+  const member = guild.members.get(tanaka.id);
+  if (member !== undefined) member.nick = "田中";
+  const thread = discord.people.openThread(channel, ada, "lunch");
+  discord.people.say(thread, ada, `お昼は <@${tanaka.id}>？`, { mentionBot: true });
+  await finished(bot, thread);
+  discord.people.say(thread, tanaka, "うどん");
+  await finished(bot, thread, 2);
+  expect(requests[1]?.messages.slice(1)).toMatchObject([
+    { content: "ada: お昼は @田中？", name: "ada" },
+    { content: "One." },
+    { content: "田中: うどん", name: expect.stringMatching(/^user-/) },
+  ]);
+});
+
+describe("a model that thinks, on Discord", () => {
+  const THOUGHT = { reasoning: "A greeting.\nI greet || back." };
+
+  test("shows that it writes meanwhile, and nothing of what it thinks", async () => {
+    const hold = Promise.withResolvers<void>();
+    const bot = await startGuild({ scripts: [[THOUGHT, hold.promise, "Hello."]] });
+    const { discord, channel, ada } = bot;
+    discord.people.say(channel, ada, "hi", { mentionBot: true });
+    await discord.until(() => discord.requests.some(({ route }) => route === "POST /channels/:channel/typing"));
+    expect(botTexts(discord, channel)).toEqual([]);
+    hold.resolve();
+    expect(await finished(bot, channel)).toEqual(["Hello."]);
+  });
+
+  test("has it covered before the answer where somebody wants to see it, in words that cannot uncover it", async () => {
+    const bot = await startGuild({ scripts: [[THOUGHT, "Hello."]] });
+    const { discord, ada } = bot;
+    const direct = discord.openDm(ada);
+    discord.people.say(direct, ada, "!model --thinking shown");
+    await finished(bot, direct);
+    discord.people.say(direct, ada, "hi");
+    expect((await finished(bot, direct, 2)).at(-1)).toMatch(
+      /^> \*\*Thought for \d+ s\*\*\n> \|\| A greeting\. I greet \| \| back\. \|\|\n\nHello\.$/,
+    );
+  });
+});
+
 describe("the bot on Discord", () => {
   test("answers a mention with a text that grows to the model's own", async () => {
     const bot = await startGuild({ scripts: [WORDS] });

@@ -36,6 +36,7 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
 
   return {
     adapter,
+    mention: `<@${ada.id}>`,
     begin(text, file) {
       const opened = discord.people.openThread(channel, ada, "thread");
       thread = opened;

@@ -21,6 +21,7 @@ adapterContract("local", async (accept): Promise<AdapterUnderTest> => {
   };
   return {
     adapter: page.adapter,
+    mention: "@Ada",
     async begin(text, file) {
       place.channelId = `chat-${randomUUID()}`;
       await write(text, file === undefined ? [] : [(await page.upload(file.name, file.bytes)).id]);

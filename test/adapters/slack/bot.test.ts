@@ -16,6 +16,30 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(slack.pings).toEqual([]);
   });
 
+  test("tells that the model thinks, and shows what only where somebody wants to see it", async () => {
+    const thought = { reasoning: "A greeting to <@U1>.\nI greet back." };
+    const hold = Promise.withResolvers<void>();
+    const bot = await start({
+      scripts: [
+        [thought, hold.promise, "Hello."],
+        [thought, "Hello."],
+      ],
+    });
+    const { slack, ada, finished } = bot;
+    const direct = ada.direct();
+    const asked = ada.dm("hi");
+    await slack.until(() => slack.status(direct, asked) === "is thinking…", "the status");
+    expect(slack.texts(direct, asked)).toEqual([]);
+    hold.resolve();
+    expect(await finished(direct, asked)).toEqual(["Hello."]);
+    await finished(direct, ada.dm("!model --thinking shown"));
+    const [answer] = await finished(direct, ada.dm("hi"));
+    expect(answer).toMatch(
+      /^> \*\*Thought for \d+ s\*\*\n> A greeting to <\u200B?@U1>\.\n> I greet back\.\n\nHello\.$/,
+    );
+    expect(slack.pings).toEqual([]);
+  });
+
   test("streams code while it grows, and nothing of it is written anew", async () => {
     const lines = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
     const script = lines.flatMap(({ promise }, index) => [`const a${index} = ${index};\n`, promise]);
@@ -35,6 +59,22 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     const methods = slack.requests.map(({ method }) => method);
     expect(methods.filter((method) => method === "chat.appendStream").length).toBeGreaterThan(3);
     expect(methods).not.toContain("chat.update");
+  });
+
+  test("tells the model who of several people said what, by the names they have there", async () => {
+    const { slack, ada, requests, finished } = await start({ scripts: [["One."], ["Two."]] });
+    const tanaka = slack.user({ name: "田中" });
+    const general = slack.channel({ name: "lunch", members: [ada, tanaka] });
+    const root = ada.mention(general, `お昼は <@${tanaka.id}>？`);
+    await finished(general, root);
+    tanaka.say(general, "うどん", { thread: root });
+    await finished(general, root, 2);
+    expect(requests[0]?.messages.slice(1)).toMatchObject([{ content: "お昼は @田中？", name: "Ada" }]);
+    expect(requests[1]?.messages.slice(1)).toMatchObject([
+      { content: "Ada: お昼は @田中？", name: "Ada" },
+      { content: "One." },
+      { content: "田中: うどん", name: expect.stringMatching(/^user-/) },
+    ]);
   });
 
   test("goes on in a thread without being mentioned, until somebody else is addressed", async () => {

@@ -35,6 +35,7 @@ async function startUnderTest(accept: Accept, transport: TransportName): Promise
   const there = () => newest ?? fail();
   return {
     adapter,
+    mention: `<@${ada.id}>`,
     begin: (text, file) =>
       delivered(() => {
         root = newest = file === undefined ? ada.dm(text) : ada.upload(ada.direct(), [file], text);

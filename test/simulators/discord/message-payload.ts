@@ -18,6 +18,7 @@ export const MESSAGE_FLAGS = {
   isComponentsV2: 1 << 15,
 } as const;
 
+const MENTION = /<@!?(\d{17,20})>/g;
 const REPLIED = 0;
 const FORWARDED = 1;
 
@@ -25,7 +26,7 @@ const FORWARDED = 1;
 export interface MessagePayloads {
   /** As REST answers, and inside interactions. `canReadContent` false withholds what the intent withholds. */
   toMessage(message: Message, canReadContent: boolean): Payload;
-  /** As the gateway sends: with the guild, its member and the channel's type. */
+  /** As the gateway sends: with the guild, its member, the members who are mentioned and the channel's type. */
   toEvent(message: Message, canReadContent: boolean): Payload;
   toAttachment(attachment: Attachment): Payload;
 }
@@ -64,7 +65,7 @@ export function createMessagePayloads({ world, linkTo, sendsChannelType }: Messa
       flags,
       timestamp: new Date(atMs).toISOString(),
       edited_timestamp: null,
-      mentions: [],
+      mentions: [...content.matchAll(MENTION)].flatMap(([, id = ""]) => world.users.get(id) ?? []).map(toUser),
       mention_roles: [],
     };
   }
@@ -138,7 +139,12 @@ export function createMessagePayloads({ world, linkTo, sendsChannelType }: Messa
     const member = world.guilds.get(channel?.guildId ?? "")?.members.get(message.author.id);
     // Ephemeral messages arrive as if they were direct ones.
     if (channel?.guildId === undefined || message.ephemeralFor !== undefined) return payload;
-    return { ...payload, guild_id: channel.guildId, ...(member === undefined ? {} : { member: toMember(member) }) };
+    const mentions = (payload["mentions"] as Payload[]).map((user) => {
+      const mentioned = world.guilds.get(channel.guildId ?? "")?.members.get(String(user["id"]));
+      return mentioned === undefined ? user : { ...user, member: toMember(mentioned) };
+    });
+    const own = { guild_id: channel.guildId, mentions, ...(member === undefined ? {} : { member: toMember(member) }) };
+    return { ...payload, ...own };
   }
 
   return { toMessage, toEvent, toAttachment };

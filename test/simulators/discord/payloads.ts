@@ -52,7 +52,7 @@ export function toUser(user: User): Payload {
 /** A member as it stands in a message: without the user. */
 export function toMember(member: Member): Payload {
   return {
-    nick: null,
+    nick: member.nick ?? null,
     avatar: null,
     roles: [...member.roleIds],
     joined_at: LONG_AGO,

@@ -25,6 +25,8 @@ export interface Role {
 export interface Member {
   readonly user: User;
   readonly roleIds: Set<string>;
+  /** The name that the person has in this server alone. */
+  nick?: string;
 }
 
 export interface Guild {

@@ -293,12 +293,16 @@ describe("other commands", () => {
     discord.giveRole(guild, owner, discord.addRole(guild, "managers", ["ManageChannels", "ManageMessages"]));
     discord.people.command(channel, owner, "model", { name: "chat-large" });
     discord.people.command(channel, owner, "persona", { text: "set a pirate" });
+    discord.people.command(channel, owner, "model", { name: "chat-large", temperature: "0.2", thinking: "shown" });
+    discord.people.command(channel, owner, "model", { length: "default", format: "json" });
     expect(await event(0)).toMatchObject({
       name: "model",
       text: "chat-large",
       author: { isModerator: true, mayConfigure: true },
     });
     expect(await event(1)).toMatchObject({ name: "persona", text: "set a pirate" });
+    expect(await event(2)).toMatchObject({ text: "chat-large --temperature 0.2 --thinking shown" });
+    expect(await event(3)).toMatchObject({ text: "--length default --format json" });
   });
 
   test("in a thread or directly are about that conversation", async () => {
@@ -335,10 +339,11 @@ describe("the menu of a message", () => {
   test("asks about any message, with its words and files", async () => {
     const { discord, channel, ada, bob, message } = await startCommands();
     const bytes = new Uint8Array([1]);
-    const said = discord.people.say(channel, bob, "E = mc²", { attachments: [{ name: "a.txt", bytes }] });
+    const words = `E = mc², <@${ada.id}>, see <#${channel.id}>`;
+    const said = discord.people.say(channel, bob, words, { attachments: [{ name: "a.txt", bytes }] });
     discord.people.contextMenu(said, ada, "Ask about this");
     const event = await message(0);
-    expect(event.text).toBe("Explain or answer this message of bob:\n> E = mc²");
+    expect(event.text).toBe("Explain or answer this message of bob:\n> E = mc², @ada, see #general");
     expect(event).toMatchObject({ author: { name: "ada" }, attachments: [{ name: "a.txt" }] });
   });
 });

@@ -229,6 +229,13 @@ describe("what people forward and remove", () => {
     expect(event.attachments).toMatchObject([{ name: "größe 1.png" }]);
   });
 
+  test("a forwarded message names whom it mentions", async () => {
+    const { discord, channel, ada, bob, message } = await startStage();
+    const said = discord.people.say(channel, ada, `ask <@${bob.id}> in <#${channel.id}>`);
+    discord.people.forward(said, discord.openDm(ada), ada);
+    expect((await message(0)).text).toBe("Forwarded:\n> ask @bob in #general");
+  });
+
   test("messages deleted in bulk are deleted one by one", async () => {
     const { discord, channel, ada, event } = await startStage();
     const said = ["one", "two"].map((text) => discord.people.say(channel, ada, text, { mentionBot: true }));
@@ -344,6 +351,16 @@ describe("edits and deletions", () => {
 });
 
 describe("the words of a message", () => {
+  test("the words of a message name people as the server knows them, who are signed so themselves", async () => {
+    const { discord, guild, channel, ada, bob, message } = await startStage();
+    const member = guild.members.get(bob.id);
+    if (member !== undefined) member.nick = "Bobby";
+    discord.people.say(channel, ada, `is <@${bob.id}> here?`, { mentionBot: true });
+    discord.people.say(channel, bob, "I am", { mentionBot: true });
+    expect((await message(0)).text).toBe("is @Bobby here?");
+    expect((await message(1)).author.name).toBe("Bobby");
+  });
+
   test("the words of a message have names for ids, and the bot's own only in the middle of a sentence", async () => {
     const { discord, channel, ada, bob, message } = await startStage();
     const bot = `<@${discord.bot.id}>`;

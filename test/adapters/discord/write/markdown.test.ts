@@ -34,6 +34,12 @@ const PIECES = [
 const markdown = fc.array(fc.constantFrom(...PIECES), { maxLength: 60 }).map((pieces) => pieces.join(""));
 
 describe("Markdown for Discord", () => {
+  test("covers a quote that is to be folded, in one line that nothing in it ends", () => {
+    const quote = "> [!thinking]- Thought for 3 s\n> First `a || b`.\n> \n> Then \\\n\n**Done.**";
+    expect(toDiscordMarkdown(quote)).toBe("> **Thought for 3 s**\n> || First `a | | b`. Then \\ ||\n\n**Done.**");
+    expect(toDiscordMarkdown("> [!note] mine\n> x")).toBe("> [!note] mine\n> x");
+  });
+
   test("has tables as code, and text around them as it was", () => {
     expect(toDiscordMarkdown("before\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nafter")).toBe(
       "before\n\n```\na │ b\n──┼──\n1 │ 2\n```\n\nafter",

@@ -8,7 +8,7 @@ const read = (text: string) => readWords(text, ACME, NAMES);
 describe("the words of a message", () => {
   test.each([
     ["people by their names", "ask <@U1> and <@U1|ada>", "ask @Ada and @Ada"],
-    ["somebody nobody knows by the id", "ask <@U2>", "ask @U2"],
+    ["somebody nobody knows by the name told with the id, else by the id", "ask <@U2|eve>, <@U2>", "ask @eve, @U2"],
     ["channels by their names, told or looked up", "<#C1> <#C1|> <#C9|random> <#C8>", "#general #general #random #C8"],
     ["everybody and groups", "<!here> <!subteam^S1|@team> <!subteam^S1>", "@here @team @group"],
     ["a moment as Slack shows it", "<!date^1700000000^{date}|14 Nov> ", "14 Nov"],

@@ -1,0 +1,31 @@
+import type { SandboxMessage } from "./chat-request.ts";
+import { textOf } from "./tokens.ts";
+
+/** How clients say that people's names stand before their words. */
+const NAMED = /\bmessages begins with the name of who wrote it and a colon\b/i;
+const NAME = /^([^\n:]{1,60}):(?: |$)/;
+
+/**
+ * The messages as a model understands them that was told of the names: without those, which are no words of the people's
+ * own. Messages of one person may have been put into one, each after an empty line.
+ */
+export function withoutNames(messages: readonly SandboxMessage[]): readonly SandboxMessage[] {
+  if (!messages.some((message) => message.role === "system" && NAMED.test(textOf(message)))) return messages;
+  return messages.map((message) => (message.role === "user" ? withoutName(message) : message));
+}
+
+function withoutName(message: Extract<SandboxMessage, { role: "user" }>): SandboxMessage {
+  const { content } = message;
+  const [name] = NAME.exec(typeof content === "string" ? content : textOf(message)) ?? [];
+  if (name === undefined) return message;
+  const strip = (text: string) =>
+    text
+      .split("\n\n")
+      .map((paragraph) => (`${paragraph} `.startsWith(name) ? paragraph.slice(name.length) : paragraph))
+      .join("\n\n");
+  if (typeof content === "string") return { ...message, content: strip(content) };
+  return {
+    ...message,
+    content: content.map((part) => (part.type === "text" ? { ...part, text: strip(part.text) } : part)),
+  };
+}

@@ -1,0 +1,22 @@
+import { z } from "zod";
+
+/** How the model is to answer in a channel. An option that is absent is as the gateway has it. */
+export const answerOptions = z.object({
+  temperature: z.number().min(0).max(2).exactOptional(),
+  /** Greatest length of an answer, what is thought before it included. */
+  maxTokens: z.int().min(1).exactOptional(),
+  format: z.literal("json").exactOptional(),
+  /** What the model thinks stands folded before its answer. */
+  thinking: z.literal("shown").exactOptional(),
+});
+
+export type AnswerOptions = z.infer<typeof answerOptions>;
+
+/** An option that is there and undefined is taken back. */
+export type OptionChanges = { [Name in keyof AnswerOptions]?: AnswerOptions[Name] | undefined };
+
+/** Undefined where none is left. */
+export function changeOptions(before: AnswerOptions, changes: OptionChanges): AnswerOptions | undefined {
+  const entries = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined);
+  return entries.length === 0 ? undefined : answerOptions.parse(Object.fromEntries(entries));
+}

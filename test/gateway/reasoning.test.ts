@@ -1,0 +1,143 @@
+import { array, assert, constantFrom, nat, property, string } from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
+import { createSafeText } from "../../src/gateway/safe-text.ts";
+import { createStreamDecoder } from "../../src/gateway/stream-decoder.ts";
+import {
+  chunk,
+  cut,
+  DONE,
+  event,
+  events,
+  FINISH,
+  json,
+  ROLE,
+  startFaultServer,
+  words,
+} from "../support/fault-server.ts";
+import { connect, open, readAnswer, request } from "../support/gateway-client.ts";
+
+const LIMITS = { maxEventBytes: 10_000, maxAnswerChars: 10_000 };
+
+/** The text of an answer, what was thought before it, and whether nothing of it was text. */
+function decode(...parts: string[]): { text: string; thought: string; answered: boolean } {
+  const chunks: ChatCompletionChunk[] = [];
+  const decoder = createStreamDecoder(LIMITS, createSafeText([]), (one) => chunks.push(one));
+  for (const part of parts) decoder.feed(part);
+  decoder.end();
+  const join = (name: "content" | "reasoning") =>
+    chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta[name] ?? "")).join("");
+  return { text: join("content"), thought: join("reasoning"), answered: decoder.tally.answered };
+}
+
+/** A text in pieces that begin at these places. */
+function pieces(text: string, places: readonly number[]): string[] {
+  const cuts = [0, ...places.map((place) => place % (text.length + 1)).toSorted((a, b) => a - b), text.length];
+  return cuts.slice(1).map((end, index) => words(text.slice(cuts[index], end)));
+}
+
+describe("what a model thinks in tags", () => {
+  test("is no part of its text, whatever the tag and wherever the deltas cut it", () => {
+    const tags = constantFrom("think", "thinking", "thought", "reasoning", "THINK");
+    assert(
+      property(tags, array(nat(), { maxLength: 8 }), (tag, places) => {
+        const said = `\n<${tag}>\n2 < 3, so </b> it is\n</${tag}>\n\nIt is <b>three</b>.`;
+        expect(decode(ROLE, ...pieces(said, places), FINISH, DONE)).toEqual({
+          text: "It is <b>three</b>.",
+          thought: "\n2 < 3, so </b> it is\n",
+          answered: true,
+        });
+      }),
+    );
+  });
+
+  test("may come in several blocks before the answer begins", () => {
+    const said = "<think></think> <think>once</think>\n<thinking>twice</thinking>Yes.";
+    for (let at = 0; at < said.length; at += 1) {
+      expect(decode(...pieces(said, [at]), FINISH)).toMatchObject({ text: "Yes.", thought: "oncetwice" });
+    }
+  });
+
+  test("that never ends is all that there is", () => {
+    expect(decode(words("<think>I wonder <"), words("whether"), FINISH, DONE)).toEqual({
+      text: "",
+      thought: "I wonder <whether",
+      answered: false,
+    });
+  });
+
+  test("ends with the answer's own tag alone", () => {
+    expect(decode(words("<think>a </thinking> b</think>c"), FINISH)).toMatchObject({
+      text: "c",
+      thought: "a </thinking> b",
+    });
+  });
+});
+
+describe("an answer's text", () => {
+  test("stays as it is where it does not begin with such a tag", () => {
+    assert(
+      property(string({ unit: "grapheme" }), array(nat(), { maxLength: 5 }), (said, places) => {
+        if (/^\s*<(think|thinking|thought|reasoning)>/i.test(said)) return;
+        expect(decode(...pieces(said, places), FINISH, DONE)).toMatchObject({ text: said, thought: "" });
+      }),
+    );
+  });
+
+  test("may be about the tags", () => {
+    for (const said of ["`<think>` opens it", "The <think>tag</think>", "no opening</think>yes", "<thinker>"]) {
+      expect(decode(words(said), FINISH)).toMatchObject({ text: said, thought: "" });
+    }
+  });
+
+  test("that could have become a tag comes with the end, with [DONE] alone, or before a call", () => {
+    const call = { tool_calls: [{ index: 0, id: "c", function: { name: "look", arguments: "{}" } }] };
+    expect(decode(words(" <thi"), FINISH)).toMatchObject({ text: " <thi", answered: true });
+    expect(decode(words(" <thi"), DONE)).toMatchObject({ text: " <thi", answered: true });
+    expect(decode(words(" <thi"), event(chunk({ delta: call })))).toMatchObject({ text: " <thi" });
+  });
+
+  test("is not waited for behind any amount of white space", () => {
+    expect(decode(words(" ".repeat(100)))).toMatchObject({ text: " ".repeat(100) });
+  });
+});
+
+test("what a model thinks is told by whatever name it comes, once, and as long as it keeps it to itself as a sign of it", () => {
+  const dialects: Array<[Record<string, unknown>, string]> = [
+    [{ reasoning_content: "hmm", content: null }, "hmm"],
+    [{ reasoning: "hmm", reasoning_details: [{ type: "reasoning.text", text: "hmm" }] }, "hmm"],
+    [{ reasoning_details: [{ type: "reasoning.summary", summary: "hmm" }] }, "hmm"],
+    [{ content: [{ type: "thinking", thinking: [{ type: "text", text: "hmm" }] }] }, "hmm"],
+    [{ thinking_blocks: [{ type: "thinking", thinking: "hmm", signature: "x" }] }, "hmm"],
+  ];
+  for (const [delta, thought] of dialects) {
+    expect(decode(event(chunk({ delta })), words("Hello"), FINISH)).toMatchObject({ text: "Hello", thought });
+  }
+  expect(decode(event(chunk({ delta: { reasoning: null, content: "Hello" } })))).toMatchObject({ thought: "" });
+});
+
+test("An answer that breaks off while the model thinks in tags is asked for once more", async () => {
+  const { url } = await startFaultServer(
+    cut(words("<think>let me see"), words(" <")),
+    events(words("<think>again</think>"), words("Hello"), FINISH, DONE),
+  );
+  expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello", error: undefined });
+});
+
+test("A whole answer is told apart from what was thought, in tags and in fields", async () => {
+  const messages = [
+    { role: "assistant", content: "<think>hmm</think>\n\nHello" },
+    { role: "assistant", content: "Hello", reasoning_content: "hmm" },
+  ];
+  for (const message of messages) {
+    const { url } = await startFaultServer(json(200, { choices: [{ index: 0, message, finish_reason: "stop" }] }));
+    const { text, chunks } = await readAnswer(connect(url), request, open);
+    expect({ text, thought: chunks[0]?.choices[0]?.delta.reasoning }).toEqual({ text: "Hello", thought: "hmm" });
+  }
+});
+
+test("What is thought without end is cut off where an answer would be", () => {
+  const decoder = createStreamDecoder({ ...LIMITS, maxAnswerChars: 20 }, createSafeText([]), () => {});
+  decoder.feed(words("<think>0123456789") + words("0123456789") + words("0123456789"));
+  expect(decoder.failure()).toMatchObject({ kind: "interrupted" });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from "vitest";
+import { createThinking } from "../../src/turn/thinking.ts";
+
+function setUp() {
+  const told: string[] = [];
+  const clock = { ms: 0 };
+  const thinking = createThinking({ onTell: (words) => void told.push(words), now: () => clock.ms });
+  return { thinking, told, clock };
+}
+
+describe("what the model thinks", () => {
+  test("is told at once and then every few seconds, however many deltas come", () => {
+    const { thinking, told, clock } = setUp();
+    for (clock.ms = 0; clock.ms <= 12_000; clock.ms += 100) thinking.add("hm ");
+    expect(told).toEqual(["thinking", "thinking, 5 s", "thinking, 10 s"]);
+    clock.ms = 12_000;
+    expect(thinking.describe()).toBe("thinking, 12 s");
+    expect(thinking.pause()).toBe(true);
+    expect([thinking.describe(), thinking.pause()]).toEqual(["", false]);
+  });
+
+  test("is quoted once, with the time it took without what came between", () => {
+    const { thinking, clock } = setUp();
+    thinking.add("First this.\n");
+    clock.ms = 2_000;
+    thinking.pause();
+    clock.ms = 60_000;
+    thinking.add("\nThen that. ");
+    clock.ms = 61_000;
+    expect(thinking.takeQuote(false)).toBe("> **Thought for 3 s**\n> First this.\n> \n> Then that.\n\n");
+    expect(thinking.takeQuote(false)).toBe("");
+  });
+
+  test("is quoted in part where there is much of it, and not at all where there are no words", () => {
+    const { thinking } = setUp();
+    thinking.add(`a${"😀".repeat(5_000)}`);
+    const quote = thinking.takeQuote(true);
+    expect(quote).toMatch(/^> \[!thinking\]- Thought for 0 s\n> a😀+…\n\n$/u);
+    expect(quote.length).toBeLessThan(1_100);
+    thinking.add(" \n");
+    expect(thinking.takeQuote(true)).toBe("");
+  });
+
+  test("is forgotten when the model is asked again", () => {
+    const { thinking, clock } = setUp();
+    thinking.add("In vain.");
+    clock.ms = 9_000;
+    thinking.restart();
+    thinking.add("Once more.");
+    expect(thinking.describe()).toBe("thinking");
+    expect(thinking.takeQuote(false)).toBe("> **Thought for 0 s**\n> Once more.\n\n");
+  });
+});
