@@ -13,6 +13,8 @@ const MAX_WAIT_MS = 30_000;
 export interface Status {
   /** Shows this as soon as no other call is under way, the newest text only. Best effort. */
   show(draft: Draft): void;
+  /** Leaves the message as it is. Resolves when nobody writes it any more. */
+  leave(): Promise<void>;
   /** Leaves this as the last word, or takes the message away. Rejects when the platform does not answer. */
   close(draft: Draft | undefined, signal: AbortSignal): Promise<void>;
 }
@@ -21,11 +23,16 @@ export interface Status {
 export function createStatus(sink: ReplySink, id: string, shown?: Draft): Status {
   /** The words that it shows, or will show once the newest call has ended. */
   let latest = shown?.markdown;
-  /** Gives up what is being shown when there is a last word. */
+  /** Gives up what is being shown when there is a last word, or somebody else has it. */
   const closing = new AbortController();
   const drafts = createNewest<Draft | undefined>(async (draft) => {
     if (draft !== undefined && !closing.signal.aborted) await sink.edit(id, draft, closing.signal);
   }, undefined);
+
+  async function leave(): Promise<void> {
+    closing.abort("closed");
+    await drafts.settled();
+  }
 
   return {
     show(draft) {
@@ -33,9 +40,9 @@ export function createStatus(sink: ReplySink, id: string, shown?: Draft): Status
       latest = draft.markdown;
       drafts.show(draft);
     },
+    leave,
     async close(draft, signal) {
-      closing.abort("closed");
-      await drafts.settled();
+      await leave();
       try {
         await insist(async () => {
           if (draft === undefined) await sink.remove(id, signal);

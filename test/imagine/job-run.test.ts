@@ -1,5 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
+import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { Gateway } from "../../src/gateway/client.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { createWriteHistory } from "../../src/imagine/history-entry.ts";
 import { createJobRuns } from "../../src/imagine/job-run.ts";
@@ -13,8 +15,9 @@ import { noCopies, noLinks, pictureJob } from "../support/picture-job.ts";
 
 const { signal } = new AbortController();
 const PNG = Buffer.from("iVBORw0KGgo=", "base64");
+const IMAGE = { bytes: PNG, mimeType: "image/png", text: "", usage: { promptTokens: 7, completionTokens: 258 } };
 
-function start() {
+function start(generateImage: Gateway["generateImage"] = async () => IMAGE) {
   const platform = fakePlatform();
   const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
   const common = { open, ttlMs: 60_000, log: silent };
@@ -24,9 +27,8 @@ function start() {
   ];
   const metrics = createMetrics();
   const usage = createUsage({ ...common, now: Date.now });
-  const image = { bytes: PNG, mimeType: "image/png", text: "", usage: { promptTokens: 7, completionTokens: 258 } };
   const runs = createJobRuns({
-    gateway: { generateImage: async () => image },
+    gateway: { generateImage },
     references: { prepare: async () => ({ ok: true, parts: [] }) },
     jobs,
     onSettled: () => {},
@@ -68,6 +70,33 @@ describe("the run of a job", () => {
     expect(await runs.run(pictureJob(), signal, signal)).toBe(false);
     expect(calls).toEqual(["post"]);
     expect(await jobs.load("job")).toMatchObject({ isOver: true, parts: [{ state: "pending" }] });
+  });
+
+  // What goes on with the job writes the same message, and would be overwritten by what is late.
+  test("that is cut ends when its status message is not being written any more", async () => {
+    let asked = 0;
+    const { runs, setTrouble } = start(async (_, signal) => {
+      asked += 1;
+      if (asked === 1) return IMAGE;
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    });
+    const [writing, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    setTrouble((call) => {
+      if (call !== "edit") return undefined;
+      writing.resolve();
+      return written.promise;
+    });
+    const cut = new AbortController();
+    const parts = [{ state: "pending" }, { state: "pending" }] as const;
+    let isOver = false;
+    const running = runs.run(pictureJob({ parts: [...parts] }), signal, cut.signal).finally(() => (isOver = true));
+    const rejected = expect(running).rejects.toBe("shutdown");
+    await writing.promise;
+    cut.abort("shutdown");
+    for (let round = 0; round < 100; round++) await soon();
+    expect(isOver).toBe(false);
+    written.resolve();
+    await rejected;
   });
 
   test("gives up what is not tried any more, and says so", async () => {
