@@ -45,6 +45,12 @@ interface Answer {
   headers: Record<string, string>;
 }
 
+interface Proof {
+  token: string | undefined;
+  /** Whether it was known to be revoked as the call came in. */
+  wasTold: boolean;
+}
+
 const STREAM_METHODS = /^chat\.(start|append|stop)Stream$/;
 
 /** The Web API: token, limits, scopes and arguments are judged in this order. */
@@ -54,12 +60,12 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
   const limiter = createRateLimiter(limits, clock.now);
   const tokens = createTokens(core);
 
-  async function call(name: string, args: Arguments, token: string | undefined): Promise<Answer> {
+  async function call(name: string, args: Arguments, { token, wasTold }: Proof): Promise<Answer> {
     const method = methods[name];
     const isMissing = streaming() === "unknown_method" && STREAM_METHODS.test(name);
     if (method === undefined || isMissing) return refused("unknown_method", { req_method: name });
     try {
-      const workspace = tokens.workspaceOf(token, method.token, name);
+      const workspace = tokens.workspaceOf(token, method.token, name, wasTold);
       const waitS = limiter.take(name, workspace.id, args.text("channel"));
       if (waitS !== undefined) return limited(name, workspace, waitS);
       needScope(workspace, ...method.scopes);
@@ -90,6 +96,8 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
 
   async function handle(request: IncomingMessage, response: ServerResponse, body: Buffer, url: URL): Promise<void> {
     const name = url.pathname.replace(/^\/api\//, "");
+    const sent = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
+    const wasTold = tokens.isTold(sent);
     const args = await readArguments(request, body, url);
     const entry: ApiRequest = {
       method: name,
@@ -102,9 +110,9 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
     };
     requests.push(entry);
     changes.changed();
-    const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1] ?? args.token;
+    const token = sent ?? args.token;
     entry.workspaceId = tokens.find(token)?.id;
-    const answer = await answerFor(name, args, token);
+    const answer = await answerFor(name, args, { token, wasTold });
     if (answer !== undefined) {
       entry.status = answer.status;
       entry.error = typeof answer.body["error"] === "string" ? answer.body["error"] : undefined;
@@ -114,13 +122,13 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
   }
 
   /** undefined cuts the connection. */
-  async function answerFor(name: string, args: Arguments, token: string | undefined): Promise<Answer | undefined> {
+  async function answerFor(name: string, args: Arguments, proof: Proof): Promise<Answer | undefined> {
     if (streaming() === "http404" && STREAM_METHODS.test(name)) return { status: 404, body: {}, headers: {} };
     const fault = faults.take(name);
     if (fault?.delayMs !== undefined) await sleep(fault.delayMs);
     const isOnlySlow = fault !== undefined && Object.keys(fault).every((key) => key === "delayMs");
-    if (fault === undefined || isOnlySlow) return call(name, args, token);
-    const answer = fault.isDone ? await call(name, args, token) : undefined;
+    if (fault === undefined || isOnlySlow) return call(name, args, proof);
+    const answer = fault.isDone ? await call(name, args, proof) : undefined;
     if (fault.answersLateMs !== undefined) await sleep(fault.answersLateMs, undefined, { ref: false });
     if (answer === undefined || fault.omits === undefined) return faulty(fault);
     return {
