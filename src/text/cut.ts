@@ -31,6 +31,8 @@ const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s
 const FENCE_START = /\s*(?:```|~~~|[`~]{1,2}$)/y;
 /** The same without what may only come to be one, and without code within a line. */
 const WHOLE_FENCE_START = /\s*(?:`{3,}(?![^\n]*`)|~~~)/y;
+/** The end of a text in the line of a fence, or what may come to be one. */
+const IN_FENCE_LINE = /\n[ \t>*+\d.)-]*(?:[`~]{1,2}|[`~]{3}.*)$/;
 /** The characters that something which is never cut can begin with. */
 const OPENERS = /[^\S\n]*[`[!<*_~\\&]+/y;
 const SENTENCE_END = /[.!?…][)\]"'”’*_~]{0,3}$/;
@@ -180,7 +182,10 @@ function takeApart(view: InlineView): number {
     ].find((place = 0) => place >= need / 3);
     if (at !== undefined) return at;
   }
-  const whole = window.slice(0, characterStart(view, need)).trimEnd().length;
+  const shown = window.slice(0, characterStart(view, need));
+  const lineAt = code ? -1 : shown.search(IN_FENCE_LINE);
+  if (lineAt >= need / 3) return lineAt;
+  const whole = shown.trimEnd().length;
   return whole > 0 ? whole : need;
 }
 

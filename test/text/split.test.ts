@@ -78,6 +78,16 @@ describe("splitMarkdown", () => {
     ]);
   });
 
+  // Each of the two marks that nothing closes binds all of the text behind it, the line of the fence as well.
+  test("is cut before the line of a fence rather than in it, also where everything belongs together", () => {
+    const limits = { maxLength: 49, lengthOf: UNITS.utf8Bytes };
+    const text = "` *it is* [ answer नमस्ते a&amp;b\n  ```\n  ```\n\n~~~\n~~~\n\n";
+    expect(misfits(text, splitMarkdown(text, limits), limits)).toEqual([]);
+    const tagged = "` [ some words of an answer\n```python\ncode\n```\n";
+    for (const maxLength of [29, 30, 31, 32, 34, 36, 38, 40])
+      expect(splitMarkdown(tagged, ofChars(maxLength))[0]?.text).toBe("` [ some words of an answer");
+  });
+
   test("keeps the indentation of a fence, without which it may not be closed where it was", () => {
     const text = "- ```\n\n\n    ```\n        ```\n    ```\n\n";
     expect(misfits(text, splitMarkdown(text, ofChars(28)), ofChars(28))).toEqual([]);
