@@ -24,13 +24,20 @@ function createSections(config: Config, options: GatewayCheckOptions): Section[]
   const { redisUrl } = config;
   const redis = redisUrl === undefined ? [] : [{ title: "Redis", run: () => checkRedis(redisUrl) }];
   return [
-    { title: "Configuration", run: async () => [{ ok: true, what: "Every variable is in order." }] },
+    { title: "Configuration", run: async () => describeRoles(config) },
     { title: "Gateway", run: (signal) => checkGateway(config.gateway, options, signal) },
     { title: "Storage", run: async () => checkData(config.dataDir) },
     ...redis,
     { title: "Address", run: (signal) => checkAddress(config, findEventsAddress(config), signal) },
     ...createPlatformSections(config),
   ];
+}
+
+function describeRoles({ role }: Config): Finding[] {
+  const inOrder = { ok: true, what: "Every variable is in order." };
+  if (role === "all") return [inOrder];
+  const [does, others] = role === "ingress" ? ["only hears the platforms", "worker"] : ["only answers", "ingress"];
+  return [inOrder, { ok: true, what: `ROLE=${role} ${does}: it needs a ROLE=${others} on the same Redis.` }];
 }
 
 /** Prints each section as soon as it and those before it are done. Resolves to whether all is well. */

@@ -27,7 +27,10 @@ const STORE_PROBE_MS = 2_000;
 
 export interface Service {
   url: string;
-  /** Begins the work, and resolves when every platform is connected. Rejects where one is not, and when it is closed. */
+  /**
+   * Begins what the process is for. Resolves when every platform that it hears is connected. Rejects where one is not,
+   * and when it is closed.
+   */
   run(): Promise<void>;
   /** Work that is under way may go on for `graceMs`; what comes after that is bounded by itself. */
   close(graceMs: number): Promise<void>;
@@ -70,6 +73,7 @@ export interface Platforms {
 
 /** Puts the service together: store, gateway, engine, platforms, HTTP. Nothing is worked on before `run`. */
 export async function startService({ config, log, createPlatforms, onFatal, onEnd }: ServiceOptions): Promise<Service> {
+  const [listens, works] = [config.role !== "worker", config.role !== "ingress"];
   let isClosing = false;
   let serviceUrl: string | undefined;
   const database = openStorage(config, log);
@@ -124,10 +128,10 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
     health: {
       accepting: async () => !isClosing,
       store: () => stores.isReachable(AbortSignal.timeout(STORE_PROBE_MS)),
-      ...Object.fromEntries(adapters.map((adapter) => [adapter.platform, async () => adapter.isConnected()])),
+      ...(listens && toConnected(adapters)),
     },
     ...(gateway.health !== undefined && { states: { gateway: gateway.health.state } }),
-    mounts: [pictures.routes, ...platforms.mounts],
+    mounts: [pictures.routes, ...(listens ? platforms.mounts : [])],
     closeTimeoutMs: LAST_REQUESTS_MS,
   });
   serviceUrl = server.url;
@@ -136,8 +140,8 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
   return {
     url: server.url,
     async run() {
-      engine.queue.start(engine.worker);
-      for (const adapter of adapters) await adapter.listen(engine.accept);
+      engine.queue.start(works ? engine.worker : undefined);
+      if (listens) for (const adapter of adapters) await adapter.listen(engine.accept);
     },
     async close(graceMs) {
       isClosing = true;
@@ -153,6 +157,10 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
       database.close();
     },
   };
+}
+
+function toConnected(adapters: readonly Adapter[]): Record<string, () => Promise<boolean>> {
+  return Object.fromEntries(adapters.map((adapter) => [adapter.platform, async () => adapter.isConnected()]));
 }
 
 function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {

@@ -70,6 +70,12 @@ export interface LimitsConfig {
   maxReferences: number;
 }
 
+/**
+ * `ingress` hears the platforms and stores what they bring; `worker` answers that, and hears none; `all` does both. They
+ * need a Redis between them.
+ */
+type Role = "all" | "ingress" | "worker";
+
 export interface Config {
   gateway: GatewayConfig;
   slack: SlackConfig | undefined;
@@ -78,6 +84,7 @@ export interface Config {
   /** One person chats at the terminal, and no platform is connected. */
   consoleChat: boolean;
   redisUrl: string | undefined;
+  role: Role;
   dataDir: string;
   host: string;
   port: number;
@@ -199,6 +206,7 @@ function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Config
     consoleChat,
     localChat: { enabled: pageOn, password: values.LOCAL_PASSWORD, allowedHosts: toAllowedHosts(values) },
     redisUrl: values.REDIS_URL,
+    role: values.ROLE,
     dataDir: values.DATA_DIR,
     host: values.HOST,
     port: values.PORT,

@@ -116,5 +116,16 @@ function pageConflicts(given: GivenVariables): string[] {
 function roleConflicts(given: GivenVariables): string[] {
   const role = given["ROLE"] ?? "all";
   if (role === "all") return [];
-  return ["ROLE must be all: this version does not share its work between processes yet."];
+  const problems: string[] = [];
+  if (!given["REDIS_URL"]) {
+    problems.push(`REDIS_URL is missing: ROLE=${role} shares its work with other processes on a Redis.`);
+  }
+  if (given["CONSOLE_CHAT"] === "on") {
+    problems.push(`CONSOLE_CHAT does not go with ROLE=${role}: the terminal is answered by its own process, ROLE=all.`);
+  } else if (isPageOn(given)) {
+    problems.push(
+      `ROLE=${role} has no local page, which its own process answers: set SLACK_BOT_TOKEN or DISCORD_TOKEN with LOCAL_CHAT=off, or ROLE=all.`,
+    );
+  }
+  return problems;
 }

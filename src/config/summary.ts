@@ -10,9 +10,10 @@ export function describeConfig(config: Config): string[] {
     describeSlack(config),
     describeDiscord(config),
     describePage(config),
+    ...describeRole(config),
     config.redisUrl === undefined
-      ? `Storage: SQLite in ${config.dataDir} (set REDIS_URL to keep histories in Redis)`
-      : `Storage: histories in Redis, accepted messages in SQLite in ${config.dataDir}`,
+      ? `Storage: SQLite in ${config.dataDir} (set REDIS_URL to share it with other processes)`
+      : `Storage: Redis, and SQLite in ${config.dataDir} for what is this process's own`,
   ];
 }
 
@@ -87,6 +88,15 @@ function describeDiscord({ discord }: Config): string {
   if (discord === undefined) return "Discord: off (set DISCORD_TOKEN to switch it on)";
   const { shards, threads } = discord;
   return `Discord: on, threads ${threads}${shards === undefined ? "" : `, shards ${shards.ids.join(", ")} of ${shards.count}`}`;
+}
+
+function describeRole({ role }: Config): string[] {
+  if (role === "all") return [];
+  return [
+    role === "ingress"
+      ? "Role: ingress, which hears the platforms and leaves the answers to workers"
+      : "Role: worker, which answers what others hear",
+  ];
 }
 
 function describePage({ localChat, slack, discord }: Config): string {

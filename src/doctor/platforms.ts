@@ -28,9 +28,9 @@ function examineDiscord({ token, apiUrl, guildId }: DiscordConfig, signal: Abort
   return checkDiscord(options, signal);
 }
 
-/** The address to which a platform sends its events by HTTP; undefined when none does. */
-export function findEventsAddress({ slack }: Pick<Config, "slack">): EventsAddress | undefined {
-  if (slack?.mode !== "http") return undefined;
+/** The address to which a platform sends its events by HTTP; undefined when none does, or to others of our processes. */
+export function findEventsAddress({ slack, role }: Pick<Config, "slack" | "role">): EventsAddress | undefined {
+  if (slack?.mode !== "http" || role === "worker") return undefined;
   const { signingSecret } = slack;
   return {
     platform: "Slack",

@@ -80,10 +80,14 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     try {
       await places.beat();
       await sweep();
-      waiting = await lanes.countWaiting();
+      await count();
     } catch (error) {
       log.debug({ err: error }, "the queue could not be swept; the next second tries again");
     }
+  }
+
+  async function count(): Promise<void> {
+    waiting = await lanes.countWaiting();
   }
 
   async function listen(worker: Worker): Promise<void> {
@@ -112,6 +116,11 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       return true;
     },
     start(worker) {
+      if (worker === undefined) {
+        // Where Redis is away, the next second tells.
+        beating = setInterval(() => void count().catch(noop), BEAT_MS);
+        return;
+      }
       listening = listen(worker).catch((err: unknown) => log.error({ err }, "the queue could not be opened"));
     },
     conversationOf: (messageId) => lanes.conversationOf(messageId),

@@ -28,6 +28,7 @@ describe("readConfig", () => {
       localChat: { enabled: true, password: undefined, allowedHosts: ["127.0.0.1"] },
       consoleChat: false,
       redisUrl: undefined,
+      role: "all",
       dataDir: "./data",
       host: "127.0.0.1",
       port: 3000,
@@ -159,6 +160,7 @@ describe("readConfig", () => {
       localChat: { enabled: true, password: "open sesame", allowedHosts: ["bot.example"] },
       consoleChat: false,
       redisUrl: "redis://:secret-word@127.0.0.1:6379/1",
+      role: "all",
       dataDir: "/var/lib/palaver",
       host: "0.0.0.0",
       port: 0,
@@ -243,12 +245,15 @@ describe("readConfig", () => {
       LOG_LEVEL: "loud",
       SLACK_APP_TOKEN: "xapp-1",
       ROLE: "worker",
+      LOCAL_CHAT: "off",
       PUBLIC_URL: "http://bot.example",
     });
     expect(problems).toHaveLength(6);
     expect(problems[0]).toBe("DISCORD_TOKE is not known; did you mean DISCORD_TOKEN?");
     const variables = new Set(problems.map((problem) => problem.split(" ")[0]));
-    expect(variables).toEqual(new Set(["DISCORD_TOKE", "LOG_LEVEL", "PORT", "PUBLIC_URL", "ROLE", "SLACK_BOT_TOKEN"]));
+    expect(variables).toEqual(
+      new Set(["DISCORD_TOKE", "LOG_LEVEL", "PORT", "PUBLIC_URL", "REDIS_URL", "SLACK_BOT_TOKEN"]),
+    );
   });
 
   test("readConfig says each variable's first problem only", () => {

@@ -79,10 +79,20 @@ describe("findConflicts", () => {
     expect(findConflicts({ HOST: "localhost" })).toEqual([]);
   });
 
-  test("findConflicts refuses a role that would share the work", () => {
-    expect(findConflicts({ ROLE: "worker", REDIS_URL: "redis://x" })).toEqual([
-      expect.stringMatching(/^ROLE must be all/),
-    ]);
+  test("findConflicts refuses a role that shares its work with nobody, or that one process alone can have", () => {
+    const shared = { REDIS_URL: "redis://x", DISCORD_TOKEN: "t" };
+    for (const ROLE of ["ingress", "worker"]) {
+      expect(findConflicts({ ...shared, ROLE })).toEqual([]);
+      expect(findConflicts({ DISCORD_TOKEN: "t", ROLE })).toEqual([
+        `REDIS_URL is missing: ROLE=${ROLE} shares its work with other processes on a Redis.`,
+      ]);
+      const page = [expect.stringMatching(`^ROLE=${ROLE} has no local page.*LOCAL_CHAT=off`)];
+      expect(findConflicts({ ...shared, ROLE, LOCAL_CHAT: "on" })).toEqual(page);
+      expect(findConflicts({ REDIS_URL: "redis://x", ROLE })).toEqual(page);
+      expect(findConflicts({ ...shared, ROLE, CONSOLE_CHAT: "on" })).toEqual([
+        expect.stringMatching(`^CONSOLE_CHAT does not go with ROLE=${ROLE}`),
+      ]);
+    }
     expect(findConflicts({ ROLE: "all" })).toEqual([]);
   });
 });

@@ -32,7 +32,7 @@ describe("describeConfig", () => {
       "Slack: off (set SLACK_BOT_TOKEN and SLACK_APP_TOKEN to switch it on)",
       "Discord: off (set DISCORD_TOKEN to switch it on)",
       "Local page: on",
-      "Storage: SQLite in ./data (set REDIS_URL to keep histories in Redis)",
+      "Storage: SQLite in ./data (set REDIS_URL to share it with other processes)",
     ]);
   });
 
@@ -51,9 +51,17 @@ describe("describeConfig", () => {
       "Slack: on, Socket Mode, one workspace",
       "Discord: on, threads auto",
       "Local page: on, with a password",
-      "Storage: histories in Redis, accepted messages in SQLite in ./data",
+      "Storage: Redis, and SQLite in ./data for what is this process's own",
     ]);
     expect(lines.join("\n")).not.toContain("canary");
+  });
+
+  test("describeConfig says what a process of several does", () => {
+    const roleOf = (ROLE: string) =>
+      describeConfig(readConfig({ ...FULL, LOCAL_CHAT: "off", ROLE })).filter((line) => line.startsWith("Role"));
+    expect(roleOf("all")).toEqual([]);
+    expect(roleOf("ingress")).toEqual(["Role: ingress, which hears the platforms and leaves the answers to workers"]);
+    expect(roleOf("worker")).toEqual(["Role: worker, which answers what others hear"]);
   });
 
   test("describeConfig says how Slack reaches the bot and who may install it", () => {

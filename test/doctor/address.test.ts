@@ -54,6 +54,12 @@ describe("the port", () => {
 });
 
 describe("PUBLIC_URL", () => {
+  test("PUBLIC_URL need not lead Slack's events to a worker, which hears none", () => {
+    const find = (ROLE: string) =>
+      findEventsAddress(readConfig({ ...SLACK_HTTP, ROLE, REDIS_URL: "redis://127.0.0.1:1" }))?.path;
+    expect(["all", "ingress", "worker"].map(find)).toEqual(["/slack/events", "/slack/events", undefined]);
+  });
+
   test("PUBLIC_URL may lead here, directly or through a proxy", async () => {
     const port = await freePort();
     const proxy = await serve((request, response) => {

@@ -1,0 +1,64 @@
+import { onTestFinished } from "vitest";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { silent } from "../support/log.ts";
+import { startRedis } from "../support/redis.ts";
+import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+
+export type CrewRole = "ingress" | "worker";
+
+/** Processes that share the work on one Redis and ask one gateway. They end with the test. */
+export interface Crew {
+  ingress: RunningService;
+  workers: readonly [RunningService, RunningService];
+  /** One more of them. */
+  open(role: CrewRole): Promise<RunningService>;
+  /** The worker that answers something at the moment, and the other one; undefined while none does. */
+  atWork(): Promise<{ busy: RunningService; idle: RunningService } | undefined>;
+}
+
+/** One process hears the platforms that `env` names, and two answer; what the gateway fetches, it fetches at the first. */
+export async function startCrew(env: Record<string, string>): Promise<Crew> {
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  const trustedFileOrigins: string[] = [];
+  const gateway = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, trustedFileOrigins });
+  onTestFinished(gateway.close);
+  const shared: Record<string, string> = {
+    ...env,
+    REDIS_URL: redis.url,
+    GATEWAY_BASE_URL: gateway.url,
+    GATEWAY_API_KEY: "sk-sandbox-all",
+    CHAT_MODEL: "sandbox-chat",
+    IMAGE_MODEL: "sandbox-image",
+  };
+
+  async function open(role: CrewRole): Promise<RunningService> {
+    const { path, remove } = await makeDataDir();
+    onTestFinished(remove);
+    const service = await startService(path, { ...shared, ROLE: role });
+    onTestFinished(async () => void (await service.end("SIGKILL")));
+    return service;
+  }
+
+  const ingress = await open("ingress");
+  shared["PUBLIC_URL"] = ingress.url;
+  trustedFileOrigins.push(ingress.url);
+  const workers = await Promise.all([open("worker"), open("worker")]);
+  const [one, other] = workers;
+  return {
+    ingress,
+    workers,
+    open,
+    async atWork() {
+      if ((await readMetric(one, "queue_active")) > 0) return { busy: one, idle: other };
+      return (await readMetric(other, "queue_active")) > 0 ? { busy: other, idle: one } : undefined;
+    },
+  };
+}
+
+/** The sum of all series of a metric. */
+export async function readMetric({ url }: RunningService, name: string): Promise<number> {
+  const lines = (await (await fetch(`${url}/metrics`)).text()).split("\n");
+  const values = lines.filter((line) => new RegExp(`^palaver_${name}[ {]`).test(line));
+  return values.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import { type Slack, startSlack } from "../simulators/slack/slack.ts";
+import type { Channel, Message } from "../simulators/slack/world.ts";
+import { eventually } from "../support/eventually.ts";
+import { isRedisMissing } from "../support/redis.ts";
+import type { RunningService } from "../support/service.ts";
+import { readMetric, startCrew } from "./crew.ts";
+import { answersIn } from "./slack-service.ts";
+
+const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");
+
+async function startSockets() {
+  const slack = await startSlack();
+  const ada = slack.user({ name: "Ada" });
+  const general = slack.channel({ name: "general", members: [ada] });
+  const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl };
+  const crew = await startCrew(env);
+  await slack.until(() => slack.connections() >= 2, "the sockets");
+  return { slack, ada, general, crew };
+}
+
+/** An answer of which people have read some. */
+async function untilGrowing(slack: Slack, channel: Channel, asked: Message): Promise<Message> {
+  return slack.until(() => slack.answers(channel, asked).find(({ states }) => states.length >= 3), "a growing answer");
+}
+
+async function readChecks({ url }: RunningService): Promise<object> {
+  return ((await (await fetch(`${url}/readyz`)).json()) as { checks: object }).checks;
+}
+
+describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redis-server)", () => {
+  test("answer what only the ingress hears, which itself writes nothing", async () => {
+    const { slack, ada, general, crew } = await startSockets();
+    const asked = ada.mention(general, "Say: hello");
+    expect(await answersIn(slack, general, asked)).toEqual(["hello"]);
+    expect(slack.connections()).toBe(2);
+    expect(await readMetric(crew.ingress, "turns_total")).toBe(0);
+    const turns = await Promise.all(crew.workers.map((worker) => readMetric(worker, "turns_total")));
+    expect(turns.toSorted()).toEqual([0, 1]);
+    await eventually(() => readMetric(crew.ingress, "queue_waiting")).toBe(0);
+    expect(await readChecks(crew.ingress)).toEqual({ accepting: "ok", store: "ok", slack: "ok" });
+    for (const worker of crew.workers) {
+      expect(await readChecks(worker)).toEqual({ accepting: "ok", store: "ok" });
+      expect((await fetch(`${worker.url}/slack/events`, { method: "POST" })).status).toBe(404);
+    }
+  });
+
+  test("lose a worker in the middle of an answer, which the other one ends in the same message", async () => {
+    const { slack, ada, general, crew } = await startSockets();
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    await untilGrowing(slack, general, asked);
+    await (await crew.atWork())?.busy.end("SIGKILL");
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
+  });
+
+  test("lose the ingress in the middle of an answer, which is ended; the next ingress goes on", async () => {
+    const { slack, ada, general, crew } = await startSockets();
+    const asked = ada.mention(general, `At 60 tokens per second, say: ${NUMBERS}`);
+    await untilGrowing(slack, general, asked);
+    await crew.ingress.end("SIGKILL");
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+
+    await crew.open("ingress");
+    ada.say(general, "Say: onwards", { thread: asked });
+    expect(await answersIn(slack, general, asked, 2)).toEqual([NUMBERS, "onwards"]);
+  });
+
+  test("hear a pressed Stop, an edit and a deletion of the question, wherever it is answered", async () => {
+    const { slack, ada, general } = await startSockets();
+    // Where an answer is posted and edited, its button stands under it.
+    slack.setStreaming("unknown_method");
+    const slowly = `At 20 tokens per second, say: ${NUMBERS}`;
+    const stopped = ada.mention(general, slowly);
+    await ada.press(await untilGrowing(slack, general, stopped), "stop");
+    const [words] = await answersIn(slack, general, stopped);
+    expect(words).toMatch(/stopped/i);
+    expect(words).not.toContain("150");
+
+    const edited = ada.mention(general, slowly);
+    await untilGrowing(slack, general, edited);
+    ada.edit(edited, `<@${slack.workspace.bot.id}> Say: something else`);
+    await slack.until(() => slack.texts(general, edited).join() === "something else", "the answer to the edit");
+
+    const deleted = ada.mention(general, slowly);
+    await untilGrowing(slack, general, deleted);
+    ada.delete(deleted);
+    await slack.until(() => slack.answers(general, deleted).every((answer) => answer.isDeleted), "the answer to go");
+  });
+});
