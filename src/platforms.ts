@@ -87,6 +87,7 @@ async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapte
     listModels: engine.listModels,
     imagine: engine.imagineMenu,
     readAbout: engine.readAbout,
+    findTurn: engine.findTurn,
     log,
     now: Date.now,
     onFatal,

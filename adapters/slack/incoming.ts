@@ -27,15 +27,11 @@ export interface Incoming extends Required<Pick<Adapter, "listen" | "pause" | "i
 
 export interface IncomingParts {
   api: SlackApi;
-  turnsByMessage: Map<string, string>;
   /** With one token also asks Slack whose it is. */
   workspaces: Workspaces & Partial<Pick<SingleWorkspace, "open">>;
 }
 
-export function createIncoming(
-  options: SlackAdapterOptions,
-  { api, turnsByMessage, workspaces }: IncomingParts,
-): Incoming {
+export function createIncoming(options: SlackAdapterOptions, { api, workspaces }: IncomingParts): Incoming {
   const { log, now, apiUrl, allowedBots = [] } = options;
   const closing = new AbortController();
   let delivery: Delivery | undefined;
@@ -53,7 +49,6 @@ export function createIncoming(
     ...inbound,
     api,
     tellPerson: createTellPerson({ api, apiUrl }),
-    turnsByMessage,
     findWorkspace: workspaces.find,
     async onUninstalled(teamId, atMs, how) {
       if (options.onUninstalled !== undefined) await options.onUninstalled(teamId, atMs, how);

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hono } from "hono";
-import { BoundedMap } from "../../src/concurrency/bounded-map.ts";
 import { once } from "../../src/concurrency/once.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { createSlackApi } from "./api/client.ts";
@@ -14,8 +13,6 @@ import { createOutbound } from "./write/outbound.ts";
 
 /** Longest that calls under way hold up the end. */
 const SETTLE_MS = 1_000;
-/** Answers that grow at the same time in one process, many times over. */
-const MAX_TURNS = 2_000;
 
 /** The adapter, and what it serves on the one HTTP server. */
 export interface SlackAdapter extends Adapter {
@@ -27,7 +24,6 @@ export interface SlackAdapter extends Adapter {
 export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   const { installed, apiUrl, log } = options;
   const onFatal = once(options.onFatal);
-  const turnsByMessage = new BoundedMap<string, string>(MAX_TURNS);
   let isListening = false;
   const api = createSlackApi({
     apiUrl,
@@ -50,11 +46,10 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
     workspaces,
     markKey: options.markKey,
     apiUrl,
-    turnsByMessage,
     pollPausesMs: options.pollPausesMs,
     now: options.now,
   });
-  const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, turnsByMessage, workspaces });
+  const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, workspaces });
 
   /** From here on a refused token is not reported: the adapter ends anyway. */
   async function pause(): Promise<void> {

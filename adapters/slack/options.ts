@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { CommandHelp, ImagineMenu, ListModels, ReadAbout } from "../../src/port/catalogue.ts";
+import type { CommandHelp, FindTurn, ImagineMenu, ListModels, ReadAbout } from "../../src/port/catalogue.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 
 /** Slack reaches the bot over sockets that the bot opens, or by signed requests to its own server. */
@@ -18,6 +18,7 @@ export interface SlackAdapterOptions {
   /** Understood besides `/ask`. */
   commands: readonly CommandHelp[];
   listModels: ListModels;
+  findTurn: FindTurn;
   /** Absent: the home says nothing about who looks at it. */
   readAbout?: ReadAbout;
   /** Absent: pictures are off. */

@@ -45,7 +45,6 @@ export async function runOnSlack({ replies, isNative, seed, agoMs }: SlackRunOpt
     workspaces,
     markKey: "key",
     apiUrl,
-    turnsByMessage: new Map(),
     now: slack.now,
   });
   const scheduler = createScheduler({ now: () => performance.now() });

@@ -26,7 +26,7 @@ import { createRate } from "../people/feedback.ts";
 import { withLinkErasure } from "../people/link-erasure.ts";
 import { createPersonalData } from "../people/personal-data.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { ImagineMenu, ListModels, ReadAbout } from "../port/catalogue.ts";
+import type { FindTurn, ImagineMenu, ListModels, ReadAbout } from "../port/catalogue.ts";
 import type { Accept } from "../port/events.ts";
 import { createEmbeddedQueue } from "../queue/embedded.ts";
 import type { Queue, Worker } from "../queue/queue.ts";
@@ -78,6 +78,7 @@ export interface Engine {
   /** The choices in the platforms' forms for pictures. */
   imagineMenu: ImagineMenu;
   readAbout: ReadAbout;
+  findTurn: FindTurn;
   eraseConversations: EraseConversations;
   history: History;
   records: TurnRecords;
@@ -164,6 +165,7 @@ export function createEngine(options: EngineOptions): Engine {
     listModels,
     imagineMenu: pictures.menu,
     readAbout: createReadAbout({ history, settings, usage, model }),
+    findTurn: records.turnOf,
     eraseConversations: createEraseConversations(kept),
     history,
     records,

@@ -48,7 +48,7 @@ export interface ServiceOptions {
 
 export interface PlatformsOptions {
   config: Config;
-  engine: Pick<Engine, "commands" | "listModels" | "imagineMenu" | "readAbout" | "eraseConversations">;
+  engine: Pick<Engine, "commands" | "listModels" | "imagineMenu" | "readAbout" | "findTurn" | "eraseConversations">;
   database: DatabaseSync;
   stores: Pick<Stores, "open">;
   /** Signs what proves that a browser was let in before. */

@@ -14,6 +14,9 @@ export interface ImagineOptions {
   basis?: string;
 }
 
+/** Finds the turn that writes a message, whichever process does. Rejects when the store does not answer. */
+export type FindTurn = (messageId: string) => Promise<string | undefined>;
+
 /** Somebody who does something, and where. */
 export type Actor = Pick<ActionEvent, "author" | "reply">;
 

@@ -46,10 +46,15 @@ const turnRecord = replyRecord.extend({
   feedback: z.record(z.string(), feedback).exactOptional(),
 });
 
+/** Whose a message is that is being written. */
+const postedBy = z.object({ conversationId: z.string(), turnId: z.string() }).partial();
+
 export interface TurnRecords {
   load(id: string): Promise<TurnRecord | undefined>;
   /** The conversation of an answer that is being written, maybe by another process, by one of its messages. */
   conversationOf(messageId: string): Promise<string | undefined>;
+  /** The same answer's turn. */
+  turnOf(messageId: string): Promise<string | undefined>;
   /**
    * Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be
    * kept.
@@ -97,7 +102,7 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
     const values = [
       { key: id, value: record, ttl: ttlMs },
       ...(phase === "final" ? [] : posted).map((messageId) => {
-        return { key: toPosted(messageId), value: conversationId, ttl: POSTED_TTL_MS };
+        return { key: toPosted(messageId), value: { turnId: id, conversationId }, ttl: POSTED_TTL_MS };
       }),
       ...[toOwnerKey(reply.platform, author.id), ...pointers].map((of) => ({
         key: `${of}:${id}`,
@@ -107,6 +112,12 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
     ];
     const onFailure = (err: unknown) => log.warn({ err, turnId: id }, "the record of a turn could not be stored");
     return persist(() => keyv.setMany(values), onFailure);
+  }
+
+  async function readPosted(messageId: string): Promise<z.infer<typeof postedBy>> {
+    const found: unknown = await keyv.get(toPosted(messageId));
+    // Until it named the turn as well, it was the conversation alone.
+    return postedBy.safeParse(typeof found === "string" ? { conversationId: found } : found).data ?? {};
   }
 
   /** Ids of the turns that a namespace names. */
@@ -127,10 +138,8 @@ export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): Tur
 
   return {
     load,
-    async conversationOf(messageId) {
-      const found: unknown = await keyv.get(toPosted(messageId));
-      return typeof found === "string" ? found : undefined;
-    },
+    conversationOf: async (messageId) => (await readPosted(messageId)).conversationId,
+    turnOf: async (messageId) => (await readPosted(messageId)).turnId,
     async save(record) {
       await store(record, []);
     },

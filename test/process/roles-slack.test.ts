@@ -87,4 +87,12 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     ada.delete(deleted);
     await slack.until(() => slack.answers(general, deleted).every((answer) => answer.isDeleted), "the answer to go");
   });
+
+  test("hear Slack's own Stop", async () => {
+    const { slack, ada, general } = await startSockets();
+    const asked = ada.mention(general, `At 20 tokens per second, say: ${NUMBERS}`);
+    ada.stop(await untilGrowing(slack, general, asked));
+    await slack.until(() => /stopped/i.test(slack.texts(general, asked).join()), "the end");
+    expect(slack.answers(general, asked)).toHaveLength(1);
+  });
 });

@@ -29,6 +29,16 @@ describe("turn records", () => {
     expect(await records.load("two")).toBeUndefined();
   });
 
+  test("say whose a message is while it is being written, those included that were stored without their turn", async () => {
+    const { records, stored } = open();
+    await records.save({ ...record("one"), posted: ["test:reply1"], phase: "posted" });
+    await stored.set("posted:test%3Areply2", "test:b");
+    const ofMessage = async (id: string) => [await records.turnOf(id), await records.conversationOf(id)];
+    expect(await ofMessage("test:reply1")).toEqual(["one", "test:a"]);
+    expect(await ofMessage("test:reply2")).toEqual([undefined, "test:b"]);
+    expect(await ofMessage("test:reply3")).toEqual([undefined, undefined]);
+  });
+
   test("of the first version are read with what was added since", async () => {
     const { records, stored } = open();
     const { removed, isPosting, seen, canRetry, canContinue, ...first } = record("one");

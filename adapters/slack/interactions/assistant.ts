@@ -72,11 +72,11 @@ export function createAssistant(deps: HandlerDeps): Assistant {
       // Delivered again, it would say no more.
       if (!told.success) return { events: [] };
       const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = told.data;
-      const turnIds = new Set(
-        streams.flatMap(
-          (ts) => deps.turnsByMessage.get(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })) ?? [],
-        ),
+      // A message that grows has no buttons that say whose it is.
+      const turns = streams.map((ts) =>
+        deps.findTurn(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })),
       );
+      const turnIds = new Set((await Promise.all(turns)).filter((turnId) => turnId !== undefined));
       const toEvent = async (turnId: string): Promise<ActionEvent> => {
         const name = `stopped:${channel}:${event_ts}:${turnId}`;
         const userAction: UserAction = { workspace, person: { id: user }, channelId: channel, threadTs, name };

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Actor, CommandHelp, ImagineMenu, ListModels } from "../../../src/port/catalogue.ts";
+import type { Actor, CommandHelp, FindTurn, ImagineMenu, ListModels } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, Author, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
@@ -118,7 +118,7 @@ export interface HandlerDeps {
   listModels: ListModels;
   /** Absent: pictures are off. */
   imagine?: ImagineMenu | undefined;
-  turnsByMessage: ReadonlyMap<string, string>;
+  findTurn: FindTurn;
   log: Logger;
   /** Unix milliseconds. */
   now(): number;

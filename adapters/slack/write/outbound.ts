@@ -14,7 +14,7 @@ import { createSink, type SinkDeps } from "./sink.ts";
 import { createSinkState } from "./sink-state.ts";
 import { createUploader } from "./upload.ts";
 
-export interface OutboundDeps extends Pick<SinkDeps, "api" | "turnsByMessage" | "now"> {
+export interface OutboundDeps extends Pick<SinkDeps, "api" | "now"> {
   api: SlackApi;
   workspaces: Pick<Workspaces, "find">;
   /** The key of what marks the bot's own messages; a secret, and the same in every run. */
@@ -31,14 +31,14 @@ export interface Outbound extends Pick<Adapter, "openAttachment"> {
 }
 
 export function createOutbound(options: OutboundDeps): Outbound {
-  const { api, workspaces, markKey, apiUrl, turnsByMessage, pollPausesMs, now } = options;
+  const { api, workspaces, markKey, apiUrl, pollPausesMs, now } = options;
   const state = createSinkState(now);
   const toMark = createToMark(markKey);
   const postAndUpdate = createPostAndUpdateWriter({ api, state, toMark });
   const lookup = createLookup({ api, workspaces, toMark, now });
   const store = createFileStore({ api, apiUrl, pollPausesMs });
   const uploader = createUploader({ store, postAndUpdate, lookup, state, toMark });
-  const deps = { api, apiUrl, postAndUpdate, uploader, lookup, state, toMark, turnsByMessage, now };
+  const deps = { api, apiUrl, postAndUpdate, uploader, lookup, state, toMark, now };
 
   return {
     sink(address) {

@@ -34,15 +34,13 @@ export interface SinkDeps {
   lookup: Lookup;
   state: SinkState;
   toMark: ToMark;
-  /** The turn that writes a message, by the message's id: a message that grows has no buttons that say so. */
-  turnsByMessage: Pick<Map<string, string>, "set">;
   /** Unix milliseconds. */
   now(): number;
 }
 
 /** Writes one reply into a thread, a channel or a direct conversation. */
 export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): ReplySink {
-  const { api, postAndUpdate, uploader, lookup, state, turnsByMessage } = deps;
+  const { api, postAndUpdate, uploader, lookup, state } = deps;
   const { teamId, channelId, threadTs } = place;
   const fallback = createFallback(!mayStream());
   const streams = createStreamWriter({ ...deps, fallback });
@@ -65,8 +63,6 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     const posted = mayGrow
       ? await streams.start(place, recipient, draft, nonce, signal)
       : await postAndUpdate.post(place, draft, nonce, signal);
-    const stop = draft.buttons.find(({ action }) => action === "stop");
-    if (stop !== undefined) turnsByMessage.set(posted.id, stop.turnId);
     if (mayGrow) session.begin();
     if (!mayGrow) state.nonces.set(posted.id, nonce);
     status.replaced();

@@ -72,6 +72,7 @@ export async function startBot({
     accept: engine.accept,
     commands: engine.commands,
     readAbout: engine.readAbout,
+    findTurn: engine.findTurn,
   });
   onTestFinished(async () => {
     await engine.queue.close(0);

@@ -63,7 +63,7 @@ export async function startInteractions({
     commands: COMMANDS,
     listModels: async () => ["sandbox-chat", "sandbox-text"],
     imagine: MENU,
-    turnsByMessage,
+    findTurn: async (messageId) => turnsByMessage.get(messageId),
     log: silent,
     now: slack.now,
     ...deps,

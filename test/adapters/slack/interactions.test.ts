@@ -74,13 +74,14 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
   });
 
   test("hears Slack's own Stop of what it streams", async () => {
-    const { slack, adapter, ada, general, message, events } = await startStage({ transport });
+    const turns = new Map<string, string>();
+    const findTurn = async (messageId: string) => turns.get(messageId);
+    const { slack, adapter, ada, general, message, events } = await startStage({ transport, findTurn });
     const question = ada.mention(general, "hi");
     const { reply } = await message(0);
     const stop: Button = { action: "stop", turnId: "turn:1", label: "Stop" };
-    await adapter
-      .sink(reply)
-      .post(draft("Growing", { streaming: true, source: "Growing", buttons: [stop] }), "n", signal);
+    const growing = draft("Growing", { streaming: true, source: "Growing", buttons: [stop] });
+    turns.set((await adapter.sink(reply).post(growing, "n", signal)).id, "turn:1");
     ada.stop(question);
     const stopped = await slack.until(() => events.find(({ kind }) => kind === "action"), "the stop");
     expect(stopped).toMatchObject({ action: "stop", turnId: "turn:1" });

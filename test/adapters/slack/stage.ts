@@ -65,6 +65,7 @@ export async function startAdapter(
     apiUrl: slack.apiUrl,
     commands: [{ name: "help", description: "Says what I can do." }],
     listModels: async () => ["sandbox-chat"],
+    findTurn: async () => undefined,
     log: silent,
     onFatal: (reason) => reasons.push(reason),
     now: slack.now,

@@ -51,7 +51,6 @@ export interface Desk {
   question: Message;
   address: ReplyAddress;
   api: SlackApi;
-  turnsByMessage: Map<string, string>;
   outbound: Outbound;
   /** A process of its own: it remembers nothing of the others. */
   restart(): Outbound;
@@ -67,7 +66,6 @@ export async function startDesk(options: SimulatorOptions & { pollPausesMs?: rea
   const question = ada.mention(general, "question");
   const { apiUrl } = slack;
   const api = createSlackApi({ apiUrl, tokenOf: async () => slack.botToken, now: slack.now, log: silent });
-  const turnsByMessage = new Map<string, string>();
   const workspaces = createSingleWorkspace(slack.botToken, api, silent);
   const restart = () =>
     createOutbound({
@@ -75,7 +73,6 @@ export async function startDesk(options: SimulatorOptions & { pollPausesMs?: rea
       workspaces,
       markKey: MARK_KEY,
       apiUrl,
-      turnsByMessage,
       pollPausesMs: options.pollPausesMs,
       now: slack.now,
     });
@@ -87,7 +84,6 @@ export async function startDesk(options: SimulatorOptions & { pollPausesMs?: rea
     address: addressOf(slack, general, question, ada),
     workspaces,
     api,
-    turnsByMessage,
     outbound: restart(),
     restart,
     calls: (method) => slack.requests.filter((request) => request.method === method).length,

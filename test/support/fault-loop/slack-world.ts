@@ -55,6 +55,7 @@ export async function openSlackWorld({ place, streams, killsAtMs }: SlackWorldOp
         apiUrl: `${origin}/api/`,
         commands: engine.commands,
         listModels: engine.listModels,
+        findTurn: engine.findTurn,
         log: silent,
         now: slack.now,
         onFatal: () => {},

@@ -42,7 +42,7 @@ describe("Slack's own Stop", () => {
     expect(new Set(events.map(({ key }) => key)).size).toBe(2);
   });
 
-  test("of what this process does not write is acknowledged", async () => {
+  test("of what no turn writes is acknowledged", async () => {
     const { slack, ada, question, events, grow } = await startStreams();
     await grow(undefined);
     ada.stop(question);

@@ -114,6 +114,7 @@ describe("the sockets to Slack", () => {
       apiUrl: slack.apiUrl,
       commands: [],
       listModels: async () => [],
+      findTurn: async () => undefined,
       log: silent,
       onFatal: () => {},
       now: slack.now,

@@ -5,7 +5,7 @@ import { LIMITS } from "../../../../adapters/slack/write/sink.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
 import type { Draft } from "../../../../src/port/sink.ts";
 import { createSplitter } from "../../../../src/text/split.ts";
-import { finalDraft, growing, RETRY, STOP, startDesk } from "../writing.ts";
+import { finalDraft, growing, RETRY, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
@@ -30,14 +30,6 @@ describe("a reply on Slack that grows as a stream", () => {
       1, 2, 1, 0,
     ]);
     expect(sink.fallback?.isActive).toBe(false);
-  });
-
-  test("is remembered as a turn's, since it shows no button that could say so", async () => {
-    const { turnsByMessage, address, outbound } = await startDesk();
-    const sink = outbound.sink(address);
-    const { id } = await sink.post(growing("One", { buttons: [STOP] }), "n", signal);
-    expect(turnsByMessage.get(id)).toBe("turn-1");
-    await sink.edit(id, finalDraft("One."), signal);
   });
 
   test("adds nothing that may become a mention before it is known", async () => {
