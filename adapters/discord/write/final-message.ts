@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { MessageFlags, Routes } from "discord.js";
+import { type APIMessage, MessageFlags, Routes } from "discord.js";
 import type { Api } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
-import { type InteractionAddress, MARGIN_MS, ORIGINAL } from "./interaction-token.ts";
+import { type InteractionAddress, isWaiting, MARGIN_MS, ORIGINAL } from "./interaction-token.ts";
 import { MAX_LENGTH, type MessageBody, readCustomId, readCustomIds } from "./message-body.ts";
 
 const WORDS =
@@ -17,10 +17,11 @@ type TokenAddress = Pick<InteractionAddress, "token" | "applicationId" | "expire
 
 /**
  * Ends in words what only one person sees and what still grows when its token ends: nobody can write there afterwards,
- * and its Stop button would stand for ever. Best effort, by the process that wrote it last.
+ * and its Stop button would stand for ever. Best effort, by the processes that promised it or wrote to it; another one
+ * may have ended it meanwhile, so they look first.
  */
 export interface FinalMessages {
-  /** A message of the answer shows this. */
+  /** A message of the answer shows this now. */
   note(to: TokenAddress, messageId: string, body: MessageBody): void;
   /** The answer was promised and has no message yet. */
   promise(to: TokenAddress): void;
@@ -30,9 +31,9 @@ export interface FinalMessages {
   whileWriting<T>(to: TokenAddress, write: () => Promise<T>): Promise<T>;
 }
 
-/** One answer that is not over: its messages that grow, with what they show. */
+/** One answer that is not over: its messages that grow. */
 interface Growing {
-  messages: Map<string, string>;
+  messages: Set<string>;
   timer: NodeJS.Timeout;
 }
 
@@ -40,15 +41,15 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
   const answers = new Map<string, Growing>();
   const underWay = new Set<{ token: string; over: Promise<void> }>();
 
-  function grow(to: TokenAddress, messageId: string, content: string): void {
+  function grow(to: TokenAddress, messageId: string): void {
     const answer = answers.get(to.token) ?? begin(to);
-    answer.messages.set(messageId, content);
+    answer.messages.add(messageId);
   }
 
   function begin(to: TokenAddress): Growing {
     const delayMs = Math.min(Math.max(0, to.expiresAt - MARGIN_MS - now()), MAX_DELAY_MS);
     const timer = setTimeout(() => void interrupt(to), delayMs).unref();
-    const answer = { messages: new Map<string, string>(), timer };
+    const answer = { messages: new Set<string>(), timer };
     answers.set(to.token, answer);
     return answer;
   }
@@ -64,22 +65,19 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
   async function interrupt(to: TokenAddress): Promise<void> {
     const calls = [...underWay].filter(({ token }) => token === to.token);
     await Promise.all(calls.map(({ over }) => over));
-    const { messages = new Map<string, string>() } = answers.get(to.token) ?? {};
+    const { messages = new Set<string>() } = answers.get(to.token) ?? {};
     answers.delete(to.token);
-    for (const [messageId, content] of messages) await write(to, messageId, content);
+    for (const messageId of messages) await write(to, messageId);
   }
 
-  async function write(
-    { token, applicationId, expiresAt }: TokenAddress,
-    messageId: string,
-    content: string,
-  ): Promise<void> {
+  async function write({ token, applicationId, expiresAt }: TokenAddress, messageId: string): Promise<void> {
     const route = Routes.webhookMessage(applicationId, token, messageId);
-    const body = toLastBody(content);
     const bound = AbortSignal.any([closing, AbortSignal.timeout(Math.max(1, expiresAt - now()))]);
     while (!bound.aborted) {
       try {
-        await api.call({ method: "PATCH", route, body, isBot: false }, bound);
+        const shown = (await api.call({ method: "GET", route, isBot: false }, bound)).data as APIMessage;
+        if (!isWaiting(shown) && !canBeStopped(shown.components)) return;
+        await api.call({ method: "PATCH", route, body: toLastBody(shown.content), isBot: false }, bound);
         return;
       } catch (error) {
         const waitMs = isUncertain(error) ? AGAIN_MS : error instanceof ApiError ? error.retryAfterMs : undefined;
@@ -92,11 +90,10 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
 
   return {
     note(to, messageId, body) {
-      const buttons = readCustomIds(body.components).map((id) => readCustomId(id)?.action);
-      if (buttons.includes("stop")) grow(to, messageId, body.content);
+      if (canBeStopped(body.components)) grow(to, messageId);
       else end(to, messageId);
     },
-    promise: (to) => grow(to, ORIGINAL, ""),
+    promise: (to) => grow(to, ORIGINAL),
     settle: end,
     async whileWriting({ token }, write) {
       const over = Promise.withResolvers<void>();
@@ -110,6 +107,10 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
       }
     },
   };
+}
+
+function canBeStopped(components: Parameters<typeof readCustomIds>[0]): boolean {
+  return readCustomIds(components).some((id) => readCustomId(id)?.action === "stop");
 }
 
 function toLastBody(shown: string): MessageBody {

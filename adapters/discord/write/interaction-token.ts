@@ -112,7 +112,12 @@ export function createInteractionToken(
       const answer = await call({ method: "GET", messageId: ORIGINAL }, signal);
       if (answer === undefined) return undefined;
       const message = answer.data as APIMessage;
-      return { message, isWaiting: ((message.flags ?? 0) & MessageFlags.Loading) !== 0 };
+      return { message, isWaiting: isWaiting(message) };
     },
   };
+}
+
+/** True for the place that an acknowledgement keeps, while nothing was written into it. */
+export function isWaiting({ flags }: Pick<APIMessage, "flags">): boolean {
+  return ((flags ?? 0) & MessageFlags.Loading) !== 0;
 }

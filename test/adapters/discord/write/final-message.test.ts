@@ -22,10 +22,14 @@ function body(markdown: string, buttons: Button[] = []): MessageBody {
 function start(...troubles: Error[]) {
   const written: ApiCall[] = [];
   const changed = new Set<() => void>();
+  /** What stands there, by the end of its route; what was only promised waits. */
+  const standing = new Map<string, object>();
   const api: Api = {
     async call(call) {
       const trouble = troubles.shift();
       if (trouble !== undefined) throw trouble;
+      const place = call.route.split("/").slice(-3).join("/");
+      if (call.method === "GET") return { data: standing.get(place) ?? { content: "", flags: 128 } };
       written.push(call);
       for (const wake of changed) wake();
       return { data: {} };
@@ -39,7 +43,14 @@ function start(...troubles: Error[]) {
     while (written.length < count) await new Promise<void>((resolve) => changed.add(resolve));
     return written.map(({ route, body }) => `${route} ${(body as MessageBody).content.split("\n")[0]}`);
   }
-  return { words: createFinalMessages(api, Date.now, signal), written, toToken, writes };
+  const words = createFinalMessages(api, Date.now, signal);
+  const shows = ({ token }: { token: string }, id: string, shown: MessageBody) =>
+    void standing.set(`${token}/messages/${id}`, shown);
+  const note: typeof words.note = (to, id, shown) => {
+    shows(to, id, shown);
+    words.note(to, id, shown);
+  };
+  return { words: { ...words, note }, shows, written, toToken, writes };
 }
 
 /** An answer that grows, a moment before its token ends. */
@@ -113,6 +124,17 @@ describe("what only one person sees", () => {
     words.note(over, "1", body("a."));
     words.promise(filled);
     words.settle(filled, "@original");
+    words.note(growing, "2", body("b", [STOP]));
+    expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/2 b"]);
+  });
+
+  test("a private answer that another process ended gets no final message", async () => {
+    const { words, shows, toToken, writes } = start();
+    const [promised, begun, growing] = [toToken("promised", 0), toToken("begun", 0), toToken("growing", 50)];
+    words.promise(promised);
+    shows(promised, "%40original", body("All of it."));
+    words.note(begun, "1", body("a", [STOP]));
+    shows(begun, "1", body("All of this."));
     words.note(growing, "2", body("b", [STOP]));
     expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/2 b"]);
   });
