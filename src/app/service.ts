@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
@@ -19,6 +18,7 @@ import { findExposed } from "../store/private-files.ts";
 import { createCurrentTime } from "../tools/current-time.ts";
 import { createHistorySearch, createRecall, type ReadBefore } from "../tools/recall.ts";
 import { createEngine, type Engine } from "./engine.ts";
+import { readKeys } from "./keys.ts";
 import { createPictureSources } from "./picture-sources.ts";
 
 /** Longest that requests under way hold up the end. */
@@ -218,24 +218,4 @@ async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
 function toReadBefore(history: History): ReadBefore {
   return (conversationId, beforeId, maxEntries) =>
     history.read(conversationId, { maxEntries, ...(beforeId !== undefined && { beforeId }) });
-}
-
-/** Keys that are made once and kept with the history. */
-async function readKeys(stores: Pick<Stores, "open">) {
-  const keyv = stores.open("identity");
-  const readOrCreate = async (name: string): Promise<string> => {
-    const known: unknown = await keyv.get(name);
-    if (typeof known === "string") return known;
-    const key = randomBytes(32).toString("base64url");
-    await keyv.set(name, key);
-    return key;
-  };
-  return {
-    /** Makes the pseudonyms that the gateway gets instead of people's ids. */
-    pseudonymKey: await readOrCreate("pseudonym-key"),
-    /** Signs the links under which the gateway fetches pictures. */
-    relayKey: await readOrCreate("relay-key"),
-    browserKey: await readOrCreate("browser-key"),
-    markKey: await readOrCreate("mark-key"),
-  };
 }
