@@ -42,6 +42,7 @@ import { createAttempt } from "../turn/attempt.ts";
 import { createReadContext } from "../turn/context.ts";
 import { createBringEarlier } from "../turn/earlier.ts";
 import { createTurnRecords, type TurnRecords } from "../turn/record.ts";
+import { createUnkeptAnswers } from "../turn/unkept.ts";
 import { createUsage, type Usage } from "../usage/usage.ts";
 
 export interface EngineOptions {
@@ -137,9 +138,11 @@ export function createEngine(options: EngineOptions): Engine {
   const tools = [...options.toTools(history), ...pictures.tools];
   const turn = { gateway, model, systemPrompt, tools, scheduler, pseudonym, metrics, usage };
   const onProgress = queue.progressed;
-  const attempt = createAttempt({ ...turn, readContext, settings, history, records, adapterOf, onProgress, log });
+  const unkept = createUnkeptAnswers({ database, history, records, log });
+  const answered = { history, records, unkept, adapterOf, log };
+  const attempt = createAttempt({ ...turn, ...answered, readContext, settings, onProgress });
   const bringEarlier = createBringEarlier({ history, adapterOf, maxTokens: limits.historyMaxTokens, log });
-  const answers = createAnswers({ records, history, adapterOf, sinkOf, attempt, bringEarlier, log });
+  const answers = createAnswers({ ...answered, sinkOf, attempt, bringEarlier });
 
   const kept = { history, records, jobs, imagine, settings, usage, emptyLog: () => emptyLog(database) };
   const { erasers, collect } = createPersonalData({ ...kept, queue, adapterOf });

@@ -28,6 +28,11 @@ export function withFence<T>(fence: Fence, task: () => T): T {
   return held.run([...fencesHeld(), fence], task);
 }
 
+/** Runs a task under no fence: for what was decided under one that may have fallen since. */
+export function withoutFence<T>(task: () => T): T {
+  return held.run([], task);
+}
+
 /** Rejects with a `FencedError` when any of the fences that are held has fallen. */
 export async function checkFences(): Promise<void> {
   for (const fence of fencesHeld()) await fence.check();

@@ -38,6 +38,11 @@ export interface History {
    * message follows everything before it, and an answer follows the entry right before it.
    */
   append(conversationId: string, entry: HistoryEntry, aliases?: readonly string[], after?: string): Promise<void>;
+  /**
+   * Appends an answer long after it was given, unless it is there by now. Resolves to false, with nothing appended,
+   * where what it continues is not there, or is there no more.
+   */
+  appendLate(conversationId: string, entry: HistoryEntry, aliases: readonly string[], after: string): Promise<boolean>;
   /** Resolves to true when the conversation never had an entry. */
   isNew(conversationId: string): Promise<boolean>;
   /** Appends the first entries of a conversation, all or none; none where it is new no more. */
@@ -105,7 +110,11 @@ export function createHistory(options: HistoryOptions): History {
 
   return {
     append: (conversationId, entry, aliases = [], after) =>
-      inTurn(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after })),
+      inTurn(conversationId, async () => {
+        await append(keys, clock, { conversationId, entry, aliases, after });
+      }),
+    appendLate: (conversationId, entry, aliases, after) =>
+      inTurn(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after, isLate: true })),
     async isNew(conversationId) {
       const head = await readHead(keys, conversationId);
       return head === undefined || head.last < head.first;
@@ -193,11 +202,16 @@ interface Append {
   aliases: readonly string[];
   /** An id that finds the entry it continues. */
   after: string | undefined;
+  /** It replaces nothing, and is not appended without what it continues. */
+  isLate?: true;
 }
 
-/** Appends an entry, or replaces it where it stands; what it continues stays then as it was. */
-async function append(keys: HistoryKeys, now: () => number, appended: Append): Promise<void> {
-  const { conversationId, entry, aliases, after } = appended;
+/**
+ * Appends an entry, or replaces it where it stands; what it continues stays then as it was. Resolves to whether it is
+ * there.
+ */
+async function append(keys: HistoryKeys, now: () => number, appended: Append): Promise<boolean> {
+  const { conversationId, entry, aliases, after, isLate } = appended;
   const headKey = toHeadKey(conversationId);
   const indexKeys = [entry.id, ...(after === undefined ? [] : [after])].map(toIndexKey);
   const [head, ...indexes] = await keys.getMany([headKey, ...indexKeys]);
@@ -205,6 +219,7 @@ async function append(keys: HistoryKeys, now: () => number, appended: Append): P
   const [place, continued] = indexKeys.map((key, index) =>
     placeOf(keys.readers.position(key, indexes[index]), conversationId, known),
   );
+  if (isLate && (place !== undefined || continued === undefined)) return place !== undefined;
   const old = place && (await keys.readEntry(place));
   const seq = place?.seq ?? known.last + 1;
   const parent = old === undefined ? toParent(entry, seq, continued?.seq) : old.after;
@@ -212,6 +227,7 @@ async function append(keys: HistoryKeys, now: () => number, appended: Append): P
   const stored = { entry, aliases: allAliases, ...(parent !== undefined && { after: parent }) };
   const position = { conversationId, seq, entryId: entry.id };
   await keys.writeEntries([{ position, stored }], { ...known, last: Math.max(known.last, seq) });
+  return true;
 }
 
 /** An answer follows the entry right before it anyway; a person's message says that it follows that one alone. */

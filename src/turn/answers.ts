@@ -14,6 +14,7 @@ import type { BringEarlier } from "./earlier.ts";
 import { newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
 import { mayPress } from "./rights.ts";
 import { type AttemptResult, createRunningTurn, type RunningTurn } from "./running.ts";
+import type { UnkeptAnswers } from "./unkept.ts";
 
 export interface Answers {
   /**
@@ -68,6 +69,7 @@ const NOT_YOURS = "Only the person who asked, or a moderator, can do that.";
 export interface AnswersDeps {
   records: TurnRecords;
   history: History;
+  unkept: Pick<UnkeptAnswers, "replay">;
   adapterOf(platform: string): Adapter;
   sinkOf: SinkOf;
   attempt: Attempt;
@@ -169,6 +171,8 @@ async function proceed(
 ): Promise<readonly InboundEvent[]> {
   const { history, log } = deps;
   const { record } = turn;
+  // What an earlier run ended is not asked again, and what was answered last is known.
+  await deps.unkept.replay();
   const earlier = await loadEarlierRun(deps, record.id, messages.length > 0);
   const { own, done } = splitBatch(events, messages, earlier?.messageIds);
   const isOver = earlier?.phase === "final";

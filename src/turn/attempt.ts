@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { fencesHeld } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { Gateway } from "../gateway/client.ts";
 import type { GatewayError } from "../gateway/errors.ts";
@@ -14,6 +15,7 @@ import { type Cause, createProgress, type OnText, writeReply } from "../reply/re
 import { createSteps, describeRunning, rendersSteps, type Steps } from "../reply/steps.ts";
 import type { AnswerOptions } from "../settings/answer-options.ts";
 import type { ChannelSettings, Settings } from "../settings/settings.ts";
+import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
@@ -23,6 +25,7 @@ import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
 import { createThinking, type Thinking } from "./thinking.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
+import type { UnkeptAnswers } from "./unkept.ts";
 
 const MAX_ROUNDS = 8;
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
@@ -57,6 +60,7 @@ export interface AttemptDeps {
   settings: Pick<Settings, "read">;
   history: History;
   records: TurnRecords;
+  unkept: Pick<UnkeptAnswers, "add" | "drop" | "settled">;
   scheduler: Scheduler;
   usage: Pick<Usage, "note">;
   adapterOf(platform: string): Adapter;
@@ -370,20 +374,29 @@ function canContinue({ outcome, retry }: Ending): boolean {
  * of the one that Retry may bring.
  */
 async function keep({ deps, record, context, askedCount, pieces, signal }: Run, ending: Ending): Promise<void> {
-  const { history, records, log } = deps;
+  const { history, records, unkept, log } = deps;
   const { id, conversationId, author, reply, posted, messageIds } = record;
   const askedBy = { platform: reply.platform, id: author.id };
   const messages = context.messages.slice(askedCount);
   const isRefused = messages.length === 0 && (ending.outcome === "filtered" || !ending.retry);
   const partial = ending.outcome !== "complete";
   const entry = { id, at: Date.now(), askedBy, messages, partial, ...(isRefused && { isRefused }) };
-  await persist(
-    () => history.append(conversationId, entry, posted, pieces.at(-1) ?? messageIds.at(-1)),
-    (error) => log.error({ err: error, turnId: id }, "an answer could not be stored in the history"),
+  const after = pieces.at(-1) ?? messageIds.at(-1);
+  const final = { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) } as const;
+  const isStored = await persist(
+    () => history.append(conversationId, entry, posted, after),
+    (error) => {
+      log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
+      if (!isStoreOutage(error) || after === undefined) return;
+      unkept.add({ entry, aliases: posted, after, record: { ...record, ...final } });
+    },
     // A process that ends has little time left.
     signal.reason === "shutdown" ? undefined : PATIENT_PAUSES_MS,
   );
-  Object.assign(record, { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) });
+  if (isStored) unkept.drop(id);
+  // The work cannot be given back without that store either; whoever goes on with the conversation is to know of it.
+  else if (fencesHeld().length > 0) await unkept.settled(id, signal);
+  Object.assign(record, final);
   await records.save(record);
 }
 

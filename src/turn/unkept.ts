@@ -1,0 +1,157 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Logger } from "pino";
+import { untilAborted } from "../concurrency/deadlines.ts";
+import { withoutFence } from "../concurrency/fence.ts";
+import type { History } from "../history/history.ts";
+import type { HistoryEntry } from "../history/record.ts";
+import { isStoreOutage } from "../store/outage.ts";
+import type { TurnRecord, TurnRecords } from "./record.ts";
+
+/** Of all answers together; they are a few thousand characters each, more where tools brought a lot. */
+const MAX_CHARS = 32 * 1024 * 1024;
+const AGAIN_MS = 1_000;
+/** After a failure that is no outage, and so not likely to pass. */
+const AGAIN_AFTER_FAILURE_MS = 60_000;
+
+/** An answer with its place in the history, and the record of its turn as it ended. */
+export interface UnkeptAnswer {
+  entry: HistoryEntry;
+  aliases: readonly string[];
+  /** Finds what it answers. */
+  after: string;
+  record: TurnRecord;
+}
+
+/**
+ * Answers that the history did not take, because its store was away when they ended. They lie in this process's own
+ * database until the history has taken them, each once, also when the process dies meanwhile.
+ */
+export interface UnkeptAnswers {
+  /** Keeps the answer; the oldest ones give way where there are too many. Never throws. */
+  add(answer: UnkeptAnswer): void;
+  /** The history has taken it in some other way. */
+  drop(turnId: string): void;
+  /** Brings all of them into the history, as far as it takes them. Never rejects. */
+  replay(): Promise<void>;
+  /** Resolves when the answer is no longer here, or when the signal aborts. */
+  settled(turnId: string, signal: AbortSignal): Promise<void>;
+}
+
+export interface UnkeptAnswersOptions {
+  /** Stays open: it belongs to the caller. */
+  database: DatabaseSync;
+  history: Pick<History, "appendLate">;
+  records: Pick<TurnRecords, "load" | "save">;
+  log: Logger;
+  maxChars?: number;
+}
+
+/** Begins to replay what an earlier run left. */
+export function createUnkeptAnswers(options: UnkeptAnswersOptions): UnkeptAnswers {
+  const { database, history, records, log, maxChars = MAX_CHARS } = options;
+  const table = openTable(database);
+  const waiting = new Map<string, PromiseWithResolvers<void>>();
+  let replaying: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  function drop(turnId: string): void {
+    table.remove(turnId);
+    leave(turnId);
+  }
+
+  function leave(turnId: string): void {
+    waiting.get(turnId)?.resolve();
+    waiting.delete(turnId);
+  }
+
+  async function restore({ entry, aliases, after, record }: UnkeptAnswer): Promise<void> {
+    const { id, conversationId } = record;
+    if (!(await history.appendLate(conversationId, entry, aliases, after))) {
+      log.warn({ turnId: id }, "an answer is not put into the history any more: what it answers is not there");
+      return;
+    }
+    // Another process may have answered once more meanwhile: then its messages are the ones that stand there.
+    if ((await records.load(id))?.phase !== "final") await records.save(record);
+  }
+
+  async function replayAll(): Promise<void> {
+    let pauseMs: number | undefined;
+    try {
+      for (const { id, answer } of table.all()) {
+        await restore(answer);
+        drop(id);
+      }
+    } catch (err) {
+      pauseMs = isStoreOutage(err) ? AGAIN_MS : AGAIN_AFTER_FAILURE_MS;
+      if (!isStoreOutage(err)) log.warn({ err }, "answers could not be put into the history; this is tried again");
+    }
+    if (pauseMs !== undefined) replayIn(pauseMs);
+  }
+
+  function replayIn(pauseMs: number): void {
+    clearTimeout(timer);
+    timer = setTimeout(() => void replay(), pauseMs).unref();
+  }
+
+  /** One at a time, for everybody; by no right of whoever asks for it, which may have fallen by then. */
+  function replay(): Promise<void> {
+    if (!database.isOpen || table.isEmpty()) return Promise.resolve();
+    replaying ??= withoutFence(replayAll).finally(() => (replaying = undefined));
+    return replaying;
+  }
+
+  void replay();
+
+  return {
+    add(answer) {
+      const { id } = answer.record;
+      try {
+        const dropped = table.add(id, answer, maxChars);
+        if (dropped.length > 0) {
+          log.error({ turnIds: dropped }, "the oldest answers that the history has not taken were dropped");
+        }
+        for (const turnId of dropped) leave(turnId);
+        if (dropped.includes(id)) return;
+      } catch (err) {
+        log.error({ err, turnId: id }, "an answer that the history has not taken could not be kept on the disk");
+        return;
+      }
+      if (!waiting.has(id)) waiting.set(id, Promise.withResolvers());
+      replayIn(AGAIN_MS);
+    },
+    drop,
+    replay,
+    async settled(turnId, signal) {
+      await untilAborted(waiting.get(turnId)?.promise ?? Promise.resolve(), signal).catch(() => {});
+    },
+  };
+}
+
+function openTable(database: DatabaseSync) {
+  database.exec(
+    "CREATE TABLE IF NOT EXISTS unkept_answer (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, answer TEXT NOT NULL) STRICT",
+  );
+  const upsert = database.prepare(
+    "INSERT INTO unkept_answer (id, answer) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET answer = excluded.answer",
+  );
+  const remove = database.prepare("DELETE FROM unkept_answer WHERE id = ?");
+  const select = database.prepare("SELECT id, answer FROM unkept_answer ORDER BY seq");
+  const count = database.prepare("SELECT COUNT(*) AS count, TOTAL(LENGTH(answer)) AS chars FROM unkept_answer");
+  const removeOldest = database.prepare(
+    "DELETE FROM unkept_answer WHERE seq = (SELECT MIN(seq) FROM unkept_answer) RETURNING id",
+  );
+
+  return {
+    /** Returns the turns whose answers gave way. */
+    add(id: string, answer: UnkeptAnswer, maxChars: number): string[] {
+      upsert.run(id, JSON.stringify(answer));
+      const dropped: string[] = [];
+      while (Number(count.get()?.["chars"]) > maxChars) dropped.push(String(removeOldest.get()?.["id"]));
+      return dropped;
+    },
+    remove: (id: string) => void remove.run(id),
+    isEmpty: () => Number(count.get()?.["count"]) === 0,
+    all: () =>
+      select.all().map(({ id, answer }) => ({ id: String(id), answer: JSON.parse(String(answer)) as UnkeptAnswer })),
+  };
+}

@@ -1,0 +1,73 @@
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { startSlack } from "../simulators/slack/slack.ts";
+import { eventually } from "../support/eventually.ts";
+import { startHeldGateway } from "../support/held-gateway.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+import { startService } from "../support/service.ts";
+import { answersIn, makeFolder } from "./slack-service.ts";
+
+/** The history is tried so often before an answer waits for the return of Redis. */
+const ATTEMPTS = 5;
+
+describe.skipIf(isRedisMissing)("an answer that ends while Redis is away (needs redis-server)", () => {
+  let redis: RedisServer;
+  beforeEach(async () => {
+    redis = await startRedis({ isKept: true });
+    return () => redis.stop();
+  });
+
+  async function start() {
+    const slack = await startSlack();
+    const ada = slack.user({ name: "Ada" });
+    const general = slack.channel({ name: "general", members: [ada] });
+    const gateway = await startHeldGateway("Well.");
+    const folder = await makeFolder();
+    const open = async () => {
+      const service = await startService(folder, {
+        SLACK_BOT_TOKEN: slack.botToken,
+        SLACK_API_URL: slack.apiUrl,
+        SLACK_SIGNING_SECRET: slack.signingSecret,
+        REDIS_URL: redis.url,
+        ...gateway.env,
+      });
+      onTestFinished(async () => void (await service.end("SIGKILL")));
+      slack.deliverTo(`${service.url}/slack/events`);
+      return service;
+    };
+    const service = await open();
+    const countFailures = () =>
+      service.lines.filter((line) => line.includes("could not be stored in the history")).length;
+    const asked = ada.mention(general, "What is tea?");
+    await gateway.say("Tea is ");
+    await slack.until(() => slack.texts(general, asked).join("").includes("Tea is"), "the beginning of the answer");
+    await redis.kill();
+    await gateway.say("a leaf.");
+    await gateway.finish();
+    expect(await answersIn(slack, general, asked)).toEqual(["Tea is a leaf."]);
+    return { slack, ada, general, gateway, open, service, asked, countFailures };
+  }
+
+  test("is in the history once Redis has returned: the next question is asked with it, once", async () => {
+    const { slack, ada, general, gateway, service, asked, countFailures } = await start();
+    await eventually(countFailures).toBe(ATTEMPTS);
+    await redis.restart();
+    await eventually(async () => (await fetch(`${service.url}/readyz`)).status).toBe(200);
+    ada.say(general, "And coffee?", { thread: asked });
+    expect(await answersIn(slack, general, asked, 2)).toEqual(["Tea is a leaf.", "Well."]);
+    expect(gateway.asked()).toHaveLength(2);
+    expect(gateway.asked()[1]?.split("Tea is a leaf.")).toHaveLength(2);
+    expect(gateway.asked()[1]).toMatch(/What is tea\?.*Tea is a leaf\..*And coffee\?/);
+  });
+
+  test("is in the history also when its process was killed before Redis returned, and is not asked for again", async () => {
+    const { slack, ada, general, gateway, open, service, asked, countFailures } = await start();
+    await eventually(countFailures).toBeGreaterThan(0);
+    await service.end("SIGKILL");
+    await redis.restart();
+    await open();
+    ada.say(general, "And coffee?", { thread: asked });
+    expect(await answersIn(slack, general, asked, 2)).toEqual(["Tea is a leaf.", "Well."]);
+    expect(gateway.asked()).toHaveLength(2);
+    expect(gateway.asked()[1]).toMatch(/What is tea\?.*Tea is a leaf\..*And coffee\?/);
+  });
+});
