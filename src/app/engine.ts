@@ -93,18 +93,12 @@ export interface Engine {
 export function createEngine(options: EngineOptions): Engine {
   const { database, stores, limits, adapterOf, log, severalWorkspaces } = options;
   const ttlMs = limits.historyTtlMs;
-  const said = createHistory({
-    open: stores.open,
-    ttlMs,
-    log,
-    now: Date.now,
-    clock: stores.now,
-    inTurn: stores.inTurn,
-  });
+  const kept = { open: stores.open, inTurn: stores.inTurn, ttlMs, log };
+  const said = createHistory({ ...kept, now: Date.now, clock: stores.now });
   const history = withLinkErasure(said, options.references);
-  const records = createTurnRecords({ open: stores.open, ttlMs, log });
-  const common = { open: stores.open, ttlMs, log, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
-  const settings = createSettings(common);
+  const records = createTurnRecords(kept);
+  const byPlace = { ...kept, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
+  const settings = createSettings(byPlace);
   const queue = createQueue(options);
   const readContext = createReadContext({
     history,
@@ -116,7 +110,7 @@ export function createEngine(options: EngineOptions): Engine {
   const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
   const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
-  const usage = createUsage({ ...common, now: Date.now });
+  const usage = createUsage({ ...byPlace, now: Date.now });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const pictures = createImagineModule({
     stores,
@@ -144,8 +138,8 @@ export function createEngine(options: EngineOptions): Engine {
   const bringEarlier = createBringEarlier({ history, adapterOf, maxTokens: limits.historyMaxTokens, log });
   const answers = createAnswers({ ...answered, sinkOf, attempt, bringEarlier });
 
-  const kept = { history, records, jobs, imagine, settings, usage, emptyLog: () => emptyLog(database) };
-  const { erasers, collect } = createPersonalData({ ...kept, queue, adapterOf });
+  const data = { history, records, jobs, imagine, settings, usage, emptyLog: () => emptyLog(database) };
+  const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const commands: Command[] = [
     createQuietCommand(history),
@@ -169,7 +163,7 @@ export function createEngine(options: EngineOptions): Engine {
     imagineMenu: pictures.menu,
     readAbout: createReadAbout({ history, settings, usage, model }),
     findTurn: records.turnOf,
-    eraseConversations: createEraseConversations(kept),
+    eraseConversations: createEraseConversations(data),
     history,
     records,
     usage,

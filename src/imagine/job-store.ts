@@ -1,7 +1,7 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
@@ -63,11 +63,14 @@ export interface JobStoreOptions {
   /** So do the links to what it starts from; those to its pictures, whoever they were made for. */
   links: Pick<References, "erase" | "forget">;
   log: Logger;
+  /** One change of a job at a time, in all processes that share the store; absent: in this one. */
+  inTurn?: KeyedQueue["run"];
 }
 
-export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOptions): JobStore {
+export function createJobStore(options: JobStoreOptions): JobStore {
+  const { open, ttlMs, copies, links, log, inTurn: takeTurn = createKeyedQueue().run } = options;
   const keyv = open(NAMESPACE);
-  const { run: inTurn } = createKeyedQueue();
+  const inTurn = <T>(id: string, task: () => Promise<T>) => takeTurn(`${NAMESPACE}:${id}`, task);
 
   async function store(job: PictureJob): Promise<void> {
     await keyv.setMany([
@@ -100,11 +103,10 @@ export function createJobStore({ open, ttlMs, copies, links, log }: JobStoreOpti
 
   return {
     load,
-    save: (job) =>
-      inTurn(job.id, async () => {
-        const onFailure = (err: unknown) => log.warn({ err, jobId: job.id }, "a picture's record could not be stored");
-        await persist(() => store(job), onFailure);
-      }),
+    async save(job) {
+      const onFailure = (err: unknown) => log.warn({ err, jobId: job.id }, "a picture's record could not be stored");
+      await persist(() => inTurn(job.id, () => store(job)), onFailure);
+    },
     async askStop(jobId, { author, reply }) {
       const { platform, channelId, threadId, workspaceId } = reply;
       const value = { author, reply: { platform, channelId, threadId, workspaceId } };

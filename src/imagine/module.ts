@@ -22,7 +22,7 @@ import { MAX_COUNT } from "./request.ts";
 import { createRunningJobs, type RunningJobs } from "./running-jobs.ts";
 
 export interface ImagineModuleOptions {
-  stores: Pick<Stores, "open">;
+  stores: Pick<Stores, "open" | "inTurn">;
   ttlMs: number;
   history: History;
   gateway: Gateway;
@@ -52,8 +52,9 @@ export interface ImagineModule {
 
 export function createImagineModule({ stores, ttlMs, adapterOf, ...deps }: ImagineModuleOptions): ImagineModule {
   const { history, model, listModels, maxReferences, log } = deps;
-  const copies = createPictureCopies({ open: stores.open, ttlMs, read: createReadPicture({ adapterOf }), log });
-  const jobs = createJobStore({ open: stores.open, ttlMs, copies, links: deps.references, log });
+  const { open, inTurn } = stores;
+  const copies = createPictureCopies({ open, inTurn, ttlMs, read: createReadPicture({ adapterOf }), log });
+  const jobs = createJobStore({ open, inTurn, ttlMs, copies, links: deps.references, log });
   const running = createRunningJobs(jobs);
   const imagine = createImagine({ ...deps, jobs, running, copies, links: deps.references });
   return {

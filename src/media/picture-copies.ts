@@ -3,7 +3,7 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import { mapBounded } from "../concurrency/deadlines.ts";
-import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { toOwnerKey } from "../store/key-part.ts";
 import { keysOf, walk } from "../store/values.ts";
@@ -52,6 +52,8 @@ export interface PictureCopiesOptions {
   log: Logger;
   maxTotalBytes?: number;
   maxJobBytes?: number;
+  /** One change of a copy at a time, in all processes that share the store; absent: in this one. */
+  inTurn?: KeyedQueue["run"];
 }
 
 const head = z.object({
@@ -82,7 +84,10 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
   const { read, log, maxTotalBytes = MAX_TOTAL_BYTES, maxJobBytes = MAX_JOB_BYTES } = options;
   const ttlMs = options.ttlMs + SPARE_MS;
   const keyv = options.open(NAMESPACE);
-  const { run: inTurn } = createKeyedQueue();
+  // A file is read once for all who want it here at the same time; that takes too long for a turn among processes.
+  const { run: inOwnTurn } = createKeyedQueue();
+  const takeTurn = options.inTurn ?? createKeyedQueue().run;
+  const inTurn = <T>(key: string, task: () => Promise<T>) => takeTurn(`${NAMESPACE}:${key}`, task);
   let counted = { bytes: 0, until: 0 };
 
   async function count(): Promise<void> {
@@ -116,7 +121,10 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     return true;
   }
 
-  async function erase(key: string, { sizeBytes, ...owner }: Head): Promise<void> {
+  async function erase(key: string, isErased: (owner: CopyOwner) => boolean): Promise<void> {
+    const known = toHead(await keyv.get<unknown>(`of:${key}`));
+    if (known === undefined || !isErased(known)) return;
+    const { sizeBytes, ...owner } = known;
     const chunks = Array.from({ length: Math.ceil(sizeBytes / CHUNK_BYTES) }, (_, index) => `data:${key}:${index}`);
     await keyv.deleteMany([`of:${key}`, `${toOwnerKey(owner.platform, owner.authorId)}:${key}`, ...chunks]);
     counted.bytes -= sizeBytes;
@@ -124,7 +132,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
 
   async function copy(ref: AttachmentRef, owner: CopyOwner, room: { bytes: number }, signal: AbortSignal) {
     const key = toFileKey(ref);
-    if (await refresh(key)) return;
+    if (await inTurn(key, () => refresh(key))) return;
     const picture = await read(ref, `${owner.platform}:${owner.authorId}`, signal);
     // Why it cannot be used is said where it is used.
     if ("problem" in picture) return;
@@ -136,7 +144,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     }
     room.bytes -= sizeBytes;
     counted.bytes += sizeBytes;
-    await write(key, picture.bytes, owner);
+    await inTurn(key, () => write(key, picture.bytes, owner));
   }
 
   return {
@@ -145,7 +153,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
       const fleeting = refs.filter(({ isFleeting }) => isFleeting === true);
       await mapBounded(fleeting, CONCURRENCY, async (ref) => {
         try {
-          await inTurn(toFileKey(ref), () => copy(ref, owner, room, signal));
+          await inOwnTurn(toFileKey(ref), () => copy(ref, owner, room, signal));
         } catch (err) {
           signal.throwIfAborted();
           log.warn({ err, jobId: owner.jobId }, "a reference could not be copied");
@@ -154,14 +162,12 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     },
     async erase(refs, jobId) {
       for (const key of new Set(refs.filter(({ isFleeting }) => isFleeting === true).map(toFileKey))) {
-        const known = toHead(await keyv.get<unknown>(`of:${key}`));
-        if (known?.jobId === jobId) await inTurn(key, () => erase(key, known));
+        await inTurn(key, () => erase(key, (owner) => owner.jobId === jobId));
       }
     },
     async forget(platform, authorId) {
       for (const key of await keysOf(options.open(`${NAMESPACE}:${toOwnerKey(platform, authorId)}`))) {
-        const known = toHead(await keyv.get<unknown>(`of:${key}`));
-        if (known !== undefined) await inTurn(key, () => erase(key, known));
+        await inTurn(key, () => erase(key, () => true));
       }
     },
   };

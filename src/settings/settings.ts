@@ -1,4 +1,4 @@
-import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import { type AnswerOptions, changeOptions, type OptionChanges } from "./answer-options.ts";
 import {
@@ -45,18 +45,22 @@ export interface Settings {
 /** Two attempts at most: a person waits, and a store that is away takes two seconds to say so. */
 const PAUSES_MS = [200];
 
-export function createSettings(options: SettingKeysOptions): Settings {
-  const { log } = options;
+export interface SettingsOptions extends SettingKeysOptions {
+  /** One change of a channel's settings at a time, in all processes that share the store; absent: in this one. */
+  inTurn?: KeyedQueue["run"];
+}
+
+export function createSettings(options: SettingsOptions): Settings {
+  const { log, inTurn: takeTurn = createKeyedQueue().run } = options;
   const keys = createSettingKeys(options);
   // Keeping a setting alive must not replace one that is set meanwhile.
-  const queue = createKeyedQueue();
   // Without the workspace: what was stored before keys named it is taken over by whoever uses it first.
   const inTurn = <T>({ platform, channelId }: Channel, task: () => Promise<T>) =>
-    queue.run(JSON.stringify([platform, channelId]), task);
+    takeTurn(`settings:${JSON.stringify([platform, channelId])}`, task);
 
   function change(channel: Channel, act: () => Promise<void>): Promise<boolean> {
     const onFailure = (err: unknown) => log.error({ err, ...toFields(channel) }, "a setting could not be stored");
-    return inTurn(channel, () => persist(act, onFailure, PAUSES_MS));
+    return persist(() => inTurn(channel, act), onFailure, PAUSES_MS);
   }
 
   async function keepAlive(channel: Channel): Promise<void> {

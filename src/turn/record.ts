@@ -1,7 +1,7 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { Author, InboundEvent, MessageEvent, ReplyAddress } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
@@ -85,13 +85,16 @@ export interface TurnRecordsOptions {
   open(namespace: string): Keyv;
   ttlMs: number;
   log: Logger;
+  /** One judgement of an answer at a time, in all processes that share the store; absent: in this one. */
+  inTurn?: KeyedQueue["run"];
 }
 
 /** Records by id, and for each person two namespaces: one names their turns, one those that they judged. */
-export function createTurnRecords({ open, ttlMs, log }: TurnRecordsOptions): TurnRecords {
+export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
+  const { open, ttlMs, log, inTurn: takeTurn = createKeyedQueue().run } = options;
   const keyv = open(NAMESPACE);
   // Two people who judge one answer at once must not replace each other's word.
-  const { run: inTurn } = createKeyedQueue();
+  const inTurn = <T>(id: string, task: () => Promise<T>) => takeTurn(`${NAMESPACE}:${id}`, task);
 
   async function load(id: string): Promise<TurnRecord | undefined> {
     return readTurnRecord(await keyv.get(id));

@@ -1,7 +1,7 @@
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
-import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 import { idsOf, isWhole } from "../port/identity.ts";
@@ -61,11 +61,15 @@ export interface UsageOptions {
   now(): number;
   /** Platforms that serve several workspaces: sums of channels from before keys named the workspace are no one's there. */
   severalWorkspaces?: ReadonlySet<string>;
+  /** One count of a sum at a time, in all processes that share the store; absent: in this one. */
+  inTurn?: KeyedQueue["run"];
 }
 
-export function createUsage({ open, ttlMs, log, now, severalWorkspaces = new Set() }: UsageOptions): Usage {
+export function createUsage(options: UsageOptions): Usage {
+  const { open, ttlMs, log, now, severalWorkspaces = new Set() } = options;
   const keyv = open(NAMESPACE);
-  const { run: inTurn } = createKeyedQueue();
+  const takeTurn = options.inTurn ?? createKeyedQueue().run;
+  const inTurn = <T>(key: string, task: () => Promise<T>) => takeTurn(`${NAMESPACE}:${key}`, task);
 
   const toDay = () => new Date(now()).toISOString().slice(0, 10);
 
@@ -109,7 +113,7 @@ export function createUsage({ open, ttlMs, log, now, severalWorkspaces = new Set
       await Promise.all(
         subjects.map((subject) => {
           const key = `${toPrefix(subject)}:${day}`;
-          return inTurn(key, () => persist(() => add(key, used, workspaceId), onFailure));
+          return persist(() => inTurn(key, () => add(key, used, workspaceId)), onFailure);
         }),
       );
     },
