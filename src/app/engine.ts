@@ -27,7 +27,7 @@ import { withLinkErasure } from "../people/link-erasure.ts";
 import { createPersonalData } from "../people/personal-data.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { FindTurn, ImagineMenu, ListModels, ReadAbout } from "../port/catalogue.ts";
-import type { Accept } from "../port/events.ts";
+import type { Accept, InboundEvent } from "../port/events.ts";
 import { createEmbeddedQueue } from "../queue/embedded.ts";
 import type { Queue, Worker } from "../queue/queue.ts";
 import { createRedisQueue } from "../queue/redis.ts";
@@ -177,6 +177,8 @@ function createQueue({ database, stores, limits, adapterOf, log, retryMs }: Engi
   const common = { maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
   const own = createEmbeddedQueue({ database, ...common });
   if (stores.shared === undefined) return own;
-  const shared = createRedisQueue({ connection: stores.shared, now: stores.now, ...common });
+  /** What is written for it shares the platform's limit with everything that has the same key. */
+  const budgetOf = ({ reply }: InboundEvent) => adapterOf(reply.platform).sink(reply).budget.key;
+  const shared = createRedisQueue({ connection: stores.shared, now: stores.now, budgetOf, ...common });
   return createSplitQueue(own, shared, ({ reply }) => adapterOf(reply.platform).isOwn === true);
 }

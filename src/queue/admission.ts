@@ -10,6 +10,8 @@ export interface Work {
   kind: EventLane["kind"];
   person: string;
   channel: string;
+  /** The platform's limit that its replies share with those of other lanes; absent where nothing is known of it. */
+  budget?: string;
   /** The process died while it ran, and not for the first time. */
   isSuspect: boolean;
 }

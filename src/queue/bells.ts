@@ -1,4 +1,4 @@
-import type { Job, Worker } from "bullmq";
+import type { Job, JobType, Queue, Worker } from "bullmq";
 import type { Logger } from "pino";
 import { createListeningClient, type RedisConnection } from "../store/redis-connection.ts";
 
@@ -9,6 +9,8 @@ const RENEW_MS = 1_400;
 /** A bell that was heard so often by processes that died with it falls silent, until the sweep rings another one. */
 const MAX_STALLED = 10;
 const NAME = "lanes";
+/** Whoever rings in one process alone has asked for a place there before, or asks then. */
+const OWN_AT_ONCE = 1_000;
 const PREFIX = "palaver:bells";
 
 /**
@@ -23,42 +25,64 @@ export interface Bell {
 
 /** One bell for each lane that something waits in: BullMQ hands them out, holds their locks and finds those of the dead. */
 export interface Bells {
-  /** Rung while it is heard, it is heard once more after that; rung while it waits, it is one. */
-  ring(laneId: string): Promise<void>;
-  /** Lets so many bells be heard at a time, each until `onBell` ends. */
+  /**
+   * Rings in one process, or in whichever hears it. Rung while it is heard, it is heard once more after that; rung while
+   * it waits, it is one.
+   */
+  ring(laneId: string, workerId?: string): Promise<void>;
+  /** Lets so many bells be heard at a time, each until `onBell` ends, beside those that ring in this process alone. */
   hear(onBell: (bell: Bell) => Promise<void>, atOnce: number): Promise<void>;
-  /** Hears no further ones. */
-  pause(): Promise<void>;
+  /** Hears no further ones. Resolves to the lanes whose bells rang in this process alone and were not heard. */
+  pause(): Promise<string[]>;
+  /** Resolves to the lanes whose bells rang in a process that is gone, and forgets them. */
+  leftBy(workerId: string): Promise<string[]>;
   /** Once all that were heard have ended. */
   close(): Promise<void>;
 }
 
-export function createBells({ client, run }: RedisConnection, log: Logger): Bells {
+export function createBells({ client, run }: RedisConnection, ownId: string, log: Logger): Bells {
   // BullMQ waits for a connection itself, and blocks on another one like it.
   const connection = createListeningClient({ client });
   const opening = open();
   // Whoever rings or hears meets it.
   opening.catch(() => {});
-  let worker: Worker | undefined;
+  let workers: Worker[] = [];
+  /** By the process in which they ring alone, see `toName`. */
+  const queues = new Map<string, Queue>();
 
   async function open() {
     // Takes a third of a second to load, which only those need who share a Redis.
-    const bullmq = await import("bullmq");
-    const queue = new bullmq.Queue(NAME, { connection, prefix: PREFIX, skipVersionCheck: true });
+    return await import("bullmq");
+  }
+
+  async function queueOf(workerId: string | undefined): Promise<Queue> {
+    const bullmq = await opening;
+    const name = toName(workerId);
+    const known = queues.get(name);
+    if (known !== undefined) return known;
+    const queue = new bullmq.Queue(name, { connection, prefix: PREFIX, skipVersionCheck: true });
     queue.on("error", () => {});
-    return { bullmq, queue };
+    queues.set(name, queue);
+    return queue;
+  }
+
+  async function forget(workerId: string): Promise<void> {
+    const queue = await queueOf(workerId);
+    await run(() => queue.obliterate({ force: true }));
+    queues.delete(toName(workerId));
+    await queue.close();
   }
 
   return {
-    async ring(laneId) {
-      const { queue } = await opening;
+    async ring(laneId, workerId) {
+      const queue = await queueOf(workerId);
       const deduplication = { id: laneId, keepLastIfActive: true };
       await run(() =>
         queue.add("bell", { laneId }, { deduplication, removeOnComplete: true, removeOnFail: true, attempts: 1 }),
       );
     },
     async hear(onBell, atOnce) {
-      const { bullmq } = await opening;
+      const bullmq = await opening;
       const toBell = (job: Job<{ laneId: string }>, token: string): Bell => ({
         laneId: job.data.laneId,
         async snooze(pauseMs) {
@@ -66,27 +90,50 @@ export function createBells({ client, run }: RedisConnection, log: Logger): Bell
           throw new bullmq.DelayedError();
         },
       });
-      worker = new bullmq.Worker(NAME, (job, token = "") => onBell(toBell(job, token)), {
-        connection,
-        prefix: PREFIX,
-        concurrency: atOnce,
-        lockDuration: LOCK_MS,
-        lockRenewTime: RENEW_MS,
-        stalledInterval: STALLED_LOOK_MS,
-        maxStalledCount: MAX_STALLED,
-        skipVersionCheck: true,
-      });
-      // An outage is told by the store.
-      worker.on("error", (error) => log.debug({ err: error }, "a bell could not be kept or moved"));
+      const open = (name: string, concurrency: number) => {
+        const worker = new bullmq.Worker(name, (job, token = "") => onBell(toBell(job, token)), {
+          connection,
+          prefix: PREFIX,
+          concurrency,
+          lockDuration: LOCK_MS,
+          lockRenewTime: RENEW_MS,
+          stalledInterval: STALLED_LOOK_MS,
+          maxStalledCount: MAX_STALLED,
+          skipVersionCheck: true,
+        });
+        // An outage is told by the store.
+        worker.on("error", (error) => log.debug({ err: error }, "a bell could not be kept or moved"));
+        return worker;
+      };
+      workers = [open(NAME, atOnce), open(toName(ownId), OWN_AT_ONCE)];
     },
     async pause() {
-      await worker?.pause(true);
+      await Promise.all(workers.map((worker) => worker.pause(true)));
+      if (workers.length === 0) return [];
+      const queue = await queueOf(ownId);
+      return await run(() => readLanes(queue, ["wait", "delayed"]));
+    },
+    async leftBy(workerId) {
+      const queue = await queueOf(workerId);
+      const left = await run(() => readLanes(queue, ["wait", "delayed", "active"]));
+      await forget(workerId);
+      return left;
     },
     async close() {
-      const { queue } = await opening;
-      await worker?.close();
-      await queue.close();
+      await opening;
+      await Promise.all(workers.map((worker) => worker.close()));
+      if (workers.length > 0) await forget(ownId).catch(() => {});
+      await Promise.all([...queues.values()].map((queue) => queue.close()));
       if (connection.isOpen) connection.destroy();
     },
   };
+}
+
+function toName(workerId: string | undefined): string {
+  return workerId === undefined ? NAME : `${NAME}-${workerId}`;
+}
+
+async function readLanes(queue: Queue, states: JobType[]): Promise<string[]> {
+  const jobs = (await queue.getJobs(states)) as Array<Job<{ laneId: string }> | undefined>;
+  return jobs.flatMap((job) => job?.data.laneId ?? []);
 }

@@ -15,11 +15,14 @@ import { createRun, type Run } from "./redis-run.ts";
 
 export interface DrainOptions {
   lanes: RedisLanes;
-  places: Pick<Places, "admit" | "dispatch">;
+  places: Pick<Places, "admit" | "dispatch" | "workerOf">;
   leases: Pick<Leases, "hold">;
   /** Milliseconds since Redis came back after it had been away. */
   backForMs(): number;
-  ring(laneId: string): Promise<void>;
+  /** In one process, or in whichever hears it. */
+  ring(laneId: string, workerId?: string): Promise<void>;
+  /** The limit that what is written for an event counts against. */
+  budgetOf?(event: InboundEvent): string | undefined;
   /** By lane; kept here. */
   running: Map<string, Run>;
   workerId: string;
@@ -63,9 +66,21 @@ export function createDrain(options: DrainOptions): Drain {
     if (head === undefined) return (await lanes.release(laneId, undefined)) ? AT_ONCE : "none";
     const returningMs = head.isOwned ? HOLDERS_FIRST_MS - options.backForMs() : 0;
     const heldMs = Math.max(head.leaseMs, returningMs);
-    if (heldMs > 0) return { afterMs: Math.ceil(heldMs) };
-    const work = { ...toWork(head.event), isSuspect: head.begun >= SUSPECT_DEATHS };
+    const budget = toBudget(head.event);
+    if (heldMs > 0) {
+      // Whoever works on it looks again when that has ended, sooner than anybody who waits.
+      const holder = budget === undefined ? undefined : await places.workerOf(laneId);
+      if (holder === undefined || holder === options.workerId) return { afterMs: Math.ceil(heldMs) };
+      await ring(laneId, holder);
+      return "none";
+    }
+    const isSuspect = head.begun >= SUSPECT_DEATHS;
+    const work = { ...toWork(head.event), isSuspect, ...(budget !== undefined && { budget }) };
     const admission = await places.admit(laneId, work);
+    if (typeof admission === "object") {
+      await ring(laneId, admission.elsewhere);
+      return "none";
+    }
     if (admission !== "admitted") {
       if (admission === "held" && isDrawing(head.event)) worker.hold?.(head.event);
       return "none";
@@ -90,6 +105,16 @@ export function createDrain(options: DrainOptions): Drain {
       running.delete(laneId);
       lease?.end();
       await giveBack(laneId, token);
+    }
+  }
+
+  /** An event that nobody here can answer fails at its work, where that is counted and comes to an end. */
+  function toBudget(event: InboundEvent): string | undefined {
+    try {
+      return options.budgetOf?.(event);
+    } catch (err) {
+      log.warn({ err, key: event.key }, "the limit of an event is not known");
+      return undefined;
     }
   }
 

@@ -5,7 +5,7 @@ import { chooseNext, FIRST_ROUND, type Rounds, type Work } from "./admission.ts"
 import { KEYS } from "./redis-keys.ts";
 
 /** A process that has not said for so long that it works counts as gone. */
-const WORKER_MS = 4_000;
+export const WORKER_MS = 3_000;
 const COLLISION_MS = 5;
 
 export interface ActiveLane {
@@ -21,12 +21,19 @@ export interface ActiveLane {
  * else has changed meanwhile.
  */
 export interface Places {
-  /** Asks for a place. Where there is none, the lane waits for one. */
-  admit(laneId: string, work: Work): Promise<"admitted" | "held" | "held before">;
+  /**
+   * Asks for a place. Where there is none, the lane waits for one. Replies of one budget are written by one process
+   * while it works: what belongs to another one is `elsewhere`.
+   */
+  admit(laneId: string, work: Work): Promise<"admitted" | "held" | "held before" | { elsewhere: string }>;
+  /** The process that works on a lane; undefined where none does that takes in more. */
+  workerOf(laneId: string): Promise<string | undefined>;
   /** Gives free places to lanes that wait for one. */
   dispatch(): Promise<void>;
   /** This process works; to be said every second. */
   beat(): Promise<void>;
+  /** It goes on with what it has, and takes in nothing more. */
+  stop(): Promise<void>;
   /** It does no more. */
   leave(): Promise<void>;
   look(): Promise<Look>;
@@ -35,8 +42,8 @@ export interface Places {
 export interface Look {
   active: ReadonlyMap<string, ActiveLane>;
   held: ReadonlyMap<string, Held>;
-  /** Processes that work. */
-  workers: ReadonlySet<string>;
+  /** Processes that work, with their places: none is left where a process takes in nothing more. */
+  workers: ReadonlyMap<string, number>;
 }
 
 interface Held {
@@ -49,6 +56,12 @@ interface State extends Look {
   version: string;
   rounds: Rounds;
   places: number;
+}
+
+/** A lane that was given a place, and the process where it belongs. */
+interface Given {
+  to: string;
+  at: string | undefined;
 }
 
 interface Change {
@@ -83,13 +96,15 @@ export interface PlacesOptions {
   places: number;
   /** Milliseconds by a clock that all processes share. */
   now(): number;
-  ring(laneId: string): Promise<void>;
+  /** In the process where it belongs, or in whichever hears it. */
+  ring(laneId: string, workerId?: string): Promise<void>;
 }
 
 export function createPlaces({ connection: { client, run }, workerId, places, now, ring }: PlacesOptions): Places {
   // Within this process nobody needs to collide.
   const { run: inTurn } = createKeyedQueue();
-  const member = JSON.stringify([workerId, places]);
+  const [working, stopping] = [JSON.stringify([workerId, places]), JSON.stringify([workerId, 0])];
+  let member = working;
 
   async function read(): Promise<State> {
     const keys = [...STATE_KEYS, KEYS.workers];
@@ -107,7 +122,8 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
       rounds: rounds === "" ? FIRST_ROUND : parseRounds(rounds),
       active: toMap<ActiveLane>(active),
       held: toMap<Held>(held),
-      workers: new Set(known.map(([id]) => id)),
+      // One that stops may still be known as it was before.
+      workers: new Map(known.toSorted(([, one], [, other]) => other - one)),
       places: known.reduce((sum, [, own]) => sum + own, 0) || places,
     };
   }
@@ -121,7 +137,7 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
   }
 
   /** Gives a place to whoever comes next of those that wait and `own`. `changed`: it has to be asked again. */
-  async function giveOne(state: State, own: [string, Held] | undefined): Promise<{ to: string } | "none" | "changed"> {
+  async function giveOne(state: State, own: [string, Held] | undefined): Promise<Given | "none" | "changed"> {
     const waiting = [...state.held].filter(([id]) => id !== own?.[0]);
     if (own !== undefined) waiting.push(own);
     waiting.sort(([, one], [, other]) => one.since - other.since);
@@ -137,12 +153,14 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
     const [laneId, { work }] = chosen;
     const active = { work, ...(laneId === own?.[0] && { worker: workerId }) };
     const isMade = await change(state, { laneId, rounds: choice.rounds, active });
-    return isMade ? { to: laneId } : "changed";
+    return isMade ? { to: laneId, at: findWorker(state, laneId, work, undefined) } : "changed";
   }
 
   async function admit(laneId: string, work: Work): ReturnType<Places["admit"]> {
     for (;;) {
       const state = await read();
+      const at = findWorker(state, laneId, work, workerId);
+      if (at !== undefined && at !== workerId) return { elsewhere: at };
       // Left by a process that died with it, or given to it while it waited.
       if (state.active.has(laneId)) {
         if (await change(state, { laneId, active: { work, worker: workerId } })) return "admitted";
@@ -155,7 +173,7 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
       if (given === "none") {
         if (await change(state, { laneId, held: own })) return before ? "held before" : "held";
       } else if (given.to === laneId) return "admitted";
-      else await ring(given.to);
+      else await ring(given.to, given.at);
     }
   }
 
@@ -164,7 +182,7 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
       const state = await read();
       const given = state.held.size === 0 ? "none" : await giveOne(state, undefined);
       if (given === "none") return;
-      if (given !== "changed") await ring(given.to);
+      if (given !== "changed") await ring(given.to, given.at);
     }
   }
 
@@ -174,11 +192,48 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
     async beat() {
       await run(() => client.zAdd(KEYS.workers, { value: member, score: now() + WORKER_MS }));
     },
+    async stop() {
+      member = stopping;
+      await run(() => client.zAdd(KEYS.workers, { value: stopping, score: now() + WORKER_MS }));
+      await run(() => client.zRem(KEYS.workers, working));
+    },
     async leave() {
-      await run(() => client.zRem(KEYS.workers, member));
+      await run(() => client.zRem(KEYS.workers, [working, stopping]));
+    },
+    async workerOf(laneId) {
+      const { active, workers } = await read();
+      const worker = active.get(laneId)?.worker ?? "";
+      return (workers.get(worker) ?? 0) > 0 ? worker : undefined;
     },
     look: read,
   };
+}
+
+/**
+ * Finds the process that a lane belongs to: the one that works on it, or else on others of its budget, or else whoever
+ * asks, unless all its places are taken and another one has some left. Undefined: whichever hears of it.
+ */
+function findWorker(
+  { active, workers }: State,
+  laneId: string,
+  { budget }: Work,
+  asking: string | undefined,
+): string | undefined {
+  if (budget === undefined) return asking;
+  const takesMore = (worker = "") => (workers.get(worker) ?? 0) > 0;
+  const own = active.get(laneId)?.worker;
+  if (takesMore(own)) return own;
+  const known = [...active.values()].flatMap(({ work, worker }) =>
+    work.budget === budget && worker !== undefined && takesMore(worker) ? [worker] : [],
+  );
+  // Where several do, as after one stood still, all agree on one.
+  const [first] = known.toSorted();
+  if (first !== undefined) return first;
+  const roomOf = (id: string) =>
+    (workers.get(id) ?? 0) - [...active.values()].filter(({ worker }) => worker === id).length;
+  if (asking === undefined || roomOf(asking) > 0) return asking;
+  const [most] = [...workers.keys()].toSorted((one, other) => roomOf(other) - roomOf(one));
+  return most !== undefined && roomOf(most) > 0 ? most : asking;
 }
 
 function toMap<T>(flat: readonly string[]): Map<string, T> {

@@ -1,7 +1,8 @@
 import type { RedisConnection } from "../store/redis-connection.ts";
+import type { Bells } from "./bells.ts";
 import { KEYS } from "./redis-keys.ts";
 import type { RedisLanes } from "./redis-lanes.ts";
-import type { Places } from "./redis-places.ts";
+import type { Look, Places } from "./redis-places.ts";
 
 /** A bell is heard, and its lane taken, sooner than that. */
 const UNHEARD_MS = 2_500;
@@ -13,6 +14,7 @@ export interface SweepOptions {
   connection: RedisConnection;
   lanes: Pick<RedisLanes, "release">;
   places: Pick<Places, "look" | "dispatch">;
+  bells: Pick<Bells, "leftBy">;
   now(): number;
   ring(laneId: string): Promise<void>;
 }
@@ -21,11 +23,22 @@ export interface SweepOptions {
  * Finds what nobody would come back to: lanes whose bell was never rung, or rang for nothing, and places that were given
  * to nobody or to a process that died and left nothing to do.
  */
-export function createSweep({ connection: { client, run }, lanes, places, now, ring }: SweepOptions) {
+export function createSweep({ connection: { client, run }, lanes, places, bells, now, ring }: SweepOptions) {
+  /** What a process had when it died, or rang there alone, is not heard by itself. */
+  async function takeFromTheGone(active: Look["active"]): Promise<void> {
+    for (const member of await run(() => client.zRangeByScore(KEYS.workers, "-inf", now()))) {
+      const [id] = JSON.parse(member) as [string];
+      const had = [...active].flatMap(([laneId, { worker }]) => (worker === id ? [laneId] : []));
+      for (const laneId of new Set([...had, ...(await bells.leftBy(id))])) await ring(laneId);
+      await run(() => client.zRem(KEYS.workers, member));
+    }
+  }
+
   return async (): Promise<void> => {
     const options = { condition: "NX", expiration: { type: "PX", value: SWEEP_MS } } as const;
     if ((await run(() => client.set(KEYS.sweep, "1", options))) === null) return;
     const { active, held, workers } = await places.look();
+    await takeFromTheGone(active);
     const isAtWork = (laneId: string) => workers.has(active.get(laneId)?.worker ?? "");
     const unheard = await run(() =>
       client.zRangeByScore(KEYS.lanes, "-inf", now() - UNHEARD_MS, { LIMIT: { offset: 0, count: MAX_RUNG } }),

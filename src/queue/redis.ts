@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { InboundEvent } from "../port/events.ts";
 import type { RedisConnection } from "../store/redis-connection.ts";
 import { MAX_DRAWINGS } from "./admission.ts";
 import { createBells } from "./bells.ts";
@@ -31,6 +32,8 @@ export interface RedisQueueOptions {
   /** Milliseconds by a clock that all processes share. */
   now(): number;
   log: Logger;
+  /** The limit that what is written for an event counts against; absent: any process does any work. */
+  budgetOf?(event: InboundEvent): string | undefined;
   /** Pause before failed work is tried again: doubles from the first to the second. */
   retryMs?: readonly [first: number, longest: number];
   /** Longest that `close` waits for work which it has aborted. */
@@ -45,15 +48,15 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   const { connection, maxActive, now, log, retryMs = [1_000, 30_000], cutMs = CUT_MS } = options;
   const workerId = randomUUID();
   const lanes = createRedisLanes(connection, now);
-  const bells = createBells(connection, log);
+  const bells = createBells(connection, workerId, log);
   const leases = createLeases(lanes, log);
   connection.client.on("ready", leases.renew);
-  const ring = (laneId: string) =>
+  const ring = (laneId: string, at?: string) =>
     bells
-      .ring(laneId)
+      .ring(laneId, at)
       .catch((err: unknown) => log.warn({ err, laneId }, "a bell could not be rung; the sweep rings it"));
   const places = createPlaces({ connection, workerId, places: maxActive, now, ring });
-  const sweep = createSweep({ connection, lanes, places, now, ring });
+  const sweep = createSweep({ connection, lanes, places, bells, now, ring });
   const running = new Map<string, Run>();
   // A lane that comes back waits until what was done in it before has ended here.
   const { run: inTurn } = createKeyedQueue();
@@ -74,11 +77,13 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     log,
     backForMs: connection.backForMs,
     isClosing: () => closing,
+    ...(options.budgetOf && { budgetOf: options.budgetOf }),
   });
 
   async function beat(): Promise<void> {
     try {
       await places.beat();
+      if (closing) return;
       await sweep();
       await count();
     } catch (error) {
@@ -141,12 +146,13 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     },
     async close(graceMs) {
       closing = true;
-      clearInterval(beating);
       // Where Redis is away, none of this comes to its end, and what runs is cut all the same.
       await within(listening);
-      await within(bells.pause());
+      await within(places.stop());
+      await within(bells.pause().then((left) => Promise.all(left.map((laneId) => ring(laneId)))));
       await within(Promise.allSettled([...running.values()].map((run) => run.uncount())));
       await untilEnded(running, hearing, graceMs, cutMs);
+      clearInterval(beating);
       leases.close();
       connection.client.off("ready", leases.renew);
       await within(bells.close());
