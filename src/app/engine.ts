@@ -31,6 +31,7 @@ import type { Accept, InboundEvent } from "../port/events.ts";
 import { createEmbeddedQueue } from "../queue/embedded.ts";
 import type { Queue, Worker } from "../queue/queue.ts";
 import { createRedisQueue } from "../queue/redis.ts";
+import type { SharedCalls } from "../queue/redis-calls.ts";
 import { createSplitQueue } from "../queue/split.ts";
 import { createPacedSinks } from "../reply/paced-sink.ts";
 import { createSettings } from "../settings/settings.ts";
@@ -60,6 +61,8 @@ export interface EngineOptions {
   /** Makes pictures reachable for the gateway. */
   references: References;
   scheduler: Scheduler;
+  /** Absent where no other process shares the limits of the platforms. */
+  calls?: Pick<SharedCalls, "open">;
   adapterOf(platform: string): Adapter;
   pseudonym(platform: string, userId: string): string;
   metrics: Metrics;
@@ -173,12 +176,13 @@ export function createEngine(options: EngineOptions): Engine {
 }
 
 /** On a Redis that processes share, they share the work too, except what is shown by one of them alone. */
-function createQueue({ database, stores, limits, adapterOf, log, retryMs }: EngineOptions): Queue {
+function createQueue({ database, stores, limits, adapterOf, calls, log, retryMs }: EngineOptions): Queue {
   const common = { maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
   const own = createEmbeddedQueue({ database, ...common });
   if (stores.shared === undefined) return own;
+  const open = calls && { openBudget: calls.open };
   /** What is written for it shares the platform's limit with everything that has the same key. */
   const budgetOf = ({ reply }: InboundEvent) => adapterOf(reply.platform).sink(reply).budget.key;
-  const shared = createRedisQueue({ connection: stores.shared, now: stores.now, budgetOf, ...common });
+  const shared = createRedisQueue({ connection: stores.shared, now: stores.now, budgetOf, ...open, ...common });
   return createSplitQueue(own, shared, ({ reply }) => adapterOf(reply.platform).isOwn === true);
 }

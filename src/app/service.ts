@@ -11,6 +11,7 @@ import { startHttpServer } from "../http/server.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
+import { createSharedCalls } from "../queue/redis-calls.ts";
 import { startSandbox } from "../sandbox/server.ts";
 import { openDatabase } from "../store/database.ts";
 import { createStores, type Stores } from "../store/keyv.ts";
@@ -82,7 +83,15 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
   const reachable = publicFileOrigins(config);
   const gateway = await openGateway(config, reachable, (problem) => platforms.showGateway(problem), log);
   const metrics = createMetrics();
-  const scheduler = createScheduler({ now: () => performance.now() });
+  const calls =
+    stores.shared &&
+    createSharedCalls({
+      connection: stores.shared,
+      now: stores.now,
+      onHeard: (key, made) => scheduler.recall(key, made),
+      log,
+    });
+  const scheduler = createScheduler({ now: () => performance.now(), ...(calls && { onCall: calls.note }) });
   const adapterOf = (platform: string) => {
     const adapter = platforms.adapters.get(platform);
     if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
@@ -109,6 +118,7 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
     toTools: (history) => [createCurrentTime(Date.now), createRecall(createHistorySearch(toReadBefore(history)))],
     references: pictures.references,
     scheduler,
+    ...(calls && { calls }),
     adapterOf,
     pseudonym: (platform, userId) => pseudonym(keys.pseudonymKey, platform, userId),
     metrics,
@@ -150,6 +160,7 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
       await Promise.allSettled(adapters.map((adapter) => adapter.pause()));
       await engine.queue.close(Math.max(0, cutAt - performance.now()));
       scheduler.close();
+      calls?.close();
       gateway.health?.close();
       await Promise.allSettled([...adapters.map((adapter) => adapter.close()), server.close()]);
       await gateway.close();

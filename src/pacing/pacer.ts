@@ -1,4 +1,4 @@
-import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
+import type { CallKind, CallResult, KnownCall, Pacer, PacerStep, Written } from "../port/pace.ts";
 import type { Budget, Call, Demand } from "./budget.ts";
 
 /** The pacer of one budget. Its replies can go over to another one. */
@@ -10,6 +10,7 @@ export interface BudgetPacer extends Pacer {
   release(reply: number): ReplyState | undefined;
   /** Takes over a released reply and gives it a number. What failed before does not hold it up here. */
   adopt(reply: ReplyState): number;
+  recall(calls: readonly KnownCall[]): void;
 }
 
 /** A reply without new text for this long no longer counts as growing. */
@@ -18,6 +19,8 @@ const GROWS_FOR_MS = 2_000;
 const STARTS_KEPT_MS = 300_000;
 /** Least planned gap between two calls of one reply. */
 const LEAST_GAP_MS = 350;
+/** Nobody tells when the call of another process was answered. */
+const USUAL_TRIP_MS = 300;
 /** A reply counts as growing no slower than this. */
 const LEAST_RATE_UNITS_PER_MS = 0.001;
 
@@ -118,6 +121,17 @@ export function createPacer(budget: Budget): BudgetPacer {
       budget.done(flight.call, { kind, sentAt: flight.at, answer }, now);
       const reply = replies.get(number);
       if (reply !== undefined) applyWritten(reply, written, now);
+    },
+    recall(calls) {
+      for (const { kind, room, sentAt: at, refusedForMs } of calls) {
+        const [call, sentAt] = [{ kind, room }, Math.max(at, lastCall)];
+        const answer: CallResult =
+          refusedForMs === undefined ? { ok: true } : { ok: false, retryAfterMs: refusedForMs };
+        budget.sent(call, sentAt);
+        budget.done(call, { kind, sentAt, answer }, sentAt + (refusedForMs === undefined ? USUAL_TRIP_MS : 0));
+        lastCall = sentAt;
+        if (kind === "post") starts = [...starts, sentAt].sort((a, b) => a - b);
+      }
     },
     keepUntil: () => budget.keepUntil(),
   };

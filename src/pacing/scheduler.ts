@@ -1,5 +1,6 @@
+import { BoundedMap } from "../concurrency/bounded-map.ts";
 import { untilAborted } from "../concurrency/deadlines.ts";
-import type { CallKind, Pacer, PacerStep, ReplyBudget, Written } from "../port/pace.ts";
+import type { CallKind, KnownCall, Pacer, PacerStep, ReplyBudget, Written } from "../port/pace.ts";
 import type { Fallback } from "../port/sink.ts";
 
 /** A reply as the scheduler sees it. */
@@ -33,6 +34,8 @@ export interface Pace {
 export interface Scheduler {
   /** Takes up a reply whose calls count against this budget: all replies of one key share the pacer of the first. */
   join(budget: ReplyBudget, paced: Paced): Pace;
+  /** Counts calls that other processes have made against the limit of this key, oldest first. */
+  recall(key: string, calls: readonly KnownCall[]): void;
   /** Begins no more calls; every pending `end` rejects. */
   close(): void;
 }
@@ -40,6 +43,8 @@ export interface Scheduler {
 export interface SchedulerOptions {
   /** Milliseconds on a monotonic clock. */
   now(): number;
+  /** Told of each call that begins, and of one that was not what it seemed when it ends, where others share its limit. */
+  onCall?(key: string, call: KnownCall): void;
 }
 
 /**
@@ -49,8 +54,11 @@ export interface SchedulerOptions {
 export const LOOK_MS = 100;
 /** A budget without replies is kept so long at least, so that a conversation in full swing keeps what was learnt. */
 const IDLE_KEPT_MS = 60_000;
+const MAX_RECALLED = 1_000;
 /** Timers of Node hold no longer waits than 24.8 days; a wake-up too many does no harm. */
 const MAX_TIMER_MS = 3_600_000;
+
+type SendStep = PacerStep & { type: "send" };
 
 /** The replies that share one budget. */
 interface Group {
@@ -74,13 +82,19 @@ interface Member {
 }
 
 /** Runs one pacer and one timer per budget, and makes the calls that the pacers ask for. */
-export function createScheduler({ now }: SchedulerOptions): Scheduler {
+export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
   const groups = new Map<string, Group>();
+  /** What others have made, of limits that nobody here has needed yet. */
+  const recalled = new BoundedMap<string, readonly KnownCall[]>(MAX_RECALLED);
   let closed = false;
 
   function groupOf({ key, createPacer }: ReplyBudget): Group {
-    const group = groups.get(key) ?? createGroup(key, createPacer());
+    const known = groups.get(key);
+    if (known !== undefined) return known;
+    const group = createGroup(key, createPacer());
     groups.set(key, group);
+    group.pacer.recall?.(recalled.get(key) ?? []);
+    recalled.delete(key);
     return group;
   }
 
@@ -91,7 +105,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
     let step = ask(group, now());
     while (step.type === "send") {
       if (step.isFallback === true) group.members.get(step.reply)?.paced.fallback?.activate();
-      void write(group, step.reply);
+      void write(group, step);
       step = ask(group, now());
     }
     group.pumping = false;
@@ -116,13 +130,21 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
     group.timer = setTimeout(drop, toTimerMs(rest)).unref();
   }
 
-  async function write(group: Group, number: number): Promise<void> {
+  function tell({ key, pacer }: Group, call: KnownCall): void {
+    if (pacer.recall !== undefined) onCall?.(key, call);
+  }
+
+  async function write(group: Group, { reply: number, kind, isFallback = false }: SendStep): Promise<void> {
     const member = group.members.get(number);
     if (member === undefined) return;
+    const call: KnownCall = { kind, room: member.paced.room ?? "", isFallback, sentAt: now() };
+    tell(group, call);
     const isFinal = member.ending !== undefined;
     member.hasUnseen = false;
     const written = await callWrite(member.paced);
     const { fallback } = member.paced;
+    const correction = toCorrection(call, written, fallback, now());
+    if (correction !== undefined) tell(group, correction);
     group.pacer.done(number, fallback === undefined ? written : { ...written, isFallback: fallback.isActive }, now());
     if (isFinal && written.answer.ok && !written.behind && group.members.has(number)) {
       member.ending?.resolve();
@@ -141,6 +163,11 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
   }
 
   return {
+    recall(key, calls) {
+      const group = groups.get(key);
+      if (group === undefined) recalled.set(key, [...(recalled.get(key) ?? []), ...calls]);
+      else group.pacer.recall?.(calls);
+    },
     join(budget, paced) {
       const group = groupOf(budget);
       const member: Member = { paced, ending: undefined, hasUnseen: false };
@@ -196,6 +223,20 @@ function createGroup(key: string, pacer: Pacer): Group {
     wakeAt: Infinity,
     pumping: false,
   };
+}
+
+/** What a call has shown of itself that nobody could know when it began. */
+function toCorrection(
+  call: KnownCall,
+  { answer, kind = call.kind }: Written,
+  fallback: Fallback | undefined,
+  now: number,
+): KnownCall | undefined {
+  const isFallback = fallback?.isActive ?? call.isFallback;
+  const made = { ...call, kind, isFallback };
+  if (!answer.ok && answer.retryAfterMs !== undefined)
+    return { ...made, sentAt: now, refusedForMs: answer.retryAfterMs };
+  return kind === call.kind && isFallback === call.isFallback ? undefined : made;
 }
 
 function ask(group: Group, now: number): PacerStep {

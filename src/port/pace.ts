@@ -27,6 +27,17 @@ export interface Written {
   isFallback?: boolean;
 }
 
+/** A call that another process has made against the same limit. */
+export interface KnownCall {
+  kind: CallKind;
+  room: string;
+  /** It was made by the second way of writing, where there are two. */
+  isFallback: boolean;
+  sentAt: number;
+  /** It was refused, and for how long from `sentAt` on no other one may follow. */
+  refusedForMs?: number;
+}
+
 export type PacerStep =
   | { type: "send"; reply: number; kind: CallKind; isFallback?: boolean }
   | { type: "wait"; until: number }
@@ -60,6 +71,8 @@ export interface Pacer {
   step(now: number): PacerStep;
   /** The call that the last "send" for this reply started has ended. */
   done(reply: number, written: Written, now: number): void;
+  /** Counts calls of other processes, oldest first; absent where nothing is counted. */
+  recall?(calls: readonly KnownCall[]): void;
   /** Until when what was learnt and counted still matters; a pacer without replies may be dropped after that. */
   keepUntil(): number;
 }

@@ -23,6 +23,8 @@ export interface DrainOptions {
   ring(laneId: string, workerId?: string): Promise<void>;
   /** The limit that what is written for an event counts against. */
   budgetOf?(event: InboundEvent): string | undefined;
+  /** Learns what other processes make against a limit; resolves, once that is known, to what ends it. */
+  openBudget?(budget: string): Promise<() => void>;
   /** By lane; kept here. */
   running: Map<string, Run>;
   workerId: string;
@@ -90,6 +92,7 @@ export function createDrain(options: DrainOptions): Drain {
     running.set(laneId, run);
     let token: string | undefined;
     let lease: Lease | undefined;
+    const closeBudget = await openBudget(budget);
     try {
       const from = performance.now();
       const lane = await lanes.take(laneId);
@@ -103,6 +106,7 @@ export function createDrain(options: DrainOptions): Drain {
       return await take(turn, worker.take(lane.waiting.map(({ event }) => event)));
     } finally {
       running.delete(laneId);
+      closeBudget?.();
       lease?.end();
       await giveBack(laneId, token);
     }
@@ -114,6 +118,16 @@ export function createDrain(options: DrainOptions): Drain {
       return options.budgetOf?.(event);
     } catch (err) {
       log.warn({ err, key: event.key }, "the limit of an event is not known");
+      return undefined;
+    }
+  }
+
+  async function openBudget(budget: string | undefined): Promise<(() => void) | undefined> {
+    if (budget === undefined) return undefined;
+    try {
+      return await options.openBudget?.(budget);
+    } catch (err) {
+      log.warn({ err, budget }, "what other processes have written could not be read");
       return undefined;
     }
   }

@@ -31,6 +31,8 @@ export const KEYS = {
   version: `${ROOT}version`,
   /** Processes that work, with their places, by when they count as gone. */
   workers: `${ROOT}workers`,
+  /** The calls that were made against a limit of a platform, and the channel on which each is told. */
+  calls: (budgetKey: string) => `${ROOT}calls:${budgetKey}`,
   /** Held by whoever sweeps. */
   sweep: `${ROOT}sweep`,
   /** What was given up, newest first. */

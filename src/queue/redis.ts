@@ -34,6 +34,8 @@ export interface RedisQueueOptions {
   log: Logger;
   /** The limit that what is written for an event counts against; absent: any process does any work. */
   budgetOf?(event: InboundEvent): string | undefined;
+  /** See `SharedCalls.open`. */
+  openBudget?(budget: string): Promise<() => void>;
   /** Pause before failed work is tried again: doubles from the first to the second. */
   retryMs?: readonly [first: number, longest: number];
   /** Longest that `close` waits for work which it has aborted. */
@@ -78,6 +80,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     backForMs: connection.backForMs,
     isClosing: () => closing,
     ...(options.budgetOf && { budgetOf: options.budgetOf }),
+    ...(options.openBudget && { openBudget: options.openBudget }),
   });
 
   async function beat(): Promise<void> {

@@ -111,6 +111,10 @@ function createTwoWayPacer(first: Budget, fallback: Budget): Pacer {
       const route = routes.get(reply);
       if (route !== undefined && written.isFallback === true && !route.isFallback) divert(route);
     },
+    recall(calls) {
+      pacers.first.recall(calls.filter(({ isFallback }) => !isFallback));
+      pacers.fallback.recall(calls.filter(({ isFallback }) => isFallback));
+    },
     keepUntil: () => Math.max(pacers.first.keepUntil(), pacers.fallback.keepUntil()),
   };
 }

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import type { KnownCall } from "../../src/port/pace.ts";
+import { createSharedCalls } from "../../src/queue/redis-calls.ts";
+import { connectToRedis, type RedisConnection } from "../../src/store/redis-connection.ts";
+import { eventually } from "../support/eventually.ts";
+import { silent } from "../support/log.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+
+describe.skipIf(isRedisMissing)("the calls of processes that share a limit (needs redis-server)", () => {
+  let redis: RedisServer;
+  let connection: RedisConnection;
+  beforeAll(async () => {
+    redis = await startRedis();
+    connection = connectToRedis(redis.url, silent);
+  });
+  beforeEach(async () => void (await connection.run(() => connection.client.flushAll())));
+  afterAll(async () => {
+    await connection.close();
+    await redis.stop();
+  });
+
+  function startOne() {
+    const heard: Array<KnownCall & { key: string }> = [];
+    const calls = createSharedCalls({
+      connection,
+      now: Date.now,
+      onHeard: (key, made) => void heard.push(...made.map((call) => ({ key, ...call }))),
+      log: silent,
+    });
+    onTestFinished(calls.close);
+    return { ...calls, heard, rooms: () => heard.map(({ room }) => room) };
+  }
+
+  const call = (room: string): KnownCall => ({ kind: "edit", room, isFallback: true, sentAt: performance.now() });
+  const stored = () => connection.client.lLen("palaver:queue:calls:T");
+
+  test("are known to whoever writes there next, with their kind and time", async () => {
+    const [one, other] = [startOne(), startOne()];
+    const made = { ...call("C"), refusedForMs: 3_000 };
+    one.note("T", made);
+    one.note("another", call("D"));
+    await eventually(stored).toBe(1);
+    await other.open("T");
+    expect(other.heard).toEqual([{ ...made, key: "T", sentAt: expect.closeTo(made.sentAt, -1) as number }]);
+  });
+
+  test("are heard while both write, each once, and none of one's own", async () => {
+    const [one, other] = [startOne(), startOne()];
+    one.note("T", call("before"));
+    await Promise.all([one.open("T"), other.open("T"), other.open("T")]);
+    one.note("T", call("of one"));
+    other.note("T", call("of the other"));
+    await eventually(other.rooms).toEqual(["before", "of one"]);
+    await eventually(one.rooms).toEqual(["of the other"]);
+  });
+
+  test("that were made meanwhile are caught up with, and no others again", async () => {
+    const [one, other] = [startOne(), startOne()];
+    const leave = await other.open("T");
+    one.note("T", call("first"));
+    await eventually(other.rooms).toEqual(["first"]);
+    leave();
+    one.note("T", call("second"));
+    await eventually(stored).toBe(2);
+    await other.open("T");
+    expect(other.rooms()).toEqual(["first", "second"]);
+  });
+});
