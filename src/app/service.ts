@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
@@ -5,6 +6,7 @@ import type { Logger } from "pino";
 import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { type GatewayHealth, type GatewayProblem, watchGateway } from "../gateway/health.ts";
+import type { PauseBoard, ToldPause } from "../gateway/retry.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
 import { startHttpServer } from "../http/server.ts";
@@ -16,6 +18,7 @@ import { startSandbox } from "../sandbox/server.ts";
 import { openDatabase } from "../store/database.ts";
 import { createStores, type Stores } from "../store/keyv.ts";
 import { findExposed } from "../store/private-files.ts";
+import { createBoard } from "../store/redis-board.ts";
 import { createCurrentTime } from "../tools/current-time.ts";
 import { createHistorySearch, createRecall, type ReadBefore } from "../tools/recall.ts";
 import { createEngine, type Engine } from "./engine.ts";
@@ -81,7 +84,17 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
   const stores = createStores({ redisUrl: config.redisUrl, database, log });
   const keys = await readKeys(stores);
   const reachable = publicFileOrigins(config);
-  const gateway = await openGateway(config, reachable, (problem) => platforms.showGateway(problem), log);
+  const board =
+    stores.shared &&
+    createBoard<ToldPause>({
+      connection: stores.shared,
+      place: "palaver:gateway:pauses",
+      by: randomUUID(),
+      now: stores.now,
+      log,
+    });
+  const onProblem = (problem: GatewayProblem | undefined) => platforms.showGateway(problem);
+  const gateway = await openGateway(config, reachable, onProblem, board, log);
   const metrics = createMetrics();
   const calls =
     stores.shared &&
@@ -164,6 +177,7 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
       gateway.health?.close();
       await Promise.allSettled([...adapters.map((adapter) => adapter.close()), server.close()]);
       await gateway.close();
+      board?.close();
       await stores.close();
       database.close();
     },
@@ -197,6 +211,7 @@ async function openGateway(
   { gateway: { baseUrl, apiKey, chatModel, imageModel, imageKeyHeader, extraBody } }: Config,
   reachable: readonly string[],
   onProblem: (problem: GatewayProblem | undefined) => void,
+  pauses: PauseBoard | undefined,
   log: Logger,
 ): Promise<OpenGateway> {
   const options = { ...(imageKeyHeader !== undefined && { imageKeyHeader }), extraBody, log };
@@ -209,7 +224,7 @@ async function openGateway(
     };
     return { client, health: undefined, close };
   }
-  const gateway = createGateway({ ...options, baseUrl, apiKey });
+  const gateway = createGateway({ ...options, baseUrl, apiKey, ...(pauses && { pauses }) });
   const health = watchGateway({ gateway, baseUrl, chatModel, imageModel, log, onChange: onProblem });
   return { client: health.heard, health, close: gateway.close };
 }

@@ -62,9 +62,26 @@ interface Pause {
   error: GatewayError;
 }
 
-/** Calls of one factory share what each model asked for; nothing else. */
-export function createRetry(limits: GatewayLimits): StartAttempts {
+/** A model's wish for a pause as plain JSON. */
+export interface ToldPause {
+  kind: GatewayErrorKind;
+  message: string;
+  status?: number;
+}
+
+/** Processes that use one key tell each other what models ask for; `forMs` of 0: that is over. */
+export interface PauseBoard {
+  tell(model: string, pause: ToldPause, forMs: number): void;
+  listen(onTold: (model: string, pause: ToldPause, forMs: number) => void): Promise<void>;
+}
+
+/** Calls of one factory share what each model asked for, and factories on one board do; nothing else. */
+export function createRetry(limits: GatewayLimits, board?: PauseBoard): StartAttempts {
   const pauses = new Map<string, Pause>();
+  void board?.listen((model, { kind, message, ...rest }, forMs) => {
+    if (forMs > 0) setPause(model, forMs, new GatewayError(kind, message, { ...rest, retryAfterMs: forMs }));
+    else pauses.delete(model);
+  });
 
   function readPause(model: string): (Pause & { waitMs: number }) | undefined {
     const pause = pauses.get(model);
@@ -75,7 +92,16 @@ export function createRetry(limits: GatewayLimits): StartAttempts {
     return undefined;
   }
 
+  function tell(model: string, { kind, message, status }: GatewayError, forMs: number): void {
+    board?.tell(model, { kind, message, ...(status !== undefined && { status }) }, forMs);
+  }
+
   function pauseModel(model: string, askedMs: number, error: GatewayError): void {
+    setPause(model, askedMs, error);
+    tell(model, error, Math.min(askedMs, MAX_PAUSE_MS));
+  }
+
+  function setPause(model: string, askedMs: number, error: GatewayError): void {
     const nowMs = performance.now();
     pauses.set(model, { untilMs: nowMs + Math.min(askedMs, MAX_PAUSE_MS), probeAtMs: nowMs + limits.probeMs, error });
   }
@@ -135,7 +161,9 @@ export function createRetry(limits: GatewayLimits): StartAttempts {
         await wait(asked === undefined ? waitMs : asked + spread(), error, signal);
       },
       succeed() {
-        if (ignored !== undefined && pauses.get(model) === ignored) pauses.delete(model);
+        if (ignored === undefined || pauses.get(model) !== ignored) return;
+        pauses.delete(model);
+        tell(model, ignored.error, 0);
       },
     };
   };

@@ -1,0 +1,69 @@
+import type { Logger } from "pino";
+import { createListeningClient, type RedisConnection } from "./redis-connection.ts";
+
+/** What one process tells all others, and those that start later: the last word about each key, for as long as it holds. */
+export interface Board<T> {
+  /** Best effort: never throws. `forMs` is how long it holds from now on; 0: no longer. */
+  tell(key: string, value: T, forMs: number): void;
+  /** What others have told, and tell from now on. Connects; never rejects. */
+  listen(onTold: (key: string, value: T, forMs: number) => void): Promise<void>;
+  close(): void;
+}
+
+export interface BoardOptions {
+  connection: RedisConnection;
+  /** Names the board; also the key and the channel in Redis. */
+  place: string;
+  /** Distinguishes the processes. */
+  by: string;
+  /** Milliseconds by a clock that all processes share. */
+  now(): number;
+  log: Logger;
+}
+
+interface Word<T> {
+  by: string;
+  key: string;
+  value: T;
+  until: number;
+}
+
+const TELL = `
+if ARGV[3] == '1' then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+else redis.call('HDEL', KEYS[1], ARGV[1]) end
+return redis.call('PUBLISH', KEYS[1], ARGV[2])`;
+
+/** `T` is plain JSON. */
+export function createBoard<T>({ connection, place, by, now, log }: BoardOptions): Board<T> {
+  const { client, run } = connection;
+  const listening = createListeningClient(connection);
+
+  return {
+    tell(key, value, forMs) {
+      const word: Word<T> = { by, key, value, until: now() + forMs };
+      const options = { keys: [place], arguments: [key, JSON.stringify(word), forMs > 0 ? "1" : "0"] };
+      run(() => client.eval(TELL, options)).catch((err: unknown) => log.debug({ err }, "others could not be told"));
+    },
+    async listen(onTold) {
+      const read = (text: string) => {
+        const word = JSON.parse(text) as Word<T>;
+        if (word.by !== by) onTold(word.key, word.value, Math.max(0, word.until - now()));
+      };
+      const readAll = async () => {
+        for (const text of await run(() => client.hVals(place))) read(text);
+      };
+      try {
+        await listening.connect();
+        await listening.subscribe(place, read);
+        // What was told before, or while the connection was lost.
+        listening.on("ready", () => void readAll().catch(() => {}));
+        await readAll();
+      } catch (err) {
+        log.warn({ err, place }, "what other processes tell could not be read");
+      }
+    },
+    close() {
+      if (listening.isOpen) listening.destroy();
+    },
+  };
+}
