@@ -2,36 +2,18 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { type Slack, startSlack } from "../simulators/slack/slack.ts";
-import type { Channel, Message, Workspace } from "../simulators/slack/world.ts";
+import type { Channel, Message } from "../simulators/slack/world.ts";
 import { makeDataDir, type RunningService, startService } from "../support/service.ts";
-
-const PUBLIC_URL = "https://bot.example";
+import { installIntoSlack, toInstallableEnv } from "../support/slack-install.ts";
 
 async function open(slack: Slack, path: string): Promise<RunningService> {
   const service = await startService(path, {
-    SLACK_CLIENT_ID: slack.clientId,
-    SLACK_CLIENT_SECRET: slack.clientSecret,
-    SLACK_STATE_SECRET: "a-long-secret-that-signs-the-links",
-    SLACK_APP_TOKEN: slack.appToken,
+    ...toInstallableEnv(slack),
     SLACK_API_URL: slack.apiUrl,
-    ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
-    PUBLIC_URL,
   });
   onTestFinished(async () => void (await service.end("SIGKILL")));
   await slack.until(() => slack.connections() >= 2, "the service to connect");
   return service;
-}
-
-/** What somebody does in a browser, which reaches the service at its public address. */
-async function install(slack: Slack, { url }: RunningService, workspace: Workspace): Promise<void> {
-  slack.oauth.installInto(workspace);
-  const page = await fetch(`${url}/slack/install`);
-  const [cookie = ""] = page.headers.getSetCookie();
-  const link = /href="([^"]+authorize[^"]+)"/.exec(await page.text())?.[1]?.replaceAll("&amp;", "&") ?? "";
-  const back = (await fetch(link, { redirect: "manual" })).headers.get("location") ?? "";
-  expect(back.startsWith(`${PUBLIC_URL}/slack/oauth_redirect?`)).toBe(true);
-  const done = await fetch(back.replace(PUBLIC_URL, url), { headers: { cookie: cookie.split(";")[0] ?? "" } });
-  expect([done.status, (await done.text()).includes(workspace.name)]).toEqual([200, true]);
 }
 
 function answersIn(slack: Slack, channel: Channel, thread: Message): Promise<string[]> {
@@ -53,7 +35,7 @@ test("workspaces install the bot, keep apart, and take everything away with them
     return { workspace, ada, channel: slack.channel({ name: "general", members: [ada], workspace }) };
   });
   const service = await open(slack, path);
-  for (const { workspace } of places) await install(slack, service, workspace);
+  for (const { workspace } of places) await installIntoSlack(slack, service.url, workspace);
   for (const { workspace, ada, channel } of places) {
     const asked = ada.mention(channel, `Say: secret of ${workspace.name}`);
     expect(await answersIn(slack, channel, asked)).toEqual([`secret of ${workspace.name}`]);

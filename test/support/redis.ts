@@ -17,16 +17,22 @@ export interface RedisServer {
   thaw(): void;
   /** Ends it as a crash would. What it held is lost, unless it is kept. */
   kill(): Promise<void>;
-  /** Starts it again at the same address. */
+  /** Starts it again at the same address, empty unless that is kept. */
   restart(): Promise<void>;
   /** Ends it for good and removes its files. */
   stop(): Promise<void>;
 }
 
-/** A Redis of one's own on a free loopback port. `isKept`: a crash loses nothing of what it holds. */
-export async function startRedis({ isKept = false } = {}): Promise<RedisServer> {
+export interface RedisOptions {
+  /** Keeps on disk what it has said to have taken. */
+  isKept?: boolean;
+  password?: string;
+}
+
+/** A Redis of one's own on a free loopback port, without persistence unless it is asked for. */
+export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "palaver-redis-"));
-  const { child, port } = await startOnFreePort(folder, isKept);
+  const { child, port } = await startOnFreePort(folder, options);
   let server = child;
 
   async function kill(): Promise<void> {
@@ -37,13 +43,13 @@ export async function startRedis({ isKept = false } = {}): Promise<RedisServer> 
   }
 
   return {
-    url: `redis://127.0.0.1:${port}`,
+    url: `redis://${options.password === undefined ? "" : `:${options.password}@`}127.0.0.1:${port}`,
     freeze: () => void server.kill("SIGSTOP"),
     thaw: () => void server.kill("SIGCONT"),
     kill,
     async restart() {
       await kill();
-      server = await launch(folder, port, isKept);
+      server = await launch(folder, port, options);
     },
     async stop() {
       await kill();
@@ -53,21 +59,26 @@ export async function startRedis({ isKept = false } = {}): Promise<RedisServer> 
 }
 
 /** Somebody else may take the port between looking for it and listening on it. */
-async function startOnFreePort(folder: string, isKept: boolean): Promise<{ child: ChildProcess; port: number }> {
+async function startOnFreePort(folder: string, options: RedisOptions): Promise<{ child: ChildProcess; port: number }> {
   for (let attempt = 1; ; attempt++) {
     const port = await findFreePort();
     try {
-      return { child: await launch(folder, port, isKept), port };
+      return { child: await launch(folder, port, options), port };
     } catch (error) {
       if (attempt === 5) throw error;
     }
   }
 }
 
-async function launch(folder: string, port: number, isKept: boolean): Promise<ChildProcess> {
-  const kept = ["--save", "", "--appendonly", isKept ? "yes" : "no"];
-  const options = ["--port", String(port), "--bind", "127.0.0.1", ...kept, "--dir", folder];
-  const child = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
+async function launch(
+  folder: string,
+  port: number,
+  { isKept = false, password }: RedisOptions,
+): Promise<ChildProcess> {
+  const place = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
+  const kept = isKept ? ["--appendonly", "yes", "--appendfsync", "always"] : ["--appendonly", "no"];
+  const secret = password === undefined ? [] : ["--requirepass", password];
+  const child = spawn("redis-server", [...place, ...kept, ...secret], { stdio: ["ignore", "pipe", "inherit"] });
   const lines: string[] = [];
   const failed = once(child, "error").then(([error]: unknown[]) => {
     throw new Error("redis-server could not be started. Install it, or run the tests without CI=true.", {

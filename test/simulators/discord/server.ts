@@ -28,7 +28,8 @@ export function createRestServer(deps: ServerDeps): Server {
     const [, version, path = ""] = API.exec(url.pathname) ?? [];
     if (version === undefined) return deps.serveFile(request, response, url);
     const match = findRoute(routes, request.method ?? "", path);
-    const entry = requests.begin(match?.route.route ?? `${request.method} ${path}`, match?.params ?? {});
+    const route = match?.route.route ?? `${request.method} ${path}`;
+    const entry = requests.begin(route, match?.params ?? {}, request.headers.host ?? "");
     deps.notify();
     const gone = new AbortController();
     response.once("close", () => gone.abort());
@@ -38,6 +39,10 @@ export function createRestServer(deps: ServerDeps): Server {
     );
     entry.status = outcome?.status;
     entry.endedAtMs = clock.now();
+    const { body } = outcome ?? {};
+    if (outcome?.status === 429 && body !== undefined && "retry_after" in body) {
+      entry.retryAfterMs = Number(body["retry_after"]) * 1_000;
+    }
     if (outcome === undefined) request.socket.destroy();
     else send(response, outcome);
     deps.notify();

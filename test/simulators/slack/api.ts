@@ -16,6 +16,10 @@ export interface ApiRequest {
   args: Json;
   workspaceId: string | undefined;
   atMs: number;
+  /** When it was answered; undefined while it is being worked on. */
+  endedAtMs: number | undefined;
+  /** The wait that was told with a 429. */
+  retryAfterMs: number | undefined;
   /** HTTP status; 0 when the connection was cut. */
   status: number;
   /** `error` of the answer. */
@@ -104,6 +108,8 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
       args: args.raw,
       workspaceId: undefined,
       atMs: clock.now(),
+      endedAtMs: undefined,
+      retryAfterMs: undefined,
       status: 0,
       error: undefined,
       headers: withoutSecrets(request.headers),
@@ -116,7 +122,10 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
     if (answer !== undefined) {
       entry.status = answer.status;
       entry.error = typeof answer.body["error"] === "string" ? answer.body["error"] : undefined;
+      const waitS = answer.headers["retry-after"];
+      if (waitS !== undefined) entry.retryAfterMs = Number(waitS) * 1_000;
     }
+    entry.endedAtMs = clock.now();
     write(response, name, answer, dialect);
     changes.changed();
   }

@@ -22,6 +22,9 @@ export interface Delivery {
   name: string;
   payload: Json;
   attempts: AttemptResult[];
+  /** When it was told for the first time, and when it was acknowledged. */
+  toldAtMs: number | undefined;
+  acknowledgedAtMs: number | undefined;
   /** Resolves when it was acknowledged or given up. */
   outcome: Promise<Outcome>;
   /** Acknowledged or given up. */
@@ -80,8 +83,10 @@ export function createDispatcher({ clock, changes, violations, limits, newId, tr
   }
 
   async function attempt(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult> {
+    delivery.toldAtMs ??= clock.now();
     const result = await transport().send(delivery, retry);
     delivery.attempts.push(result);
+    if (result.isAcknowledged) delivery.acknowledgedAtMs ??= clock.now();
     judge(delivery, result);
     changes.changed();
     return result;
@@ -111,7 +116,17 @@ export function createDispatcher({ clock, changes, violations, limits, newId, tr
     deliver(type, name, payload) {
       const { promise, resolve } = Promise.withResolvers<Outcome>();
       const id = newId("envelope-");
-      const delivery: Delivery = { id, type, name, payload, attempts: [], outcome: promise, isSettled: false };
+      const delivery: Delivery = {
+        id,
+        type,
+        name,
+        payload,
+        attempts: [],
+        toldAtMs: undefined,
+        acknowledgedAtMs: undefined,
+        outcome: promise,
+        isSettled: false,
+      };
       deliveries.push(delivery);
       const send = () => void run(delivery).then(resolve);
       if (held === undefined) send();

@@ -5,10 +5,17 @@ import type { Fault } from "../../simulators/discord/faults.ts";
 import { hasPermission } from "../../simulators/discord/permissions.ts";
 import { createDiscord, type Discord } from "../../simulators/discord/simulator.ts";
 import type { Violation } from "../../simulators/discord/violations.ts";
-import { type Channel, type Message, type Payload, shown, type User } from "../../simulators/discord/world.ts";
+import {
+  type Channel,
+  type Guild,
+  type Message,
+  type Payload,
+  shown,
+  type User,
+} from "../../simulators/discord/world.ts";
 import { silent } from "../log.ts";
 import type { Random } from "../pacing/random.ts";
-import { type AdapterParts, type Break, passing, type Shown, type World } from "./world.ts";
+import { type AdapterParts, type Break, type Place, passing, type Shown, type World } from "./world.ts";
 
 const POST = "POST /channels/:channel/messages";
 const EDIT = "PATCH /channels/:channel/messages/:message";
@@ -25,13 +32,50 @@ export interface DiscordWorldOptions {
 export async function openDiscordWorld({ threads, place }: DiscordWorldOptions): Promise<World> {
   const discord = await createDiscord();
   const guild = discord.addGuild();
-  const general = discord.addChannel(guild, "general");
-  const people = [discord.addUser("Ada", guild), discord.addUser("Ben", guild), discord.addUser("Eve", guild)] as const;
-  // Direct conversations are those of one person.
-  const speaker = (person: number) => people[place === "direct" && person !== ASIDE ? 0 : person] ?? people[0];
-  const channel = place === "direct" ? discord.openDm(people[0]) : toRoom(discord, general, people[0], place);
-  const aside = discord.openDm(people[ASIDE]);
+  const people = ["Ada", "Ben", "Eve"].map((name) => discord.addUser(name, guild));
   const asked = new Map<string, Message>();
+  const room = openDiscordPlace(discord, { place, guild, people, asked });
+  const eve = people[ASIDE] as User;
+  const aside = discord.openDm(eve);
+
+  return {
+    ...room,
+    origin: new URL(discord.apiUrl).origin,
+    startAdapter: (parts) => createDiscordAdapterFor(discord, threads, parts),
+    // Words said while nobody listens are read later, or told when the session goes on.
+    hasListener: () => true,
+    askAside(name) {
+      const message = discord.people.say(aside, eve, name);
+      return { name, id: toId(message), person: ASIDE, isTold: true };
+    },
+    shown: () => allAnswers(discord).filter(isAnswer).map(toShown),
+    troubles: Object.keys(TROUBLES),
+    disturbing: DISTURBING,
+    breaks: () => discordBreaks(discord),
+    close: discord.close,
+  };
+}
+
+export interface DiscordPlaceOptions {
+  place: "channel" | "direct" | "thread";
+  guild: Guild;
+  /** The first two write here; a direct conversation is the first one's. */
+  people: readonly User[];
+  /** Filled with what people have asked, by its name. */
+  asked?: Map<string, Message>;
+}
+
+/** A channel, a thread or a direct conversation. */
+export function openDiscordPlace(
+  discord: Discord,
+  { place, guild, people, asked = new Map() }: DiscordPlaceOptions,
+): Place {
+  const ada = people[0] as User;
+  // Direct conversations are those of one person.
+  const speaker = (person: number) => people[place === "direct" && person !== ASIDE ? 0 : person] ?? ada;
+  const general = discord.addChannel(guild, "general");
+  const channel = place === "direct" ? discord.openDm(ada) : toRoom(discord, general, ada, place);
+  const find = (id: string) => allAnswers(discord).find((message) => toId(message) === id);
 
   /** Nobody tells the bot what it may not see; where it may not write it says so directly, to whoever asks. */
   function isTold(): boolean {
@@ -39,23 +83,17 @@ export async function openDiscordWorld({ threads, place }: DiscordWorldOptions):
     const isThere = channel.kind === "dm" || discord.places().includes(channel);
     return isThere && !hasPermission(denied, "ViewChannel") && !hasPermission(denied, "SendMessages");
   }
-  const all = () =>
-    discord.places().flatMap((one) => discord.messages(one).filter(({ author }) => author === discord.bot));
-  const find = (id: string) => all().find((message) => toId(message) === id);
+
+  /** Threads that were opened from here are part of it. */
+  function rooms(): Channel[] {
+    return discord.places().filter(({ id, parentId }) => id === channel.id || parentId === channel.id);
+  }
 
   return {
-    origin: new URL(discord.apiUrl).origin,
-    startAdapter: (parts) => createDiscordAdapterFor(discord, threads, parts),
-    // Words said while nobody listens are read later, or told when the session goes on.
-    hasListener: () => true,
     ask(name, person) {
       const message = discord.people.say(channel, speaker(person), name, { mentionBot: place !== "direct" });
       asked.set(name, message);
       return { name, id: toId(message), person, isTold: isTold() };
-    },
-    askAside(name) {
-      const message = discord.people.say(aside, people[ASIDE], name);
-      return { name, id: toId(message), person: ASIDE, isTold: true };
     },
     edit({ name }, text) {
       const message = asked.get(name);
@@ -66,7 +104,13 @@ export async function openDiscordWorld({ threads, place }: DiscordWorldOptions):
       const message = asked.get(name);
       if (message !== undefined) discord.people.delete(message);
     },
-    shown: () => all().filter(isAnswer).map(toShown),
+    shown: () =>
+      rooms().flatMap((room) =>
+        discord
+          .messages(room)
+          .filter((one) => isOwn(one, discord) && isAnswer(one))
+          .map(toShown),
+      ),
     removeShown(id) {
       const message = find(id);
       if (message !== undefined) discord.people.delete(message);
@@ -75,12 +119,20 @@ export async function openDiscordWorld({ threads, place }: DiscordWorldOptions):
       const message = find(id);
       if (message !== undefined) discord.people.press(message, speaker(person), label);
     },
-    troubles: Object.keys(TROUBLES),
-    disturbing: new Set(["blind", "mute", "gone"]),
     inflict: (trouble, random) => TROUBLES[trouble]?.({ discord, channel, random }),
-    breaks: () => discord.violations.map((one) => toBreak(one, all())),
-    close: discord.close,
   };
+}
+
+export function allAnswers(discord: Discord): Message[] {
+  return discord.places().flatMap((one) => discord.messages(one).filter((message) => isOwn(message, discord)));
+}
+
+function isOwn({ author }: Message, { bot }: Discord): boolean {
+  return author === bot;
+}
+
+export function discordBreaks(discord: Discord): Break[] {
+  return discord.violations.map((one) => toBreak(one, allAnswers(discord)));
 }
 
 /** The adapter as the service makes it, on a simulated Discord. */
@@ -128,8 +180,11 @@ function denying(permissions: Parameters<Discord["overwrite"]>[2]["deny"]) {
   };
 }
 
+/** After these an answer cannot be written to its end. */
+const DISTURBING: ReadonlySet<string> = new Set(["blind", "mute", "gone"]);
+
 /** The faults of Discord. */
-const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
+export const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
   // A limit is told before anything is carried out.
   "429": passing(({ discord, random }) => {
     const retryAfterMs = Math.round(random.between(200, 2_000));
@@ -154,7 +209,7 @@ const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undef
   }),
 };
 
-function isAnswer(message: Message): boolean {
+export function isAnswer(message: Message): boolean {
   return message.ephemeralFor === undefined && !shown(message).content.startsWith("I cannot answer you in ");
 }
 
@@ -172,18 +227,18 @@ function toId({ channelId, id }: Message): string {
   return `discord:${channelId}:${id}`;
 }
 
-function toShown(message: Message): Shown {
+export function toShown(message: Message): Shown {
   const { content, components } = shown(message);
   const buttons = flatten(components).map((button) => ({
     label: textOf(button["label"]),
     payload: textOf(button["custom_id"]),
   }));
   // A message that still grows is one that can be stopped.
-  const states = message.states.map((state) => state.content);
   return {
     id: toId(message),
     text: content,
-    states,
+    states: message.states.map((state) => state.content),
+    statesAtMs: message.states.map(({ atMs }) => atMs),
     buttons,
     isGrowing: buttons.some(({ label }) => label === "Stop"),
   };

@@ -5,7 +5,7 @@ import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 import { openDatabase } from "../../../src/store/database.ts";
-import { createStores } from "../../../src/store/keyv.ts";
+import { createStores, type Stores } from "../../../src/store/keyv.ts";
 import { createCurrentTime } from "../../../src/tools/current-time.ts";
 import type { TurnRecord } from "../../../src/turn/record.ts";
 import { LIMITS } from "../engine.ts";
@@ -104,12 +104,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   return {
     isIdle: () => queue.depth().waiting === 0 && queue.depth().active === 0,
     isConnected: adapter.isConnected,
-    async readTurns() {
-      const turns: TurnRecord[] = [];
-      const iterator = stores.open("turns").iterator?.(undefined) as AsyncIterable<[string, unknown]> | undefined;
-      for await (const [, record] of iterator ?? []) if (isTurn(record)) turns.push(record);
-      return turns;
-    },
+    readTurns: () => readTurns(stores),
     countOpen() {
       const row = database.prepare("SELECT count(*) AS open FROM queue_event WHERE event IS NOT NULL").get();
       return Number(row?.["open"]);
@@ -126,6 +121,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       await Promise.race([end(1_000), sleep(END_MS, undefined, { ref: false })]);
     },
   };
+}
+
+/** The turns there are in a store. */
+export async function readTurns(stores: Pick<Stores, "open">): Promise<TurnRecord[]> {
+  const turns: TurnRecord[] = [];
+  const iterator = stores.open("turns").iterator?.(undefined) as AsyncIterable<[string, unknown]> | undefined;
+  for await (const [, record] of iterator ?? []) if (isTurn(record)) turns.push(record);
+  return turns;
 }
 
 function isTurn(value: unknown): value is TurnRecord {

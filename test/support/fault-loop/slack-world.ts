@@ -1,11 +1,12 @@
 import { createSlackAdapter } from "../../../adapters/slack/index.ts";
 import { openSlack, type Slack } from "../../simulators/slack/control.ts";
 import type { Fault } from "../../simulators/slack/faults.ts";
+import type { Person } from "../../simulators/slack/people.ts";
 import { listOf, shownText, textOf } from "../../simulators/slack/shown-text.ts";
-import type { Channel, Message } from "../../simulators/slack/world.ts";
+import type { Channel, Message, Workspace } from "../../simulators/slack/world.ts";
 import { silent } from "../log.ts";
 import type { Random } from "../pacing/random.ts";
-import { ANY_TURN, passing, type Shown, type World } from "./world.ts";
+import { ANY_TURN, type Break, type Place, passing, type Shown, type World } from "./world.ts";
 
 const WRITES = ["chat.startStream", "chat.appendStream", "chat.stopStream", "chat.postMessage", "chat.update"];
 /** The people who speak where nothing goes wrong. */
@@ -26,26 +27,12 @@ export async function openSlackWorld({ place, streams, killsAtMs }: SlackWorldOp
     // An event that was not acknowledged waits for minutes on the real one.
     limits: { retryMs: [0, 300, 1_500] },
   });
-  const people = [slack.user({ name: "Ada" }), slack.user({ name: "Ben" }), slack.user({ name: "Eve" })] as const;
-  const channel = slack.channel({ name: "general", members: people });
-  const root = place === "thread" ? people[0].say(channel, "A thread.") : undefined;
+  const people = ["Ada", "Ben", "Eve"].map((name) => slack.user({ name }));
   const asked = new Map<string, Message>();
-  const hasKills = killsAtMs.length > 0;
-  const speaker = (person: number) => people[person] ?? people[0];
-  const all = () => [...slack.workspace.channels.values()].flatMap((one) => slack.answers(one));
-  const find = (id: string) => all().find((message) => toId(message) === id);
-  const hasBot = () => channel.members.has(slack.workspace.bot.id) && !channel.isArchived;
-
-  /** Slack tells nobody later. */
-  const hasListener = () => slack.connections() > 0;
-
-  function keep(name: string, person: number, message: Message) {
-    asked.set(name, message);
-    const isSeen = place === "direct" || person === ASIDE || hasBot();
-    return { name, id: toId(message), person, isTold: isSeen && hasListener() };
-  }
+  const room = openSlackPlace(slack, { place, people, asked, hasKills: killsAtMs.length > 0 });
 
   return {
+    ...room,
     origin: new URL(slack.apiUrl).origin,
     startAdapter: ({ origin, engine }) =>
       createSlackAdapter({
@@ -60,25 +47,65 @@ export async function openSlackWorld({ place, streams, killsAtMs }: SlackWorldOp
         now: slack.now,
         onFatal: () => {},
       }),
-    hasListener,
+    // Slack tells nobody later.
+    hasListener: () => slack.connections() > 0,
+    askAside(name) {
+      const message = (people[ASIDE] as Person).dm(name);
+      asked.set(name, message);
+      return { name, id: toId(message), person: ASIDE, isTold: slack.connections() > 0 };
+    },
+    shown: () => allAnswers(slack.workspace, slack).map(toShown),
+    troubles: Object.keys(TROUBLES),
+    disturbing: DISTURBING,
+    breaks: () => slackBreaks(slack),
+    close: slack.close,
+  };
+}
+
+export interface SlackPlaceOptions {
+  place: "channel" | "direct" | "thread";
+  workspace?: Workspace;
+  people: readonly Person[];
+  /** Filled with what people have asked, by its name. */
+  asked?: Map<string, Message>;
+  /** The service is killed now and then. */
+  hasKills: boolean;
+}
+
+/** A channel of a workspace, or what people write to the bot directly. */
+export function openSlackPlace(
+  slack: Slack,
+  { place, workspace = slack.workspace, people, asked = new Map(), hasKills }: SlackPlaceOptions,
+): Place {
+  const channel = slack.channel({ name: "general", members: people, workspace });
+  const root = place === "thread" ? people[0]?.say(channel, "A thread.") : undefined;
+  const speaker = (person: number): Person => people[person] ?? (people[0] as Person);
+  const rooms = () => (place === "direct" ? people.map((person) => person.direct()) : [channel]);
+  const find = (id: string) => allAnswers(workspace, slack).find((message) => toId(message) === id);
+  const hasBot = () => channel.members.has(workspace.bot.id) && !channel.isArchived;
+
+  return {
     ask(name, person) {
       const by = speaker(person);
-      return keep(name, person, place === "direct" ? by.dm(name) : by.mention(channel, name, root && { thread: root }));
+      const message = place === "direct" ? by.dm(name) : by.mention(channel, name, root && { thread: root });
+      asked.set(name, message);
+      // Slack tells nobody later.
+      const isTold = (place === "direct" || hasBot()) && slack.connections() > 0;
+      return { name, id: toId(message), person, isTold };
     },
-    askAside: (name) => keep(name, ASIDE, people[ASIDE].dm(name)),
     edit({ name, person }, text) {
       const message = asked.get(name);
-      const mention = place === "direct" ? "" : `<@${slack.workspace.bot.id}> `;
+      const mention = place === "direct" ? "" : `<@${workspace.bot.id}> `;
       if (message !== undefined) speaker(person).edit(message, `${mention}${text}`);
     },
     remove({ name, person }) {
       const message = asked.get(name);
       if (message !== undefined) speaker(person).delete(message);
     },
-    shown: () => all().map(toShown),
+    shown: () => rooms().flatMap((room) => slack.answers(room).map(toShown)),
     removeShown(id) {
       const message = find(id);
-      if (message !== undefined) people[0].delete(message);
+      if (message !== undefined) speaker(0).delete(message);
     },
     press(id, label, person) {
       const message = find(id);
@@ -90,12 +117,16 @@ export async function openSlackWorld({ place, streams, killsAtMs }: SlackWorldOp
         .press(message, label.toLowerCase())
         .catch(() => {});
     },
-    troubles: Object.keys(TROUBLES),
-    disturbing: new Set(["archived", "removed"]),
     inflict: (trouble, random) => TROUBLES[trouble]?.({ slack, channel, random, asked: [...asked.values()], hasKills }),
-    breaks: () => slack.violations.map(({ kind, sentence }) => ({ kind, sentence })),
-    close: slack.close,
   };
+}
+
+function allAnswers(workspace: Workspace, slack: Slack): Message[] {
+  return [...workspace.channels.values()].flatMap((one) => slack.answers(one));
+}
+
+export function slackBreaks(slack: Slack): Break[] {
+  return slack.violations.map(({ kind, sentence }) => ({ kind, sentence }));
 }
 
 interface Victim {
@@ -110,8 +141,11 @@ function failing(fault: (random: Random) => Fault): (victim: Victim) => undefine
   return passing(({ slack, random }) => slack.failNext(random.pick(WRITES), fault(random), random.pick([1, 1, 2])));
 }
 
+/** After these an answer cannot be written to its end. */
+const DISTURBING: ReadonlySet<string> = new Set(["archived", "removed"]);
+
 /** The faults of Slack. */
-const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
+export const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
   "429": failing((random) => ({ retryAfterS: random.pick([1, 2]) })),
   "500": failing((random) => ({ status: random.pick([500, 503]), isDone: random.next() < 0.5 })),
   error: failing((random) => ({ error: random.pick(["internal_error", "fatal_error", "service_unavailable"]) })),
@@ -147,7 +181,7 @@ function toId({ channel, ts }: Message): string {
   return `slack:${channel.workspace.id}:${channel.id}:${ts}`;
 }
 
-function toShown(message: Message): Shown {
+export function toShown(message: Message): Shown {
   const { content, stream } = message;
   const elements = content.blocks.flatMap((block) => (block["type"] === "actions" ? listOf(block["elements"]) : []));
   const buttons = elements.map((element) => ({
@@ -157,6 +191,12 @@ function toShown(message: Message): Shown {
   const isStream = stream?.state === "in_progress";
   // Slack's own Stop, which ends whatever grows in the thread.
   if (isStream) buttons.push({ label: "Stop", payload: ANY_TURN });
-  const states = message.states.map(({ shown }) => shown);
-  return { id: toId(message), text: shownText(content), states, buttons, isGrowing: isStream };
+  return {
+    id: toId(message),
+    text: shownText(content),
+    states: message.states.map(({ shown }) => shown),
+    statesAtMs: message.states.map(({ atMs }) => atMs),
+    buttons,
+    isGrowing: isStream,
+  };
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
+import { buffer, text } from "node:stream/consumers";
 import { answerTo, namesIn, unedited } from "./answers.ts";
 import { COMPLETE, speak, type UpstreamWay } from "./upstream-faults.ts";
 
@@ -16,6 +16,10 @@ export interface Asked {
   isComplete: boolean;
   /** It brought what a tool had given. */
   isSecond: boolean;
+  /** The address at which the caller reached the upstream. */
+  host: string;
+  /** What stood in the request before the last question, oldest first. */
+  earlier: ReadonlyArray<{ role: string; text: string }>;
 }
 
 /** The upstream's ways with a question: each request about it takes the next way, and all further ones the last. */
@@ -33,17 +37,23 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
+export interface UpstreamOptions {
+  /** The base address of whoever answers everything that is no chat. */
+  elsewhere?: string;
+}
+
 interface ChatBody {
   messages: Array<{ role: string; content: unknown }>;
 }
 
 const PLAIN: Script = { ways: ["answer"], paceMs: 5 };
 
-export async function openUpstream(): Promise<Upstream> {
+export async function openUpstream({ elsewhere }: UpstreamOptions = {}): Promise<Upstream> {
   const scripts = new Map<string, Script>();
   const asked = new Map<string, Asked[]>();
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (elsewhere !== undefined && !isChat(request)) return pass(request, response, elsewhere);
     const { messages } = JSON.parse(await text(request)) as ChatBody;
     const lastUser = messages.findLastIndex(({ role }) => role === "user");
     const names = namesIn(textOf(messages[lastUser]?.content));
@@ -54,7 +64,16 @@ export async function openUpstream(): Promise<Upstream> {
     const before = (asked.get(key) ?? []).filter((one) => !one.isSecond);
     // The second half of a turn with a tool is no step of its own.
     const way = hasResult ? "answer" : (ways[Math.min(before.length, ways.length - 1)] ?? "answer");
-    const one: Asked = { names, way, atMs: Date.now(), said: "", isComplete: false, isSecond: hasResult };
+    const one: Asked = {
+      names,
+      way,
+      atMs: Date.now(),
+      said: "",
+      isComplete: false,
+      isSecond: hasResult,
+      host: request.headers.host ?? "",
+      earlier: messages.slice(0, lastUser).map(({ role, content }) => ({ role, text: textOf(content) })),
+    };
     asked.set(key, [...(asked.get(key) ?? []), one]);
     const whole = answerTo(names);
     one.said = await speak({ response, way, text: whole, paceMs, hasResult });
@@ -74,6 +93,23 @@ export async function openUpstream(): Promise<Upstream> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+function isChat({ url = "" }: IncomingMessage): boolean {
+  return url.endsWith("/chat/completions");
+}
+
+async function pass(request: IncomingMessage, response: ServerResponse, elsewhere: string): Promise<void> {
+  const { host: _host, connection: _connection, "content-length": _length, ...headers } = request.headers;
+  const body = await buffer(request);
+  const answer = await fetch(`${elsewhere}${request.url}`, {
+    method: request.method ?? "GET",
+    headers: headers as Record<string, string>,
+    ...(body.length > 0 && { body: new Uint8Array(body) }),
+  });
+  const type = answer.headers.get("content-type") ?? "application/json";
+  response.writeHead(answer.status, { "content-type": type });
+  response.end(Buffer.from(await answer.arrayBuffer()));
 }
 
 function textOf(content: unknown): string {

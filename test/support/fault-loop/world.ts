@@ -12,8 +12,9 @@ export interface Shown {
   /** As the port names it. */
   id: string;
   text: string;
-  /** The texts that it has shown until now, oldest first. */
+  /** The texts that it has shown until now, oldest first, and since when: Unix milliseconds. */
   states: string[];
+  statesAtMs: number[];
   isGrowing: boolean;
   /** `payload` names the turn. */
   buttons: Array<{ label: string; payload: string }>;
@@ -59,16 +60,9 @@ export interface AdapterParts {
   stores: Pick<Stores, "open">;
 }
 
-/** A simulated platform with one place in it where two people and the bot are, and all that happens there. */
-export interface World {
-  /** Of the simulator. */
-  readonly origin: string;
-  startAdapter(parts: AdapterParts): Adapter;
-  /** True while somebody is there whom the platform could tell what is said. */
-  hasListener(): boolean;
+/** Somewhere on a simulated platform where two people and the bot are. */
+export interface Place {
   ask(name: string, person: number): Question;
-  /** Asks in another place, where nothing goes wrong. */
-  askAside(name: string): Question;
   edit(question: Question, text: string): void;
   remove(question: Question): void;
   /** The bot's messages that stand there, oldest first. */
@@ -76,12 +70,23 @@ export interface World {
   removeShown(id: string): void;
   /** Presses a button. Throws when it is not there any more. */
   press(id: string, label: string, person: number): void;
+  /** Lets it go wrong. What it gives back sets it right, where that does not happen by itself. */
+  inflict(trouble: string, random: Random): (() => void) | undefined;
+}
+
+/** A simulated platform with one place in it, and all that happens there. */
+export interface World extends Place {
+  /** Of the simulator. */
+  readonly origin: string;
+  startAdapter(parts: AdapterParts): Adapter;
+  /** True while somebody is there whom the platform could tell what is said. */
+  hasListener(): boolean;
+  /** Asks in another place, where nothing goes wrong. */
+  askAside(name: string): Question;
   /** The faults that may happen here, by name. */
   readonly troubles: readonly string[];
   /** Those of them after which an answer cannot be written to its end. */
   readonly disturbing: ReadonlySet<string>;
-  /** Lets it go wrong. What it gives back sets it right, where that does not happen by itself. */
-  inflict(trouble: string, random: Random): (() => void) | undefined;
   /** The platform's rules that the bot broke. */
   breaks(): Break[];
   close(): Promise<void>;

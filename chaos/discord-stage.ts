@@ -1,0 +1,65 @@
+import { createDiscord } from "../test/simulators/discord/simulator.ts";
+import {
+  allAnswers,
+  discordBreaks,
+  isAnswer,
+  openDiscordPlace,
+  TROUBLES,
+  toShown,
+} from "../test/support/fault-loop/discord-world.ts";
+import type { PlaceKind } from "./plan.ts";
+import type { Call, Stage } from "./stage.ts";
+
+/** Those that leave no answer to be judged are no part of this. */
+const DISTURBING = new Set(["blind", "mute", "gone"]);
+
+export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Stage> {
+  const discord = await createDiscord();
+  const guild = discord.addGuild();
+  const rooms = kinds.map((place) => {
+    const people = ["Ada", "Ben"].map((name) => discord.addUser(name, guild));
+    return { people, place: openDiscordPlace(discord, { place, guild, people }) };
+  });
+
+  function toCall(request: (typeof discord.requests)[number]): Call {
+    const { route, params, host, atMs, endedAtMs, status = 0, retryAfterMs, body } = request;
+    const { channel, message } = params;
+    return {
+      atMs,
+      endedAtMs,
+      host,
+      method: route,
+      budget: `${route} ${channel}`,
+      messageId: message === undefined ? undefined : `discord:${channel}:${message}`,
+      status,
+      retryAfterMs,
+      words: wordsOf(body),
+    };
+  }
+
+  return {
+    origin: new URL(discord.apiUrl).origin,
+    env: (origin) => ({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: `${origin}/api` }),
+    install: async () => {},
+    places: rooms.map(({ place }) => place),
+    prefixes: ["discord:"],
+    troubles: Object.keys(TROUBLES).filter((name) => !DISTURBING.has(name)),
+    draw(place, text) {
+      const ada = rooms[place]?.people[0];
+      if (ada !== undefined) discord.people.command(discord.openDm(ada), ada, "imagine", { prompt: text });
+    },
+    shown: () => allAnswers(discord).filter(isAnswer).map(toShown),
+    calls: () => discord.requests.filter(({ route }) => route.includes("/messages")).map(toCall),
+    breaks: () => discordBreaks(discord),
+    // Whatever was said is told to every session, or read later.
+    told: () => ({ toldAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false }),
+    isSettled: () => true,
+    secrets: [discord.token],
+    close: discord.close,
+  };
+}
+
+function wordsOf(body: unknown): string {
+  const content = (body as { content?: unknown } | undefined)?.content;
+  return typeof content === "string" ? content : JSON.stringify(body ?? "");
+}

@@ -1,0 +1,372 @@
+import type { TurnRecord } from "../src/turn/record.ts";
+import { answerTo, namesIn, squeeze, unedited } from "../test/support/fault-loop/answers.ts";
+import { RETRY_AFTER_MS } from "../test/support/fault-loop/upstream-faults.ts";
+import { judge as judgeEndings } from "../test/support/fault-loop/verdict.ts";
+import type { Shown } from "../test/support/fault-loop/world.ts";
+import type { Life } from "./cluster.ts";
+import type { Disturbance, Record, SaidQuestion } from "./record.ts";
+import type { Call } from "./stage.ts";
+
+export const COLUMNS = [
+  "lost",
+  "doubled",
+  "stuck",
+  "out of order",
+  "wrong text",
+  "history",
+  "retry-after",
+  "fenced",
+  "secrets",
+  "other",
+] as const;
+
+/**
+ * `lost`: a question without an answer. `doubled`: a second answer. `stuck`: an answer that was left on its cursor, or
+ * work that was left undone. `out of order`: an answer that began before an earlier one of its conversation had ended.
+ * `wrong text`: not what the upstream said. `history`: gaps or doubles in it. `retry-after`: a call within a wait that
+ * was told. `fenced`: a call by a process whose work another one had taken over. `secrets`: secrets, or what people
+ * said, where they may not stand. `other`: what else the platforms forbid, and processes that ended by themselves.
+ */
+export type Column = (typeof COLUMNS)[number];
+
+export interface Finding {
+  column: Column;
+  sentence: string;
+  /** The questions it is about, and the bot's messages. */
+  names: readonly string[];
+  messageIds: readonly string[];
+}
+
+export interface Verdict {
+  findings: Finding[];
+  /** How often something was let pass that nobody can keep, by why. */
+  excused: Map<string, number>;
+}
+
+interface Court {
+  record: Record;
+  /** The bot's messages, without pictures, by id. */
+  shown: ReadonlyMap<string, Shown>;
+  turnOf: ReadonlyMap<string, TurnRecord>;
+  lifeOf(host: string): Life | undefined;
+  find(column: Column, sentence: string, about?: { names?: readonly string[]; messageIds?: readonly string[] }): void;
+  excuse(why: string): void;
+}
+
+/** Looks at everything that was recorded and says what is wrong. */
+export function judge(record: Record): Verdict {
+  const findings: Finding[] = [];
+  const excused = new Map<string, number>();
+  const pictures = record.plan.pictures.map(({ name }) => name);
+  const shown = record.shown.filter(({ text }) => !pictures.some((name) => text.includes(name)));
+  const court: Court = {
+    record,
+    shown: new Map(shown.map((message) => [message.id, message])),
+    turnOf: new Map(record.turns.flatMap((turn) => turn.messageIds.map((id) => [id, turn]))),
+    lifeOf: (host) => record.lives.find(({ hosts }) => hosts.includes(host)),
+    find: (column, sentence, { names = namesIn(sentence), messageIds = [] } = {}) =>
+      void findings.push({ column, sentence, names, messageIds }),
+    excuse: (why) => void excused.set(why, (excused.get(why) ?? 0) + 1),
+  };
+  judgeAnswers(court);
+  judgeBreaks(court);
+  judgeOrder(court);
+  judgeHistories(court);
+  judgeWaits(court);
+  judgeUpstreamWaits(court);
+  judgeFences(court);
+  judgeSecrets(court);
+  return { findings, excused };
+}
+
+// --- endings ---
+
+/** As every round of `npm run bench -- turns` is judged. */
+function judgeAnswers({ record, shown, find, excuse }: Court): void {
+  const { removed, begunAnew, turns, asked, told } = record;
+  const isHeard = (question: SaidQuestion) => !told(question).isGivenUp;
+  const heard = record.questions.filter(isHeard);
+  for (const _ of record.questions.slice(heard.length))
+    excuse("the platform gave it up: nobody was there to acknowledge it");
+  const complaints = judgeEndings({
+    questions: record.questions.map((question) => ({ ...question, isTold: isHeard(question) })),
+    removed,
+    begunAnew,
+    turns,
+    asked,
+    shown: [...shown.values()],
+    heard: new Set(heard.map(({ id }) => id)),
+    takenAway: new Set(),
+    isDisturbed: false,
+    wasKilled: true,
+    hadSlowCalls: true,
+    breaks: [],
+  });
+  for (const { fault, sentence } of complaints) {
+    find(fault === "wrong" || fault === "taken back" ? "wrong text" : fault, sentence);
+  }
+  if (record.open > 0) find("stuck", `${record.open} events were left undone.`);
+}
+
+/** What is judged elsewhere, by what was recorded of the calls themselves. */
+const JUDGED_ELSEWHERE = new Set(["early-retry", "rate-limited"]);
+const LATE = new Set(["late-ack", "late-acknowledgement"]);
+
+function judgeBreaks({ record: { breaks, lives }, find, excuse }: Court): void {
+  for (const { kind, sentence, messageId } of breaks) {
+    if (JUDGED_ELSEWHERE.has(kind)) continue;
+    if (LATE.has(kind)) excuse("acknowledged late or not at all by a process that was dead or stood still");
+    else
+      find(kind === "double-post" ? "doubled" : "other", `${kind}: ${sentence}`, {
+        messageIds: messageId ? [messageId] : [],
+      });
+  }
+  for (const { crash } of lives) if (crash !== undefined) find("other", crash);
+}
+
+// --- order ---
+
+/** Longer than it takes until what is said is heard everywhere. */
+const HEARD_MS = 1_000;
+
+/** Whether the service knew of one question before the other one; undefined where nobody can say. */
+function isBefore({ record }: Court, one: SaidQuestion, other: SaidQuestion): boolean | undefined {
+  const [first, second] = [record.told(one), record.told(other)];
+  if (second.toldAtMs !== undefined) return (first.acknowledgedAtMs ?? Number.POSITIVE_INFINITY) < second.toldAtMs;
+  const isUnrest = record.disturbances.some(
+    ({ fromMs, toMs }) => fromMs < other.saidAtMs + HEARD_MS && toMs > one.saidAtMs - HEARD_MS,
+  );
+  return isUnrest ? undefined : one.saidAtMs < other.saidAtMs;
+}
+
+/** Questions of each conversation in the order in which they were said. */
+function conversationsOf({ record, turnOf }: Court): SaidQuestion[][] {
+  const groups = Map.groupBy(record.questions, ({ id }) => turnOf.get(id)?.conversationId);
+  groups.delete(undefined);
+  return [...groups.values()].map((group) => group.toSorted((a, b) => a.saidAtMs - b.saidAtMs));
+}
+
+function judgeOrder(court: Court): void {
+  for (const questions of conversationsOf(court)) {
+    for (const [index, one] of questions.entries()) {
+      for (const other of questions.slice(index + 1)) judgePair(court, one, other);
+    }
+  }
+}
+
+function judgePair(court: Court, one: SaidQuestion, other: SaidQuestion): void {
+  const { record, turnOf, find, excuse } = court;
+  const [first, second] = [turnOf.get(one.id), turnOf.get(other.id)];
+  if (first === undefined || second === undefined) return;
+  const pair = `${one.name} and ${other.name}`;
+  const isInOrder =
+    first === second
+      ? first.messageIds.indexOf(one.id) < first.messageIds.indexOf(other.id)
+      : areApart(court, first, second, record.begunAnew.has(one.id));
+  if (isInOrder) return;
+  const isKnown = isBefore(court, one, other);
+  if (isKnown === true) {
+    find("out of order", `${pair} were not answered one after the other.`, {
+      messageIds: [...first.posted, ...second.posted],
+    });
+  } else excuse("their order was not known: told again, or heard while a process was away");
+}
+
+/** Whether the second answer began when the first had ended, or, where that was begun anew, had begun. */
+function areApart({ shown }: Court, first: TurnRecord, second: TurnRecord, isAnew: boolean): boolean {
+  const own = (turn: TurnRecord) => turn.posted.flatMap((id) => shown.get(id) ?? []);
+  const begin = (turn: TurnRecord) => Math.min(...own(turn).map(({ statesAtMs }) => statesAtMs[0] ?? 0));
+  const end = Math.max(...own(first).map(lastGrowthOf));
+  return begin(second) >= (isAnew ? begin(first) : end);
+}
+
+/** When a message said something new for the last time. */
+function lastGrowthOf({ states, statesAtMs }: Shown): number {
+  const letters = states.map((text) => text.replaceAll(/[^\p{L}\p{N}]+/gu, ""));
+  const last = letters.findLastIndex((text, index) => index === 0 || text !== letters[index - 1]);
+  return statesAtMs[last] ?? 0;
+}
+
+// --- history ---
+
+function judgeHistories(court: Court): void {
+  const { record, find } = court;
+  const said = new Map<string, number>();
+  for (const [id, entries] of record.histories) {
+    const ids = entries.map((entry) => entry.id);
+    if (new Set(ids).size < ids.length) find("history", `${id} has an entry twice.`);
+    for (const name of entries.flatMap(({ author, messages }) =>
+      author === undefined ? [] : namesIn(textOf(messages)),
+    )) {
+      said.set(unedited(name), (said.get(unedited(name)) ?? 0) + 1);
+    }
+  }
+  for (const [name, count] of said) if (count > 1) find("history", `${name} stands ${count} times in the history.`);
+  for (const questions of conversationsOf(court)) judgeConversation(court, questions, said);
+}
+
+function judgeConversation(court: Court, questions: readonly SaidQuestion[], said: ReadonlyMap<string, number>): void {
+  const { record, turnOf, shown, find } = court;
+  const [first] = questions;
+  const conversationId = first && turnOf.get(first.id)?.conversationId;
+  const entries = record.histories.get(conversationId ?? "") ?? [];
+  const answers = entries.filter(({ author }) => author === undefined).map(({ messages }) => squeeze(textOf(messages)));
+  for (const { id, name } of questions) {
+    if (record.removed.has(id)) continue;
+    if (!said.has(name)) find("history", `${name} is missing in the history.`);
+    const turn = turnOf.get(id);
+    const text = turn?.posted.map((message) => shown.get(message)?.text ?? "").join("\n") ?? "";
+    const names = namesIn(text.slice(0, text.indexOf(".") + 1));
+    // Only the first of those that were answered together asks for their answer; a marked one may be there or not.
+    if (turn?.messageIds[0] !== id || names.length === 0 || squeeze(text) !== squeeze(answerTo(names))) continue;
+    if (!answers.some((answer) => answer.includes(squeeze(answerTo(names))))) {
+      find("history", `The answer to ${names.join(" ")} is missing in the history.`, { messageIds: turn.posted });
+    }
+  }
+  const order = entries.flatMap(({ author, messages }) =>
+    author === undefined ? [] : namesIn(textOf(messages)).map(unedited),
+  );
+  for (const [index, one] of questions.entries()) {
+    for (const other of questions.slice(index + 1)) {
+      const [at, after] = [order.indexOf(one.name), order.indexOf(other.name)];
+      if (at < 0 || after < 0 || at < after || isBefore(court, one, other) !== true) continue;
+      find("history", `${one.name} stands behind ${other.name} in the history.`);
+    }
+  }
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(textOf).join("\n");
+  if (typeof value !== "object" || value === null) return "";
+  return [("content" in value && textOf(value.content)) || "", ("text" in value && textOf(value.text)) || ""].join("");
+}
+
+// --- waits ---
+
+/** Until others can know of a wait: calls that were on their way. */
+const UNDER_WAY_MS = 250;
+/** Until what a process was told is kept outside of it. */
+const TOLD_MS = 1_000;
+
+function judgeWaits(court: Court): void {
+  for (const [budget, calls] of Map.groupBy(court.record.calls, (call) => call.budget)) {
+    const waits = calls.flatMap(({ endedAtMs, retryAfterMs, host }) =>
+      endedAtMs === undefined || retryAfterMs === undefined
+        ? []
+        : [{ fromMs: endedAtMs, toMs: endedAtMs + retryAfterMs, host }],
+    );
+    for (const call of calls) {
+      const wait = waits.find(({ fromMs, toMs }) => call.atMs > fromMs && call.atMs < toMs);
+      if (wait !== undefined) judgeEarly(court, wait, call.atMs, call.host, budget, call);
+    }
+  }
+}
+
+function judgeUpstreamWaits(court: Court): void {
+  for (const { name } of court.record.questions) {
+    const requests = court.record.asked(name);
+    for (const [index, { way, atMs, host }] of requests.entries()) {
+      const next = requests[index + 1];
+      if (way !== "rate-limited" || next === undefined || next.atMs >= atMs + RETRY_AFTER_MS) continue;
+      judgeEarly(
+        court,
+        { fromMs: atMs, toMs: atMs + RETRY_AFTER_MS, host },
+        next.atMs,
+        next.host,
+        `the upstream for ${name}`,
+      );
+    }
+  }
+}
+
+interface Wait {
+  fromMs: number;
+  toMs: number;
+  host: string;
+}
+
+function judgeEarly(
+  court: Court,
+  { fromMs, toMs, host }: Wait,
+  atMs: number,
+  by: string,
+  budget: string,
+  call?: Call,
+): void {
+  const { lifeOf, find, excuse } = court;
+  if (atMs < fromMs + UNDER_WAY_MS) return excuse("a call was on its way when the wait was told");
+  const teller = lifeOf(host);
+  if (teller !== undefined && wasAway(court, teller, fromMs, fromMs + TOLD_MS)) {
+    return excuse("the process that was told to wait died with it, or stood still");
+  }
+  const about = call?.messageId === undefined ? {} : { messageIds: [call.messageId] };
+  const who = `${lifeOf(by)?.name} called ${budget}`;
+  find(
+    "retry-after",
+    `${who} ${Math.round(toMs - atMs)} ms before the end of a wait that ${teller?.name} was told.`,
+    about,
+  );
+}
+
+/** Whether a process could do nothing at some time between these. */
+function wasAway({ record }: Court, life: Life, fromMs: number, toMs: number): boolean {
+  if ((life.endedAtMs ?? Number.POSITIVE_INFINITY) < toMs) return true;
+  return record.disturbances.some((one) => isOf(one, life) && one.fromMs < toMs && one.toMs > fromMs);
+}
+
+function isOf({ slot, kind }: Disturbance, life: Life): boolean {
+  return kind !== "platform" && (slot === undefined || slot === life.slot);
+}
+
+// --- fences ---
+
+/**
+ * A message has one writer at a time. Another one may come, but who had it before comes back only when that one was
+ * away, or when people had the answer begin anew.
+ */
+function judgeFences(court: Court): void {
+  const { record, lifeOf, find } = court;
+  const anew = new Set(
+    record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.begunAnew.has(id)) ? posted : [])),
+  );
+  for (const [messageId, calls] of Map.groupBy(record.calls, (call) => call.messageId)) {
+    if (messageId === undefined || anew.has(messageId)) continue;
+    const earlier = new Set<Life>();
+    let owner: { life: Life; sinceMs: number } | undefined;
+    for (const { atMs, host, method } of calls.toSorted((a, b) => a.atMs - b.atMs)) {
+      const life = lifeOf(host);
+      if (life === undefined || life === owner?.life) continue;
+      if (owner !== undefined && earlier.has(life) && !wasAway(court, owner.life, owner.sinceMs, atMs)) {
+        const sentence = `${life.name} wrote (${method}) to a message that ${owner.life.name} had taken over.`;
+        find("fenced", sentence, {
+          names: namesIn(court.shown.get(messageId)?.text.slice(0, 200) ?? ""),
+          messageIds: [messageId],
+        });
+        continue;
+      }
+      earlier.add(life);
+      owner = { life, sinceMs: atMs };
+    }
+  }
+}
+
+// --- secrets ---
+
+function judgeSecrets({ record, find }: Court): void {
+  const { secrets, lives, shown, questions } = record;
+  for (const { name, lines } of lives) {
+    for (const line of lines) {
+      const secret = secrets.find((one) => one !== "" && line.includes(one));
+      if (secret !== undefined) find("secrets", `${name} has logged ${secret}.`);
+      const words = namesIn(line);
+      if (words.some((word) => questions.some((question) => question.name === unedited(word)))) {
+        find("secrets", `${name} has logged what a person said: ${line.slice(0, 200)}`);
+      }
+    }
+  }
+  for (const { text, id } of shown) {
+    const secret = secrets.find((one) => one !== "" && text.includes(one));
+    if (secret !== undefined) find("secrets", `A message says ${secret}.`, { messageIds: [id] });
+  }
+}

@@ -1,0 +1,90 @@
+import { openSlack } from "../test/simulators/slack/control.ts";
+import type { Message } from "../test/simulators/slack/world.ts";
+import { openSlackPlace, slackBreaks, TROUBLES, toShown } from "../test/support/fault-loop/slack-world.ts";
+import { installIntoSlack, toInstallableEnv } from "../test/support/slack-install.ts";
+import type { PlaceKind } from "./plan.ts";
+import type { Call, Stage } from "./stage.ts";
+
+/** What Slack allows one workspace is soon used up. */
+const PLACES_PER_WORKSPACE = 3;
+/** Minutes on the real one. */
+const RETRY_MS = [0, 1_000, 4_000, 10_000];
+/** Those that leave no answer to be judged are no part of this. */
+const DISTURBING = new Set(["archived", "removed"]);
+
+export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage> {
+  const slack = await openSlack({ limits: { retryMs: RETRY_MS } });
+  const count = Math.ceil(kinds.length / PLACES_PER_WORKSPACE);
+  const workspaces = [
+    slack.workspace,
+    ...Array.from({ length: count - 1 }, (_, index) => slack.addWorkspace(`Team ${index + 2}`)),
+  ];
+  const asked = new Map<string, Message>();
+  const rooms = kinds.map((place, index) => {
+    const workspace = workspaces[index % count] ?? slack.workspace;
+    const people = ["Ada", "Ben"].map((name) => slack.user({ name, workspace }));
+    return { people, place: openSlackPlace(slack, { place, workspace, people, asked, hasKills: true }) };
+  });
+
+  function toCall(request: (typeof slack.requests)[number]): Call {
+    const { method, args, workspaceId = "", atMs, endedAtMs, status, retryAfterMs, headers } = request;
+    const [channel, ts] = [args["channel"], args["ts"]].map((value) => (typeof value === "string" ? value : undefined));
+    const isPost = method === "chat.postMessage";
+    return {
+      atMs,
+      endedAtMs,
+      host: headers.host ?? "",
+      method,
+      budget: `${method} in ${workspaceId}${isPost ? ` ${channel}` : ""}`,
+      messageId: ts === undefined ? undefined : `slack:${workspaceId}:${channel}:${ts}`,
+      status,
+      retryAfterMs,
+      words: wordsOf(args),
+    };
+  }
+
+  return {
+    origin: new URL(slack.apiUrl).origin,
+    env: (origin) => ({ ...toInstallableEnv(slack), SLACK_API_URL: `${origin}/api/` }),
+    async install(serviceUrl) {
+      for (const workspace of workspaces) await installIntoSlack(slack, serviceUrl, workspace);
+    },
+    places: rooms.map(({ place }) => place),
+    prefixes: workspaces.map(({ id }) => `slack:${id}:`),
+    troubles: Object.keys(TROUBLES).filter((name) => !DISTURBING.has(name)),
+    draw(place, text) {
+      const ada = rooms[place]?.people[0];
+      // Whoever is not heard sees that at once, and nothing is owed to them.
+      void ada?.command("/imagine", text, ada.direct()).catch(() => {});
+    },
+    shown: () =>
+      workspaces
+        .flatMap(({ channels }) => [...channels.values()])
+        .flatMap((channel) => slack.answers(channel).map(toShown)),
+    calls: () => slack.requests.filter(({ method }) => method.startsWith("chat.")).map(toCall),
+    breaks: () => slackBreaks(slack),
+    told({ name }) {
+      const deliveries = asked.get(name)?.deliveries ?? [];
+      const known = (of: "toldAtMs" | "acknowledgedAtMs") =>
+        deliveries.flatMap((delivery) => delivery[of] ?? []).toSorted((a, b) => a - b)[0];
+      return {
+        toldAtMs: known("toldAtMs"),
+        acknowledgedAtMs: known("acknowledgedAtMs"),
+        isGivenUp: deliveries.every(({ isSettled, acknowledgedAtMs }) => isSettled && acknowledgedAtMs === undefined),
+      };
+    },
+    isSettled: () => slack.deliveries.every(({ isSettled }) => isSettled),
+    secrets: [
+      ...workspaces.map(({ botToken }) => botToken),
+      ...["SLACK_CLIENT_SECRET", "SLACK_STATE_SECRET", "SLACK_APP_TOKEN", "ENCRYPTION_KEY"].map(
+        (name) => toInstallableEnv(slack)[name] ?? "",
+      ),
+    ],
+    close: slack.close,
+  };
+}
+
+function wordsOf(args: Record<string, unknown>): string {
+  const text = args["markdown_text"] ?? args["text"] ?? args["chunks"] ?? "";
+  return typeof text === "string" ? text : JSON.stringify(text);
+}
