@@ -77,15 +77,17 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const [platform, gateway, redis] = await Promise.all([platformOrigin, gatewayUrl, redisUrl].map(openLine));
     if (platform === undefined || gateway === undefined || redis === undefined) throw new Error("There is no network.");
     const imports = [...preload, ...(aheadMs[index] === 0 ? [] : [AHEAD])];
+    const name = `p${index + 1}.${lives.filter(({ slot }) => slot === index).length + 1}`;
     const service = launchService(dataDir.path, {
       ...env(platform.origin),
       GATEWAY_BASE_URL: gateway.origin,
       REDIS_URL: toUrlAt(redisUrl, redis.origin),
       CHAOS_AHEAD_MS: String(aheadMs[index]),
+      CHAOS_LIFE: name,
       ...(imports.length > 0 && { NODE_OPTIONS: imports.map((url) => `--import=${url}`).join(" ") }),
     });
     const life: Life = {
-      name: `p${index + 1}.${lives.filter(({ slot }) => slot === index).length + 1}`,
+      name,
       slot: index,
       hosts: [platform, gateway].map(({ origin }) => new URL(origin).host),
       lines: service.lines,
@@ -130,6 +132,11 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     note(`${life.name} has ended with ${code}`);
     await Promise.all([platform, gateway, redis].map((line) => line.close()));
     if (isClosing) return;
+    // What has never been ready never will be.
+    if (life.name.endsWith(".1") && slot.url === undefined && !slot.isEnding) {
+      slot.ready.reject(new Error(`${life.name} did not start:\n${life.lines.join("\n")}`));
+      return;
+    }
     await sleep(slot.againMs);
     if (!isClosing) await launch(life.slot, slot);
   }

@@ -46,7 +46,9 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
     troubles: Object.keys(TROUBLES).filter((name) => !DISTURBING.has(name)),
     draw(place, text) {
       const ada = rooms[place]?.people[0];
-      if (ada !== undefined) discord.people.command(discord.openDm(ada), ada, "imagine", { prompt: text });
+      if (ada === undefined) return () => false;
+      const interaction = discord.people.command(discord.openDm(ada), ada, "imagine", { prompt: text });
+      return () => interaction.acknowledgedAs !== undefined;
     },
     shown: () => allAnswers(discord).filter(isAnswer).map(toShown),
     calls: () => discord.requests.filter(({ route }) => route.includes("/messages")).map(toCall),

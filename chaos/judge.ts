@@ -69,6 +69,7 @@ export function judge(record: Record): Verdict {
     excuse: (why) => void excused.set(why, (excused.get(why) ?? 0) + 1),
   };
   judgeAnswers(court);
+  judgePictures(court);
   judgeBreaks(court);
   judgeOrder(court);
   judgeHistories(court);
@@ -108,20 +109,40 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
   if (record.open > 0) find("stuck", `${record.open} events were left undone.`);
 }
 
+/** Each picture that was asked for has one message, with the picture or with a word why there is none. */
+function judgePictures({ record, find, excuse }: Court): void {
+  for (const { name } of record.plan.pictures) {
+    const messages = record.shown.filter(({ text }) => text.includes(name));
+    const about = { names: [name], messageIds: messages.map(({ id }) => id) };
+    if (messages.length === 0 && !record.drawn.includes(name))
+      excuse("a command that nobody acknowledged, as its person was told");
+    else if (messages.length === 0) find("lost", `Nothing came of the picture ${name}.`, about);
+    if (messages.length > 1) find("doubled", `${messages.length} messages show the picture ${name}.`, about);
+    const open = messages.find(
+      ({ text, buttons }) => buttons.every(({ label }) => label !== "Again") && text.includes(`Drawing \`${name}\``),
+    );
+    if (open !== undefined) find("stuck", `The picture ${name} is still being drawn: ${open.text.slice(0, 60)}`, about);
+  }
+}
+
 /** What is judged elsewhere, by what was recorded of the calls themselves. */
 const JUDGED_ELSEWHERE = new Set(["early-retry", "rate-limited"]);
 const LATE = new Set(["late-ack", "late-acknowledgement"]);
 
-function judgeBreaks({ record: { breaks, lives }, find, excuse }: Court): void {
-  for (const { kind, sentence, messageId } of breaks) {
-    if (JUDGED_ELSEWHERE.has(kind)) continue;
+function judgeBreaks({ record, find, excuse }: Court): void {
+  for (const { kind, sentence, messageId } of record.breaks) {
+    const turn = record.turns.find(({ posted }) => posted.includes(messageId ?? ""));
+    // Another attempt may say less than the one before it; the end of a full message moves to the next one.
+    const isAnew = turn?.messageIds.some((id) => record.begunAnew.has(id)) === true;
+    if (JUDGED_ELSEWHERE.has(kind) || (kind === "stale-edit" && (isAnew || turn?.posted.at(-1) !== messageId)))
+      continue;
     if (LATE.has(kind)) excuse("acknowledged late or not at all by a process that was dead or stood still");
     else
       find(kind === "double-post" ? "doubled" : "other", `${kind}: ${sentence}`, {
         messageIds: messageId ? [messageId] : [],
       });
   }
-  for (const { crash } of lives) if (crash !== undefined) find("other", crash);
+  for (const { crash } of record.lives) if (crash !== undefined) find("other", crash);
 }
 
 // --- order ---
@@ -264,7 +285,9 @@ function judgeWaits(court: Court): void {
 }
 
 function judgeUpstreamWaits(court: Court): void {
-  for (const { name } of court.record.questions) {
+  for (const { name, id } of court.record.questions) {
+    // People who ask again ask at once.
+    if (court.record.begunAnew.has(id)) continue;
     const requests = court.record.asked(name);
     for (const [index, { way, atMs, host }] of requests.entries()) {
       const next = requests[index + 1];
@@ -354,13 +377,14 @@ function judgeFences(court: Court): void {
 // --- secrets ---
 
 function judgeSecrets({ record, find }: Court): void {
-  const { secrets, lives, shown, questions } = record;
+  const { secrets, lives, shown, questions, plan } = record;
+  const said = new Set([...questions, ...plan.pictures].map(({ name }) => name));
   for (const { name, lines } of lives) {
     for (const line of lines) {
       const secret = secrets.find((one) => one !== "" && line.includes(one));
       if (secret !== undefined) find("secrets", `${name} has logged ${secret}.`);
       const words = namesIn(line);
-      if (words.some((word) => questions.some((question) => question.name === unedited(word)))) {
+      if (words.some((word) => said.has(unedited(word)))) {
         find("secrets", `${name} has logged what a person said: ${line.slice(0, 200)}`);
       }
     }

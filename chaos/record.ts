@@ -35,6 +35,8 @@ export interface Record {
   lives: readonly Life[];
   disturbances: readonly Disturbance[];
   questions: readonly SaidQuestion[];
+  /** Names of pictures that were asked for, where that was acknowledged. */
+  drawn: readonly string[];
   /** Ids of questions that people took back, and of those whose answer people had begin anew. */
   removed: ReadonlySet<string>;
   begunAnew: ReadonlySet<string>;

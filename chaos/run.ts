@@ -21,8 +21,8 @@ const REDIS_SECRET = "canary-of-redis";
 const GATEWAY_SECRET = "canary-of-the-gateway";
 /** Longest that somebody waits for a message on which to press. */
 const LOOK_MS = 5_000;
-/** Without anything that changes for so long, whatever is still open stays open. */
-const REST_MS = 45_000;
+/** Longer than the service waits for a silent upstream, or for the end of a minute. */
+const REST_MS = 75_000;
 /** Nothing changes for so long: it is over. */
 const QUIET_MS = 2_500;
 const STEP_MS = 250;
@@ -30,11 +30,16 @@ const STEP_MS = 250;
 export interface RunOptions {
   /** Modules that each process of the service loads first, as addresses. */
   preload?: readonly string[];
+  /** Without anything that changes for so long, whatever is still open stays open. */
+  restMs?: number;
   onNote?(note: Note): void;
 }
 
 /** Lets a plan happen to real processes, waits until all is at rest, and resolves to everything that was recorded. */
-export async function runPlan(plan: Plan, { preload = [], onNote }: RunOptions = {}): Promise<Record> {
+export async function runPlan(
+  plan: Plan,
+  { preload = [], restMs = REST_MS, onNote }: RunOptions = {},
+): Promise<Record> {
   await using resources = new AsyncDisposableStack();
   const notes: Note[] = [];
   const note = (what: string) => {
@@ -46,7 +51,7 @@ export async function runPlan(plan: Plan, { preload = [], onNote }: RunOptions =
   resources.defer(stage.close);
   const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, tokensPerSecond: Infinity });
   resources.defer(sandbox.close);
-  const upstream = await openUpstream({ elsewhere: sandbox.url });
+  const upstream = await openUpstream({ elsewhere: { url: sandbox.url, key: "sk-sandbox-all" } });
   resources.defer(upstream.close);
   const redis = await startRedis({ isKept: true, password: REDIS_SECRET });
   resources.defer(redis.stop);
@@ -59,6 +64,7 @@ export async function runPlan(plan: Plan, { preload = [], onNote }: RunOptions =
       ...stage.env(origin),
       GATEWAY_API_KEY: GATEWAY_SECRET,
       CHAT_MODEL: "scripted",
+      IMAGE_MODEL: "sandbox-image",
       // Wide enough that nothing is left out.
       HISTORY_MAX_MESSAGES: "1000",
       HISTORY_MAX_TOKENS: "1000000",
@@ -72,6 +78,7 @@ export async function runPlan(plan: Plan, { preload = [], onNote }: RunOptions =
   for (const { name, script } of plan.questions) upstream.script(name, script);
   const script: Script = { plan, stage, cluster, note, questions: [], removed: new Set(), begunAnew: new Set() };
   const disturbances: Disturbance[] = [];
+  const wishes = new Map<string, () => boolean>();
 
   await stage.install(await cluster.ready());
   const startMs = Date.now();
@@ -82,7 +89,7 @@ export async function runPlan(plan: Plan, { preload = [], onNote }: RunOptions =
     ...plan.pictures.map(({ atMs, place, name }) =>
       until(atMs).then(() => {
         note(`somebody asks for a picture of ${name}`);
-        stage.draw(place, name);
+        wishes.set(name, stage.draw(place, name));
       }),
     ),
     ...plan.faults.map(async (fault) => {
@@ -94,7 +101,7 @@ export async function runPlan(plan: Plan, { preload = [], onNote }: RunOptions =
     }),
   ]);
   note("all was said and done");
-  const open = await settle(script);
+  const open = await settle(script, restMs);
   note("it is at rest");
   const { turns, histories } = await readStores(redis.url, stage.prefixes);
   return {
@@ -103,6 +110,7 @@ export async function runPlan(plan: Plan, { preload = [], onNote }: RunOptions =
     lives: cluster.lives,
     disturbances,
     questions: script.questions,
+    drawn: [...wishes].flatMap(([name, isHeard]) => (isHeard() ? [name] : [])),
     removed: script.removed,
     begunAnew: script.begunAnew,
     told: stage.told,
@@ -231,7 +239,7 @@ async function suffer({ plan, stage, cluster, note }: Script, fault: PlannedFaul
 }
 
 /** Waits until nothing is open and nothing changes. Resolves to what is still open after that. */
-async function settle({ stage, cluster }: Script): Promise<number> {
+async function settle({ stage, cluster }: Script, restMs: number): Promise<number> {
   let before = "";
   let changedAtMs = Date.now();
   for (;;) {
@@ -243,7 +251,7 @@ async function settle({ stage, cluster }: Script): Promise<number> {
     const quietMs = Date.now() - changedAtMs;
     const isDone = open === 0 && stage.isSettled() && shown.every(({ isGrowing }) => !isGrowing);
     if (isDone && quietMs > QUIET_MS) return 0;
-    if (quietMs > REST_MS) return open ?? 0;
+    if (quietMs > restMs) return open ?? 0;
     await sleep(STEP_MS);
   }
 }

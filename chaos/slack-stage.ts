@@ -54,8 +54,10 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
     troubles: Object.keys(TROUBLES).filter((name) => !DISTURBING.has(name)),
     draw(place, text) {
       const ada = rooms[place]?.people[0];
+      let isHeard = false;
       // Whoever is not heard sees that at once, and nothing is owed to them.
-      void ada?.command("/imagine", text, ada.direct()).catch(() => {});
+      void ada?.command("/imagine", text, ada.direct()).then(({ isAcknowledged }) => (isHeard = isAcknowledged));
+      return () => isHeard;
     },
     shown: () =>
       workspaces

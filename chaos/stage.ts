@@ -39,8 +39,8 @@ export interface Stage {
   /** Beginnings of the ids of all conversations there. */
   readonly prefixes: readonly string[];
   readonly troubles: readonly string[];
-  /** Asks for a picture by a command, in one of the places. */
-  draw(place: number, text: string): void;
+  /** Asks for a picture by a command. What it gives back says whether anybody has acknowledged that. */
+  draw(place: number, text: string): () => boolean;
   /** Everything of the bot in all places, oldest first. */
   shown(): Shown[];
   calls(): Call[];

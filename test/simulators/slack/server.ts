@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -17,13 +18,15 @@ export interface Routes {
 }
 
 export interface HttpServer {
-  origin: string;
+  /** While a request is answered, the address at which its caller has reached this server. */
+  readonly origin: string;
   close(): Promise<void>;
 }
 
 /** Listens on a free loopback port for everything that is Slack: API, files, response URLs, sockets. */
 export async function startServer(routes: () => Routes): Promise<HttpServer> {
   const sockets = new Set<Socket>();
+  const reached = new AsyncLocalStorage<string>();
   let origin = "";
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -44,7 +47,8 @@ export async function startServer(routes: () => Routes): Promise<HttpServer> {
   }
 
   const server = createServer((request, response) => {
-    route(request, response).catch((error: unknown) => {
+    const { host } = request.headers;
+    reached.run(host === undefined ? origin : `http://${host}`, route, request, response).catch((error: unknown) => {
       // A mistake in the simulator must be seen where it is used, not end the process.
       response.writeHead(500).end(`The simulator failed: ${error instanceof Error ? error.stack : String(error)}`);
     });
@@ -57,7 +61,9 @@ export async function startServer(routes: () => Routes): Promise<HttpServer> {
   });
   origin = await listen(server);
   return {
-    origin,
+    get origin() {
+      return reached.getStore() ?? origin;
+    },
     async close() {
       const closed = once(server, "close");
       server.close();

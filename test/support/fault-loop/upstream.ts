@@ -38,8 +38,8 @@ export interface Upstream {
 }
 
 export interface UpstreamOptions {
-  /** The base address of whoever answers everything that is no chat. */
-  elsewhere?: string;
+  /** Who answers everything that is no chat, with the key that opens it. */
+  elsewhere?: { url: string; key: string };
 }
 
 interface ChatBody {
@@ -99,12 +99,15 @@ function isChat({ url = "" }: IncomingMessage): boolean {
   return url.endsWith("/chat/completions");
 }
 
-async function pass(request: IncomingMessage, response: ServerResponse, elsewhere: string): Promise<void> {
-  const { host: _host, connection: _connection, "content-length": _length, ...headers } = request.headers;
+async function pass(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { url, key }: { url: string; key: string },
+): Promise<void> {
   const body = await buffer(request);
-  const answer = await fetch(`${elsewhere}${request.url}`, {
+  const answer = await fetch(`${url}${request.url}`, {
     method: request.method ?? "GET",
-    headers: headers as Record<string, string>,
+    headers: { "content-type": request.headers["content-type"] ?? "", authorization: `Bearer ${key}` },
     ...(body.length > 0 && { body: new Uint8Array(body) }),
   });
   const type = answer.headers.get("content-type") ?? "application/json";

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { COLUMNS, type Column, judge } from "../../chaos/judge.ts";
+import { type Plan, type PlannedFault, type Platform, planRun } from "../../chaos/plan.ts";
+import { type RunOptions, runPlan } from "../../chaos/run.ts";
+import { tellStory } from "../../chaos/story.ts";
+import type { UpstreamWay } from "../support/fault-loop/upstream-faults.ts";
+import { isRedisMissing } from "../support/redis.ts";
+
+const BREAKS = new URL("../chaos/breaks.ts", import.meta.url).href;
+/** Longer than a takeover takes: whatever is still open then stays open. */
+const REST_MS = 12_000;
+
+interface Quiet {
+  platform: Platform;
+  processes?: number;
+  /** Each question is a conversation of its own, so that each process has some of them. */
+  areApart?: boolean;
+  ways?: readonly UpstreamWay[];
+  faults?: readonly Partial<PlannedFault>[];
+}
+
+/** Questions that are answered at leisure, and only those faults that are asked for. */
+function planQuietly({ platform, processes = 2, areApart = false, ways = ["answer"], faults = [] }: Quiet): Plan {
+  const plan = planRun({ seed: 7, turns: 16, platform, processes });
+  return {
+    ...plan,
+    aheadMs: plan.aheadMs.map(() => 0),
+    questions: plan.questions.map(({ doing: _doing, ...question }) => ({
+      ...question,
+      atMs: question.atMs / 2,
+      script: { ways, paceMs: 100 },
+    })),
+    places: areApart ? plan.places.map(() => "channel") : plan.places,
+    pictures: [],
+    faults: faults.map((fault) => ({ kind: "platform", atMs: 0, lastsMs: 100, share: 0, place: 0, ...fault })),
+  };
+}
+
+async function find(plan: Plan, options: RunOptions) {
+  const record = await runPlan(plan, { restMs: REST_MS, ...options });
+  const { findings } = judge(record);
+  return { record, findings, columns: new Set(findings.map(({ column }) => column)) };
+}
+
+describe.skipIf(isRedisMissing)("the checker of processes on one Redis (needs redis-server)", () => {
+  test.each<Platform>(["slack", "discord"])("finds nothing on %s where all goes well", async (platform) => {
+    const { findings } = await find(planQuietly({ platform, processes: 1 }), {});
+    expect(findings).toEqual([]);
+  });
+
+  const kills = [0, 0.9].map((share, index) => ({ kind: "kill" as const, atMs: 1_500 + 500 * index, share }));
+  const stop = [{ kind: "stop" as const, atMs: 1_500, lastsMs: 7_000 }];
+
+  test.concurrent.each<[name: string, column: Column, quiet: Quiet]>([
+    ["no sweep", "lost", { platform: "slack" }],
+    ["no claim", "doubled", { platform: "discord" }],
+    ["no takeover", "stuck", { platform: "slack", faults: kills }],
+    ["no order", "out of order", { platform: "slack" }],
+    ["lost pieces", "wrong text", { platform: "slack" }],
+    ["no turns", "history", { platform: "slack" }],
+    ["no waits", "retry-after", { platform: "slack", ways: ["rate-limited", "answer"] }],
+    ["no fence", "fenced", { platform: "slack", areApart: true, faults: stop }],
+    ["loose tongue", "secrets", { platform: "slack" }],
+    ["sudden end", "other", { platform: "slack" }],
+  ])("notices a service with %s: %s", async (name, column, quiet) => {
+    const { record, findings, columns } = await find(planQuietly(quiet), {
+      preload: [`${BREAKS}?${encodeURIComponent(name)}`],
+    });
+    expect(COLUMNS).toContain(column);
+    expect([...columns]).toContain(column);
+    const finding = findings.find((one) => one.column === column);
+    if (finding !== undefined && finding.names.length > 0)
+      expect(tellStory(finding, record)).toContain("is said in place");
+  });
+});
