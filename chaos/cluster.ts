@@ -6,7 +6,6 @@ import { type LaunchedService, launchService, makeDataDir } from "../test/suppor
 const AHEAD = pathToFileURL(`${import.meta.dirname}/ahead.ts`).href;
 /** After an end that nobody asked for. */
 const AGAIN_MS = 500;
-const LOOK_MS = 20;
 
 export interface ClusterOptions {
   /** Of each process; as many as there are processes. */
@@ -62,6 +61,8 @@ interface Slot {
   gateway: Line;
   url: string | undefined;
   ready: PromiseWithResolvers<string>;
+  /** Resolves when its successor is ready, or there is none. */
+  next: PromiseWithResolvers<unknown>;
   isEnding: boolean;
   againMs: number;
 }
@@ -106,21 +107,26 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       gateway,
       url: undefined,
       ready,
+      next: Promise.withResolvers<unknown>(),
       isEnding: false,
       againMs: AGAIN_MS,
     };
     slots[index] = slot;
     note(`${life.name} starts`);
-    service.ready.then(
-      (url) => {
-        slot.url = url;
-        note(`${life.name} is ready`);
-        ready.resolve(url);
-      },
-      () => {},
-    );
-    void service.exited.then((code) => onExit(slot, code));
+    before?.next.resolve(ready.promise);
+    void watch(slot);
     return slot;
+  }
+
+  async function watch(slot: Slot): Promise<void> {
+    const { service, life, ready } = slot;
+    const url = await Promise.race([service.ready, service.exited]).catch(() => 0);
+    if (life.endedAtMs === undefined && typeof url === "string" && url.startsWith("http")) {
+      slot.url = url;
+      note(`${life.name} is ready`);
+      ready.resolve(url);
+    }
+    await onExit(slot, await service.exited);
   }
 
   async function onExit(slot: Slot, code: number | string): Promise<void> {
@@ -160,8 +166,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       Object.assign(slot, { isEnding: true, againMs });
       note(`${slot.life.name} gets ${signal}`);
       await slot.service.end(signal);
-      while (slots[index] === slot && !isClosing) await sleep(LOOK_MS);
-      await at(index).ready.promise;
+      await slot.next.promise;
     },
     stop(index) {
       note(`${at(index).life.name} is stopped`);
@@ -182,6 +187,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     },
     async close() {
       isClosing = true;
+      for (const { next } of slots) next.resolve(undefined);
       await Promise.all(slots.map(({ service }) => service.end("SIGKILL")));
       await Promise.all(slots.map(({ dataDir }) => dataDir.remove()));
     },

@@ -23,14 +23,16 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
 
   function toCall(request: (typeof discord.requests)[number]): Call {
     const { route, params, host, atMs, endedAtMs, status = 0, retryAfterMs, body } = request;
-    const { channel, message } = params;
+    const { message } = params;
+    const place = params["channel"] ?? `${params["webhook"]}:${params["token"]}`;
     return {
       atMs,
       endedAtMs,
       host,
       method: route,
-      budget: `${route} ${channel}`,
-      messageId: message === undefined ? undefined : `discord:${channel}:${message}`,
+      budget: `${route} ${place}`,
+      // Whoever reads a message does not write it.
+      messageId: message === undefined || route.startsWith("GET") ? undefined : `discord:${place}:${message}`,
       status,
       retryAfterMs,
       words: wordsOf(body),

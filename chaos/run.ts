@@ -69,7 +69,8 @@ export async function runPlan(
       HISTORY_MAX_MESSAGES: "1000",
       HISTORY_MAX_TOKENS: "1000000",
       MAX_CONCURRENT_TURNS: "64",
-      SHUTDOWN_GRACE_SECONDS: "2",
+      // Seven of them are for the end itself.
+      SHUTDOWN_GRACE_SECONDS: "9",
     }),
     preload,
     note,
@@ -86,12 +87,11 @@ export async function runPlan(
   const until = (atMs: number) => sleep(Math.max(0, startMs + atMs - Date.now()));
   await Promise.all([
     ...plan.questions.map((question) => until(question.atMs).then(() => ask(script, question))),
-    ...plan.pictures.map(({ atMs, place, name }) =>
-      until(atMs).then(() => {
-        note(`somebody asks for a picture of ${name}`);
-        wishes.set(name, stage.draw(place, name));
-      }),
-    ),
+    ...plan.pictures.map(async ({ atMs, place, name }) => {
+      await until(atMs);
+      note(`somebody asks for a picture of ${name}`);
+      wishes.set(name, stage.draw(place, name));
+    }),
     ...plan.faults.map(async (fault) => {
       await until(fault.atMs);
       const disturbance = { ...toWhere(fault, plan), fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };

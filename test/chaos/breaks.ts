@@ -12,7 +12,7 @@ interface Change {
 }
 
 /** No change is known to be needed for what another one does. */
-export const BREAKS: Readonly<Record<string, readonly Change[]>> = {
+const BREAKS: Readonly<Record<string, readonly Change[]>> = {
   "no sweep": [
     {
       file: "src/queue/redis-sweep.ts",

@@ -70,11 +70,7 @@ async function startOnFreePort(folder: string, options: RedisOptions): Promise<{
   }
 }
 
-async function launch(
-  folder: string,
-  port: number,
-  { isKept = false, password }: RedisOptions,
-): Promise<ChildProcess> {
+async function launch(folder: string, port: number, { isKept = false, password }: RedisOptions): Promise<ChildProcess> {
   const place = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
   const kept = isKept ? ["--appendonly", "yes", "--appendfsync", "always"] : ["--appendonly", "no"];
   const secret = password === undefined ? [] : ["--requirepass", password];

@@ -132,7 +132,7 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked
 /** A note that nothing has called for hides an answer that was there. */
 function judgeNote(who: string, note: string, requests: readonly Asked[]): Complaint[] {
   const last = requests.at(-1);
-  if (last?.isComplete !== true || note.startsWith("_Stopped")) return [];
+  if (last?.isComplete !== true || /^_(?:Stopped|Interrupted: the bot was shut down)/.test(note)) return [];
   return [complain("wrong", `${who}: ends with ${note} though the upstream said it all.`)];
 }
 
