@@ -106,7 +106,17 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
   for (const { fault, sentence } of complaints) {
     find(fault === "wrong" || fault === "taken back" ? "wrong text" : fault, sentence);
   }
+  for (const turn of turns) judgeAsked(record, turn, find);
   if (record.open > 0) find("stuck", `${record.open} events were left undone.`);
+}
+
+/** Of questions that are answered together none may be left out of what the upstream is asked. */
+function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["find"]): void {
+  const own = record.questions.filter(({ id }) => messageIds.includes(id) && !record.removed.has(id));
+  const asked = new Set(own.flatMap(({ name }) => record.asked(name)).flatMap(({ names }) => names.map(unedited)));
+  if (asked.size === 0) return;
+  for (const { name } of own)
+    if (!asked.has(name)) find("lost", `${name} was left out of what the upstream was asked.`);
 }
 
 /** Each picture that was asked for has one message, with the picture or with a word why there is none. */

@@ -1,9 +1,11 @@
+import type { Life } from "./cluster.ts";
 import type { Finding } from "./judge.ts";
 import type { Record } from "./record.ts";
 
 /** Around what is told. */
 const MARGIN_MS = 3_000;
 const MAX_WORDS = 90;
+const MAX_LOGGED = 600;
 
 /** Everything that has to do with a finding, in the order of time. */
 export function tellStory({ names, messageIds }: Finding, record: Record): string {
@@ -43,6 +45,9 @@ export function tellStory({ names, messageIds }: Finding, record: Record): strin
         states.map((text, index) => ({ atMs: statesAtMs[index] ?? 0, what: `${id} shows ${shorten(text)}` })),
       ),
   ];
+  for (const { conversationId } of turns) lines.push(...historyLines(record, conversationId));
+  const about = turns.flatMap(({ id, conversationId }) => [id, conversationId]);
+  for (const life of record.lives) lines.push(...logLines(life, record.plan.aheadMs[life.slot] ?? 0, about));
   const fromMs = Math.min(...lines.map(({ atMs }) => atMs)) - MARGIN_MS;
   const toMs = Math.max(...lines.map(({ atMs }) => atMs)) + MARGIN_MS;
   const questionNames = new Set(record.questions.map(({ name }) => name));
@@ -56,6 +61,29 @@ export function tellStory({ names, messageIds }: Finding, record: Record): strin
     .toSorted((a, b) => a.atMs - b.atMs)
     .map(({ atMs, what }) => `    ${((atMs - startMs) / 1_000).toFixed(3).padStart(8)}  ${what}`)
     .join("\n");
+}
+
+type Line = { atMs: number; what: string };
+
+function historyLines({ histories, notes }: Record, conversationId: string): Line[] {
+  const atMs = notes.at(-1)?.atMs ?? 0;
+  const entries = histories.get(conversationId) ?? [];
+  return entries.map(({ id, author, messages }) => ({
+    atMs,
+    what: `the history of ${conversationId} has ${id} by ${author?.id ?? "the bot"}: ${shorten(JSON.stringify(messages))}`,
+  }));
+}
+
+/** What a process has logged of these. Its own clock may be ahead. */
+function logLines({ name, lines }: Life, aheadMs: number, about: readonly string[]): Line[] {
+  return lines
+    .filter((line) => about.some((id) => line.includes(id)))
+    .flatMap((line) => {
+      const time = /"time":"([^"]+)"/.exec(line)?.[1];
+      return time === undefined
+        ? []
+        : [{ atMs: Date.parse(time) - aheadMs, what: `${name} logs ${line.slice(0, MAX_LOGGED)}` }];
+    });
 }
 
 function shorten(text: string): string {
