@@ -1,0 +1,23 @@
+import { describe, expect, test } from "vitest";
+import { describePlan, type PlanOptions, planRun } from "../../chaos/plan.ts";
+
+const OPTIONS: PlanOptions = { seed: 1, turns: 200, platform: "slack", processes: 3 };
+
+describe("a plan of faults", () => {
+  test("the same seed makes the same plan, another one another", () => {
+    expect(describePlan(planRun(OPTIONS))).toBe(describePlan(planRun(OPTIONS)));
+    expect(planRun({ ...OPTIONS, seed: 2 }).faults).not.toEqual(planRun(OPTIONS).faults);
+  });
+
+  test("a plan has as many questions as turns are asked for, each with a name of its own", () => {
+    const { questions, pictures } = planRun(OPTIONS);
+    expect(questions).toHaveLength(200);
+    expect(new Set([...questions, ...pictures].map(({ name }) => name)).size).toBe(200 + pictures.length);
+  });
+
+  test("a long plan has every kind of fault, and one clock that is ahead", () => {
+    const { faults, aheadMs } = planRun({ ...OPTIONS, turns: 2_000 });
+    expect(new Set(faults.map(({ kind }) => kind)).size).toBe(8);
+    expect(aheadMs.filter((ahead) => ahead > 0)).toHaveLength(1);
+  });
+});
