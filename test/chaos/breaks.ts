@@ -63,8 +63,13 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
   "no fence": [
     {
       file: "src/queue/leases.ts",
-      from: "function lose(entry: Entry): void {",
-      to: "function lose(entry: Entry): void { return;",
+      from: "async function check(entry: Entry): Promise<void> {",
+      to: "async function check(entry: Entry): Promise<void> { return;",
+    },
+    {
+      file: "src/queue/leases.ts",
+      from: "function lose({ laneId, controller }: Entry): void {",
+      to: "function lose({ laneId, controller }: Entry): void { return;",
     },
   ],
   "loose tongue": [

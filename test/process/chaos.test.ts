@@ -13,7 +13,7 @@ const REST_MS = 12_000;
 interface Quiet {
   platform: Platform;
   processes?: number;
-  /** Each question is a conversation of its own, so that each process has some of them. */
+  /** Each question is a conversation of its own, and its answer takes seconds: each process has several at a time. */
   areApart?: boolean;
   ways?: readonly UpstreamWay[];
   faults?: readonly Partial<PlannedFault>[];
@@ -28,7 +28,7 @@ function planQuietly({ platform, processes = 2, areApart = false, ways = ["answe
     questions: plan.questions.map(({ doing: _doing, ...question }) => ({
       ...question,
       atMs: question.atMs / 2,
-      script: { ways, paceMs: 100 },
+      script: { ways, paceMs: areApart ? 200 : 100 },
     })),
     places: areApart ? plan.places.map(() => "channel") : plan.places,
     pictures: [],
@@ -49,7 +49,7 @@ describe.skipIf(isRedisMissing)("the checker of processes on one Redis (needs re
   });
 
   const kills = [0, 0.9].map((share, index) => ({ kind: "kill" as const, atMs: 1_500 + 500 * index, share }));
-  const stop = [{ kind: "stop" as const, atMs: 1_500, lastsMs: 7_000 }];
+  const stop = [{ kind: "stop" as const, atMs: 2_000, lastsMs: 7_000 }];
 
   test.concurrent.each<[name: string, column: Column, quiet: Quiet]>([
     ["no sweep", "lost", { platform: "slack" }],
