@@ -127,7 +127,6 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
           signal,
         );
       } catch (error) {
-        // Whoever goes on with the job writes the same message.
         await status.leave();
         if (signal.reason === "forgotten") await status.close(undefined, AbortSignal.timeout(5_000)).catch(() => {});
         throw error;

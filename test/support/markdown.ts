@@ -147,7 +147,7 @@ function cutAtoms(text: string, parts: Part[], maxLength: number, lengthOf: (tex
     if (/https:[\w./?=&-]*[^\w./?=&\s)<-]/.test(line[0])) continue;
     if (openFence(text.slice(0, line.index)) !== undefined || openFence(line[0]) !== undefined) continue;
     // A lone mark may make something else of what follows it.
-    if (/[`[\]<]/.test(text.replaceAll(ATOM, "").replaceAll(/^[ \t>-]*[`~]{3}.*$/gm, ""))) continue;
+    if (/[`[\]<]/.test(text.replaceAll(ATOM, "").replaceAll(/^[ \t>-]*(?:`{3}|~{3}).*$/gm, ""))) continue;
     for (const { 0: atom, index } of line[0].matchAll(ATOM)) {
       const at = line.index + index;
       const cut = parts.find(({ start }) => start > at && start < at + atom.length);

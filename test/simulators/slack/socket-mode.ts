@@ -103,16 +103,9 @@ export function createSocketMode({ app, changes, limits, newId, origin }: Core):
     }
     const { promise, resolve } = Promise.withResolvers<AttemptResult>();
     const startedMs = performance.now();
-    const timer = setTimeout(() => {
-      settle({
-        isAcknowledged: false,
-        reason: "timeout",
-        detail: `nothing came within ${limits.ackMs} ms`,
-        mayRetry: true,
-      });
-    }, limits.ackMs);
+    const timer = startTimer(limits.ackMs, () => settle(toTimeout(limits.ackMs)));
     const settle = (result: AttemptResult) => {
-      clearTimeout(timer);
+      timer.end();
       pending.delete(delivery.id);
       resolve(result.isAcknowledged ? { ...result, takenMs: performance.now() - startedMs } : result);
     };
@@ -175,4 +168,20 @@ function readAcknowledgement(data: RawData): Acknowledgement {
 
 function say(connection: WebSocket, message: unknown): void {
   connection.send(JSON.stringify(message));
+}
+
+/** Fires after that time, unless it is ended, and not before what has come in is read: it may be this process that stood still. */
+function startTimer(ms: number, fire: () => void): { end(): void } {
+  let isOver = false;
+  const timer = setTimeout(() => setImmediate(() => isOver || fire()), ms);
+  return {
+    end() {
+      isOver = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function toTimeout(ackMs: number): AttemptResult {
+  return { isAcknowledged: false, reason: "timeout", detail: `nothing came within ${ackMs} ms`, mayRetry: true };
 }
