@@ -20,7 +20,8 @@ export interface Crew {
 export async function startCrew(env: Record<string, string>): Promise<Crew> {
   const redis = await startRedis();
   onTestFinished(redis.stop);
-  const trustedFileOrigins: string[] = [];
+  // Discord's files are open to whoever has their link.
+  const trustedFileOrigins = env["DISCORD_API_URL"] === undefined ? [] : [new URL(env["DISCORD_API_URL"]).origin];
   const gateway = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, trustedFileOrigins });
   onTestFinished(gateway.close);
   const shared: Record<string, string> = {

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startDiscord } from "../simulators/discord/index.ts";
 import type { Discord } from "../simulators/discord/simulator.ts";
 import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+import { answersOf, botMessages, startChannel } from "./discord-service.ts";
 
 async function open(discord: Discord, dataDir?: string): Promise<{ service: RunningService; dataDir: string }> {
   let path = dataDir;
@@ -14,12 +14,6 @@ async function open(discord: Discord, dataDir?: string): Promise<{ service: Runn
   const service = await startService(path, env);
   onTestFinished(async () => void (await service.end("SIGKILL")));
   return { service, dataDir: path };
-}
-
-async function startChannel() {
-  const discord = await startDiscord();
-  const guild = discord.addGuild();
-  return { discord, channel: discord.addChannel(guild, "general"), ada: discord.addUser("Ada", guild) };
 }
 
 /** A service in the middle of a long answer, of which people have read some; whole it is `numbers`. */
@@ -71,17 +65,3 @@ describe("the service on Discord", () => {
     expect(answers.map(({ states }) => states.at(-1)?.content)).toEqual([numbers]);
   });
 });
-
-function botMessages(discord: Discord, channel: Parameters<Discord["messages"]>[0]) {
-  return discord.messages(channel).filter(({ author }) => author.id === discord.bot.id);
-}
-
-/** The bot's messages once there are so many and none of them has a button any more. */
-async function answersOf(discord: Discord, channel: Parameters<Discord["messages"]>[0], count: number) {
-  const isOver = () => {
-    const messages = botMessages(discord, channel);
-    return messages.length >= count && messages.every(({ states }) => (states.at(-1)?.components.length ?? 0) === 0);
-  };
-  await discord.until(isOver, "the answers to end");
-  return botMessages(discord, channel);
-}

@@ -88,6 +88,15 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     await slack.until(() => slack.answers(general, deleted).every((answer) => answer.isDeleted), "the answer to go");
   });
 
+  test("draw, and draw again from a picture that the gateway fetches at the ingress", async () => {
+    const { slack, ada, general } = await startSockets();
+    const picture = (text: string) =>
+      slack.until(() => slack.answers(general).find(({ states }) => states.at(-1)?.shown.includes(text)), text);
+    await ada.command("/imagine", "a lighthouse", general);
+    await ada.press(await picture("1024 × 1024"), "vary");
+    await picture("1 reference picture");
+  });
+
   test("hear Slack's own Stop", async () => {
     const { slack, ada, general } = await startSockets();
     const asked = ada.mention(general, `At 20 tokens per second, say: ${NUMBERS}`);

@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { type Message, shown } from "../simulators/discord/world.ts";
+import { isRedisMissing } from "../support/redis.ts";
+import { readMetric, startCrew } from "./crew.ts";
+import { answersOf, botMessages, startChannel } from "./discord-service.ts";
+
+const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");
+
+async function start() {
+  const place = await startChannel();
+  const { discord } = place;
+  const env = { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, DISCORD_THREADS: "off" };
+  const crew = await startCrew(env);
+  await discord.until(() => discord.commands().length > 0, "the commands");
+  const repliesTo = ({ id }: Message) =>
+    botMessages(discord, place.channel).filter(({ reference }) => reference?.messageId === id);
+  /** The answer to a message, of which people have read some. */
+  const growing = (asked: Message) =>
+    discord.until(() => repliesTo(asked).find(({ states }) => states.length >= 3), "a growing answer");
+  return { ...place, crew, repliesTo, growing };
+}
+
+describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs redis-server)", () => {
+  test("answer what only the ingress hears, which itself writes nothing", async () => {
+    const { discord, channel, ada, crew } = await start();
+    discord.people.say(channel, ada, "Say: hello", { mentionBot: true });
+    expect((await answersOf(discord, channel, 1)).map((answer) => shown(answer).content)).toEqual(["hello"]);
+    expect(await readMetric(crew.ingress, "turns_total")).toBe(0);
+  });
+
+  test("lose a worker in the middle of an answer, which the other one ends in the same message", async () => {
+    const { discord, channel, ada, crew, growing } = await start();
+    await growing(discord.people.say(channel, ada, `At 40 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
+    await (await crew.atWork())?.busy.end("SIGKILL");
+    expect((await answersOf(discord, channel, 1)).map((answer) => shown(answer).content)).toEqual([NUMBERS]);
+  });
+
+  test("lose the ingress in the middle of an answer, which is ended; the next ingress goes on", async () => {
+    const { discord, channel, ada, crew, growing } = await start();
+    await growing(discord.people.say(channel, ada, `At 60 tokens per second, say: ${NUMBERS}`, { mentionBot: true }));
+    await crew.ingress.end("SIGKILL");
+    const [answer] = await answersOf(discord, channel, 1);
+    await crew.open("ingress");
+    discord.people.say(channel, ada, "Say: onwards", { replyTo: answer, mentionBot: true });
+    const answers = await answersOf(discord, channel, 2);
+    expect(answers.map((one) => shown(one).content)).toEqual([NUMBERS, "onwards"]);
+  });
+
+  test("hear a pressed Stop, an edit and a deletion of the question, wherever it is answered", async () => {
+    const { discord, channel, ada, repliesTo, growing } = await start();
+    const slowly = `At 20 tokens per second, say: ${NUMBERS}`;
+    const stopped = await growing(discord.people.say(channel, ada, slowly, { mentionBot: true }));
+    discord.people.press(stopped, ada, "Stop");
+    await discord.until(() => /stopped/i.test(shown(stopped).content), "the end");
+    expect(shown(stopped).content).not.toContain("150");
+
+    const edited = discord.people.say(channel, ada, slowly, { mentionBot: true });
+    const answer = await growing(edited);
+    discord.people.edit(edited, `<@${discord.bot.id}> Say: something else`);
+    await discord.until(() => shown(answer).content === "something else", "the answer to the edit");
+
+    const deleted = discord.people.say(channel, ada, slowly, { mentionBot: true });
+    await growing(deleted);
+    discord.people.delete(deleted);
+    await discord.until(() => repliesTo(deleted).length === 0, "the answer to go");
+  });
+
+  test("answer commands, in private too, draw, and draw again at the press of a button", async () => {
+    const { discord, channel, ada } = await start();
+    const models = await discord.people.autocomplete(channel, ada, "model", "name", { name: "sandbox" });
+    expect(models.map(({ name }) => name)).toContain("sandbox-chat");
+    discord.people.command(channel, ada, "ask", { prompt: "Say: between us", private: true });
+    const isSaid = () => botMessages(discord, channel).some((one) => shown(one).content === "between us");
+    await discord.until(isSaid, "the private answer");
+
+    const pictures = () => botMessages(discord, channel).filter((one) => shown(one).attachments.length > 0);
+    discord.people.command(channel, ada, "imagine", { prompt: "a lighthouse" });
+    const first = await discord.until(() => pictures()[0], "the picture");
+    discord.people.press(first, ada, "Vary");
+    const second = await discord.until(() => pictures()[1], "the other picture");
+    expect(shown(second).content).toContain("1 reference picture");
+  });
+});
