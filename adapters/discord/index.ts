@@ -7,7 +7,7 @@ import type { Accept } from "../../src/port/events.ts";
 import { createApi } from "./api/client.ts";
 import { createFiles } from "./api/files.ts";
 import { inviteLink } from "./api/permissions.ts";
-import { type Rooms, UNKNOWN_NAMES } from "./api/rooms.ts";
+import type { Rooms } from "./api/rooms.ts";
 import { applicationIdOf, PLATFORM } from "./ids.ts";
 import { attachListeners, type IncomingParts } from "./incoming.ts";
 import { createConnection, TOKEN_REFUSED } from "./listen/connection.ts";
@@ -37,9 +37,10 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const seenMessages = createSeenInteractionMessages();
   const pace = createDiscordPace();
   const typingIn = createTypings(api);
-  let rooms: Pick<Rooms, keyof typeof UNKNOWN_NAMES> = UNKNOWN_NAMES;
+  /** Undefined in a process that does not listen, or not yet. */
+  let rooms: Rooms | undefined;
   let botId = (): string | undefined => undefined;
-  const mayReadHistory = (channelId: string): boolean => rooms.mayReadHistory(channelId);
+  const mayReadHistory = (channelId: string): boolean => rooms?.mayReadHistory(channelId) ?? true;
   const closing = new AbortController();
   const finalMessages = createFinalMessages(api, now, closing.signal);
   let delivery: Delivery | undefined;

@@ -38,19 +38,6 @@ const TO_WRITE = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessa
 const TO_WRITE_IN_THREAD = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessagesInThreads];
 const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessageHistory];
 
-/** The rooms of a process that never listened. */
-export const UNKNOWN_NAMES: Pick<
-  Rooms,
-  "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole" | "mayManage" | "mayReadHistory"
-> = {
-  mayManage: () => false,
-  mayReadHistory: () => true,
-  botRoleId: () => undefined,
-  guildIdOf: () => undefined,
-  nameOfChannel: () => undefined,
-  nameOfRole: () => undefined,
-};
-
 /** The library computes this for members it keeps; of most people it keeps none. */
 function permissionsIn(channel: GuildBasedChannel, id: string, roleIds: readonly string[]): bigint {
   const { guild } = channel;

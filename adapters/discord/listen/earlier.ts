@@ -1,9 +1,9 @@
 import { type APIMessage, MessageType, Routes } from "discord.js";
 import type { EarlierMessage, MessageEvent } from "../../../src/port/events.ts";
+import { askNames, type NamedRooms } from "../api/asked-names.ts";
 import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
-import type { UNKNOWN_NAMES } from "../api/rooms.ts";
 import { type MessagePlace, readMessageId, timeOf, toMessageId } from "../ids.ts";
 import { isByPerson, toAuthor, toWhole } from "./inbound.ts";
 import { readText } from "./wording.ts";
@@ -18,7 +18,8 @@ export interface EarlierDeps {
   api: Api;
   files: Pick<Files, "toRefs">;
   botId: string;
-  rooms: typeof UNKNOWN_NAMES;
+  /** Undefined where the gateway tells nothing. */
+  rooms: NamedRooms | undefined;
 }
 
 /**
@@ -31,6 +32,14 @@ export async function readEarlier(
   deps: EarlierDeps,
   signal: AbortSignal,
 ): Promise<EarlierMessage[]> {
+  const { api, botId } = deps;
+  const messages = await readMessages(event, deps, signal);
+  const about = { guildId: event.reply.workspaceId, botId, texts: messages.map(({ content }) => content) };
+  const rooms = deps.rooms ?? (await askNames(api, about, signal));
+  return messages.flatMap((message) => toEarlier(message, { ...deps, rooms }));
+}
+
+async function readMessages(event: MessageEvent, deps: EarlierDeps, signal: AbortSignal): Promise<APIMessage[]> {
   const place = readMessageId(event.messageId);
   const threadId = toThreadId(event);
   if (place === undefined) return [];
@@ -40,8 +49,7 @@ export async function readEarlier(
   const query = new URLSearchParams({ before: place.messageId, limit: String(MAX_MESSAGES) });
   const { data } = await deps.api.call({ method: "GET", route: Routes.channelMessages(threadId), query }, signal);
   // Discord lists the newest first.
-  const messages = (data as APIMessage[]).toReversed().flatMap(toStarter);
-  return messages.flatMap((message) => toEarlier(message, deps));
+  return (data as APIMessage[]).toReversed().flatMap(toStarter);
 }
 
 /** Undefined for a question in a channel or in a direct conversation. */
@@ -62,15 +70,15 @@ async function readChain(
   { inReplyTo = "", author }: MessageEvent,
   deps: EarlierDeps,
   signal: AbortSignal,
-): Promise<EarlierMessage[]> {
-  const found: EarlierMessage[] = [];
+): Promise<APIMessage[]> {
+  const found: APIMessage[] = [];
   let place = readMessageId(inReplyTo);
   for (let step = 0; place !== undefined && step < MAX_CHAIN; step++) {
     const message = await readMessage(place, deps.api, signal);
     // A reply to the bot belongs to a conversation that is known.
     if (message === undefined || message.author.id === deps.botId) break;
     // A message of somebody else that is replied to stands in the question already, as a quotation.
-    if (step > 0 || message.author.id === author.id) found.unshift(...toEarlier(message, deps));
+    if (step > 0 || message.author.id === author.id) found.unshift(message);
     place = toParent(message);
   }
   return found;
@@ -93,7 +101,7 @@ function toParent({ type, message_reference: reference, channel_id }: APIMessage
   return isHere && messageId !== undefined ? { channelId: channel_id, messageId } : undefined;
 }
 
-function toEarlier(given: APIMessage, { files, botId, rooms }: EarlierDeps): EarlierMessage[] {
+function toEarlier(given: APIMessage, { files, botId, rooms }: EarlierDeps & { rooms: NamedRooms }): EarlierMessage[] {
   const message = toWhole(given, botId);
   if (!isByPerson(message)) return [];
   const guildId = rooms.guildIdOf(message.channel_id);

@@ -143,12 +143,15 @@ describe("what was said before the bot was asked", () => {
     expect(texts(await read({ adapter }, await question()))).toEqual(["bob: one"]);
   });
 
-  test("earlier messages are read by a process that never listened", async () => {
-    const { discord, channel, bob, ask } = await startEarlier();
+  test("earlier messages are read by a process that never listened, which asks for the names in them", async () => {
+    const { discord, guild, channel, bob, ask } = await startEarlier();
+    const crew = discord.addRole(guild, "crew");
     const thread = discord.people.openThread(channel, bob, "thread");
-    discord.people.say(thread, bob, "one");
-    const { event } = await ask(thread);
+    discord.people.say(thread, bob, `one for <@&${crew.id}> in <#${channel.id}>, not in <#123456789012345678>`);
+    const { event, earlier } = await ask(thread);
+    const said = [`bob: one for @crew in #${channel.name}, not in <#123456789012345678>`];
+    expect(texts(earlier)).toEqual(said);
     const other = await startAdapter(discord, { listens: false });
-    expect(texts(await read(other, event))).toEqual(["bob: one"]);
+    expect(texts(await read(other, event))).toEqual(said);
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
-import { UNKNOWN_NAMES } from "../../../../adapters/discord/api/rooms.ts";
 import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
 import { createDiscordPace } from "../../../../adapters/discord/write/pace.ts";
 import { createSeenInteractionMessages } from "../../../../adapters/discord/write/seen-messages.ts";
@@ -354,7 +353,7 @@ describe("the sign that the bot is writing", () => {
         files,
         seenMessages: createSeenInteractionMessages(),
         fresh: new Set<string>(),
-        rooms: UNKNOWN_NAMES,
+        rooms: { mayReadHistory: () => true },
         finalMessages,
         pace: createDiscordPace(),
         now: Date.now,

@@ -1,0 +1,45 @@
+import { type APIChannel, type APIRole, Routes } from "discord.js";
+import type { Api } from "./client.ts";
+import type { Rooms } from "./rooms.ts";
+
+/** Calls for the names of channels that one look at a place costs at most. */
+const MAX_CHANNELS = 5;
+const ROLE = /<@&\d{17,20}>/;
+const CHANNEL = /<#(\d{17,20})>/g;
+
+/** The names that are needed to read messages. */
+export type NamedRooms = Pick<Rooms, "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole">;
+
+/**
+ * Asks Discord for the names that these texts mention, for a process that the gateway tells nothing. Best effort: what
+ * is not told stays an id.
+ */
+export async function askNames(
+  api: Api,
+  { guildId, botId, texts }: { guildId: string | undefined; botId: string; texts: readonly string[] },
+  signal: AbortSignal,
+): Promise<NamedRooms> {
+  const get = async <T>(route: `/${string}`): Promise<T | undefined> => {
+    try {
+      return (await api.call({ method: "GET", route }, signal)).data as T;
+    } catch {
+      signal.throwIfAborted();
+      return undefined;
+    }
+  };
+  const mentioned = texts.flatMap((text) => [...text.matchAll(CHANNEL)].map(([, id = ""]) => id));
+  const ids = [...new Set(mentioned)].slice(0, MAX_CHANNELS);
+  const hasRoles = guildId !== undefined && texts.some((text) => ROLE.test(text));
+  const [roles = [], ...channels] = await Promise.all([
+    hasRoles ? get<APIRole[]>(Routes.guildRoles(guildId)) : undefined,
+    ...ids.map((id) => get<APIChannel>(Routes.channel(id))),
+  ]);
+  const names = new Map(channels.map((channel, index) => [ids[index], channel?.name ?? undefined]));
+
+  return {
+    guildIdOf: () => guildId,
+    botRoleId: () => roles.find(({ tags }) => tags?.bot_id === botId)?.id,
+    nameOfRole: (_, roleId) => roles.find(({ id }) => id === roleId)?.name,
+    nameOfChannel: (id) => names.get(id),
+  };
+}
