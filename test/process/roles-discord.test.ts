@@ -65,6 +65,21 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs re
     await discord.until(() => repliesTo(deleted).length === 0, "the answer to go");
   });
 
+  test("answer once what two ingresses hear, before one of them lets go and after", async () => {
+    const { discord, channel, ada, crew } = await start();
+    await crew.open("ingress");
+    discord.people.say(channel, ada, "Say: one", { mentionBot: true });
+    await answersOf(discord, channel, 1);
+    discord.people.command(channel, ada, "ask", { prompt: "Say: two" });
+    // What was promised has no words yet.
+    await discord.until(() => botMessages(discord, channel).length === 2, "the acknowledgement");
+    expect(await crew.ingress.end("SIGTERM")).toBe(0);
+    discord.people.say(channel, ada, "Say: three", { mentionBot: true });
+    const said = () => botMessages(discord, channel).map((answer) => shown(answer).content);
+    await discord.until(() => said().includes("two") && said().includes("three"), "both answers");
+    expect(said()).toEqual(["one", "two", "three"]);
+  });
+
   test("answer commands, in private too, draw, and draw again at the press of a button", async () => {
     const { discord, channel, ada } = await start();
     const models = await discord.people.autocomplete(channel, ada, "model", "name", { name: "sandbox" });

@@ -88,6 +88,22 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     await slack.until(() => slack.answers(general, deleted).every((answer) => answer.isDeleted), "the answer to go");
   });
 
+  test("answer once what is delivered to two ingresses over HTTP, behind a balancer", async () => {
+    const slack = await startSlack();
+    const ada = slack.user({ name: "Ada" });
+    const general = slack.channel({ name: "general", members: [ada] });
+    const { botToken: SLACK_BOT_TOKEN, apiUrl: SLACK_API_URL, signingSecret: SLACK_SIGNING_SECRET } = slack;
+    const crew = await startCrew({ SLACK_BOT_TOKEN, SLACK_API_URL, SLACK_SIGNING_SECRET });
+    const other = await crew.open("ingress");
+    slack.deliverTo(`${crew.ingress.url}/slack/events`);
+    const asked = ada.mention(general, "Say: one");
+    await slack.acknowledged();
+    slack.deliverTo(`${other.url}/slack/events`);
+    await slack.redeliver(asked);
+    ada.say(general, "Say: two", { thread: asked });
+    expect(await answersIn(slack, general, asked, 2)).toEqual(["one", "two"]);
+  });
+
   test("draw, and draw again from a picture that the gateway fetches at the ingress", async () => {
     const { slack, ada, general } = await startSockets();
     const picture = (text: string) =>
