@@ -37,7 +37,7 @@ export interface Queue {
    * before. Rejects when the event could not be stored, or when the queue no longer accepts.
    */
   accept(event: InboundEvent): Promise<boolean>;
-  /** Begins to hand out work; at most once. Without a worker other processes are left to do it, and it only counts. */
+  /** Begins to hand out work; at most once. Without a worker that is left to other processes, and it only counts. */
   start(worker: Worker | undefined): void;
   /** The conversation in which a message waits or is being worked on; undefined when it does neither. */
   conversationOf(messageId: string): Promise<string | undefined>;

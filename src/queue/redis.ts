@@ -83,26 +83,24 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     ...(options.openBudget && { openBudget: options.openBudget }),
   });
 
-  async function beat(): Promise<void> {
+  async function beat(worker: Worker | undefined): Promise<void> {
     try {
-      await places.beat();
-      if (closing) return;
-      await sweep();
-      await count();
+      if (worker !== undefined) {
+        await places.beat();
+        if (closing) return;
+        await sweep();
+      }
+      waiting = await lanes.countWaiting();
     } catch (error) {
       log.debug({ err: error }, "the queue could not be swept; the next second tries again");
     }
-  }
-
-  async function count(): Promise<void> {
-    waiting = await lanes.countWaiting();
   }
 
   async function listen(worker: Worker): Promise<void> {
     await ear.open(worker);
     await places.beat();
     if (closing) return;
-    beating = setInterval(() => void beat(), BEAT_MS);
+    beating = setInterval(() => void beat(worker), BEAT_MS);
     // Lanes that pause, or wait for their end, take no place.
     await bells.hear((bell) => {
       const heard = inTurn(bell.laneId, () => drain(bell, worker));
@@ -124,12 +122,8 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       return true;
     },
     start(worker) {
-      if (worker === undefined) {
-        // Where Redis is away, the next second tells.
-        beating = setInterval(() => void count().catch(noop), BEAT_MS);
-        return;
-      }
-      listening = listen(worker).catch((err: unknown) => log.error({ err }, "the queue could not be opened"));
+      if (worker === undefined) beating = setInterval(() => void beat(worker), BEAT_MS);
+      else listening = listen(worker).catch((err: unknown) => log.error({ err }, "the queue could not be opened"));
     },
     conversationOf: (messageId) => lanes.conversationOf(messageId),
     progressed(workId) {

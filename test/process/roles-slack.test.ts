@@ -36,7 +36,7 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     expect(slack.connections()).toBe(2);
     expect(await readMetric(crew.ingress, "turns_total")).toBe(0);
     const turns = await Promise.all(crew.workers.map((worker) => readMetric(worker, "turns_total")));
-    expect(turns.toSorted((a, b) => a - b)).toEqual([0, 1]);
+    expect(new Set(turns)).toEqual(new Set([0, 1]));
     await eventually(() => readMetric(crew.ingress, "queue_waiting")).toBe(0);
     expect(await readChecks(crew.ingress)).toEqual({ accepting: "ok", store: "ok", slack: "ok" });
     for (const worker of crew.workers) {
