@@ -3,18 +3,30 @@ import { pino } from "pino";
 import type { Finding } from "../port/finding.ts";
 import { readKept } from "../queue/redis-kept.ts";
 import { KEYS } from "../queue/redis-keys.ts";
+import { CLUSTER_REFUSAL, isCluster } from "../store/redis.ts";
 import { connectToRedis, type RedisConnection } from "../store/redis-connection.ts";
 
 const TRIAL_MS = 10_000;
+/** What BullMQ is made for (`recommendedMinimumVersion`); below it nothing was tried. */
+const LEAST_VERSION = { major: 6, minor: 2 };
 
 /** Tries Redis as the service uses it, and asks whether it would lose what is stored there. Resolves whatever is wrong. */
 export async function checkRedis(url: string): Promise<Finding[]> {
   const connection = connectToRedis(url, pino({ level: "silent" }));
   try {
+    // Where it is away or refuses, the trial says so.
+    if (await connection.run(() => isCluster(connection.client)).catch(() => false)) {
+      return [{ ok: false, what: CLUSTER_REFUSAL }];
+    }
     const written = await tryToWrite(connection);
     if (!written.ok) return [written];
-    const kept = await checkKept(connection);
-    return [written, await checkPersistence(connection), await checkEviction(connection), ...kept];
+    return [
+      written,
+      await checkPersistence(connection),
+      await checkEviction(connection),
+      await checkVersion(connection),
+      ...(await checkKept(connection)),
+    ];
   } finally {
     await connection.close();
   }
@@ -49,7 +61,7 @@ async function checkPersistence({ client, run }: RedisConnection): Promise<Findi
   if (info.get("rdb_last_bgsave_status") === "err" || info.get("aof_last_write_status") === "err") {
     return { ok: false, what: "Redis cannot write to its disk.", fix: "Look at its log and at the room on its disk." };
   }
-  if (info.get("aof_enabled") === "1") return { ok: true, what: "Redis keeps every write on its disk (appendonly)." };
+  if (info.get("aof_enabled") === "1") return describeSync(await readSetting({ client, run }, "appendfsync"));
   const save = await readSetting({ client, run }, "save");
   if (save === undefined) {
     return { ok: true, what: "Whether Redis keeps its data on a disk is not told; ask whoever runs it." };
@@ -67,6 +79,39 @@ async function checkPersistence({ client, run }: RedisConnection): Promise<Findi
   };
 }
 
+/** A platform is told that a message has arrived once Redis has it: then nobody delivers it again. */
+function describeSync(appendfsync: string | undefined): Finding {
+  if (appendfsync === "no") {
+    return {
+      ok: false,
+      what: "Redis leaves it to the system when writes reach the disk (appendfsync no): half a minute of accepted messages may be lost with the machine.",
+      fix: "Set appendfsync to everysec, or to always.",
+    };
+  }
+  const lost =
+    appendfsync === "everysec" ? "; the last second may be lost with the machine (appendfsync everysec)" : "";
+  return { ok: true, what: `Redis keeps every write on its disk (appendonly)${lost}.` };
+}
+
+async function checkVersion({ client, run }: RedisConnection): Promise<Finding> {
+  const info = readInfo(await run(() => client.info("server")));
+  return describeVersion(info.get("redis_version"));
+}
+
+/** A Valkey says here which Redis it is compatible with. */
+export function describeVersion(version: string | undefined): Finding {
+  if (version === undefined) return { ok: true, what: "Redis does not tell its version; it has to be 6.2 or later." };
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const isNew = major > LEAST_VERSION.major || (major === LEAST_VERSION.major && minor >= LEAST_VERSION.minor);
+  const least = `${LEAST_VERSION.major}.${LEAST_VERSION.minor}`;
+  if (isNew) return { ok: true, what: `Redis ${version} is new enough (${least} or later).` };
+  return {
+    ok: false,
+    what: `Redis ${version} is too old: the queue (BullMQ) is made for ${least} or later, and what is stored is found with SCAN … TYPE, which came with 6.0.`,
+    fix: `Use Redis ${least} or later, or Valkey.`,
+  };
+}
+
 async function checkEviction({ client, run }: RedisConnection): Promise<Finding> {
   const info = readInfo(await run(() => client.info("memory")));
   const policy = info.get("maxmemory_policy");
@@ -76,7 +121,7 @@ async function checkEviction({ client, run }: RedisConnection): Promise<Finding>
   if (policy === "noeviction" || !isBounded) return { ok: true, what: "Redis throws no keys away before their time." };
   return {
     ok: false,
-    what: `Redis throws keys away when its memory is full (maxmemory-policy ${policy}), and conversations with them.`,
+    what: `Redis throws keys away when its memory is full (maxmemory-policy ${policy}): conversations, and messages that were accepted and not answered yet.`,
     fix: "Set maxmemory-policy to noeviction.",
   };
 }

@@ -2,6 +2,7 @@ import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
 import { FencedError, fencesHeld } from "../concurrency/fence.ts";
 import type { Clock } from "./clock.ts";
+import { StoreError } from "./outage.ts";
 import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
 
@@ -55,6 +56,7 @@ function withServerClock(connection: RedisConnection): { connection: RedisConnec
   let known: { serverMs: number; steadyMs: number } | undefined;
 
   async function look(): Promise<void> {
+    if (known === undefined && (await isCluster(client))) throw new StoreError(CLUSTER_REFUSAL);
     // A server may refuse to tell its time, to a user without the right: the operation itself shows what is wrong.
     const answer = await client.sendCommand(["TIME"]).catch(() => undefined);
     const [seconds, microseconds] = Array.isArray(answer) ? answer.map(Number) : [];
@@ -77,6 +79,16 @@ function withServerClock(connection: RedisConnection): { connection: RedisConnec
         }),
     },
   };
+}
+
+/** Several keys are changed in one step, which a cluster allows for keys of one slot only. */
+export const CLUSTER_REFUSAL =
+  "REDIS_URL names a node of a Redis Cluster, which Palaver cannot use: it changes several keys in one step, and a cluster spreads them over its nodes. Use a single primary, with replicas where you like.";
+
+/** False also where the server does not tell. */
+export async function isCluster(client: RedisConnection["client"]): Promise<boolean> {
+  const info = await client.info("cluster").catch(() => "");
+  return info.includes("cluster_enabled:1");
 }
 
 function createBoundStore({ client, run }: RedisConnection): BatchStore {

@@ -1,8 +1,9 @@
 import { createClient } from "@keyv/redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { checkRedis } from "../../src/doctor/redis.ts";
+import { checkRedis, describeVersion } from "../../src/doctor/redis.ts";
 import { keep } from "../../src/queue/redis-kept.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+import { makeDataDir, runService } from "../support/service.ts";
 
 describe.skipIf(isRedisMissing)("checkRedis", () => {
   let redis: RedisServer;
@@ -29,17 +30,47 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
         fix: expect.stringContaining("appendonly"),
       },
       { ok: true, what: expect.stringContaining("throws no keys away") },
+      { ok: true, what: expect.stringMatching(/^Redis \d+\.\d+\S* is new enough/) },
     ]);
   });
 
   test("checkRedis is content with a server that keeps every write, and leaves nothing behind", async () => {
     await configure({ appendonly: "yes" }, { appendonly: "no" });
-    expect((await checkRedis(redis.url)).map(({ ok }) => ok)).toEqual([true, true, true]);
+    expect((await checkRedis(redis.url)).map(({ ok }) => ok)).toEqual([true, true, true, true]);
     const client = createClient({ url: redis.url });
     await client.connect();
     expect(await client.dbSize()).toBe(0);
     await client.close();
   });
+
+  test.each([
+    ["always", true, /every write on its disk \(appendonly\)\.$/],
+    ["everysec", true, /the last second may be lost/],
+    ["no", false, /appendfsync no.*accepted messages/],
+  ])("checkRedis says what may be lost with appendfsync %s", async (appendfsync, ok, what) => {
+    await configure({ appendonly: "yes", appendfsync }, { appendonly: "no", appendfsync: "everysec" });
+    expect((await checkRedis(redis.url))[1]).toMatchObject({ ok, what: expect.stringMatching(what) });
+  });
+
+  test("checkRedis refuses a cluster, and so does the start, each in the same sentence", async () => {
+    const cluster = await startRedis({ isCluster: true });
+    onTestFinished(cluster.stop);
+    const found = await checkRedis(cluster.url);
+    expect(found).toEqual([{ ok: false, what: expect.stringContaining("Redis Cluster") }]);
+    const { path, remove } = await makeDataDir();
+    onTestFinished(remove);
+    const { code, output } = await runService({ REDIS_URL: cluster.url, DATA_DIR: path, LOCAL_CHAT: "on" });
+    expect(code).toBe(1);
+    expect(output).toContain(found[0]?.what);
+  });
+
+  test.each([
+    ["5.0.14", false],
+    ["6.0.16", false],
+    ["6.2.0", true],
+    ["7.2.4", true],
+    ["10.0.1", true],
+  ])("describeVersion judges %s", (version, ok) => expect(describeVersion(version).ok).toBe(ok));
 
   test("checkRedis says that snapshots may lose the last minutes", async () => {
     await configure({ save: "3600 1" }, { save: "" });

@@ -27,6 +27,8 @@ export interface RedisOptions {
   /** Keeps on disk what it has said to have taken. */
   isKept?: boolean;
   password?: string;
+  /** A node of a cluster that has no other one. */
+  isCluster?: boolean;
 }
 
 /** A Redis of one's own on a free loopback port, without persistence unless it is asked for. */
@@ -70,11 +72,16 @@ async function startOnFreePort(folder: string, options: RedisOptions): Promise<{
   }
 }
 
-async function launch(folder: string, port: number, { isKept = false, password }: RedisOptions): Promise<ChildProcess> {
+async function launch(folder: string, port: number, options: RedisOptions): Promise<ChildProcess> {
+  const { isKept = false, isCluster = false, password } = options;
   const place = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
   const kept = isKept ? ["--appendonly", "yes", "--appendfsync", "always"] : ["--appendonly", "no"];
   const secret = password === undefined ? [] : ["--requirepass", password];
-  const child = spawn("redis-server", [...place, ...kept, ...secret], { stdio: ["ignore", "pipe", "inherit"] });
+  // The nodes of a cluster talk on a port of their own, which is 10,000 higher where nothing else is said.
+  const cluster = isCluster ? ["--cluster-enabled", "yes", "--cluster-port", String(await findFreePort())] : [];
+  const child = spawn("redis-server", [...place, ...kept, ...secret, ...cluster], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const lines: string[] = [];
   const failed = once(child, "error").then(([error]: unknown[]) => {
     throw new Error("redis-server could not be started. Install it, or run the tests without CI=true.", {
