@@ -53,7 +53,7 @@ export function createEar({ connection, lanes, running, log }: EarOptions): Ear 
 
   return {
     async open(worker) {
-      await subscriber.connect();
+      if (!subscriber.isOpen) await subscriber.connect();
       await subscriber.subscribe(KEYS.channel, (text) => onTold(text, worker));
       // Only after the first time: the connection was lost, and is there again.
       subscriber.on("ready", () => void catchUp(worker));

@@ -1,0 +1,61 @@
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { startDiscord } from "../simulators/discord/index.ts";
+import { eventually } from "../support/eventually.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+import { type RunningService, startService } from "../support/service.ts";
+import { answersIn, makeFolder, start } from "./slack-service.ts";
+
+const MINUTE_MS = 60_000;
+
+describe.skipIf(isRedisMissing)("what people write while Redis is away (needs redis-server)", () => {
+  let redis: RedisServer;
+  beforeEach(async () => {
+    redis = await startRedis({ isKept: true });
+    return () => redis.stop();
+  });
+
+  async function restart({ url }: RunningService): Promise<void> {
+    await redis.restart();
+    await eventually(async () => (await fetch(`${url}/readyz`)).status).toBe(200);
+  }
+
+  test.each(["HTTP", "Socket Mode"] as const)(
+    "is not acknowledged to Slack over %s, which delivers it again, and is answered once",
+    async (transport) => {
+      const { slack, ada, general, service } = await start(transport, { REDIS_URL: redis.url });
+      slack.allow("late-ack");
+      await redis.kill();
+      const asked = ada.mention(general, "Say: here I am");
+      const attempts = () => slack.deliveries.map((delivery) => delivery.attempts.length);
+      await eventually(() => attempts().length > 0 && Math.min(...attempts())).toBe(2);
+      const taken = slack.deliveries.flatMap((delivery) => delivery.attempts).filter((one) => one.isAcknowledged);
+      expect(taken).toEqual([]);
+      await restart(service);
+      slack.advance(MINUTE_MS);
+      expect(await answersIn(slack, general, asked)).toEqual(["here I am"]);
+      await slack.acknowledged();
+      expect(slack.answers(general)).toHaveLength(1);
+    },
+  );
+
+  test("is offered again and again on Discord, which delivers once, and is answered once", async () => {
+    const discord = await startDiscord();
+    const guild = discord.addGuild();
+    const channel = discord.addChannel(guild, "general");
+    const ada = discord.addUser("Ada", guild);
+    const service = await startService(await makeFolder(), {
+      DISCORD_TOKEN: discord.token,
+      DISCORD_API_URL: discord.apiUrl,
+      DISCORD_THREADS: "off",
+      REDIS_URL: redis.url,
+    });
+    onTestFinished(async () => void (await service.end("SIGKILL")));
+    await redis.kill();
+    discord.people.say(channel, ada, "Say: here I am", { mentionBot: true });
+    await eventually(() => service.lines.filter((line) => line.includes("it is offered again")).length).toBe(3);
+    await restart(service);
+    const answers = () => discord.messages(channel).filter(({ author }) => author.id === discord.bot.id);
+    await discord.until(() => answers().some(({ states }) => states.at(-1)?.content === "here I am"));
+    expect(answers()).toHaveLength(1);
+  });
+});
