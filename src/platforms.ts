@@ -63,6 +63,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
     listModels: engine.listModels,
     imagine: engine.imagineMenu,
     directChannels: toDirectChannelStore(stores.open("discord")),
+    processes: engine.queue.processes,
     log,
     now: Date.now,
     onFatal,

@@ -28,14 +28,14 @@ const MAX_FRESH = 1_000;
 
 /** Discord: mentions, threads, direct messages, commands and buttons, on discord.js. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
-  const { token, apiUrl, log, now } = options;
+  const { token, apiUrl, log, now, processes } = options;
   const fatal = once(options.onFatal);
-  const api = createApi({ token, apiUrl, now, onUnauthorized: () => fatal(TOKEN_REFUSED) });
+  const api = createApi({ token, apiUrl, now, processes, onUnauthorized: () => fatal(TOKEN_REFUSED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
   const directChannels = createDirectChannels(options.directChannels);
   const fresh = new BoundedMap<string, true>(MAX_FRESH);
   const seenMessages = createSeenInteractionMessages();
-  const pace = createDiscordPace();
+  const pace = createDiscordPace(processes);
   const typingIn = createTypings(api);
   /** Undefined in a process that does not listen, or not yet. */
   let rooms: Rooms | undefined;

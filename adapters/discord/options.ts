@@ -17,6 +17,8 @@ export interface DiscordAdapterOptions {
   onFatal(reason: string): void;
   /** Unix milliseconds. */
   now(): number;
+  /** That use the token at the moment, this one included; absent: it is the only one. */
+  processes?: () => number;
   /** Registers the commands for this server alone, where they can be used at once. */
   guildId?: string;
   /** The shards of this process; all that Discord recommends when absent. */

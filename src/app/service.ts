@@ -52,7 +52,10 @@ export interface ServiceOptions {
 
 export interface PlatformsOptions {
   config: Config;
-  engine: Pick<Engine, "commands" | "listModels" | "imagineMenu" | "readAbout" | "findTurn" | "eraseConversations">;
+  engine: Pick<
+    Engine,
+    "commands" | "listModels" | "imagineMenu" | "readAbout" | "findTurn" | "eraseConversations" | "queue"
+  >;
   database: DatabaseSync;
   stores: Pick<Stores, "open">;
   /** Signs what proves that a browser was let in before. */

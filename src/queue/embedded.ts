@@ -113,6 +113,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
         log.warn({ err, conversationId: lane.conversationId }, "how far work has come could not be noted");
       }
     },
+    processes: () => 1,
     depth: () => ({ waiting: lanes.waiting(), active: running.size }),
     async forget(platform, authorId, exceptKey) {
       const isTheirs = ({ reply, author, key }: InboundEvent): boolean =>

@@ -46,6 +46,8 @@ export interface Queue {
    * that it always will.
    */
   progressed(workId: string): void;
+  /** Processes that share the work, this one included, as far as is known. */
+  processes(): number;
   /** Counts for the metrics: events waiting, conversations being worked on. */
   depth(): { waiting: number; active: number };
   /**

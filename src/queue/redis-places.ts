@@ -30,8 +30,8 @@ export interface Places {
   workerOf(laneId: string): Promise<string | undefined>;
   /** Gives free places to lanes that wait for one. */
   dispatch(): Promise<void>;
-  /** This process works; to be said every second. */
-  beat(): Promise<void>;
+  /** This process works; to be said every second. Resolves to how many do. */
+  beat(): Promise<number>;
   /** It goes on with what it has, and takes in nothing more. */
   stop(): Promise<void>;
   /** It does no more. */
@@ -191,6 +191,7 @@ export function createPlaces({ connection: { client, run }, workerId, places, no
     dispatch: () => inTurn("", dispatch),
     async beat() {
       await run(() => client.zAdd(KEYS.workers, { value: member, score: now() + WORKER_MS }));
+      return await run(() => client.zCount(KEYS.workers, now(), "+inf"));
     },
     async stop() {
       member = stopping;

@@ -65,6 +65,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   const hearing = new Set<Promise<void>>();
   const ear = createEar({ connection, lanes, running, log });
   let waiting = 0;
+  let processes = 1;
   let closing = false;
   let beating: NodeJS.Timeout | undefined;
   const drain = createDrain({
@@ -86,7 +87,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   async function beat(worker: Worker | undefined): Promise<void> {
     try {
       if (worker !== undefined) {
-        await places.beat();
+        processes = await places.beat();
         if (closing) return;
         await sweep();
       }
@@ -112,7 +113,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   async function listen(worker: Worker): Promise<void> {
     await untilDone(() => ear.open(worker));
     // Where Redis goes away just now, the next second tries again.
-    await beat();
+    await beat(worker);
     if (closing) return;
     beating = setInterval(() => void beat(worker), BEAT_MS);
     // Lanes that pause, or wait for their end, take no place.
@@ -148,6 +149,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
         .countAnew(run.taken.map(({ key }) => key))
         .catch((err: unknown) => log.warn({ err }, "how far work has come could not be noted"));
     },
+    processes: () => Math.max(1, processes),
     depth: () => ({ waiting, active: running.size }),
     async forget(platform, authorId, exceptKey) {
       const erasure: Erasure = { erased: { platform, authorId, exceptKey } };

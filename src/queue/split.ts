@@ -15,6 +15,7 @@ export function createSplitQueue(own: Queue, shared: Queue, isOwn: (event: Inbou
       own.progressed(workId);
       shared.progressed(workId);
     },
+    processes: shared.processes,
     depth() {
       const [ours, theirs] = [own.depth(), shared.depth()];
       return { waiting: ours.waiting + theirs.waiting, active: ours.active + theirs.active };

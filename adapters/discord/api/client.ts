@@ -33,13 +33,15 @@ export interface ApiOptions {
   /** Discord does not know the token any more. */
   onUnauthorized(): void;
   now(): number;
+  /** That make such calls at the moment, this one included; absent: it is the only one. */
+  processes?: (() => number) | undefined;
 }
 
-export function createApi({ token, apiUrl, onUnauthorized, now }: ApiOptions): Api {
+export function createApi({ token, apiUrl, onUnauthorized, now, processes }: ApiOptions): Api {
   const answers = new WeakMap<ResponseLike, Answer>();
   const rest = createRest(token, apiUrl, answers);
-  const guard = createGuard(now);
-  const globalLimit = createGlobalLimit();
+  const guard = createGuard(now, processes);
+  const globalLimit = createGlobalLimit(undefined, processes);
   const underWay = new Set<Promise<unknown>>();
   /** Said of the token once; whoever goes on calling with it is shut out. */
   let unauthorized: ApiError | undefined;

@@ -20,7 +20,8 @@ export interface Guard {
   note(what: string, error: ApiError): void;
 }
 
-export function createGuard(now: () => number): Guard {
+/** `processes` share the address, or are taken to. */
+export function createGuard(now: () => number, processes = () => 1): Guard {
   let refused: number[] = [];
   let blockedUntil = 0;
   const forbidden = new BoundedMap<string, { until: number; error: ApiError }>(MAX_REMEMBERED);
@@ -32,7 +33,7 @@ export function createGuard(now: () => number): Guard {
   function count(): void {
     refused = refused.filter((at) => at > now() - REFUSALS_MS);
     refused.push(now());
-    if (refused.length >= MAX_REFUSED) block((refused[0] ?? now()) + REFUSALS_MS);
+    if (refused.length >= MAX_REFUSED / processes()) block((refused[0] ?? now()) + REFUSALS_MS);
   }
 
   return {
@@ -63,20 +64,21 @@ export function createGuard(now: () => number): Guard {
 const MAX_CALLS = 45;
 const CALLS_MS = 1_100;
 
-/** Keeps the calls of any second few enough. */
+/** Keeps the calls of any second few enough, all processes of the bot together. */
 export interface GlobalLimit {
   /** Counts a call. Throws an `ApiError` instead where there were too many. */
   take(): void;
 }
 
 /** The library's own counter begins a new second with the first call after the last one, and so lets twice as many through. */
-export function createGlobalLimit(now: () => number = () => performance.now()): GlobalLimit {
+export function createGlobalLimit(now: () => number = () => performance.now(), processes = () => 1): GlobalLimit {
   let made: number[] = [];
   return {
     take() {
       made = made.filter((at) => at > now() - CALLS_MS);
-      const [oldest] = made;
-      if (oldest !== undefined && made.length >= MAX_CALLS) {
+      const most = Math.max(1, Math.floor(MAX_CALLS / processes()));
+      const oldest = made.at(-most);
+      if (oldest !== undefined) {
         const message = "The bot makes more calls per second than Discord allows it over all channels.";
         throw new ApiError(message, { status: 429, code: 0, retryAfterMs: Math.ceil(oldest + CALLS_MS - now()) });
       }

@@ -12,14 +12,15 @@ export interface DiscordPace {
   interaction(key: string): ReplyBudget;
 }
 
-export function createDiscordPace(): DiscordPace {
+/** `processes` use the bot's token at the moment, this one included. */
+export function createDiscordPace(processes = () => 1): DiscordPace {
   const budgetOf = (key: string, shared: DiscordShared): ReplyBudget => ({
     key,
     // discord.js keeps the calls of a channel in a queue of its own, one under way at a time.
     createPacer: () => createOneByOne(createPacer(createDiscordBudget(shared))),
   });
   // Calls by an interaction's token are counted apart, and not against the bot's global limit.
-  const [channels, interactions] = [createDiscordShared(), createDiscordShared()];
+  const [channels, interactions] = [createDiscordShared(processes), createDiscordShared()];
   return {
     channel: (key) => budgetOf(key, channels),
     interaction: (key) => budgetOf(key, interactions),
@@ -32,6 +33,8 @@ export interface DiscordShared {
   learnt: { isSplit: boolean; post: Learnt; edit: Learnt };
   /** The bot's limit over all channels. */
   global: CallLog;
+  /** Its calls that are left to other processes. */
+  ofOthers(): number;
 }
 
 /** An accepted call, and what the headers of its answer say. */
@@ -47,10 +50,11 @@ const GLOBAL_WINDOW_MS = 1_200;
 /** Answers remembered per kind: a comparison may need one from before a call that was under way for long. */
 const SHOWN_KEPT = 8;
 
-export function createDiscordShared(): DiscordShared {
+export function createDiscordShared(processes = () => 1): DiscordShared {
   return {
     learnt: { isSplit: false, post: UNLEARNT, edit: UNLEARNT },
     global: createCallLog(GLOBAL_CALLS, GLOBAL_WINDOW_MS),
+    ofOthers: () => GLOBAL_CALLS - Math.max(1, Math.floor(GLOBAL_CALLS / processes())),
   };
 }
 
@@ -58,7 +62,7 @@ export function createDiscordShared(): DiscordShared {
  * The limits of one Discord channel. Posts and edits are taken to share a counter until an answer proves that they
  * do not: the platform documents neither, and the names of its buckets do not tell.
  */
-export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
+export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared): Budget {
   let edits = createMeter(learnt.edit);
   let posts = learnt.isSplit ? createMeter(learnt.post) : edits;
   const shown: Record<"post" | "edit", Shown[]> = { post: [], edit: [] };
@@ -107,8 +111,9 @@ export function createDiscordBudget({ learnt, global }: DiscordShared): Budget {
     reserve: () => 0,
     gap: ({ now }) => edits.gap(now),
     isRich: (at) => edits.isRich(at),
-    credit: ({ kind }: Call, at) => Math.min(meterOf(kind).credit(at), global.credit(at)),
-    creditAt: ({ kind }, needs, from) => Math.max(meterOf(kind).creditAt(needs, from), global.creditAt(needs, from)),
+    credit: ({ kind }: Call, at) => Math.min(meterOf(kind).credit(at), global.credit(at) - ofOthers()),
+    creditAt: ({ kind }, needs, from) =>
+      Math.max(meterOf(kind).creditAt(needs, from), global.creditAt(Math.min(needs + ofOthers(), GLOBAL_CALLS), from)),
     sent({ kind }, now) {
       meterOf(kind).sent(toCounted(kind), now);
       global.sent(now);

@@ -80,3 +80,28 @@ test("a call that is refused says how long to wait, and does not count", () => {
   nowMs = 1_100;
   for (let count = 0; count < 45; count++) limit.take();
 });
+
+test("several processes share the bot's calls and its refusals among them", () => {
+  let nowMs = 0;
+  let processes = 3;
+  const limit = createGlobalLimit(
+    () => nowMs,
+    () => processes,
+  );
+  for (let count = 0; count < 15; count++) limit.take();
+  expect(() => limit.take()).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 1_100 }));
+  nowMs = 500;
+  processes = 1;
+  for (let count = 0; count < 30; count++) limit.take();
+  expect(() => limit.take()).toThrow(expect.objectContaining({ retryAfterMs: 600 }));
+
+  const guard = createGuard(
+    () => nowMs,
+    () => 4,
+  );
+  const refusal = new ApiError("no", { status: 401, code: 0 });
+  for (let count = 0; count < 1_249; count++) guard.note("GET /a", refusal);
+  guard.check("GET /a");
+  guard.note("GET /a", refusal);
+  expect(() => guard.check("GET /a")).toThrow(expect.objectContaining({ status: 429 }));
+});
