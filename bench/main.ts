@@ -55,6 +55,15 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "scale",
+    {
+      url: import.meta.resolve("./scale.ts"),
+      measures:
+        'how far replies are behind with 1, 2 and 4 processes; native, fallback or discord, and "5 at once" or another',
+      limitMs: 240_000,
+    },
+  ],
+  [
     "turns",
     {
       url: import.meta.resolve("./turns.ts"),
