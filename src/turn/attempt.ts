@@ -40,8 +40,8 @@ const SEEN_WAIT_MS = 50;
  * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. The controller of
  * `beginning` interrupts with the reasons `stopped`, `given-up` and `superseded`; `signal` is the queue's, with
  * `shutdown`, `forgotten` and `lost`. Model and persona are the channel's when it begins. Rejects when the reply could
- * not be written to its end, was cut by the shutdown before anything of it was seen, or is another process's: then the
- * turn is to be taken up again.
+ * not be written to its end, was cut by the shutdown and is handed over, or is another process's: then the turn is to be
+ * taken up again.
  */
 export type Attempt = (
   record: TurnRecord,
@@ -158,9 +158,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
   let hasProgressed = false;
   const toClosing = (cause: Cause, text: string): Closing | undefined => {
     if ("error" in cause && (signal.reason === "superseded" || signal.reason === "forgotten")) return undefined;
-    if ("error" in cause && signal.reason === "shutdown" && record.posted.length === 0) throw cause.error;
-    // Another process goes on with these messages.
-    if ("error" in cause && signal.reason === "lost") throw cause.error;
+    if ("error" in cause && isHandedOver(run)) throw cause.error;
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
     const note = [...run.context.notices, ending.note].filter(Boolean).join("\n\n");
@@ -258,6 +256,15 @@ function createJsonCode(onText: OnText): { write: OnText; end(): void } {
 /** True when the next attempt, the next process or an erasure decides about the messages. */
 function isTakenOver({ reason }: AbortSignal): boolean {
   return reason === "superseded" || reason === "forgotten" || reason === "shutdown";
+}
+
+/**
+ * True when somebody goes on with these messages: the process that has taken the turn over, or at a shutdown whichever
+ * shares the queue. Where none does, what people see of the answer ends with a sentence.
+ */
+function isHandedOver({ record, signal: { reason } }: Run): boolean {
+  if (reason === "shutdown") return record.posted.length === 0 || fencesHeld().length > 0;
+  return reason === "lost";
 }
 
 function repeatWritten({ messages, written }: Context, onText: OnText): void {

@@ -42,7 +42,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     return () => redis.stop();
   });
 
-  async function start() {
+  async function start(env: Record<string, string> = {}) {
     const slack = await startSlack();
     const ada = slack.user({ name: "Ada" });
     const general = slack.channel({ name: "general", members: [ada] });
@@ -53,6 +53,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
         SLACK_API_URL: apiUrl,
         SLACK_SIGNING_SECRET: slack.signingSecret,
         REDIS_URL: redis.url,
+        ...env,
       });
       onTestFinished(async () => void (await service.end("SIGKILL")));
       return { ...service, calls };
@@ -61,7 +62,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     /** What happens from now on is heard by this one. */
     const hear = (service: RunningService) => slack.deliverTo(`${service.url}/slack/events`);
     hear(one);
-    return { slack, ada, general, one, other, hear };
+    return { slack, ada, general, one, other, hear, open };
   }
 
   /** The one conversation in a channel. */
@@ -129,6 +130,34 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     process.stdout.write(`taken over ${Math.round(performance.now() - killedAt)} ms after kill -9\n`);
     await slack.until(() => states() > before, "the answer to grow again");
     process.stdout.write(`grown again ${Math.round(performance.now() - killedAt)} ms after kill -9\n`);
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
+  });
+
+  test("told to end in the middle of an answer that gets no grace, one is replaced by the other, in the same message", async () => {
+    const { slack, ada, general, one, other } = await start({ SHUTDOWN_GRACE_SECONDS: "7" });
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
+    await slack.until(() => states() >= 3, "the beginning of the answer");
+    const working = (await asks(one)) ? one : other;
+    const left = working === one ? other : one;
+    slack.deliverTo(`${left.url}/slack/events`);
+    await working.end("SIGTERM");
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
+    const [answer] = slack.answers(general, asked);
+    expect(answer?.states.some(({ shown }) => shown.includes("Interrupted"))).toBe(false);
+  });
+
+  test("the only one that is told to end leaves its answer to the next one that starts", async () => {
+    const { slack, ada, general, one, other, open } = await start({ SHUTDOWN_GRACE_SECONDS: "7" });
+    await other.end("SIGTERM");
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
+    await slack.until(() => states() >= 3, "the beginning of the answer");
+    await one.end("SIGTERM");
+    const next = await open();
+    slack.deliverTo(`${next.url}/slack/events`);
     expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
     expect(slack.answers(general, asked)).toHaveLength(1);
   });
