@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { InboundEvent } from "../port/events.ts";
 import { createListeningClient, type RedisConnection } from "../store/redis-connection.ts";
@@ -18,6 +19,8 @@ export interface Ear {
   open(worker: Worker): Promise<void>;
   close(): void;
 }
+
+const AGAIN_MS = 500;
 
 export interface EarOptions {
   connection: RedisConnection;
@@ -51,10 +54,23 @@ export function createEar({ connection, lanes, running, log }: EarOptions): Ear 
     }
   }
 
+  /** Redis may go away just then. */
+  async function subscribe(worker: Worker): Promise<void> {
+    for (;;) {
+      try {
+        return await subscriber.subscribe(KEYS.channel, (text) => onTold(text, worker));
+      } catch (err) {
+        if (!subscriber.isOpen) throw err;
+        log.debug({ err }, "what others accept is not heard yet; this is tried again");
+        await sleep(AGAIN_MS, undefined, { ref: false });
+      }
+    }
+  }
+
   return {
     async open(worker) {
-      if (!subscriber.isOpen) await subscriber.connect();
-      await subscriber.subscribe(KEYS.channel, (text) => onTold(text, worker));
+      await subscriber.connect();
+      await subscribe(worker);
       // Only after the first time: the connection was lost, and is there again.
       subscriber.on("ready", () => void catchUp(worker));
     },

@@ -97,21 +97,8 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     }
   }
 
-  /** Redis may go away while this process opens the queue. */
-  async function untilDone(step: () => Promise<void>): Promise<void> {
-    while (!closing) {
-      try {
-        await step();
-        return;
-      } catch (err) {
-        log.warn({ err }, "the queue could not be opened; the next second tries again");
-        await sleep(BEAT_MS, undefined, { ref: false });
-      }
-    }
-  }
-
   async function listen(worker: Worker): Promise<void> {
-    await untilDone(() => ear.open(worker));
+    await ear.open(worker);
     // Where Redis goes away just now, the next second tries again.
     await beat(worker);
     if (closing) return;

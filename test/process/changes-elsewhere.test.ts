@@ -61,7 +61,7 @@ describe.skipIf(isRedisMissing)(
       const asked = ada.mention(channel, text);
       await slack.until(() => slack.answers(channel, asked).some(({ states }) => states.length >= 3), "an answer");
       const busy = await Promise.all(services.map(isBusy));
-      expect(busy.toSorted()).toEqual([false, true]);
+      expect(busy.filter(Boolean)).toHaveLength(1);
       hearAt(services[busy.indexOf(false)]);
       return { ada, channel, asked };
     }
