@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
@@ -6,24 +5,23 @@ import type { Logger } from "pino";
 import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { type GatewayHealth, type GatewayProblem, watchGateway } from "../gateway/health.ts";
-import type { PauseBoard, ToldPause } from "../gateway/retry.ts";
+import type { PauseBoard } from "../gateway/retry.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
 import { startHttpServer } from "../http/server.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
-import { createSharedCalls } from "../queue/redis-calls.ts";
 import { startSandbox } from "../sandbox/server.ts";
 import { openDatabase } from "../store/database.ts";
 import { createStores, type Stores } from "../store/keyv.ts";
 import { findExposed } from "../store/private-files.ts";
-import { createBoard } from "../store/redis-board.ts";
 import { createCurrentTime } from "../tools/current-time.ts";
 import { createHistorySearch, createRecall, type ReadBefore } from "../tools/recall.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { readKeys } from "./keys.ts";
 import { createPictureSources } from "./picture-sources.ts";
+import { openSharedLimits } from "./shared.ts";
 
 /** Longest that requests under way hold up the end. */
 const LAST_REQUESTS_MS = 2_000;
@@ -86,28 +84,12 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
   const database = openStorage(config, log);
   const stores = createStores({ redisUrl: config.redisUrl, database, log });
   const keys = await readKeys(stores);
+  const limits = openSharedLimits(stores, (key, calls) => scheduler.recall(key, calls), log);
+  const scheduler = createScheduler({ now: () => performance.now(), ...(limits && { onCall: limits.calls.note }) });
   const reachable = publicFileOrigins(config);
-  const board =
-    stores.shared &&
-    createBoard<ToldPause>({
-      connection: stores.shared,
-      place: "palaver:gateway:pauses",
-      by: randomUUID(),
-      now: stores.now,
-      log,
-    });
   const onProblem = (problem: GatewayProblem | undefined) => platforms.showGateway(problem);
-  const gateway = await openGateway(config, reachable, onProblem, board, log);
+  const gateway = await openGateway(config, reachable, onProblem, limits?.pauses, log);
   const metrics = createMetrics();
-  const calls =
-    stores.shared &&
-    createSharedCalls({
-      connection: stores.shared,
-      now: stores.now,
-      onHeard: (key, made) => scheduler.recall(key, made),
-      log,
-    });
-  const scheduler = createScheduler({ now: () => performance.now(), ...(calls && { onCall: calls.note }) });
   const adapterOf = (platform: string) => {
     const adapter = platforms.adapters.get(platform);
     if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
@@ -134,7 +116,7 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
     toTools: (history) => [createCurrentTime(Date.now), createRecall(createHistorySearch(toReadBefore(history)))],
     references: pictures.references,
     scheduler,
-    ...(calls && { calls }),
+    ...(limits && { calls: limits.calls }),
     adapterOf,
     pseudonym: (platform, userId) => pseudonym(keys.pseudonymKey, platform, userId),
     metrics,
@@ -176,11 +158,10 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
       await Promise.allSettled(adapters.map((adapter) => adapter.pause()));
       await engine.queue.close(Math.max(0, cutAt - performance.now()));
       scheduler.close();
-      calls?.close();
       gateway.health?.close();
       await Promise.allSettled([...adapters.map((adapter) => adapter.close()), server.close()]);
       await gateway.close();
-      board?.close();
+      limits?.close();
       await stores.close();
       database.close();
     },

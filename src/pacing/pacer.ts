@@ -123,18 +123,21 @@ export function createPacer(budget: Budget): BudgetPacer {
       if (reply !== undefined) applyWritten(reply, written, now);
     },
     recall(calls) {
-      for (const { kind, room, sentAt: at, refusedForMs } of calls) {
-        const [call, sentAt] = [{ kind, room }, Math.max(at, lastCall)];
-        const answer: CallResult =
-          refusedForMs === undefined ? { ok: true } : { ok: false, retryAfterMs: refusedForMs };
-        budget.sent(call, sentAt);
-        budget.done(call, { kind, sentAt, answer }, sentAt + (refusedForMs === undefined ? USUAL_TRIP_MS : 0));
-        lastCall = sentAt;
-        if (kind === "post") starts = [...starts, sentAt].sort((a, b) => a - b);
+      for (const call of calls) {
+        lastCall = Math.max(call.sentAt, lastCall);
+        count(budget, { ...call, sentAt: lastCall });
+        if (call.kind === "post") starts = [...starts, lastCall].sort((a, b) => a - b);
       }
     },
     keepUntil: () => budget.keepUntil(),
   };
+}
+
+function count(budget: Budget, { kind, room, sentAt, refusedForMs }: KnownCall): void {
+  const call = { kind, room };
+  const answer: CallResult = refusedForMs === undefined ? { ok: true } : { ok: false, retryAfterMs: refusedForMs };
+  budget.sent(call, sentAt);
+  budget.done(call, { kind, sentAt, answer }, sentAt + (refusedForMs === undefined ? USUAL_TRIP_MS : 0));
 }
 
 interface Candidate {

@@ -83,20 +83,8 @@ interface Member {
 
 /** Runs one pacer and one timer per budget, and makes the calls that the pacers ask for. */
 export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
-  const groups = new Map<string, Group>();
-  /** What others have made, of limits that nobody here has needed yet. */
-  const recalled = new BoundedMap<string, readonly KnownCall[]>(MAX_RECALLED);
+  const groups = createGroups();
   let closed = false;
-
-  function groupOf({ key, createPacer }: ReplyBudget): Group {
-    const known = groups.get(key);
-    if (known !== undefined) return known;
-    const group = createGroup(key, createPacer());
-    groups.set(key, group);
-    group.pacer.recall?.(recalled.get(key) ?? []);
-    recalled.delete(key);
-    return group;
-  }
 
   function pump(group: Group): void {
     // A write may report text before it returns: the loop that runs will see it.
@@ -124,27 +112,21 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
     const drop = () => {
       if (group.members.size > 0) return;
       if (group.pacer.keepUntil() > now()) retire(group);
-      else if (groups.get(group.key) === group) groups.delete(group.key);
+      else if (groups.all.get(group.key) === group) groups.all.delete(group.key);
     };
     const rest = Math.max(IDLE_KEPT_MS, group.pacer.keepUntil() - now());
     group.timer = setTimeout(drop, toTimerMs(rest)).unref();
   }
 
-  function tell({ key, pacer }: Group, call: KnownCall): void {
-    if (pacer.recall !== undefined) onCall?.(key, call);
-  }
-
   async function write(group: Group, { reply: number, kind, isFallback = false }: SendStep): Promise<void> {
     const member = group.members.get(number);
     if (member === undefined) return;
-    const call: KnownCall = { kind, room: member.paced.room ?? "", isFallback, sentAt: now() };
-    tell(group, call);
+    const noteEnd = noteCall(group, { kind, room: member.paced.room ?? "", isFallback, sentAt: now() }, onCall);
     const isFinal = member.ending !== undefined;
     member.hasUnseen = false;
     const written = await callWrite(member.paced);
     const { fallback } = member.paced;
-    const correction = toCorrection(call, written, fallback, now());
-    if (correction !== undefined) tell(group, correction);
+    noteEnd(written, fallback, now());
     group.pacer.done(number, fallback === undefined ? written : { ...written, isFallback: fallback.isActive }, now());
     if (isFinal && written.answer.ok && !written.behind && group.members.has(number)) {
       member.ending?.resolve();
@@ -163,13 +145,9 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
   }
 
   return {
-    recall(key, calls) {
-      const group = groups.get(key);
-      if (group === undefined) recalled.set(key, [...(recalled.get(key) ?? []), ...calls]);
-      else group.pacer.recall?.(calls);
-    },
+    recall: groups.recall,
     join(budget, paced) {
-      const group = groupOf(budget);
+      const group = groups.of(budget);
       const member: Member = { paced, ending: undefined, hasUnseen: false };
       const { room, first, fallback } = paced;
       const number = group.pacer.join({ room, first, isFallback: fallback?.isActive });
@@ -203,12 +181,36 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
 
     close() {
       closed = true;
-      for (const group of groups.values()) {
+      for (const group of groups.all.values()) {
         wake(group, Infinity);
         for (const { ending } of group.members.values())
           ending?.reject(new Error("The pace of replies was shut down."));
       }
-      groups.clear();
+      groups.all.clear();
+    },
+  };
+}
+
+function createGroups() {
+  const all = new Map<string, Group>();
+  /** What others have made, of limits that nobody here has needed yet. */
+  const recalled = new BoundedMap<string, readonly KnownCall[]>(MAX_RECALLED);
+
+  return {
+    all,
+    of({ key, createPacer }: ReplyBudget): Group {
+      const known = all.get(key);
+      if (known !== undefined) return known;
+      const group = createGroup(key, createPacer());
+      all.set(key, group);
+      group.pacer.recall?.(recalled.get(key) ?? []);
+      recalled.delete(key);
+      return group;
+    },
+    recall(key: string, calls: readonly KnownCall[]): void {
+      const group = all.get(key);
+      if (group === undefined) recalled.set(key, [...(recalled.get(key) ?? []), ...calls]);
+      else group.pacer.recall?.(calls);
     },
   };
 }
@@ -222,6 +224,16 @@ function createGroup(key: string, pacer: Pacer): Group {
     askedAt: -Infinity,
     wakeAt: Infinity,
     pumping: false,
+  };
+}
+
+/** Notes a call that begins, where others share its limit. Returns what is to be called with its end. */
+function noteCall({ key, pacer }: Group, call: KnownCall, onCall: SchedulerOptions["onCall"]) {
+  const tell = (made: KnownCall) => (pacer.recall === undefined ? undefined : onCall?.(key, made));
+  tell(call);
+  return (written: Written, fallback: Fallback | undefined, now: number) => {
+    const correction = toCorrection(call, written, fallback, now);
+    if (correction !== undefined) tell(correction);
   };
 }
 

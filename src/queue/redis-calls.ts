@@ -52,33 +52,40 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
   let connecting: Promise<unknown> | undefined;
   /** How many need it here, and when everything is known of it. */
   const opened = new Map<string, { count: number; known: Promise<void> }>();
-  /** Up to when calls of others were heard, by the shared clock. */
-  const heardUntil = new Map<string, number>();
+  /** What was heard of each key, as it was told, and when it was left. */
+  const heard = new Map<string, { texts: Set<string>; leftAt: number }>();
 
   const toOwnClock = (at: number): number => performance.now() - (now() - at);
 
-  function hear(key: string, texts: readonly string[], since = 0): void {
-    const calls = texts
+  function toKnown({ kind, room, isFallback, at, refusedForMs }: Noted): KnownCall {
+    const known = { kind, room, isFallback, sentAt: toOwnClock(at) };
+    return refusedForMs === undefined ? known : { ...known, refusedForMs };
+  }
+
+  function hear(key: string, texts: readonly string[]): void {
+    const known = heard.get(key) ?? { texts: new Set(), leftAt: Number.POSITIVE_INFINITY };
+    heard.set(key, known);
+    const fresh = texts.filter((text) => !known.texts.has(text));
+    for (const text of fresh) known.texts.add(text);
+    for (const oldest of known.texts) {
+      if (known.texts.size <= MAX_KEPT) break;
+      known.texts.delete(oldest);
+    }
+    const calls = fresh
       .map((text) => JSON.parse(text) as Noted)
-      .filter((noted) => noted.by !== by && noted.at > Math.max(since, now() - KEPT_MS))
-      .map(({ at, by: _, ...call }) => ({ ...call, sentAt: toOwnClock(at) }));
+      .filter((noted) => noted.by !== by && noted.at > now() - KEPT_MS)
+      .map(toKnown);
     if (calls.length > 0) onHeard(key, calls);
   }
 
   async function learn(key: string): Promise<void> {
     connecting ??= listening.connect();
     await connecting;
-    const early: string[] = [];
-    let isLearnt = false;
-    await run(() =>
-      listening.subscribe(KEYS.calls(key), (text) => {
-        if (isLearnt) hear(key, [text]);
-        else early.push(text);
-      }),
-    );
+    await run(() => listening.subscribe(KEYS.calls(key), (text) => hear(key, [text])));
     const texts = await run(() => client.lRange(KEYS.calls(key), 0, -1));
-    hear(key, [...new Set([...texts, ...early])], heardUntil.get(key));
-    isLearnt = true;
+    hear(key, texts);
+    // What is no longer there is never told again.
+    heard.set(key, { texts: new Set(texts), leftAt: Number.POSITIVE_INFINITY });
   }
 
   function leave(key: string): void {
@@ -87,8 +94,9 @@ export function createSharedCalls({ connection, now, onHeard, log }: SharedCalls
     entry.count -= 1;
     if (entry.count > 0) return;
     opened.delete(key);
-    for (const [other, at] of heardUntil) if (at < now() - KEPT_MS) heardUntil.delete(other);
-    heardUntil.set(key, now());
+    for (const [other, { leftAt }] of heard) if (leftAt < now() - KEPT_MS) heard.delete(other);
+    const known = heard.get(key);
+    if (known !== undefined) known.leftAt = now();
     listening.unsubscribe(KEYS.calls(key)).catch(() => {});
   }
 

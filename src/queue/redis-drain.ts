@@ -5,6 +5,7 @@ import type { InboundEvent } from "../port/events.ts";
 import { giveUpWork, isDeadly, SUSPECT_DEATHS } from "./attempts.ts";
 import type { Bell } from "./bells.ts";
 import { isDrawing, isErasedWith, toPerson, toWork } from "./event-lane.ts";
+import type { LaneBudgets } from "./lane-budgets.ts";
 import type { Lease, Leases } from "./leases.ts";
 import type { Worker } from "./queue.ts";
 import { createEndings, type Turn } from "./redis-endings.ts";
@@ -21,10 +22,7 @@ export interface DrainOptions {
   backForMs(): number;
   /** In one process, or in whichever hears it. */
   ring(laneId: string, workerId?: string): Promise<void>;
-  /** The limit that what is written for an event counts against. */
-  budgetOf?(event: InboundEvent): string | undefined;
-  /** Learns what other processes make against a limit; resolves, once that is known, to what ends it. */
-  openBudget?(budget: string): Promise<() => void>;
+  budgets: LaneBudgets;
   /** By lane; kept here. */
   running: Map<string, Run>;
   workerId: string;
@@ -50,7 +48,7 @@ type Next = { afterMs: number } | "none";
 const AT_ONCE: Next = { afterMs: 0 };
 
 export function createDrain(options: DrainOptions): Drain {
-  const { lanes, places, leases, ring, running, isClosing, log } = options;
+  const { lanes, places, leases, budgets, ring, running, isClosing, log } = options;
   const { finish, fail, giveUp } = createEndings(options);
 
   return async ({ laneId, ...bell }, worker) => {
@@ -68,7 +66,7 @@ export function createDrain(options: DrainOptions): Drain {
     if (head === undefined) return (await lanes.release(laneId, undefined)) ? AT_ONCE : "none";
     const returningMs = head.isOwned ? HOLDERS_FIRST_MS - options.backForMs() : 0;
     const heldMs = Math.max(head.leaseMs, returningMs);
-    const budget = toBudget(head.event);
+    const budget = budgets.of(head.event);
     if (heldMs > 0) {
       // Whoever works on it looks again when that has ended, sooner than anybody who waits.
       const holder = budget === undefined ? undefined : await places.workerOf(laneId);
@@ -92,7 +90,7 @@ export function createDrain(options: DrainOptions): Drain {
     running.set(laneId, run);
     let token: string | undefined;
     let lease: Lease | undefined;
-    const closeBudget = await openBudget(budget);
+    const closeBudget = await budgets.open(budget);
     try {
       const from = performance.now();
       const lane = await lanes.take(laneId);
@@ -106,29 +104,9 @@ export function createDrain(options: DrainOptions): Drain {
       return await take(turn, worker.take(lane.waiting.map(({ event }) => event)));
     } finally {
       running.delete(laneId);
-      closeBudget?.();
+      closeBudget();
       lease?.end();
       await giveBack(laneId, token);
-    }
-  }
-
-  /** An event that nobody here can answer fails at its work, where that is counted and comes to an end. */
-  function toBudget(event: InboundEvent): string | undefined {
-    try {
-      return options.budgetOf?.(event);
-    } catch (err) {
-      log.warn({ err, key: event.key }, "the limit of an event is not known");
-      return undefined;
-    }
-  }
-
-  async function openBudget(budget: string | undefined): Promise<(() => void) | undefined> {
-    if (budget === undefined) return undefined;
-    try {
-      return await options.openBudget?.(budget);
-    } catch (err) {
-      log.warn({ err, budget }, "what other processes have written could not be read");
-      return undefined;
     }
   }
 

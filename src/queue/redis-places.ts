@@ -5,7 +5,7 @@ import { chooseNext, FIRST_ROUND, type Rounds, type Work } from "./admission.ts"
 import { KEYS } from "./redis-keys.ts";
 
 /** A process that has not said for so long that it works counts as gone. */
-export const WORKER_MS = 3_000;
+const WORKER_MS = 3_000;
 const COLLISION_MS = 5;
 
 export interface ActiveLane {

@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
-import type { InboundEvent } from "../port/events.ts";
 import type { RedisConnection } from "../store/redis-connection.ts";
 import { MAX_DRAWINGS } from "./admission.ts";
-import { createBells } from "./bells.ts";
+import { type Bells, createBells } from "./bells.ts";
 import { laneOf, toPerson } from "./event-lane.ts";
+import { type BudgetOptions, createLaneBudgets } from "./lane-budgets.ts";
 import { createLeases } from "./leases.ts";
 import type { Queue, Worker } from "./queue.ts";
 import { createDrain } from "./redis-drain.ts";
@@ -25,17 +25,12 @@ const FORGET_LOOK_MS = 20;
 /** Longest that each step of the end waits for Redis. */
 const CLOSE_STEP_MS = 500;
 
-export interface RedisQueueOptions {
+export interface RedisQueueOptions extends BudgetOptions {
   connection: RedisConnection;
   /** Conversations that this process works on side by side, while others do as well; pictures have bounds of their own. */
   maxActive: number;
   /** Milliseconds by a clock that all processes share. */
   now(): number;
-  log: Logger;
-  /** The limit that what is written for an event counts against; absent: any process does any work. */
-  budgetOf?(event: InboundEvent): string | undefined;
-  /** See `SharedCalls.open`. */
-  openBudget?(budget: string): Promise<() => void>;
   /** Pause before failed work is tried again: doubles from the first to the second. */
   retryMs?: readonly [first: number, longest: number];
   /** Longest that `close` waits for work which it has aborted. */
@@ -53,10 +48,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   const bells = createBells(connection, workerId, log);
   const leases = createLeases(lanes, log);
   connection.client.on("ready", leases.renew);
-  const ring = (laneId: string, at?: string) =>
-    bells
-      .ring(laneId, at)
-      .catch((err: unknown) => log.warn({ err, laneId }, "a bell could not be rung; the sweep rings it"));
+  const ring = createRing(bells, log);
   const places = createPlaces({ connection, workerId, places: maxActive, now, ring });
   const sweep = createSweep({ connection, lanes, places, bells, now, ring });
   const running = new Map<string, Run>();
@@ -72,6 +64,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     lanes,
     places,
     leases,
+    budgets: createLaneBudgets(options),
     ring,
     running,
     workerId,
@@ -80,8 +73,6 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     log,
     backForMs: connection.backForMs,
     isClosing: () => closing,
-    ...(options.budgetOf && { budgetOf: options.budgetOf }),
-    ...(options.openBudget && { openBudget: options.openBudget }),
   });
 
   async function beat(worker: Worker | undefined): Promise<void> {
@@ -160,6 +151,13 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       ear.close();
     },
   };
+}
+
+function createRing(bells: Pick<Bells, "ring">, log: Logger) {
+  return (laneId: string, at?: string) =>
+    bells
+      .ring(laneId, at)
+      .catch((err: unknown) => log.warn({ err, laneId }, "a bell could not be rung; the sweep rings it"));
 }
 
 /** Resolves when no process works on what is a person's. */

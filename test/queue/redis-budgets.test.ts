@@ -57,7 +57,8 @@ describe.skipIf(isRedisMissing)("the budgets of the platforms, shared by process
     const all = [startOne(), startOne(), startOne()];
     const workspaces = Array.from({ length: 8 }, (_, index) => `T${index}`);
     for (let round = 0; round < 4; round++) {
-      await Promise.all(workspaces.map((workspace) => all[round % 3]?.queue.accept(ask(workspace))));
+      const { queue } = all[round % 3] as ReturnType<typeof startOne>;
+      await Promise.all(workspaces.map((workspace) => queue.accept(ask(workspace))));
     }
     await eventually(() => all.flatMap(({ begun }) => begun).length).toBe(32);
     const served = all.map(({ begun }) => new Set(begun.flat().map(({ reply }) => reply.workspaceId)));

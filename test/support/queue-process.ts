@@ -20,7 +20,14 @@ const [, , redisUrl, ownName = ""] = process.argv;
 const log = pino({ level: "silent" });
 const stores = createStores({ redisUrl, database: openDatabase(":memory:"), log });
 if (stores.shared === undefined) throw new Error("There is no Redis.");
-const queue = createRedisQueue({ connection: stores.shared, maxActive: 16, now: stores.now, log, retryMs: [10, 20] });
+const queue = createRedisQueue({
+  connection: stores.shared,
+  maxActive: 16,
+  now: stores.now,
+  log,
+  retryMs: [10, 20],
+  budgetOf: ({ reply }) => reply.channelId,
+});
 const keyv = stores.open("trial");
 
 function say(line: object): void {

@@ -1,0 +1,35 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import type { PauseBoard, ToldPause } from "../gateway/retry.ts";
+import type { Scheduler } from "../pacing/scheduler.ts";
+import { createSharedCalls, type SharedCalls } from "../queue/redis-calls.ts";
+import type { Stores } from "../store/keyv.ts";
+import { createBoard } from "../store/redis-board.ts";
+
+const PAUSES = "palaver:gateway:pauses";
+
+/** What processes on one Redis tell each other of limits that hold for all of them. */
+export interface SharedLimits {
+  calls: SharedCalls;
+  pauses: PauseBoard;
+  close(): void;
+}
+
+/** Undefined where no other process can share the store. */
+export function openSharedLimits(
+  { shared: connection, now }: Pick<Stores, "shared" | "now">,
+  recall: Scheduler["recall"],
+  log: Logger,
+): SharedLimits | undefined {
+  if (connection === undefined) return undefined;
+  const calls = createSharedCalls({ connection, now, onHeard: recall, log });
+  const pauses = createBoard<ToldPause>({ connection, place: PAUSES, by: randomUUID(), now, log });
+  return {
+    calls,
+    pauses,
+    close() {
+      calls.close();
+      pauses.close();
+    },
+  };
+}
