@@ -75,10 +75,8 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
     };
   }
 
-  function keepFiles(job: PictureJob, signal: AbortSignal): Promise<void> {
-    const owner = { jobId: job.id, platform: job.reply.platform, authorId: job.author.id };
-    return copies.keep(filesOf(job), owner, signal);
-  }
+  const keepFiles = (job: PictureJob, signal: AbortSignal): Promise<void> =>
+    copies.keep(filesOf(job), { jobId: job.id, platform: job.reply.platform, authorId: job.author.id }, signal);
 
   /** Undefined when nothing can be written there. */
   async function openStatus(job: PictureJob, sink: ReplySink, signal: AbortSignal): Promise<Status | undefined> {

@@ -60,6 +60,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   let processes = 1;
   let closing = false;
   let beating: NodeJS.Timeout | undefined;
+  let listening: Promise<void> | undefined;
   const drain = createDrain({
     lanes,
     places,
@@ -103,8 +104,6 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     }, maxActive + MAX_DRAWINGS);
   }
 
-  let listening: Promise<void> | undefined;
-
   return {
     async accept(event) {
       if (closing) throw new Error("This process is shutting down and accepts no more events.");
@@ -123,9 +122,8 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       const run = running.values().find(({ taken }) => taken.some((event) => laneOf(event).workId === workId));
       if (run === undefined) return;
       run.progressed();
-      lanes
-        .countAnew(run.taken.map(({ key }) => key))
-        .catch((err: unknown) => log.warn({ err }, "how far work has come could not be noted"));
+      const notNoted = (err: unknown) => log.warn({ err }, "how far work has come could not be noted");
+      lanes.countAnew(run.taken.map(({ key }) => key)).catch(notNoted);
     },
     processes: () => Math.max(1, processes),
     depth: () => ({ waiting, active: running.size }),
