@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { RedisConnection } from "../store/redis-connection.ts";
 import { MAX_DRAWINGS } from "./admission.ts";
-import { type Bells, createBells } from "./bells.ts";
+import { type Bell, type Bells, createBells } from "./bells.ts";
 import { laneOf, toPerson } from "./event-lane.ts";
 import { type BudgetOptions, createLaneBudgets } from "./lane-budgets.ts";
 import { createLeases } from "./leases.ts";
@@ -96,12 +96,12 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     if (closing) return;
     beating = setInterval(() => void beat(worker), BEAT_MS);
     // Lanes that pause, or wait for their end, take no place.
-    await bells.hear((bell) => {
-      const heard = inTurn(bell.laneId, () => drain(bell, worker));
-      const settled = heard.then(noop, noop).finally(() => hearing.delete(settled));
-      hearing.add(settled);
-      return heard;
-    }, maxActive + MAX_DRAWINGS);
+    const hear = (bell: Bell) =>
+      hold(
+        hearing,
+        inTurn(bell.laneId, () => drain(bell, worker)),
+      );
+    await bells.hear(hear, maxActive + MAX_DRAWINGS);
   }
 
   return {
@@ -156,6 +156,13 @@ function createRing(bells: Pick<Bells, "ring">, log: Logger) {
     bells
       .ring(laneId, at)
       .catch((err: unknown) => log.warn({ err, laneId }, "a bell could not be rung; the sweep rings it"));
+}
+
+/** Keeps work among what is under way until it has ended, however it ends. */
+function hold<T>(underWay: Set<Promise<void>>, work: Promise<T>): Promise<T> {
+  const settled = work.then(noop, noop).finally(() => underWay.delete(settled));
+  underWay.add(settled);
+  return work;
 }
 
 /** Resolves when no process works on what is a person's. */
