@@ -16,7 +16,7 @@ import {
   words,
 } from "../support/fault-server.ts";
 import { connectLocal, isFinal, type LocalClient } from "../support/local-client.ts";
-import { createPatience } from "../support/patience.ts";
+import { createPatience, PATIENCE_MS } from "../support/patience.ts";
 import { makeDataDir, type RunningService, startService } from "../support/service.ts";
 
 /** What people, the model, files and gateways say. No line above `debug` may have it. */
@@ -104,7 +104,8 @@ async function startGateway(): Promise<string> {
 async function startEverything() {
   const folder = await makeDataDir();
   onTestFinished(folder.remove);
-  const slack = await startSlack();
+  // All comes at once, on a machine that may be busy: how soon it is taken is judged elsewhere.
+  const slack = await startSlack({ limits: { ackMs: PATIENCE_MS } });
   const discord = await startDiscord();
   const service = await startService(folder.path, {
     GATEWAY_BASE_URL: await startGateway(),

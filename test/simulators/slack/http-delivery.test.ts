@@ -126,7 +126,8 @@ describe("HTTP delivery", () => {
 
   test("an answer that comes too late is a violation, and the event comes again", async () => {
     const { slack, ada, received } = await startEndpoint((response, count) => void (count > 1 && response.end()), {
-      ackMs: 30,
+      // The second answer comes in time on a busy machine too.
+      ackMs: 1_000,
     });
     ada.dm("hi");
     await slack.acknowledged();
@@ -146,10 +147,10 @@ describe("HTTP delivery", () => {
   });
 
   test("a command that is not answered in time fails for the person, once", async () => {
-    const { slack, ada, received } = await startEndpoint(() => {}, { ackMs: 30 });
+    const { slack, ada } = await startEndpoint(() => {}, { ackMs: 30 });
     slack.allow("late-ack");
     expect(await ada.command("/imagine", "x", ada.direct())).toEqual({ isAcknowledged: false, response: undefined });
-    expect(received.length).toBe(1);
+    expect(slack.deliveries.map(({ attempts }) => attempts.length)).toEqual([1]);
   });
 
   test("what comes with the acknowledgement of a command is shown to the person", async () => {
