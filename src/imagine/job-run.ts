@@ -125,8 +125,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
           signal,
         );
       } catch (error) {
-        await status.leave();
-        if (signal.reason === "forgotten") await status.close(undefined, AbortSignal.timeout(5_000)).catch(() => {});
+        await letGo(status, signal);
         throw error;
       }
       await end(job, status, signal);
@@ -149,6 +148,12 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
       await end(job, undefined, cut);
     },
   };
+}
+
+/** Ends a run that was cut: the message stays for the next one, but goes with what is forgotten. */
+async function letGo(status: Status, { reason }: AbortSignal): Promise<void> {
+  if (reason !== "forgotten") return status.leave();
+  await status.close(undefined, AbortSignal.timeout(5_000)).catch(() => {});
 }
 
 function failPending(job: PictureJob): void {
