@@ -96,12 +96,8 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     if (closing) return;
     beating = setInterval(() => void beat(worker), BEAT_MS);
     // Lanes that pause, or wait for their end, take no place.
-    const hear = (bell: Bell) =>
-      hold(
-        hearing,
-        inTurn(bell.laneId, () => drain(bell, worker)),
-      );
-    await bells.hear(hear, maxActive + MAX_DRAWINGS);
+    const work = (bell: Bell) => inTurn(bell.laneId, () => drain(bell, worker));
+    await bells.hear((bell) => hold(hearing, work(bell)), maxActive + MAX_DRAWINGS);
   }
 
   return {
