@@ -3,7 +3,7 @@ import { FencedError } from "./fence.ts";
 
 export interface RetryOptions {
   /** In milliseconds, one before each further attempt: there is one attempt more than there are pauses. */
-  pausesMs: readonly number[];
+  pausesMs: Iterable<number>;
   /** True when another attempt may help; absent: always. */
   mayPass?(error: unknown): boolean;
   /** The pause that a failure asks for in place of its own, in milliseconds. */

@@ -181,7 +181,7 @@ async function proceed(
   Object.assign(record, earlier, { messageIds: own.map(({ messageId }) => messageId) });
   const [first] = own;
   if (first !== undefined && !isGivenUp) await deps.bringEarlier(first, signal);
-  await storeQuestions(history, own, log);
+  if (!(await storeQuestions(history, own, log))) turn.missStore();
   for (const event of done) if (event.kind === "action") turn.notice(event);
   await run(deps, turn, signal);
   return [...done, ...turn.taken()];

@@ -19,7 +19,7 @@ import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
-import type { Context, ReadContext } from "./context.ts";
+import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
 import { describeEnding, type Ending } from "./endings.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
@@ -89,6 +89,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       deps,
       record,
       sink,
+      queueSignal,
       signal,
       show: progress.show,
       steps,
@@ -125,6 +126,8 @@ interface Run extends Omit<Beginning, "changes"> {
   deps: AttemptDeps;
   record: TurnRecord;
   sink: ReplySink;
+  queueSignal: AbortSignal;
+  /** Also aborts when people interrupt the attempt. */
   signal: AbortSignal;
   /** Shows beside the reply what is waited for; "" takes it away. */
   show(words: string): void;
@@ -380,8 +383,11 @@ function canContinue({ outcome, retry }: Ending): boolean {
  * Keeps the answer in the history and ends the record. Also an answer without text has an entry: it holds the place
  * of the one that Retry may bring.
  */
-async function keep({ deps, record, context, askedCount, pieces, signal }: Run, ending: Ending): Promise<void> {
+async function keep(run: Run, ending: Ending): Promise<void> {
+  const { deps, record, context, askedCount, pieces, queueSignal } = run;
   const { history, records, unkept, log } = deps;
+  // An answer is not kept without what it answers.
+  if (!run.areStored) await storeQuestionsLate(history, run.messages, log, queueSignal);
   const { id, conversationId, author, reply, posted, messageIds } = record;
   const askedBy = { platform: reply.platform, id: author.id };
   const messages = context.messages.slice(askedCount);
@@ -398,11 +404,11 @@ async function keep({ deps, record, context, askedCount, pieces, signal }: Run, 
       unkept.add({ entry, aliases: posted, after, record: { ...record, ...final } });
     },
     // A process that ends has little time left.
-    signal.reason === "shutdown" ? undefined : PATIENT_PAUSES_MS,
+    queueSignal.reason === "shutdown" ? undefined : PATIENT_PAUSES_MS,
   );
   if (isStored) unkept.drop(id);
   // The work cannot be given back without that store either; whoever goes on with the conversation is to know of it.
-  else if (fencesHeld().length > 0) await unkept.settled(id, signal);
+  else if (fencesHeld().length > 0) await unkept.settled(id, queueSignal);
   Object.assign(record, final);
   await records.save(record);
 }

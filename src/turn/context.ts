@@ -1,4 +1,6 @@
 import type { Logger } from "pino";
+import { fencesHeld } from "../concurrency/fence.ts";
+import { PATIENT_PAUSES_MS, retry } from "../concurrency/retry.ts";
 import { fitWindow, toMessages, withoutRefused } from "../conversation/conversation.ts";
 import type { ChatMessage, ContentPart } from "../gateway/chunks.ts";
 import type { History } from "../history/history.ts";
@@ -6,10 +8,12 @@ import type { HistoryEntry } from "../history/record.ts";
 import { loadContentParts } from "../media/content-parts.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { EarlierMessage, MessageEvent } from "../port/events.ts";
+import { isStoreOutage } from "../store/outage.ts";
 import type { TurnRecord } from "./record.ts";
 
 /** Pictures and files of this many of the newest messages are shown to the model again; of older ones only the text. */
 const MESSAGES_WITH_FILES = 4;
+const STORE_AGAIN_MS = 1_000;
 
 /** The request of one turn to the model. */
 export interface Context {
@@ -45,7 +49,7 @@ export interface ContextDeps {
 export function createReadContext(deps: ContextDeps): ReadContext {
   const { history, maxEntries, maxTokens, adapterOf, log } = deps;
 
-  async function readBranch(record: TurnRecord, messages: readonly MessageEvent[]) {
+  async function readBranch(record: TurnRecord) {
     const { id, conversationId, messageIds } = record;
     // An answer that is written once more must not see itself, nor what was said after it.
     const own = await history.find(id);
@@ -55,8 +59,15 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     if (own !== undefined) return { ...branch, written: await readWritten(conversationId, own.entryId) };
     if (branch.entries.length > 0) return branch;
     // The question could not be stored.
-    const { entries, hasOlder } = await history.read(conversationId, { maxEntries });
-    return { entries: [...entries, ...messages.map(toEntry)], hasOlder };
+    return history.read(conversationId, { maxEntries });
+  }
+
+  /** What could not be stored is asked all the same. */
+  function withMessages(entries: readonly HistoryEntry[], messages: readonly MessageEvent[]): HistoryEntry[] {
+    const known = new Set(entries.map(({ id }) => id));
+    if (messages.every(({ messageId }) => known.has(messageId))) return [...entries];
+    const own = new Set(messages.map(({ messageId }) => messageId));
+    return [...entries.filter(({ id }) => !own.has(id)), ...messages.map(toEntry)];
   }
 
   async function readWritten(conversationId: string, id: string): Promise<ChatMessage[]> {
@@ -66,7 +77,9 @@ export function createReadContext(deps: ContextDeps): ReadContext {
 
   async function readEntries(record: TurnRecord, messages: readonly MessageEvent[]) {
     try {
-      return { written: [], ...(await readBranch(record, messages)), notices: [] as string[] };
+      const branch = await readBranch(record);
+      const entries = withMessages(branch.entries, messages);
+      return { written: [], ...branch, entries, notices: [] as string[] };
     } catch (error) {
       // A question that is nowhere at hand cannot be answered.
       if (messages.length === 0) throw error;
@@ -120,23 +133,57 @@ export function toEntry({
 
 /**
  * Stores the messages that are answered together. The first continues the branch that ends at the message it replies
- * to, and the others follow it there.
+ * to, and the others follow it there. Resolves to whether the history has taken all of them; never rejects.
  */
 export async function storeQuestions(
   history: Pick<History, "append">,
   messages: readonly MessageEvent[],
   log: Logger,
-): Promise<void> {
-  const isBranch = messages[0]?.inReplyTo !== undefined;
-  for (const [index, message] of messages.entries()) {
-    const { conversationId, inReplyTo } = message;
-    const after = index === 0 || !isBranch ? inReplyTo : messages[index - 1]?.messageId;
+): Promise<boolean> {
+  let areStored = true;
+  for (const { conversationId, store } of toAppends(history, messages)) {
     try {
-      await history.append(conversationId, toEntry(message), [], after);
+      await store();
     } catch (error) {
+      areStored = false;
       log.error({ err: error, conversationId }, "a message could not be stored in the history");
     }
   }
+  return areStored;
+}
+
+/**
+ * Stores once more, where the answer to them is to follow, messages that the history has not taken. A store that other
+ * processes share is waited for until `signal` aborts: they are to know what was asked. Never rejects.
+ */
+export async function storeQuestionsLate(
+  history: Pick<History, "append">,
+  messages: readonly MessageEvent[],
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const pausesMs = fencesHeld().length > 0 ? againAndAgain() : PATIENT_PAUSES_MS;
+  const storeAll = async () => {
+    for (const { store } of toAppends(history, messages)) await store();
+  };
+  try {
+    await retry(storeAll, { pausesMs, mayPass: isStoreOutage }, signal);
+  } catch (error) {
+    log.error({ err: error }, "messages could not be stored in the history after they were answered either");
+  }
+}
+
+function* againAndAgain(): Generator<number> {
+  for (;;) yield STORE_AGAIN_MS;
+}
+
+function toAppends(history: Pick<History, "append">, messages: readonly MessageEvent[]) {
+  const isBranch = messages[0]?.inReplyTo !== undefined;
+  return messages.map((message, index) => {
+    const { conversationId, inReplyTo } = message;
+    const after = index === 0 || !isBranch ? inReplyTo : messages[index - 1]?.messageId;
+    return { conversationId, store: () => history.append(conversationId, toEntry(message), [], after) };
+  });
 }
 
 /** True when every message that a turn answers was deleted. */

@@ -8,6 +8,8 @@ export interface Beginning {
   controller: AbortController;
   /** The turn's messages as they stand after `changes`, where they are at hand. */
   messages: MessageEvent[];
+  /** False: the history has not taken all of them. */
+  areStored: boolean;
   /** People's changes to them since the attempt before. */
   changes: Array<EditedEvent | DeletedEvent>;
   /** A person pressed Retry. */
@@ -22,6 +24,8 @@ export interface RunningTurn {
    * Somebody else's stop is refused.
    */
   notice(event: InboundEvent): "refused" | undefined;
+  /** The history has not taken all of the messages. */
+  missStore(): void;
   /** Nothing is asked any more: the next attempt ends at once, and says so. */
   giveUp(): void;
   /** Takes what came so far; the record then names only the messages that are still there. */
@@ -44,6 +48,7 @@ export function createRunningTurn(
   let pending: Array<EditedEvent | DeletedEvent> = [];
   let isStopped = false;
   let isGivenUp = false;
+  let areStored = true;
   let controller = new AbortController();
 
   function stop(event: ActionEvent): "refused" | undefined {
@@ -73,6 +78,9 @@ export function createRunningTurn(
       if (event.kind === "edited" || event.kind === "deleted") change(event);
       return undefined;
     },
+    missStore() {
+      areStored = false;
+    },
     giveUp() {
       isGivenUp = true;
     },
@@ -87,7 +95,7 @@ export function createRunningTurn(
       controller = new AbortController();
       if (isStopped) controller.abort("stopped");
       if (isGivenUp) controller.abort("given-up");
-      return { controller, messages, changes, mustAsk };
+      return { controller, messages, areStored, changes, mustAsk };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;

@@ -93,6 +93,19 @@ describe("an attempt at a turn", () => {
     ]);
   });
 
+  test("brings a question that the history did not take into it before its answer", async () => {
+    const [storeDatabase, held] = [new DatabaseSync(":memory:"), Promise.withResolvers<void>()];
+    const { accept, idle, history, requests } = startEngine({ storeDatabase, scripts: [[held.promise, "A leaf."]] });
+    storeDatabase.exec("PRAGMA query_only = ON");
+    await accept(message("tea?"));
+    while (requests.length === 0) await new Promise(setImmediate);
+    storeDatabase.exec("PRAGMA query_only = OFF");
+    held.resolve();
+    await idle();
+    const { entries } = await history.read("test:a", { maxEntries: 10 });
+    expect(entries.map(({ messages: [said] }) => said?.content)).toEqual(["tea?", "A leaf."]);
+  });
+
   test("counts as an open stream only while the model writes", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, metrics, until, channel } = startEngine({

@@ -1,12 +1,21 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { FencedError, withFence } from "../../src/concurrency/fence.ts";
 import { createHistory } from "../../src/history/history.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { createReadContext, isQuestionGone, storeQuestions, toEntry } from "../../src/turn/context.ts";
+import { StoreError } from "../../src/store/outage.ts";
+import {
+  createReadContext,
+  isQuestionGone,
+  storeQuestions,
+  storeQuestionsLate,
+  toEntry,
+} from "../../src/turn/context.ts";
 import { newRecord } from "../../src/turn/record.ts";
 import { ben, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
+import { answered } from "../support/history-contract.ts";
 import { recordingLog, silent } from "../support/log.ts";
 
 const signal = new AbortController().signal;
@@ -35,6 +44,28 @@ describe("the context of a turn", () => {
     const question = message("question", { author: ben });
     const { messages } = await readContext(newRecord([question], [question]), [question], "", signal);
     expect(messages.map(({ content }) => content)).toEqual(["Ada: before", "Ben: question"]);
+  });
+
+  test("has each of the messages that are answered together once, also when one of them could not be stored", async () => {
+    const { history, readContext } = open();
+    await history.append("test:a", toEntry(message("before")));
+    const messages = [message("one"), message("two"), message("three")];
+    for (const missing of messages) {
+      for (const one of messages) await history.remove(one.messageId);
+      for (const one of messages) if (one !== missing) await history.append("test:a", toEntry(one));
+      const { messages: asked } = await readContext(newRecord(messages, messages), messages, "", signal);
+      expect(asked.map(({ content }) => content)).toEqual(["before\n\none\n\ntwo\n\nthree"]);
+    }
+  });
+
+  test("has the question also when only the answer to it is stored", async () => {
+    const { history, readContext } = open();
+    await history.append("test:a", toEntry(message("before")));
+    const question = message("question");
+    const record = newRecord([question], [question]);
+    await history.append("test:a", answered(record.id, "half an answer"));
+    const { messages } = await readContext(record, [question], "", signal);
+    expect(messages.map(({ content }) => content)).toEqual(["before\n\nquestion"]);
   });
 
   test("is the branch of the question, and where it goes on further back", async () => {
@@ -99,6 +130,34 @@ describe("the questions of a turn", () => {
     await storeQuestions({ append: () => Promise.reject(new Error("no disk")) }, [message("canary")], log);
     expect(lines).toMatchObject([{ level: 50 }]);
     expect(JSON.stringify(lines)).not.toContain("canary");
+  });
+
+  test("are stored late once a store that other processes share is back, and until then only where it may come back", async () => {
+    const fence = { key: "lane", value: "mine", check: async () => {} };
+    const stored: string[] = [];
+    const failures: Error[] = [new StoreError("away"), new StoreError("still away")];
+    const append = async (_: string, { id }: HistoryEntry) => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      stored.push(id);
+    };
+    const messages = [message("one"), message("two")];
+    await withFence(fence, () => storeQuestionsLate({ append }, messages, silent, signal));
+    expect(stored).toEqual(messages.map(({ messageId }) => messageId));
+
+    failures.push(new FencedError("another process does it"));
+    await withFence(fence, () => storeQuestionsLate({ append }, messages, silent, signal));
+    expect(stored).toHaveLength(2);
+  });
+
+  test("are waited for no longer than a signal says", async () => {
+    const fence = { key: "lane", value: "mine", check: async () => {} };
+    const ended = new AbortController();
+    const append = async () => {
+      ended.abort("lost");
+      throw new StoreError("away");
+    };
+    await withFence(fence, () => storeQuestionsLate({ append }, [message("one")], silent, ended.signal));
   });
 
   test("are gone when none of them is left", async () => {
