@@ -42,7 +42,7 @@ export interface Bells {
 
 export function createBells({ client, run }: RedisConnection, ownId: string, log: Logger): Bells {
   // BullMQ waits for a connection itself, and blocks on another one like it.
-  const connection = createListeningClient({ client });
+  const raw = createListeningClient({ client });
   const opening = open();
   // Whoever rings or hears meets it.
   opening.catch(() => {});
@@ -52,7 +52,11 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
 
   async function open() {
     // Takes a third of a second to load, which only those need who share a Redis.
-    return await import("bullmq");
+    const bullmq = await import("bullmq");
+    // One for all: each queue would make its own, and let an error of the connection end the process once it is closed.
+    const connection = bullmq.createNodeRedisClient(raw);
+    connection.on("error", () => {});
+    return { ...bullmq, connection };
   }
 
   async function queueOf(workerId: string | undefined): Promise<Queue> {
@@ -60,7 +64,7 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
     const name = toName(workerId);
     const known = queues.get(name);
     if (known !== undefined) return known;
-    const queue = new bullmq.Queue(name, { connection, prefix: PREFIX, skipVersionCheck: true });
+    const queue = new bullmq.Queue(name, { connection: bullmq.connection, prefix: PREFIX, skipVersionCheck: true });
     queue.on("error", () => {});
     queues.set(name, queue);
     return queue;
@@ -92,7 +96,7 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
       });
       const open = (name: string, concurrency: number) => {
         const worker = new bullmq.Worker(name, (job, token = "") => onBell(toBell(job, token)), {
-          connection,
+          connection: bullmq.connection,
           prefix: PREFIX,
           concurrency,
           lockDuration: LOCK_MS,
@@ -124,7 +128,7 @@ export function createBells({ client, run }: RedisConnection, ownId: string, log
       await Promise.all(workers.map((worker) => worker.close()));
       if (workers.length > 0) await forget(ownId).catch(() => {});
       await Promise.all([...queues.values()].map((queue) => queue.close()));
-      if (connection.isOpen) connection.destroy();
+      if (raw.isOpen) raw.destroy();
     },
   };
 }
