@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import type { Hono } from "hono";
-import type { Keyv } from "keyv";
 import { createConsoleAdapter } from "../adapters/console/index.ts";
+import type { DirectChannelStore } from "../adapters/discord/options.ts";
 import { createLocalAdapter } from "../adapters/local/index.ts";
 import { EXAMPLES } from "../adapters/local/options.ts";
 import type { SeveralWorkspaces } from "../adapters/slack/install/several-workspaces.ts";
 import type { Platforms, PlatformsOptions } from "./app/service.ts";
 import type { SlackConfig } from "./config/config.ts";
 import type { Adapter } from "./port/adapter.ts";
+import type { Stores } from "./store/keyv.ts";
 
 /** Offered at the page while the sandbox gateway answers, which can fail on request. */
 const FAILURE_EXAMPLE = { label: "See a failure", prompt: "sandbox fault: cut" };
@@ -62,7 +63,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
     commands: engine.commands,
     listModels: engine.listModels,
     imagine: engine.imagineMenu,
-    directChannels: toDirectChannelStore(stores.open("discord")),
+    directChannels: toDirectChannelStore(stores),
     processes: engine.queue.processes,
     log,
     now: Date.now,
@@ -113,9 +114,11 @@ async function createSlackWorkspaces(
 }
 
 /** Keeps the direct conversations that the Discord adapter knows. */
-function toDirectChannelStore(keyv: Keyv) {
+export function toDirectChannelStore({ open, inTurn }: Pick<Stores, "open" | "inTurn">): DirectChannelStore {
+  const keyv = open("discord");
   return {
     read: async () => (await keyv.get<string[]>("directs")) ?? [],
-    write: async (ids: readonly string[]) => void (await keyv.set("directs", ids)),
+    write: async (ids) => void (await keyv.set("directs", ids)),
+    inTurn: (task) => inTurn("discord directs", task),
   };
 }

@@ -12,7 +12,7 @@ import { applicationIdOf, PLATFORM } from "./ids.ts";
 import { attachListeners, type IncomingParts } from "./incoming.ts";
 import { createConnection, TOKEN_REFUSED } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
-import { createDirectChannels } from "./listen/direct-channels.ts";
+import { createDirectChannels, createMemoryStore } from "./listen/direct-channels.ts";
 import { readEarlier } from "./listen/earlier.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { createFinalMessages } from "./write/final-message.ts";
@@ -32,7 +32,6 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const fatal = once(options.onFatal);
   const api = createApi({ token, apiUrl, now, processes, onUnauthorized: () => fatal(TOKEN_REFUSED) });
   const files = createFiles({ api, now, ...(apiUrl !== undefined && { apiUrl }) });
-  const directChannels = createDirectChannels(options.directChannels);
   const fresh = new BoundedMap<string, true>(MAX_FRESH);
   const seenMessages = createSeenInteractionMessages();
   const pace = createDiscordPace(processes);
@@ -42,6 +41,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   let botId = (): string | undefined => undefined;
   const mayReadHistory = (channelId: string): boolean => rooms?.mayReadHistory(channelId) ?? true;
   const closing = new AbortController();
+  const directChannels = createDirectChannels(options.directChannels ?? createMemoryStore(), closing.signal);
   const finalMessages = createFinalMessages(api, now, closing.signal);
   let delivery: Delivery | undefined;
   const parts: IncomingParts = {

@@ -31,6 +31,8 @@ export interface DiscordAdapterOptions {
 export interface DirectChannelStore {
   read(): Promise<readonly string[]>;
   write(channelIds: readonly string[]): Promise<void>;
+  /** One task after the other among all processes: what is read, changed and written back is done in one. */
+  inTurn<T>(task: () => Promise<T>): Promise<T>;
 }
 
 /** `off` keeps to chains of replies, `on` opens a thread for each question, `auto` only beside an answer that is being written. */

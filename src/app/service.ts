@@ -55,7 +55,7 @@ export interface PlatformsOptions {
     "commands" | "listModels" | "imagineMenu" | "readAbout" | "findTurn" | "eraseConversations" | "queue"
   >;
   database: DatabaseSync;
-  stores: Pick<Stores, "open">;
+  stores: Pick<Stores, "open" | "inTurn">;
   /** Signs what proves that a browser was let in before. */
   browserKey: string;
   /** Marks the bot's own messages, so that they are found again. */

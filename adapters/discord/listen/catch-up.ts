@@ -1,16 +1,22 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type APIMessage, Routes } from "discord.js";
 import type { Logger } from "pino";
+import { PATIENT_PAUSES_MS, retry } from "../../../src/concurrency/retry.ts";
 import type { Api } from "../api/client.ts";
+import { ApiError } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { timeOf } from "../ids.ts";
 import type { Message } from "./wording.ts";
 
 /** Somebody whose question is older than this has asked elsewhere meanwhile. */
 const MAX_AGE_MS = 15 * 60_000;
+/** Of the rooms of servers, which Discord lists with their newest messages. */
 const MAX_ROOMS = 30;
-const MAX_MESSAGES = 200;
-const PAGE = 50;
+/** The most that Discord gives at once. */
+const PAGE = 100;
 const CALL_MS = 10_000;
+/** Before a room is read again that could not be read. */
+const PAUSES_MS = [1_000, 3_000, 10_000];
 
 export interface CatchUpDeps {
   api: Api;
@@ -25,44 +31,75 @@ export interface CatchUpDeps {
   now(): number;
 }
 
+interface Room {
+  channelId: string;
+  guildId: string | undefined;
+}
+
 /**
  * Reads what was written while nobody listened, and hands it over as if it came now: what was taken already is
- * dropped by its key. Bounded by age and number, newest rooms first. Never rejects.
+ * dropped by its key. Bounded by age, by the number of rooms, newest first, and by a page in each of them. What was
+ * heard before counts for nothing: it says nothing about how much was missed. Never rejects.
  */
 export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
-  const { rooms, shard, now, log, botId } = deps;
+  const { rooms, shard, now } = deps;
   const since = now() - MAX_AGE_MS;
   const guildRooms = rooms.recent(shard).filter(({ lastMessageId }) => timeOf(lastMessageId) > since);
-  // Direct messages all come through the first shard.
-  const directChannels = (shard === 0 ? await readDirects(deps) : []).map((channelId) => ({
-    channelId,
-    guildId: undefined,
-  }));
-  const found = [...guildRooms, ...directChannels].slice(0, MAX_ROOMS);
-  let left = MAX_MESSAGES;
-  for (const room of found) {
-    if (signal.aborted || left <= 0) return;
+  // Direct messages all come through the first shard. Neither kind of room waits for the other, or takes its place.
+  const finding = shard === 0 ? readDirects(deps, signal) : Promise.resolve([]);
+  await Promise.all([
+    readRooms(guildRooms.slice(0, MAX_ROOMS), deps, signal),
+    finding.then((directRooms) => readRooms(directRooms, deps, signal)),
+  ]);
+}
+
+/** Those that could not be read are tried again when all the others have been. */
+async function readRooms(rooms: readonly Room[], deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
+  let left = rooms;
+  for (const pauseMs of PAUSES_MS) {
+    const failed = await readEach(left, deps, signal);
+    if (failed.length === 0 || signal.aborted) return;
+    left = failed.map(({ room }) => room);
+    const waitMs = Math.max(pauseMs, ...failed.map(({ retryAfterMs }) => retryAfterMs));
+    await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {});
+  }
+  await readEach(left, deps, signal);
+}
+
+/** Resolves to the rooms that may be readable later, and how long to wait for that. */
+async function readEach(
+  rooms: readonly Room[],
+  { api, botId, onMessage, now, log }: CatchUpDeps,
+  signal: AbortSignal,
+): Promise<Array<{ room: Room; retryAfterMs: number }>> {
+  const failed: Array<{ room: Room; retryAfterMs: number }> = [];
+  for (const room of rooms) {
+    if (signal.aborted) return [];
     try {
-      const messages = await readRoom(deps.api, room, since, Math.min(left, PAGE), signal);
-      left -= messages.length;
+      const messages = await readRoom(api, room, now() - MAX_AGE_MS, signal);
       const answered = findAnswered(messages, botId());
-      for (const message of messages) deps.onMessage(message, answered.has(message.id));
+      for (const message of messages) onMessage(message, answered.has(message.id));
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) return [];
       log.debug({ err: error, channelId: room.channelId }, "A channel could not be read for what was missed.");
+      if (mayPass(error)) failed.push({ room, retryAfterMs: (error instanceof ApiError && error.retryAfterMs) || 0 });
     }
   }
+  return failed;
+}
+
+function mayPass(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.status === 429 || error.status >= 500;
 }
 
 async function readRoom(
   api: Api,
-  { channelId, guildId }: { channelId: string; guildId: string | undefined },
+  { channelId, guildId }: Room,
   since: number,
-  limit: number,
   signal: AbortSignal,
 ): Promise<Message[]> {
   // The newest ones: what Discord gives after a time begins there, and may end before the bot went away.
-  const query = new URLSearchParams({ limit: String(limit) });
+  const query = new URLSearchParams({ limit: String(PAGE) });
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
   const { data } = await api.call({ method: "GET", route: Routes.channelMessages(channelId), query }, bounded);
   const messages = (data as APIMessage[])
@@ -83,14 +120,14 @@ function findAnswered(messages: readonly Message[], botId: string | undefined): 
   ]);
 }
 
-async function readDirects({ directChannels, log }: CatchUpDeps): Promise<readonly string[]> {
+async function readDirects({ directChannels, log }: CatchUpDeps, signal: AbortSignal): Promise<Room[]> {
+  const onFailure = (error: unknown) =>
+    log.warn({ err: error }, "The list of direct conversations could not be read; what was missed there waits for it.");
   try {
-    return await directChannels();
+    const ids = await retry(directChannels, { pausesMs: PATIENT_PAUSES_MS, onRetry: onFailure, isIdle: true }, signal);
+    return ids.map((channelId) => ({ channelId, guildId: undefined }));
   } catch (error) {
-    log.warn(
-      { err: error },
-      "The list of direct conversations could not be read; what was missed there stays unanswered.",
-    );
+    if (!signal.aborted) log.warn({ err: error }, "What was missed in direct conversations stays unanswered.");
     return [];
   }
 }

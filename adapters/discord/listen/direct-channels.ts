@@ -1,41 +1,54 @@
+import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
+import { PATIENT_PAUSES_MS, retry } from "../../../src/concurrency/retry.ts";
 import type { DirectChannelStore } from "../options.ts";
 
 const MAX_KEPT = 100;
 
-/** The direct conversations that were used last, newest first. */
+/** The direct conversations that were last to begin, newest first. */
 export interface DirectChannels {
   /** Somebody wrote there. Never rejects. */
   note(channelId: string): void;
+  /** All that are kept, also those that other processes have heard of. Rejects when the store does not answer. */
   list(): Promise<readonly string[]>;
 }
 
 /** Writes only when a conversation is new: their order matters less than the disk. */
-export function createDirectChannels(store: DirectChannelStore | undefined): DirectChannels {
-  let known: readonly string[] | undefined;
-  let tail: Promise<unknown> = Promise.resolve();
-
-  /** Does one thing after the other, whatever became of the one before. */
-  function afterwards<T>(work: () => Promise<T>): Promise<T> {
-    const result = tail.then(work);
-    tail = result.catch(() => {});
-    return result;
-  }
-
-  async function load(): Promise<readonly string[]> {
-    known ??= (await store?.read()) ?? [];
-    return known;
-  }
+export function createDirectChannels(store: DirectChannelStore, signal: AbortSignal): DirectChannels {
+  /** What the store had when it was last looked at. */
+  let kept: readonly string[] = [];
+  const underWay = new Set<string>();
 
   async function add(channelId: string): Promise<void> {
-    const ids = await load();
-    if (ids.includes(channelId)) return;
-    known = [channelId, ...ids].slice(0, MAX_KEPT);
-    await store?.write(known);
+    const ids = await store.read();
+    const next = ids.includes(channelId) ? ids : [channelId, ...ids].slice(0, MAX_KEPT);
+    if (next !== ids) await store.write(next);
+    kept = next;
   }
 
   return {
-    // A lost note is made again when the person writes again.
-    note: (channelId) => void afterwards(() => add(channelId)).catch(() => {}),
-    list: () => afterwards(load),
+    note(channelId) {
+      if (kept.includes(channelId) || underWay.has(channelId)) return;
+      underWay.add(channelId);
+      const attempt = () => store.inTurn(() => add(channelId));
+      retry(attempt, { pausesMs: PATIENT_PAUSES_MS, isIdle: true }, signal)
+        // A lost note is made again when the person writes again.
+        .catch(() => {})
+        .finally(() => underWay.delete(channelId));
+    },
+    async list() {
+      kept = await store.read();
+      return kept;
+    },
+  };
+}
+
+/** Lasts as long as the process. */
+export function createMemoryStore(): DirectChannelStore {
+  let ids: readonly string[] = [];
+  const { run } = createKeyedQueue();
+  return {
+    read: async () => ids,
+    write: async (next) => void (ids = next),
+    inTurn: (task) => run("directs", task),
   };
 }

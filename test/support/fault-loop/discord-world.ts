@@ -1,5 +1,6 @@
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import type { ThreadMode } from "../../../adapters/discord/options.ts";
+import { toDirectChannelStore } from "../../../src/platforms.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
 import { hasPermission } from "../../simulators/discord/permissions.ts";
@@ -141,17 +142,13 @@ export function createDiscordAdapterFor(
   threads: ThreadMode,
   { origin, engine, stores }: AdapterParts,
 ): Adapter {
-  const directs = stores.open("discord");
   return createDiscordAdapter({
     token,
     apiUrl: `${origin}/api`,
     threads,
     commands: engine.commands,
     listModels: engine.listModels,
-    directChannels: {
-      read: async () => (await directs.get<string[]>("directs")) ?? [],
-      write: async (ids) => void (await directs.set("directs", ids)),
-    },
+    directChannels: toDirectChannelStore(stores),
     log: silent,
     now: Date.now,
     onFatal: () => {},

@@ -57,7 +57,7 @@ export interface AdapterParts {
   /** Where the platform is reached; the simulator's own address must not be used. */
   origin: string;
   engine: Engine;
-  stores: Pick<Stores, "open">;
+  stores: Pick<Stores, "open" | "inTurn">;
 }
 
 /** Somewhere on a simulated platform where two people and the bot are. */

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { idAt } from "../../../../adapters/discord/ids.ts";
 import { catchUp } from "../../../../adapters/discord/listen/catch-up.ts";
+import { createMemoryStore } from "../../../../adapters/discord/listen/direct-channels.ts";
+import type { DirectChannelStore } from "../../../../adapters/discord/options.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
@@ -11,6 +13,13 @@ const OPEN = "POST /channels/:channel/messages/:message/threads";
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 const READ = "GET /channels/:channel/messages";
 const MINUTE_MS = 60_000;
+
+/** Keeps direct conversations from one process to the next; these from the start. */
+function keeping(ids: readonly string[]): DirectChannelStore {
+  const store = createMemoryStore();
+  void store.write(ids);
+  return store;
+}
 
 describe("what was said while the bot was away", () => {
   test("missed messages are heard when the bot comes back, in their order", async () => {
@@ -56,12 +65,25 @@ describe("what was said while the bot was away", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("missed messages are read in a few dozen rooms at most, and in none where all is long ago", async () => {
+  test("a missed direct message is heard however much was said elsewhere and heard before", async () => {
+    const { discord, guild, ada } = await startStage({ listens: false });
+    for (let room = 0; room < 5; room++) {
+      const channel = discord.addChannel(guild, `room ${room}`);
+      for (let index = 0; index < 50; index++) discord.people.say(channel, ada, `chatter ${index}`);
+    }
+    const dm = discord.openDm(ada);
+    discord.people.say(dm, ada, "hello");
+    const { message } = await startAdapter(discord, { directChannels: keeping([dm.id]) });
+    expect((await message(0)).text).toBe("hello");
+  });
+
+  test("missed messages are read in a few dozen rooms of servers at most, in none where all is long ago, and in all direct conversations", async () => {
     const now = Date.now();
     const toRoom = (index: number, at: number) => ({ channelId: String(index), guildId: "1", lastMessageId: idAt(at) });
     const rooms = [
       ...Array.from({ length: 20 }, (_, index) => toRoom(index, now - MINUTE_MS)),
       ...Array.from({ length: 20 }, (_, index) => toRoom(100 + index, now - 60 * MINUTE_MS)),
+      ...Array.from({ length: 20 }, (_, index) => toRoom(200 + index, now - MINUTE_MS)),
     ];
     const read: string[] = [];
     const api: Api = {
@@ -73,9 +95,12 @@ describe("what was said while the bot was away", () => {
     };
     const deps = { api, shard: 0, onMessage: () => {}, botId: () => "1", log: silent, now: () => now };
     const directChannels = async () => Array.from({ length: 20 }, (_, index) => `dm${index}`);
+    const toRoute = (id: string) => `/channels/${id}/messages`;
     await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, directChannels }, signal);
-    expect(read).toHaveLength(30);
-    expect(read.slice(18, 22)).toEqual([18, 19, "dm0", "dm1"].map((id) => `/channels/${id}/messages`));
+    const directs = (await directChannels()).map(toRoute);
+    expect(read.filter((route) => directs.includes(route))).toEqual(directs);
+    const expected = [...rooms.slice(0, 20), ...rooms.slice(40, 50)].map(({ channelId }) => toRoute(channelId));
+    expect(read.filter((route) => !directs.includes(route))).toEqual(expected);
   });
 
   test("a room that the bot may not read is not read for missed messages, and the others are", async () => {
@@ -89,20 +114,20 @@ describe("what was said while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === READ)).toHaveLength(1);
   });
 
-  test("catching up does not stop at a room that cannot be read", async () => {
+  test("catching up does not stop at a room that cannot be read, and comes back to it", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     discord.people.say(discord.addChannel(guild, "broken"), ada, "psst", { mentionBot: true });
     discord.faults.failNext(READ, { status: 500 });
     const { message } = await startAdapter(discord);
     expect((await message(0)).text).toBe("hello");
+    expect((await message(1)).text).toBe("psst");
   });
 
   test("a missed direct message is heard where the conversation was kept", async () => {
     const { discord, ada } = await startStage({ listens: false });
     const dm = discord.openDm(ada);
-    let kept: readonly string[] = [];
-    const directChannels = { read: async () => kept, write: async (ids: readonly string[]) => void (kept = ids) };
+    const directChannels = keeping([]);
     const first = await startAdapter(discord, { directChannels });
     discord.people.say(dm, ada, "before");
     await first.event(0);
@@ -117,11 +142,9 @@ describe("what was said while the bot was away", () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     const { log, lines } = recordingLog();
-    const directChannels = {
-      read: async () => {
-        throw new Error("down");
-      },
-      write: async () => {},
+    const directChannels = keeping([]);
+    directChannels.read = async () => {
+      throw new Error("down");
     };
     const { message } = await startAdapter(discord, { directChannels, log });
     await message(0);
