@@ -71,6 +71,12 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
       from: "function lose({ laneId, controller }: Entry): void {",
       to: "function lose({ laneId, controller }: Entry): void { return;",
     },
+    // What it stores is fenced apart from what it says.
+    {
+      file: "src/store/redis.ts",
+      from: "const fences = fencesHeld();",
+      to: "const fences: { key: string; value: string }[] = [];",
+    },
   ],
   "loose tongue": [
     {
