@@ -43,6 +43,8 @@ test("workspaces install the bot, keep apart, and take everything away with them
   expect(await service.end("SIGTERM")).toBe(0);
   expect(JSON.stringify(service.lines)).not.toMatch(/xoxb|xoxe/);
 
+  // What is told to a socket that is just ending is heard by nobody.
+  await slack.until(() => slack.connections() === 0, "the end of the sockets");
   const again = await open(slack, path);
   slack.revoke("account_inactive", { isTold: true });
   // Acknowledged when it is done.
