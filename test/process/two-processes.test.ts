@@ -85,6 +85,24 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     return Number(/^palaver_queue_\w*active\w* (\d+)/m.exec(text)?.[1] ?? 0) > 0;
   };
 
+  type Scene = Awaited<ReturnType<typeof start>>;
+
+  /** A long answer that has begun to grow. */
+  async function begin({ slack, ada, general }: Scene) {
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
+    await slack.until(() => states() >= 3, "the beginning of the answer");
+    return { asked, states };
+  }
+
+  /** Also which of the two writes it, and which is left when that one is gone. */
+  async function beginAtOne(scene: Scene) {
+    const begun = await begin(scene);
+    const { one, other } = scene;
+    const [working, left] = (await asks(one)) ? [one, other] : [other, one];
+    return { ...begun, working, left };
+  }
+
   test("twelve messages at once in one conversation are all in its history, and answered in order", async () => {
     const { slack, ada, general, one, other, hear } = await start();
     const root = ada.mention(general, "Say: hello");
@@ -116,12 +134,9 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   });
 
   test("killed in the middle of an answer, one is replaced by the other, in the same message", async () => {
-    const { slack, ada, general, one, other } = await start();
-    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
-    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
-    await slack.until(() => states() >= 3, "the beginning of the answer");
-    const working = (await asks(one)) ? one : other;
-    const left = working === one ? other : one;
+    const scene = await start();
+    const { slack, general } = scene;
+    const { asked, states, working, left } = await beginAtOne(scene);
     slack.deliverTo(`${left.url}/slack/events`);
     const killedAt = performance.now();
     await working.end("SIGKILL");
@@ -135,12 +150,9 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   });
 
   test("told to end in the middle of an answer that gets no grace, one is replaced by the other, in the same message", async () => {
-    const { slack, ada, general, one, other } = await start({ SHUTDOWN_GRACE_SECONDS: "7" });
-    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
-    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
-    await slack.until(() => states() >= 3, "the beginning of the answer");
-    const working = (await asks(one)) ? one : other;
-    const left = working === one ? other : one;
+    const scene = await start({ SHUTDOWN_GRACE_SECONDS: "7" });
+    const { slack, general } = scene;
+    const { asked, working, left } = await beginAtOne(scene);
     slack.deliverTo(`${left.url}/slack/events`);
     await working.end("SIGTERM");
     expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
@@ -150,11 +162,10 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   });
 
   test("the only one that is told to end leaves its answer to the next one that starts", async () => {
-    const { slack, ada, general, one, other, open } = await start({ SHUTDOWN_GRACE_SECONDS: "7" });
+    const scene = await start({ SHUTDOWN_GRACE_SECONDS: "7" });
+    const { slack, general, one, other, open } = scene;
     await other.end("SIGTERM");
-    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
-    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
-    await slack.until(() => states() >= 3, "the beginning of the answer");
+    const { asked } = await begin(scene);
     await one.end("SIGTERM");
     const next = await open();
     slack.deliverTo(`${next.url}/slack/events`);
@@ -163,10 +174,9 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   });
 
   test("an answer that Redis falls silent under goes on to its end, and is in the history once it is back", async () => {
-    const { slack, ada, general } = await start();
-    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
-    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
-    await slack.until(() => states() >= 3, "the beginning of the answer");
+    const scene = await start();
+    const { slack, ada, general } = scene;
+    const { asked } = await begin(scene);
     redis.freeze();
     const until = performance.now() + 10_000;
     try {
@@ -184,12 +194,9 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   });
 
   test("a process that stood still for longer than its lease writes nothing more to an answer that was taken over", async () => {
-    const { slack, ada, general, one, other } = await start();
-    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
-    const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
-    await slack.until(() => states() >= 3, "the beginning of the answer");
-    const working = (await asks(one)) ? one : other;
-    const left = working === one ? other : one;
+    const scene = await start();
+    const { slack, general } = scene;
+    const { asked, working, left } = await beginAtOne(scene);
     process.kill(working.pid, "SIGSTOP");
     await eventually(() => asks(left)).toBe(true);
     const before = [...working.calls];

@@ -1,33 +1,23 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import type { MessageEvent } from "../../src/port/events.ts";
 import type { Queue } from "../../src/queue/queue.ts";
 import { createRedisQueue } from "../../src/queue/redis.ts";
-import { connectToRedis, type RedisConnection } from "../../src/store/redis-connection.ts";
 import { ada, message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
 import { silent } from "../support/log.ts";
 import { heldWorker } from "../support/queue-contract.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+import { isRedisMissing } from "../support/redis.ts";
+import { shareRedis } from "../support/shared-redis.ts";
 
 describe.skipIf(isRedisMissing)("the budgets of the platforms, shared by processes (needs redis-server)", () => {
-  let redis: RedisServer;
-  let connection: RedisConnection;
-  beforeAll(async () => {
-    redis = await startRedis();
-    connection = connectToRedis(redis.url, silent);
-  });
-  beforeEach(async () => void (await connection.run(() => connection.client.flushAll())));
-  afterAll(async () => {
-    await connection.close();
-    await redis.stop();
-  });
+  const shared = shareRedis();
 
   const open: Queue[] = [];
   afterEach(() => Promise.all(open.splice(0).map((queue) => queue.close(0))));
 
   function startOne({ maxActive = 16 } = {}) {
     const queue = createRedisQueue({
-      connection,
+      connection: shared.connection,
       maxActive,
       now: Date.now,
       log: silent,

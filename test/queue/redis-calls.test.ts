@@ -1,28 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { KnownCall } from "../../src/port/pace.ts";
 import { createSharedCalls } from "../../src/queue/redis-calls.ts";
-import { connectToRedis, type RedisConnection } from "../../src/store/redis-connection.ts";
 import { eventually } from "../support/eventually.ts";
 import { silent } from "../support/log.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+import { isRedisMissing } from "../support/redis.ts";
+import { shareRedis } from "../support/shared-redis.ts";
 
 describe.skipIf(isRedisMissing)("the calls of processes that share a limit (needs redis-server)", () => {
-  let redis: RedisServer;
-  let connection: RedisConnection;
-  beforeAll(async () => {
-    redis = await startRedis();
-    connection = connectToRedis(redis.url, silent);
-  });
-  beforeEach(async () => void (await connection.run(() => connection.client.flushAll())));
-  afterAll(async () => {
-    await connection.close();
-    await redis.stop();
-  });
+  const shared = shareRedis();
 
   function startOne() {
     const heard: Array<KnownCall & { key: string }> = [];
     const calls = createSharedCalls({
-      connection,
+      connection: shared.connection,
       now: Date.now,
       onHeard: (key, made) => void heard.push(...made.map((call) => ({ key, ...call }))),
       log: silent,
@@ -32,7 +22,7 @@ describe.skipIf(isRedisMissing)("the calls of processes that share a limit (need
   }
 
   const call = (room: string): KnownCall => ({ kind: "edit", room, isFallback: true, sentAt: performance.now() });
-  const stored = () => connection.client.lLen("palaver:queue:calls:T");
+  const stored = () => shared.connection.client.lLen("palaver:queue:calls:T");
 
   test("are known to whoever writes there next, with their kind and time", async () => {
     const [one, other] = [startOne(), startOne()];

@@ -4,31 +4,21 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createRedisQueue } from "../../src/queue/redis.ts";
 import { KEYS } from "../../src/queue/redis-keys.ts";
 import { createRedisLanes } from "../../src/queue/redis-lanes.ts";
-import { connectToRedis, type RedisConnection } from "../../src/store/redis-connection.ts";
 import { message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
 import { silent } from "../support/log.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+import { isRedisMissing } from "../support/redis.ts";
 import { PROCESS_ENV } from "../support/service.ts";
+import { shareRedis } from "../support/shared-redis.ts";
 
 type Line = Record<string, unknown>;
 
 describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stand still (needs redis-server)", () => {
-  let redis: RedisServer;
-  let connection: RedisConnection;
-  beforeAll(async () => {
-    redis = await startRedis({ isKept: true });
-    connection = connectToRedis(redis.url, silent);
-  });
-  beforeEach(async () => void (await connection.run(() => connection.client.flushAll())));
-  afterAll(async () => {
-    await connection.close();
-    await redis.stop();
-  });
+  const shared = shareRedis({ isKept: true });
 
   /** Told by all processes, in the order in which it came. */
   let lines: Line[] = [];
@@ -38,7 +28,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
   const said = (word: string, by?: string) => lines.filter((line) => word in line && (by ?? line["by"]) === line["by"]);
 
   async function startProcess(name: string): Promise<ChildProcess> {
-    const child = spawn(process.execPath, ["test/support/queue-process.ts", redis.url, name], {
+    const child = spawn(process.execPath, ["test/support/queue-process.ts", shared.redis.url, name], {
       env: PROCESS_ENV,
       stdio: ["ignore", "pipe", "inherit"],
     });
@@ -50,11 +40,11 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     return child;
   }
 
-  const lanes = () => createRedisLanes(connection, Date.now);
+  const lanes = () => createRedisLanes(shared.connection, Date.now);
 
   /** Accepts as a process does that takes events in and works on none. */
   function openIngress() {
-    const queue = createRedisQueue({ connection, maxActive: 1, now: Date.now, log: silent });
+    const queue = createRedisQueue({ connection: shared.connection, maxActive: 1, now: Date.now, log: silent });
     onTestFinished(() => queue.close(0));
     return queue;
   }
@@ -69,10 +59,10 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
   test("a lane whose bell was lost with its process's attempts is found", async () => {
     const ingress = openIngress();
     await ingress.accept(message("quick"));
-    await eventually(() => connection.client.exists("palaver:bells:lanes:wait")).toBe(1);
+    await eventually(() => shared.connection.client.exists("palaver:bells:lanes:wait")).toBe(1);
     // As if BullMQ had given the job up: it is gone, and what waits in its lane is not.
-    for await (const keys of connection.client.scanIterator({ MATCH: "palaver:bells:*" })) {
-      if (keys.length > 0) await connection.client.del(keys);
+    for await (const keys of shared.connection.client.scanIterator({ MATCH: "palaver:bells:*" })) {
+      if (keys.length > 0) await shared.connection.client.del(keys);
     }
     await startProcess("first");
     await eventually(() => lanes().countWaiting()).toBe(0);
@@ -146,7 +136,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     await openIngress().accept(message("write 9000"));
     await eventually(() => said("call").length).toBeGreaterThan(3);
     first.kill("SIGSTOP");
-    await eventually(() => connection.client.exists(KEYS.lease("test:a"))).toBe(0);
+    await eventually(() => shared.connection.client.exists(KEYS.lease("test:a"))).toBe(0);
     first.kill("SIGCONT");
     await eventually(() => lanes().countWaiting()).toBe(0);
     expect(said("begun")).toHaveLength(1);
@@ -155,8 +145,8 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
   });
 
   test.each([
-    ["silent", async () => redis.freeze(), async () => redis.thaw()],
-    ["dead", () => redis.kill(), () => redis.restart()],
+    ["silent", async () => shared.redis.freeze(), async () => shared.redis.thaw()],
+    ["dead", () => shared.redis.kill(), () => shared.redis.restart()],
   ])("while Redis is %s, work goes on to its end, and nobody else begins it", async (_, goAway, comeBack) => {
     await startProcess("first");
     await openIngress().accept(message("write 14000"));
@@ -168,7 +158,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     const callsLate = () => said("call", "first").filter(({ heardAt }) => Number(heardAt) > awaySince + 9_000);
     await eventually(() => callsLate().length).toBeGreaterThan(3);
     await comeBack();
-    await eventually(() => connection.client.isReady).toBe(true);
+    await eventually(() => shared.connection.client.isReady).toBe(true);
     await eventually(() => lanes().countWaiting()).toBe(0);
     expect(said("begun")).toHaveLength(1);
     expect(said("stored")).toHaveLength(1);
@@ -180,7 +170,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     await openIngress().accept(message("write"));
     await eventually(() => said("call", "first").length).toBeGreaterThan(3);
     await startProcess("second");
-    await eventually(async () => (await connection.client.pubSubNumSub([KEYS.channel]))[KEYS.channel]).toBe(2);
+    await eventually(async () => (await shared.connection.client.pubSubNumSub([KEYS.channel]))[KEYS.channel]).toBe(2);
     const askedAt = Date.now();
     first.kill("SIGTERM");
     await eventually(() => said("call", "second").length).toBeGreaterThan(3);
@@ -198,7 +188,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     await startProcess("last");
     await eventually(() => said("givenUp")).toMatchObject([{ givenUp: "die", by: "last" }]);
     await eventually(() => lanes().countWaiting()).toBe(0);
-    const [kept] = await connection.client.lRange(KEYS.kept, 0, -1);
+    const [kept] = await shared.connection.client.lRange(KEYS.kept, 0, -1);
     expect(JSON.parse(kept ?? "{}")).toMatchObject({ kind: "message", laneId: "test:a" });
   });
 
@@ -208,7 +198,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     const ingress = openIngress();
     await ingress.accept(message("write"));
     await eventually(() => said("begun").length).toBe(1);
-    const listening = async () => (await connection.client.pubSubNumSub([KEYS.channel]))[KEYS.channel];
+    const listening = async () => (await shared.connection.client.pubSubNumSub([KEYS.channel]))[KEYS.channel];
     await eventually(listening).toBe(2);
     const acceptedAt = Date.now();
     const event = message("more");
