@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import type { Finding } from "../port/finding.ts";
-import { readKept } from "../queue/redis-kept.ts";
-import { KEYS } from "../queue/redis-keys.ts";
+import { readKept } from "../queue/redis/kept.ts";
+import { KEYS } from "../queue/redis/keys.ts";
 import { CLUSTER_REFUSAL, isCluster } from "../store/redis.ts";
 import { connectToRedis, type RedisConnection } from "../store/redis-connection.ts";
 

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import type { InboundEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { openEventTable } from "../../src/queue/event-table.ts";
+import { openEventTable } from "../../src/queue/embedded/event-table.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";

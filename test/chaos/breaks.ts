@@ -15,13 +15,13 @@ interface Change {
 const BREAKS: Readonly<Record<string, readonly Change[]>> = {
   "no sweep": [
     {
-      file: "src/queue/redis-sweep.ts",
+      file: "src/queue/redis/sweep.ts",
       from: "return async (): Promise<void> => {",
       to: "return async (): Promise<void> => { return;",
     },
     // A sweep is missed only where a bell was not rung, as when its process dies in between.
     {
-      file: "src/queue/redis.ts",
+      file: "src/queue/redis/redis-queue.ts",
       from: "void ring(laneOf(event).id);",
       to: "if (waiting % 3 !== 0) void ring(laneOf(event).id);",
     },
@@ -30,18 +30,22 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
     // Without the claim alone nothing is doubled: the second time comes behind the first one, and finds its turn.
     { file: "src/queue/event-lane.ts", from: "id: event.conversationId,", to: "id: event.key," },
     {
-      file: "src/queue/redis-lanes.ts",
+      file: "src/queue/redis/lanes.ts",
       from: "async accept(event) {",
       to: "async accept(told) { const event = { ...told, key: `${told.key} ${Math.random()}` };",
     },
   ],
   "no takeover": [
     {
-      file: "src/queue/redis-sweep.ts",
+      file: "src/queue/redis/sweep.ts",
       from: "return async (): Promise<void> => {",
       to: "return async (): Promise<void> => { return;",
     },
-    { file: "src/queue/bells.ts", from: "const STALLED_LOOK_MS = 1_000;", to: "const STALLED_LOOK_MS = 600_000;" },
+    {
+      file: "src/queue/redis/bells.ts",
+      from: "const STALLED_LOOK_MS = 1_000;",
+      to: "const STALLED_LOOK_MS = 600_000;",
+    },
   ],
   "no order": [{ file: "src/queue/event-lane.ts", from: "id: event.conversationId,", to: "id: event.key," }],
   "no turns": [
@@ -62,12 +66,12 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
   "no waits": [{ file: "src/gateway/retry.ts", from: "const asked = error.retryAfterMs;", to: "const asked = 300;" }],
   "no fence": [
     {
-      file: "src/queue/leases.ts",
+      file: "src/queue/redis/leases.ts",
       from: "async function check(entry: Entry): Promise<void> {",
       to: "async function check(entry: Entry): Promise<void> { return;",
     },
     {
-      file: "src/queue/leases.ts",
+      file: "src/queue/redis/leases.ts",
       from: "function lose({ laneId, controller }: Entry): void {",
       to: "function lose({ laneId, controller }: Entry): void { return;",
     },

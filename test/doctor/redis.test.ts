@@ -1,7 +1,7 @@
 import { createClient } from "@keyv/redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { checkRedis, describeVersion } from "../../src/doctor/redis.ts";
-import { keep } from "../../src/queue/redis-kept.ts";
+import { keep } from "../../src/queue/redis/kept.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 import { makeDataDir, runService } from "../support/service.ts";
 

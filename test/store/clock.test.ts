@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { openEventTable } from "../../src/queue/event-table.ts";
+import { openEventTable } from "../../src/queue/embedded/event-table.ts";
 import { createClock } from "../../src/store/clock.ts";
 import { createSqliteStore } from "../../src/store/sqlite.ts";
 import { message } from "../support/events.ts";

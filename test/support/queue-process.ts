@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
-import { createRedisQueue } from "../../src/queue/redis.ts";
+import { createRedisQueue } from "../../src/queue/redis/redis-queue.ts";
 import { callPlatform } from "../../src/reply/platform-call.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createLanes } from "../../src/queue/lanes.ts";
-import { ben, message } from "../support/events.ts";
+import { createLanes } from "../../../src/queue/embedded/lanes.ts";
+import { ben, message } from "../../support/events.ts";
 
 describe("lanes", () => {
   test("give a conversation one place in the line, however much waits in it", () => {

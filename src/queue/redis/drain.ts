@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { FencedError, withFence } from "../concurrency/fence.ts";
-import type { InboundEvent } from "../port/events.ts";
-import { giveUpWork, isDeadly, SUSPECT_DEATHS } from "./attempts.ts";
+import { FencedError, withFence } from "../../concurrency/fence.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import { giveUpWork, isDeadly, SUSPECT_DEATHS } from "../attempts.ts";
+import { isDrawing, isErasedWith, toPerson, toWork } from "../event-lane.ts";
+import type { Worker } from "../queue.ts";
 import type { Bell } from "./bells.ts";
-import { isDrawing, isErasedWith, toPerson, toWork } from "./event-lane.ts";
+import { createEndings, type Turn } from "./endings.ts";
+import { KEYS } from "./keys.ts";
 import type { LaneBudgets } from "./lane-budgets.ts";
+import type { RedisLanes } from "./lanes.ts";
 import type { Lease, Leases } from "./leases.ts";
-import type { Worker } from "./queue.ts";
-import { createEndings, type Turn } from "./redis-endings.ts";
-import { KEYS } from "./redis-keys.ts";
-import type { RedisLanes } from "./redis-lanes.ts";
-import type { Places } from "./redis-places.ts";
-import { createRun, type Run } from "./redis-run.ts";
+import type { Places } from "./places.ts";
+import { createRun, type Run } from "./run.ts";
 
 export interface DrainOptions {
   lanes: RedisLanes;

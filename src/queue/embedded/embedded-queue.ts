@@ -1,14 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { InboundEvent } from "../port/events.ts";
-import { chooseNext, FIRST_ROUND, type Work } from "./admission.ts";
-import { SUSPECT_DEATHS } from "./attempts.ts";
-import { isDrawing, isErasedWith, laneOf, toWork } from "./event-lane.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import { chooseNext, FIRST_ROUND, type Work } from "../admission.ts";
+import { SUSPECT_DEATHS } from "../attempts.ts";
+import { isDrawing, isErasedWith, laneOf, toWork } from "../event-lane.ts";
+import type { Queue, Worker } from "../queue.ts";
 import { openEventTable } from "./event-table.ts";
 import { createLaneWork, uncount } from "./lane-work.ts";
 import { createLanes, type Lane } from "./lanes.ts";
-import type { Queue, Worker } from "./queue.ts";
 
 const SWEEP_INTERVAL_MS = 3_600_000;
 /** Longest that aborted work may take to write its end. */

@@ -1,10 +1,10 @@
-import type { InboundEvent } from "../port/events.ts";
-import type { RedisConnection } from "../store/redis-connection.ts";
-import { type Attempts, FIRST_ATTEMPT } from "./attempts.ts";
-import { laneOf } from "./event-lane.ts";
-import { type Kept, keep } from "./redis-kept.ts";
-import { KEYS } from "./redis-keys.ts";
-import type { ActiveLane } from "./redis-places.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import type { RedisConnection } from "../../store/redis-connection.ts";
+import { type Attempts, FIRST_ATTEMPT } from "../attempts.ts";
+import { laneOf } from "../event-lane.ts";
+import { type Kept, keep } from "./kept.ts";
+import { KEYS } from "./keys.ts";
+import type { ActiveLane } from "./places.ts";
 
 /** A claim outlives its event, so that a delivery repeated a day later is still recognised. */
 const CLAIM_TTL_MS = 48 * 3_600_000;

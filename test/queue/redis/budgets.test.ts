@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { MessageEvent } from "../../src/port/events.ts";
-import type { Queue } from "../../src/queue/queue.ts";
-import { createRedisQueue } from "../../src/queue/redis.ts";
-import { ada, message } from "../support/events.ts";
-import { eventually } from "../support/eventually.ts";
-import { silent } from "../support/log.ts";
-import { heldWorker } from "../support/queue-contract.ts";
-import { isRedisMissing } from "../support/redis.ts";
-import { shareRedis } from "../support/shared-redis.ts";
+import type { MessageEvent } from "../../../src/port/events.ts";
+import type { Queue } from "../../../src/queue/queue.ts";
+import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
+import { ada, message } from "../../support/events.ts";
+import { eventually } from "../../support/eventually.ts";
+import { silent } from "../../support/log.ts";
+import { heldWorker } from "../../support/queue-contract.ts";
+import { isRedisMissing } from "../../support/redis.ts";
+import { shareRedis } from "../../support/shared-redis.ts";
 
 describe.skipIf(isRedisMissing)("the budgets of the platforms, shared by processes (needs redis-server)", () => {
   const shared = shareRedis();

@@ -1,8 +1,8 @@
-import type { RedisConnection } from "../store/redis-connection.ts";
+import type { RedisConnection } from "../../store/redis-connection.ts";
 import type { Bells } from "./bells.ts";
-import { KEYS } from "./redis-keys.ts";
-import type { RedisLanes } from "./redis-lanes.ts";
-import type { Look, Places } from "./redis-places.ts";
+import { KEYS } from "./keys.ts";
+import type { RedisLanes } from "./lanes.ts";
+import type { Look, Places } from "./places.ts";
 
 /** A bell is heard, and its lane taken, sooner than that. */
 const UNHEARD_MS = 2_500;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
-import type { RedisConnection } from "../store/redis-connection.ts";
-import { chooseNext, FIRST_ROUND, type Rounds, type Work } from "./admission.ts";
-import { KEYS } from "./redis-keys.ts";
+import { createKeyedQueue } from "../../concurrency/keyed-queue.ts";
+import type { RedisConnection } from "../../store/redis-connection.ts";
+import { chooseNext, FIRST_ROUND, type Rounds, type Work } from "../admission.ts";
+import { KEYS } from "./keys.ts";
 
 /** A process that has not said for so long that it works counts as gone. */
 const WORKER_MS = 3_000;

@@ -1,12 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { InboundEvent } from "../../src/port/events.ts";
-import { toTurnId } from "../../src/port/ids.ts";
-import { createEmbeddedQueue } from "../../src/queue/embedded.ts";
-import type { Queue } from "../../src/queue/queue.ts";
-import { ada, ben, message } from "../support/events.ts";
-import { recordingLog, silent } from "../support/log.ts";
-import { heldWorker, queueContract, quickWorker } from "../support/queue-contract.ts";
+import type { InboundEvent } from "../../../src/port/events.ts";
+import { toTurnId } from "../../../src/port/ids.ts";
+import { createEmbeddedQueue } from "../../../src/queue/embedded/embedded-queue.ts";
+import type { Queue } from "../../../src/queue/queue.ts";
+import { ada, ben, message } from "../../support/events.ts";
+import { recordingLog, silent } from "../../support/log.ts";
+import { heldWorker, queueContract, quickWorker } from "../../support/queue-contract.ts";
 
 function open(database = new DatabaseSync(":memory:"), maxActive = 16): Queue {
   return createEmbeddedQueue({ database, maxActive, log: silent, retryMs: [1, 4] });

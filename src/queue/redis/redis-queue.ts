@@ -1,20 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
-import type { RedisConnection } from "../store/redis-connection.ts";
-import { MAX_DRAWINGS } from "./admission.ts";
+import { createKeyedQueue } from "../../concurrency/keyed-queue.ts";
+import type { RedisConnection } from "../../store/redis-connection.ts";
+import { MAX_DRAWINGS } from "../admission.ts";
+import { laneOf, toPerson } from "../event-lane.ts";
+import type { Queue, Worker } from "../queue.ts";
 import { type Bell, type Bells, createBells } from "./bells.ts";
-import { laneOf, toPerson } from "./event-lane.ts";
+import { createDrain } from "./drain.ts";
 import { type BudgetOptions, createLaneBudgets } from "./lane-budgets.ts";
+import { createRedisLanes } from "./lanes.ts";
 import { createLeases } from "./leases.ts";
-import type { Queue, Worker } from "./queue.ts";
-import { createDrain } from "./redis-drain.ts";
-import { createRedisLanes } from "./redis-lanes.ts";
-import { createPlaces, type Places } from "./redis-places.ts";
-import type { Run } from "./redis-run.ts";
-import { createSweep } from "./redis-sweep.ts";
-import { createEar, type Erasure, toErased } from "./redis-told.ts";
+import { createPlaces, type Places } from "./places.ts";
+import type { Run } from "./run.ts";
+import { createSweep } from "./sweep.ts";
+import { createEar, type Erasure, toErased } from "./told.ts";
 
 const BEAT_MS = 1_000;
 /** Longest that aborted work may take to write its end. */

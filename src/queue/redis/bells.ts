@@ -1,6 +1,6 @@
 import type { Job, JobType, Queue, Worker } from "bullmq";
 import type { Logger } from "pino";
-import { createListeningClient, type RedisConnection } from "../store/redis-connection.ts";
+import { createListeningClient, type RedisConnection } from "../../store/redis-connection.ts";
 
 /** A bell whose process is dead, or stands still, rings for another one after so long, and at most a look later. */
 const LOCK_MS = 3_000;

@@ -1,6 +1,6 @@
-import type { InboundEvent } from "../port/events.ts";
-import type { RedisConnection } from "../store/redis-connection.ts";
-import { KEYS } from "./redis-keys.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import type { RedisConnection } from "../../store/redis-connection.ts";
+import { KEYS } from "./keys.ts";
 
 const MAX_KEPT = 100;
 

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { InboundEvent } from "../port/events.ts";
+import type { InboundEvent } from "../../port/events.ts";
 
 export interface BudgetOptions {
   /** The limit that what is written for an event counts against; absent: any process does any work. */

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { KnownCall } from "../../src/port/pace.ts";
-import { createSharedCalls } from "../../src/queue/redis-calls.ts";
-import { eventually } from "../support/eventually.ts";
-import { silent } from "../support/log.ts";
-import { isRedisMissing } from "../support/redis.ts";
-import { shareRedis } from "../support/shared-redis.ts";
+import type { KnownCall } from "../../../src/port/pace.ts";
+import { createSharedCalls } from "../../../src/queue/redis/calls.ts";
+import { eventually } from "../../support/eventually.ts";
+import { silent } from "../../support/log.ts";
+import { isRedisMissing } from "../../support/redis.ts";
+import { shareRedis } from "../../support/shared-redis.ts";
 
 describe.skipIf(isRedisMissing)("the calls of processes that share a limit (needs redis-server)", () => {
   const shared = shareRedis();

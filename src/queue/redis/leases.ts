@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { FencedError } from "../concurrency/fence.ts";
-import { isStoreOutage } from "../store/outage.ts";
-import { LEASE_MS, type RedisLanes } from "./redis-lanes.ts";
+import { FencedError } from "../../concurrency/fence.ts";
+import { isStoreOutage } from "../../store/outage.ts";
+import { LEASE_MS, type RedisLanes } from "./lanes.ts";
 
 const RENEW_MS = 700;
 /** Clocks run unevenly, and a call that begins now arrives a little later. */

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { InboundEvent } from "../port/events.ts";
-import { createListeningClient, type RedisConnection } from "../store/redis-connection.ts";
-import { isErasedWith, laneOf } from "./event-lane.ts";
-import type { Worker } from "./queue.ts";
-import { KEYS } from "./redis-keys.ts";
-import type { RedisLanes } from "./redis-lanes.ts";
-import type { Run } from "./redis-run.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import { createListeningClient, type RedisConnection } from "../../store/redis-connection.ts";
+import { isErasedWith, laneOf } from "../event-lane.ts";
+import type { Worker } from "../queue.ts";
+import { KEYS } from "./keys.ts";
+import type { RedisLanes } from "./lanes.ts";
+import type { Run } from "./run.ts";
 
 /** Told to every process: that a person is erased, except for the event that asks for it. */
 export interface Erasure {

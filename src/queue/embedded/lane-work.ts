@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import type { InboundEvent } from "../port/events.ts";
-import { giveUpWork, isDeadly, judgeFailure } from "./attempts.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import { giveUpWork, isDeadly, judgeFailure } from "../attempts.ts";
+import type { Worker } from "../queue.ts";
 import type { EventTable } from "./event-table.ts";
 import type { Lane, Lanes } from "./lanes.ts";
-import type { Worker } from "./queue.ts";
 
 export interface LaneWorkOptions {
   table: EventTable;

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createBells } from "../../src/queue/bells.ts";
-import { connectToRedis } from "../../src/store/redis-connection.ts";
-import { eventually } from "../support/eventually.ts";
-import { silent } from "../support/log.ts";
-import { isRedisMissing, startRedis } from "../support/redis.ts";
+import { createBells } from "../../../src/queue/redis/bells.ts";
+import { connectToRedis } from "../../../src/store/redis-connection.ts";
+import { eventually } from "../../support/eventually.ts";
+import { silent } from "../../support/log.ts";
+import { isRedisMissing, startRedis } from "../../support/redis.ts";
 
 describe.skipIf(isRedisMissing)("bells (need redis-server)", () => {
   test("ring on after Redis was lost, also where the bells of a process that is gone were taken down", async () => {

@@ -1,5 +1,5 @@
-import type { InboundEvent } from "../port/events.ts";
-import type { RedisLanes, Stored } from "./redis-lanes.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import type { RedisLanes, Stored } from "./lanes.ts";
 
 /** The work on a lane in this process, and what is heard of it meanwhile. */
 export interface Run {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { InboundEvent } from "../port/events.ts";
-import { type Clock, createClock } from "../store/clock.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import { type Clock, createClock } from "../../store/clock.ts";
 
 /** A claim outlives its event, so that a delivery repeated a day later is still recognised. */
 const CLAIM_TTL_MS = 48 * 3_600_000;

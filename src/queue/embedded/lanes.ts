@@ -1,6 +1,6 @@
-import type { InboundEvent } from "../port/events.ts";
-import { type Attempts, FIRST_ATTEMPT } from "./attempts.ts";
-import { laneOf } from "./event-lane.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import { type Attempts, FIRST_ATTEMPT } from "../attempts.ts";
+import { laneOf } from "../event-lane.ts";
 
 /** Events that are worked on one after another: those of one conversation, or of one picture. */
 export interface Lane extends Attempts {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { createRedisQueue } from "../../src/queue/redis.ts";
-import { KEYS } from "../../src/queue/redis-keys.ts";
-import { connectToRedis } from "../../src/store/redis-connection.ts";
-import { ada, ben, command, message } from "../support/events.ts";
-import { eventually } from "../support/eventually.ts";
-import { silent } from "../support/log.ts";
-import { heldWorker, type QueueWorld, queueContract, quickWorker } from "../support/queue-contract.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
+import { KEYS } from "../../../src/queue/redis/keys.ts";
+import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
+import { connectToRedis } from "../../../src/store/redis-connection.ts";
+import { ada, ben, command, message } from "../../support/events.ts";
+import { eventually } from "../../support/eventually.ts";
+import { silent } from "../../support/log.ts";
+import { heldWorker, type QueueWorld, queueContract, quickWorker } from "../../support/queue-contract.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../../support/redis.ts";
 
 describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () => {
   let redis: RedisServer;

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { FencedError } from "../concurrency/fence.ts";
-import type { InboundEvent } from "../port/events.ts";
-import { isStoreOutage } from "../store/outage.ts";
-import type { Work } from "./admission.ts";
-import { type Attempts, judgeFailure } from "./attempts.ts";
+import { FencedError } from "../../concurrency/fence.ts";
+import type { InboundEvent } from "../../port/events.ts";
+import { isStoreOutage } from "../../store/outage.ts";
+import type { Work } from "../admission.ts";
+import { type Attempts, judgeFailure } from "../attempts.ts";
+import type { Worker } from "../queue.ts";
+import type { RedisLanes } from "./lanes.ts";
 import type { Lease } from "./leases.ts";
-import type { Worker } from "./queue.ts";
-import type { RedisLanes } from "./redis-lanes.ts";
-import type { Run } from "./redis-run.ts";
+import type { Run } from "./run.ts";
 
 const FINISH_AGAIN_MS = 200;
 

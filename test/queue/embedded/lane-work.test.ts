@@ -1,11 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { openEventTable } from "../../src/queue/event-table.ts";
-import { createLaneWork } from "../../src/queue/lane-work.ts";
-import { createLanes } from "../../src/queue/lanes.ts";
-import { StoreError } from "../../src/store/outage.ts";
-import { message } from "../support/events.ts";
-import { recordingLog } from "../support/log.ts";
+import { openEventTable } from "../../../src/queue/embedded/event-table.ts";
+import { createLaneWork } from "../../../src/queue/embedded/lane-work.ts";
+import { createLanes } from "../../../src/queue/embedded/lanes.ts";
+import { StoreError } from "../../../src/store/outage.ts";
+import { message } from "../../support/events.ts";
+import { recordingLog } from "../../support/log.ts";
 
 /** Works on one event that fails `times` times as `toError` says, until it is done or given up. */
 async function workOn(toError: () => Error, times: number) {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
-import type { KnownCall } from "../port/pace.ts";
-import { createListeningClient, type RedisConnection } from "../store/redis-connection.ts";
-import { KEYS } from "./redis-keys.ts";
+import type { KnownCall } from "../../port/pace.ts";
+import { createListeningClient, type RedisConnection } from "../../store/redis-connection.ts";
+import { KEYS } from "./keys.ts";
 
 /** No limit that is known counts a call for longer. */
 const KEPT_MS = 90_000;

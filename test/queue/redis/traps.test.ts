@@ -5,15 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { createRedisQueue } from "../../src/queue/redis.ts";
-import { KEYS } from "../../src/queue/redis-keys.ts";
-import { createRedisLanes } from "../../src/queue/redis-lanes.ts";
-import { message } from "../support/events.ts";
-import { eventually } from "../support/eventually.ts";
-import { silent } from "../support/log.ts";
-import { isRedisMissing } from "../support/redis.ts";
-import { PROCESS_ENV } from "../support/service.ts";
-import { shareRedis } from "../support/shared-redis.ts";
+import { KEYS } from "../../../src/queue/redis/keys.ts";
+import { createRedisLanes } from "../../../src/queue/redis/lanes.ts";
+import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
+import { message } from "../../support/events.ts";
+import { eventually } from "../../support/eventually.ts";
+import { silent } from "../../support/log.ts";
+import { isRedisMissing } from "../../support/redis.ts";
+import { PROCESS_ENV } from "../../support/service.ts";
+import { shareRedis } from "../../support/shared-redis.ts";
 
 type Line = Record<string, unknown>;
 
