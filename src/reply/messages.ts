@@ -5,7 +5,7 @@ import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../port/si
 import { sealed } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 
-/** Lets a reply be taken up again after a crash. Holds no text. */
+/** Lets a reply be taken up again after a crash. Holds text only until the reply has ended. */
 export type ReplyRecord = z.infer<typeof replyRecord>;
 
 /** The oldest records lack the fields that have a default. */
@@ -22,6 +22,8 @@ export const replyRecord = z.object({
   isPosting: z.boolean().default(false),
   /** The most of the model's text that people can have seen, in UTF-16 units: a reply taken up again shows no less. */
   seen: z.number().default(0),
+  /** The model's text as it was when `seen` was noted last; absent where nobody can go on from it. */
+  said: z.string().exactOptional(),
   /** Messages of the reply that take no changes any more; absent: none. */
   sealed: sealed.exactOptional(),
 });

@@ -1,3 +1,4 @@
+import { fencesHeld } from "../concurrency/fence.ts";
 import { SinkError, type SinkErrorKind } from "../port/errors.ts";
 import type { CallKind, Written } from "../port/pace.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
@@ -7,8 +8,9 @@ import { isRefusal, toCallResult, toFailed } from "./platform-call.ts";
 import { rendersSteps, type Steps } from "./steps.ts";
 
 /**
- * The record notes this much text ahead of what is shown as seen, in UTF-16 units. Each note is flushed to the disk while
- * nothing else happens: one for each call would cost more than the call.
+ * The record notes this much text ahead of what is shown as seen, in UTF-16 units, where this process alone goes on with
+ * it: each note is then flushed to the disk while nothing else happens, and one for each call would cost more than the
+ * call. Where other processes take over there is no such flush, and people wait for what was noted ahead.
  */
 const SEEN_AHEAD = 400;
 
@@ -17,8 +19,8 @@ export interface ReplyViewOptions extends ReplyMessagesOptions {
   steps?: Steps;
   /** Stands in the place of a text that the platform does not take. */
   refusal: Closing;
-  /** Called when people are about to see more of the text; the call that shows it waits for this. */
-  onSeen(): Promise<void>;
+  /** Called when people are about to see more of the text, which is all of it; the call that shows it waits for this. */
+  onSeen(text: string): Promise<void>;
   /** Told of every call the platform answered, refused or not; `isWait`: it showed nothing of the text, nor its end. */
   onCall(kind: Change["type"], error: SinkError | undefined, isWait: boolean): void;
   /** Told once when the platform will not take this reply any more, whatever is tried. */
@@ -45,6 +47,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
   const messages = createReplyMessages(options);
   /** An answer that is written again after a crash does not take back what people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
+  const seenAhead = fencesHeld().length > 0 ? 0 : SEEN_AHEAD;
   let refused = false;
   let inFlight: Promise<unknown> = Promise.resolve();
 
@@ -92,7 +95,7 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     const { length } = drafts.text;
     const isWait = length === 0 && !drafts.isOver;
     let wanted = drafts.render();
-    const isHeld = !drafts.isOver && length < heldUntil;
+    const isHeld = !drafts.isOver && heldUntil > 0 && length <= heldUntil;
     const change = refused || isHeld ? undefined : messages.nextChange(wanted, drafts.file(), drafts.isOver);
     if (change === undefined) return { answer: { ok: true }, behind: false };
     if (needsFallback(change)) {
@@ -104,8 +107,8 @@ export function createReplyView(options: ReplyViewOptions): ReplyView {
     let receipt: Receipt = {};
     // Before the call: whether it was carried out may not be known any more when the process dies in it.
     if (length > record.seen) {
-      record.seen = length + SEEN_AHEAD;
-      await options.onSeen();
+      record.seen = length + seenAhead;
+      await options.onSeen(drafts.text);
     }
     try {
       receipt = await messages.apply(change);

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { type ModelCard, readAccount, requireModel } from "./access.ts";
 import { readChatRequest, type SandboxChatRequest } from "./chat-request.ts";
 import { type Answer, toCompletion } from "./completion.ts";
+import { readCutAnswer } from "./cut-answer.ts";
 import { type Directions, readDirections } from "./directions.ts";
 import { toInvalidRequest } from "./errors.ts";
 import { type Exchange, type Handler, meetFault, readAskedModel } from "./exchange.ts";
@@ -33,14 +34,16 @@ export const completeChat: Handler = async (exchange) => {
   requireAbilities(model, body);
   context.rateLimit.count(account.key, model.id);
 
-  const heard = { ...body, messages: [...withoutNames(body.messages)] };
+  const cut = readCutAnswer(body.messages);
+  const heard = { ...body, messages: [...withoutNames(cut?.before ?? body.messages)] };
   const directions = readDirections(heard.messages);
   const fingerprint = createHash("sha256").update(JSON.stringify(body.messages)).digest("hex");
   const fault = meetFault(asked.fault ?? directions.fault, model.id, fingerprint, context);
 
   const dialect = directions.dialect ?? (isEffort(body.reasoning_effort) ? "reasoning_content" : undefined);
   const thinking = dialect && thinkAbout(directions.text, dialect);
-  const answer = { ...(await converse(heard, directions, exchange)), thinking };
+  const whole = await converse(heard, directions, exchange);
+  const answer = { ...whole, content: cut?.toRest(whole.content) ?? whole.content, thinking };
   const tokensPerSecond = asked.tokensPerSecond ?? directions.tokensPerSecond;
   const completion = toCompletion(model.id, body, answer);
   const isStream = body.stream === true && fault?.name !== "json";

@@ -179,6 +179,8 @@ async function proceed(
   for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
   if (isOver) return done;
   Object.assign(record, earlier, { messageIds: own.map(({ messageId }) => messageId) });
+  // It may have been said before a question was changed.
+  if (done.some(({ kind }) => kind === "edited" || kind === "deleted")) delete record.said;
   const [first] = own;
   if (first !== undefined && !isGivenUp) await deps.bringEarlier(first, signal);
   if (!(await storeQuestions(history, own, log))) turn.missStore();
@@ -199,8 +201,13 @@ async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): P
     result = await attempt(record, beginning, signal);
     if (result === "forgotten") return removePosted(deps, record);
     // Another question has another answer, whatever people have read of this one.
-    if (result === "superseded") record.seen = 0;
+    if (result === "superseded") forgetSaid(record);
   } while (turn.mustGoOn(result));
+}
+
+function forgetSaid(record: TurnRecord): void {
+  record.seen = 0;
+  delete record.said;
 }
 
 async function change(history: History, event: InboundEvent): Promise<void> {
@@ -215,6 +222,7 @@ async function takeBack(deps: AnswersDeps, record: TurnRecord): Promise<void> {
   await records.save(record);
   await removePosted(deps, record);
   await history.remove(record.id);
+  delete record.said;
   await records.save({ ...record, posted: [], phase: "final", canRetry: false });
 }
 

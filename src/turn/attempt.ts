@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { fencesHeld } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
+import type { ChatMessage } from "../gateway/chunks.ts";
 import type { Gateway } from "../gateway/client.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history/history.ts";
@@ -21,6 +22,7 @@ import type { Tool, TurnPiece } from "../tools/tool.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
 import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
 import { describeEnding, type Ending } from "./endings.ts";
+import { goOn, isContinuable } from "./going-on.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
 import { createThinking, type Thinking } from "./thinking.ts";
@@ -99,7 +101,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       model: own.model ?? deps.model,
       options: own.options ?? {},
       systemPrompt: toSystemPrompt(own, deps.systemPrompt),
-      context: { messages: [], notices: [], oldestShownId: undefined, written: [] },
+      context: { messages: [], notices: [], oldestShownId: undefined, written: toWritten(record) },
       askedCount: 0,
       used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
       pieces: [],
@@ -180,10 +182,11 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
       await deps.records.save(record);
     },
     // A slow store must not slow the reply down: then a crash may show a little less for a moment.
-    onSeen: () => {
+    onSeen: (said) => {
       if (!hasProgressed) deps.onProgress(record.id);
       hasProgressed = true;
-      return Promise.race([deps.records.save(record), sleep(SEEN_WAIT_MS, undefined, { ref: false })]);
+      noteSaid(run, said);
+      return Promise.race([deps.records.note(record), sleep(SEEN_WAIT_MS, undefined, { ref: false })]);
     },
     onCall: (kind, error) => {
       metrics.platformCall(record.reply.platform, kind);
@@ -211,7 +214,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
 /** Reads the context and runs the turn on it. Resolves as `runTurn` does. */
 async function ask(run: Run, onText: OnText): Promise<string> {
   const { deps, record, messages, signal } = run;
-  run.context = await deps.readContext(record, messages, run.systemPrompt, signal);
+  const context = await deps.readContext(record, messages, run.systemPrompt, signal);
+  run.context = { ...context, written: record.said === undefined ? context.written : toWritten(record) };
   run.askedCount = run.context.messages.length;
   let isFirst = true;
   const code = createJsonCode(onText);
@@ -227,7 +231,8 @@ async function ask(run: Run, onText: OnText): Promise<string> {
       if (run.options.thinking === "shown") onText(run.thinking.takeQuote(run.sink.foldsQuotes === true));
       write(text);
     };
-    const finish = await runTurn(run.context.messages, toTurnDeps(run), handOver, signal);
+    const finish =
+      (await goOnWithSaid(run, handOver)) ?? (await runTurn(run.context.messages, toTurnDeps(run), handOver, signal));
     code.end();
     return finish;
   } catch (error) {
@@ -237,6 +242,23 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   } finally {
     deps.metrics.streamClosed();
   }
+}
+
+/** Notes what another run may go on with: the text of the model alone, which knows of no tool. */
+function noteSaid({ record, options, steps }: Run, said: string): void {
+  const isPlain = options.format !== "json" && options.thinking !== "shown" && steps.all.length === 0;
+  if (isPlain && isContinuable(said)) record.said = said;
+  else delete record.said;
+}
+
+/** Undefined where there is nothing to go on with, or the model does not: then the answer begins anew. */
+async function goOnWithSaid(run: Run, onText: OnText): Promise<string | undefined> {
+  const { said } = run.record;
+  return said === undefined ? undefined : goOn(run.context.messages, said, toTurnDeps(run), onText, run.signal);
+}
+
+function toWritten({ said }: TurnRecord): ChatMessage[] {
+  return said === undefined ? [] : [{ role: "assistant", content: said }];
 }
 
 /** Shows JSON as code, in which Markdown changes nothing; an answer that is none stays as it is. */
@@ -395,6 +417,7 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   const partial = ending.outcome !== "complete";
   const entry = { id, at: Date.now(), askedBy, messages, partial, ...(isRefused && { isRefused }) };
   const after = pieces.at(-1) ?? messageIds.at(-1);
+  delete record.said;
   const final = { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) } as const;
   const isStored = await persist(
     () => history.append(conversationId, entry, posted, after),

@@ -11,7 +11,7 @@ import { walk } from "../store/values.ts";
 
 /**
  * Survives a crash in the middle of a turn, and serves its buttons afterwards: tells where the reply stands and whose
- * it is. Holds no text.
+ * it is. Holds text only while the answer is written.
  */
 export type TurnRecord = z.infer<typeof turnRecord>;
 
@@ -60,6 +60,8 @@ export interface TurnRecords {
    * kept.
    */
   save(record: TurnRecord): Promise<void>;
+  /** Saves how far the text of a reply has come: a record whose messages and owner are saved already. */
+  note(record: TurnRecord): Promise<void>;
   /** Notes what a person thinks of a turn's answer. Resolves to whether that is kept and was not known before. */
   rate(id: string, authorId: string, feedback: Feedback): Promise<boolean>;
   /** Reads a person's judgements of answers. `within`, here and below: of conversations whose ids begin like this. */
@@ -70,6 +72,12 @@ export interface TurnRecords {
   eraseConversations(prefix: string): Promise<ReplyAddress[]>;
   /** Erases the records of one person's turns, and what that person thinks of the answers to others. */
   forget(platform: string, authorId: string, within?: string): Promise<void>;
+}
+
+interface Value {
+  key: string;
+  value: unknown;
+  ttl: number;
 }
 
 export interface Judgement {
@@ -100,21 +108,25 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     return readTurnRecord(await keyv.get(id));
   }
 
-  function store(record: TurnRecord, pointers: readonly string[]): Promise<boolean> {
-    const { id, author, reply, phase, posted, conversationId } = record;
-    const values = [
-      { key: id, value: record, ttl: ttlMs },
+  function store(record: TurnRecord, others: readonly Value[]): Promise<boolean> {
+    const { id } = record;
+    const values = [{ key: id, value: record, ttl: ttlMs }, ...others];
+    const onFailure = (err: unknown) => log.warn({ err, turnId: id }, "the record of a turn could not be stored");
+    return persist(() => keyv.setMany(values), onFailure);
+  }
+
+  /** What leads to a record, beside its own id. */
+  function toPointers({ id, author, reply, phase, posted, conversationId }: TurnRecord, rater?: string): Value[] {
+    return [
       ...(phase === "final" ? [] : posted).map((messageId) => {
         return { key: toPosted(messageId), value: { turnId: id, conversationId }, ttl: POSTED_TTL_MS };
       }),
-      ...[toOwnerKey(reply.platform, author.id), ...pointers].map((of) => ({
+      ...[toOwnerKey(reply.platform, author.id), ...(rater === undefined ? [] : [rater])].map((of) => ({
         key: `${of}:${id}`,
         value: 1,
         ttl: ttlMs,
       })),
     ];
-    const onFailure = (err: unknown) => log.warn({ err, turnId: id }, "the record of a turn could not be stored");
-    return persist(() => keyv.setMany(values), onFailure);
   }
 
   async function readPosted(messageId: string): Promise<z.infer<typeof postedBy>> {
@@ -144,6 +156,9 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     conversationOf: async (messageId) => (await readPosted(messageId)).conversationId,
     turnOf: async (messageId) => (await readPosted(messageId)).turnId,
     async save(record) {
+      await store(record, toPointers(record));
+    },
+    async note(record) {
       await store(record, []);
     },
     rate: (id, authorId, feedback) =>
@@ -151,7 +166,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
         const record = await load(id);
         if (record === undefined || record.feedback?.[authorId] === feedback) return false;
         const rated = { ...record, feedback: { ...record.feedback, [authorId]: feedback } };
-        return store(rated, [toRater(record.reply.platform, authorId)]);
+        return store(rated, toPointers(rated, toRater(record.reply.platform, authorId)));
       }),
     async readFeedback(platform, authorId, within) {
       const judgements: Judgement[] = [];

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { withFence } from "../../src/concurrency/fence.ts";
 import { SinkError, type SinkErrorKind } from "../../src/port/errors.ts";
 import { createReplyView, type ReplyView } from "../../src/reply/view.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
@@ -253,4 +254,17 @@ test("what people are about to see is noted ahead of them, once for many calls",
   }
   expect(platform.calls).toHaveLength(40);
   expect(notes).toBeLessThanOrEqual(5);
+});
+
+test("what people are about to see is noted exactly where another process may take the reply over", async () => {
+  const fence = { key: "lane", value: "1", check: async () => {} };
+  const { view, kept, platform, calls, texts } = withFence(fence, () => begin());
+  await grow(view, "One piece.", " Another piece.");
+  expect(kept().seen).toBe("One piece. Another piece.".length);
+  const made = calls.length;
+  const next = withFence(fence, () => begin({ record: kept(), platform }));
+  await grow(next.view, "One piece. Another piece.");
+  expect(calls).toHaveLength(made);
+  await grow(next.view, " More.");
+  expect(texts()).toEqual(["One piece. Another piece. More."]);
 });

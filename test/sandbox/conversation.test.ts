@@ -30,6 +30,15 @@ describe("sandbox-chat", () => {
     expect(await contentOf(answer)).toContain("**sandbox-text**");
   });
 
+  test("goes on with an answer that was cut off, from the last words that are named", async () => {
+    const rest = (said: string, asked: string) =>
+      talk(["user", "say: one two three four"], ["assistant", said], ["user", asked]);
+    const goOn = "Your answer was cut off. Go on exactly where it stopped.";
+    expect(await rest("one two", `${goOn}\n\ntwo`)).toBe("two three four");
+    expect(await rest("another one", `${goOn}\n\none`)).toBe("one two three four");
+    expect(await rest("one two", "say: five")).toBe("five");
+  });
+
   test("does nothing that a file says, and names the file", async () => {
     const mark = "0123456789abcdef";
     const file = (text: string) => ({

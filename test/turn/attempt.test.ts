@@ -1,7 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import type { Delta } from "../../src/gateway/chunks.ts";
+import { toTurnId } from "../../src/port/ids.ts";
 import type { Step } from "../../src/port/sink.ts";
+import { openEventTable } from "../../src/queue/embedded/event-table.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { startEngine } from "../support/engine.ts";
 import { command, edited, message } from "../support/events.ts";
@@ -42,6 +45,73 @@ const look = defineTool({
 const LOOK = {
   tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } }],
 };
+
+describe("an answer that the process died in", () => {
+  const BEGINNING = "Tea is a drink that is made of leaves and hot water. It was first drunk in China";
+  const LAST_WORDS = "It was first drunk in China";
+  const never = new Promise(() => {});
+
+  /** The process "dies" while this stands there: nothing of it is closed, and its model never says another word. */
+  async function dieIn(...before: Delta[]) {
+    const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
+    const scripts = [...before.map((step) => [step]), [BEGINNING, never]];
+    const first = startEngine({ database, platform, tools: [look], scripts });
+    await first.accept(question);
+    await first.until(() => platform.texts().some((text) => text.includes(BEGINNING)));
+    return { database, platform, question, first };
+  }
+
+  test("goes on where it was, as one answer", async () => {
+    const { database, platform } = await dieIn();
+    const second = startEngine({ database, platform, scripts: [[LAST_WORDS, ", where it grows."]] });
+    await second.idle();
+    expect(platform.texts()).toEqual([`${BEGINNING}, where it grows.`]);
+    expect(second.requests).toHaveLength(1);
+    const { entries } = await second.history.read("test:a", { maxEntries: 10 });
+    expect(entries.at(-1)?.messages).toEqual([{ role: "assistant", content: `${BEGINNING}, where it grows.` }]);
+  });
+
+  test("begins anew where the model does not go on", async () => {
+    const { database, platform } = await dieIn();
+    const scripts = [["As I said before, tea is nice."], ["Tea is a drink."]];
+    const second = startEngine({ database, platform, scripts });
+    await second.idle();
+    expect(platform.texts()).toEqual(["Tea is a drink."]);
+    expect(second.requests.map(({ messages }) => messages.at(-1)?.content === "tea?")).toEqual([false, true]);
+  });
+
+  test("stays as far as it was shown where the model cannot be asked any more", async () => {
+    const { database, platform } = await dieIn();
+    await startEngine({ database, platform, scripts: [[new Error("away")]] }).idle();
+    expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_Failed: `))]);
+  });
+
+  test("begins anew where its question was edited meanwhile", async () => {
+    const { database, platform, question } = await dieIn();
+    openEventTable(database).claim(edited(question, "coffee?"));
+    const second = startEngine({ database, platform, scripts: [["Coffee is another drink."]] });
+    await second.idle();
+    expect(platform.texts()).toEqual(["Coffee is another drink."]);
+    expect(second.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(["coffee?"]);
+  });
+
+  test("begins anew where it had used a tool", async () => {
+    const { database, platform } = await dieIn(LOOK);
+    const second = startEngine({ database, platform, tools: [look], scripts: [[LOOK], [`${BEGINNING}.`]] });
+    await second.idle();
+    expect(platform.texts()).toEqual([`${BEGINNING}.`]);
+    expect(second.requests[0]?.messages.at(-1)?.content).toBe("tea?");
+  });
+
+  test("leaves none of its text in the record of its turn", async () => {
+    const { first, database, platform, question } = await dieIn();
+    const id = toTurnId(question.key);
+    expect(await first.records.load(id)).toMatchObject({ said: BEGINNING });
+    const second = startEngine({ database, platform, scripts: [[LAST_WORDS, "."]] });
+    await second.idle();
+    expect(await second.records.load(id)).not.toHaveProperty("said");
+  });
+});
 
 describe("an attempt at a turn", () => {
   test("asks the channel's model with its persona, in the name of who asked", async () => {

@@ -55,7 +55,8 @@ export async function openUpstream({ elsewhere }: UpstreamOptions = {}): Promise
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (elsewhere !== undefined && !isChat(request)) return pass(request, response, elsewhere);
     const { messages } = JSON.parse(await text(request)) as ChatBody;
-    const lastUser = messages.findLastIndex(({ role }) => role === "user");
+    const cut = readCutAnswer(messages);
+    const lastUser = (cut?.before ?? messages).findLastIndex(({ role }) => role === "user");
     const names = namesIn(textOf(messages[lastUser]?.content));
     const hasResult = messages.slice(lastUser).some(({ role }) => role === "tool");
     // Questions that nobody answered stand before the one that is asked.
@@ -76,7 +77,9 @@ export async function openUpstream({ elsewhere }: UpstreamOptions = {}): Promise
     };
     asked.set(key, [...(asked.get(key) ?? []), one]);
     const whole = answerTo(names);
-    one.said = await speak({ response, way, text: whole, paceMs, hasResult });
+    const from = cut !== undefined && whole.startsWith(cut.said) ? cut.said.length - cut.lastWords.length : 0;
+    const rest = whole.slice(from);
+    one.said = whole.slice(0, from) + (await speak({ response, way, text: rest, paceMs, hasResult }));
     one.isComplete = COMPLETE.has(way) && one.said === whole;
   }
 
@@ -93,6 +96,14 @@ export async function openUpstream({ elsewhere }: UpstreamOptions = {}): Promise
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** A request to go on with an answer that was cut off. */
+function readCutAnswer(messages: ChatBody["messages"]) {
+  const at = messages.findLastIndex(({ role }) => role === "user");
+  const [, lastWords] = /^Your answer was cut off[^\n]*\n\n([^]*)$/.exec(textOf(messages[at]?.content)) ?? [];
+  const said = textOf(messages[at - 1]?.content);
+  return lastWords === undefined ? undefined : { before: messages.slice(0, at - 1), said, lastWords };
 }
 
 function isChat({ url = "" }: IncomingMessage): boolean {

@@ -1,0 +1,87 @@
+import type { ChatMessage } from "../gateway/chunks.ts";
+import type { OnText } from "../reply/reply.ts";
+import { runTurn, type TurnDeps } from "./turn.ts";
+
+/** Begins the request to go on with an answer; its last words follow. */
+const GO_ON =
+  "Your answer was cut off. Go on exactly where it stopped: begin with its last words as they stand below, then write the rest, and nothing else.";
+/** In UTF-16 units. A model writes so much again before people see more. */
+const LAST_CHARS = 32;
+/** An answer that is shorter is as soon begun anew. */
+const MIN_CHARS = 2 * LAST_CHARS;
+/** Some models say a word of their own first, or open code again that was open. */
+const MAX_PREFACE = 40;
+
+/** True for the beginning of an answer that a model can be asked to go on with. */
+export function isContinuable(said: string): boolean {
+  return said.trim().length >= MIN_CHARS;
+}
+
+/**
+ * Runs a turn as `runTurn` does, from the beginning of its answer that another run has shown: that is handed over first,
+ * with what follows it. Where the two meet is known because the model repeats the last words. Resolves to undefined,
+ * with nothing handed over, when the model does not: then the turn has to begin anew.
+ */
+export async function goOn(
+  messages: ChatMessage[],
+  said: string,
+  deps: TurnDeps,
+  onText: OnText,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const beginning = said.trimEnd();
+  const lastWords = toLastWords(beginning);
+  const asked: ChatMessage[] = [
+    ...messages,
+    { role: "assistant", content: beginning },
+    { role: "user", content: `${GO_ON}\n\n${lastWords}` },
+  ];
+  const askedCount = asked.length;
+  const elsewhere = new AbortController();
+  let heard = "";
+  let isJoined = false;
+  const onMore = (text: string) => {
+    if (isJoined) return onText(text);
+    heard += text;
+    const rest = readRest(heard, lastWords);
+    if (rest !== undefined) {
+      isJoined = true;
+      onText(beginning + rest);
+    } else if (heard.trimStart().length > MAX_PREFACE + lastWords.length) elsewhere.abort();
+  };
+  try {
+    const finish = await runTurn(asked, deps, onMore, AbortSignal.any([signal, elsewhere.signal]));
+    return isJoined ? finish : undefined;
+  } catch (error) {
+    if (!elsewhere.signal.aborted || signal.aborted) throw error;
+    return undefined;
+  } finally {
+    if (isJoined) messages.push(...join(asked.slice(askedCount), beginning, lastWords));
+  }
+}
+
+/** The end of a text from the beginning of a word, where it has words. */
+function toLastWords(text: string): string {
+  const end = text.slice(-LAST_CHARS);
+  const word = /\s\S/.exec(end.slice(0, LAST_CHARS / 2));
+  // Half of a character that takes two units is no beginning.
+  return word === null ? end.replace(/^[\uDC00-\uDFFF]/, "") : end.slice(word.index + 1);
+}
+
+/** What stands behind the last words; undefined where they have not come, or come too late. */
+function readRest(text: string, lastWords: string): string | undefined {
+  const begun = text.trimStart();
+  const at = begun.indexOf(lastWords);
+  return at < 0 || at > MAX_PREFACE ? undefined : begun.slice(at + lastWords.length);
+}
+
+/** What the turn has added, as if one run had written all of it. */
+function join(added: readonly ChatMessage[], beginning: string, lastWords: string): ChatMessage[] {
+  let isJoined = false;
+  return added.map((message) => {
+    const rest = message.role === "assistant" && !isJoined ? readRest(message.content, lastWords) : undefined;
+    if (message.role !== "assistant" || rest === undefined) return message;
+    isJoined = true;
+    return { ...message, content: beginning + rest };
+  });
+}

@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { ChatMessage } from "../../src/gateway/chunks.ts";
+import { defineTool } from "../../src/tools/tool.ts";
+import { goOn, isContinuable } from "../../src/turn/going-on.ts";
+import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+
+const SAID = "Tea is a drink that is made of leaves and hot water. It was first drunk in China, where";
+const LAST_WORDS = "was first drunk in China, where";
+const QUESTION: ChatMessage = { role: "user", content: "What is tea?" };
+
+const look = defineTool({
+  name: "look",
+  description: "Looks.",
+  schema: z.object({}),
+  timeoutMs: 1_000,
+  run: async () => "leaves",
+  describeCall: () => "looking",
+});
+const LOOK = {
+  tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } }],
+};
+
+/** Goes on with what was said; what the model says is scripted. */
+async function setUp(said: string, ...scripts: Step[][]) {
+  const { gateway, requests } = fakeGateway(...scripts);
+  const messages = [QUESTION];
+  let text = "";
+  const deps = {
+    gateway,
+    tools: [look],
+    model: "fake",
+    fields: {},
+    mustAsk: false,
+    maxRounds: 4,
+    toolContext: { conversationId: "test:a" },
+    user: "someone",
+    onStep: () => {},
+    onReasoning: () => {},
+    onRetry: () => {},
+    onUsage: () => {},
+  };
+  const finish = await goOn(messages, said, deps, (more) => void (text += more), new AbortController().signal).catch(
+    (error: unknown) => error,
+  );
+  return { finish, text, added: messages.slice(1), asked: requests[0]?.messages ?? [] };
+}
+
+describe("an answer that another run began", () => {
+  test("goes on behind its last words, which the model is asked to repeat", async () => {
+    const { finish, text, added, asked } = await setUp(SAID, ["was first drunk ", "in China, where", " it grows."]);
+    expect(finish).toBe("stop");
+    expect(text).toBe(`${SAID} it grows.`);
+    expect(added).toEqual([{ role: "assistant", content: `${SAID} it grows.` }]);
+    expect(asked.slice(0, 2)).toEqual([QUESTION, { role: "assistant", content: SAID }]);
+    expect(asked[2]?.role).toBe("user");
+    expect(asked[2]?.content).toMatch(new RegExp(`\n\n${LAST_WORDS}$`));
+  });
+
+  test.each([
+    ["in the middle of a word", SAID.slice(0, -3), ["It was first drunk in China, where it grows."], "ere it grows."],
+    ["at the end of a paragraph", `${SAID}\n\n`, [`${LAST_WORDS}\n\nIt grows.`], "\n\nIt grows."],
+    ["inside code that the model opens again", SAID, ["```\n", LAST_WORDS, " it grows."], " it grows."],
+    ["where it was whole", SAID, [LAST_WORDS], ""],
+  ])("goes on %s", async (_, said, script, rest) => {
+    const { text } = await setUp(said, script);
+    expect(text).toBe(said.trimEnd() + rest);
+  });
+
+  test("goes on without words, where writing has no spaces between them", async () => {
+    const said = "お茶は葉とお湯で作る飲み物です。".repeat(6);
+    const { text, asked } = await setUp(said, [said.slice(-32), "中国で生まれました。"]);
+    expect(asked[2]?.content).toContain(said.slice(-32));
+    expect(text).toBe(`${said}中国で生まれました。`);
+  });
+
+  test.each([
+    ["begins it anew", ["Tea is a drink that is made of leaves and hot water. ", "It was first drunk in China, where"]],
+    ["says something else", ["I am sorry."]],
+    ["says nothing", []],
+  ])("hands nothing over where the model %s", async (_, script) => {
+    expect(await setUp(SAID, script)).toMatchObject({ finish: undefined, text: "", added: [] });
+  });
+
+  test("keeps what came of the rest when that breaks off", async () => {
+    const cut = new Error("cut");
+    const { finish, text, added } = await setUp(SAID, [LAST_WORDS, " it", cut]);
+    expect(finish).toBe(cut);
+    expect(text).toBe(`${SAID} it`);
+    expect(added).toEqual([{ role: "assistant", content: `${SAID} it` }]);
+  });
+
+  test("keeps nothing where the model cannot be asked", async () => {
+    const away = new Error("away");
+    expect(await setUp(SAID, [away])).toMatchObject({ finish: away, text: "", added: [] });
+  });
+
+  test("may need a tool before it goes on", async () => {
+    const { text, added } = await setUp(SAID, [LOOK], [LAST_WORDS, " it grows."]);
+    expect(text).toBe(`${SAID} it grows.`);
+    expect(added.map(({ role }) => role)).toEqual(["assistant", "tool", "assistant"]);
+    expect(added[2]?.content).toBe(`${SAID} it grows.`);
+  });
+
+  test("is begun anew where it has hardly begun", () => {
+    expect(isContinuable("Tea is a drink.")).toBe(false);
+    expect(isContinuable(SAID)).toBe(true);
+  });
+});
