@@ -59,7 +59,8 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
   }
 
   function choose(ready: readonly Lane[]): Lane | undefined {
-    const under = [...running].map((work) => toLaneWork(work.lane));
+    // Where nothing waits any more the work is done, and its place about to be given back.
+    const under = [...running].filter(({ lane }) => lane.waiting.length > 0).map(({ lane }) => toLaneWork(lane));
     const choice = chooseNext(rounds, ready.map(toLaneWork), under, maxActive);
     rounds = choice?.rounds ?? rounds;
     return choice && ready[choice.index];

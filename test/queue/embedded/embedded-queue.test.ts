@@ -21,6 +21,20 @@ describe("embedded queue", () => {
     };
   });
 
+  test("takes an event at any moment of the end of another one's work", async () => {
+    for (let steps = 0; steps < 12; steps++) {
+      const queue = open();
+      const { worker, ends, untilBegun } = heldWorker();
+      queue.start(worker);
+      await queue.accept(message("first", { conversationId: "test:a" }));
+      await untilBegun(1);
+      ends[0]?.resolve();
+      for (let step = 0; step < steps; step++) await Promise.resolve();
+      expect(await queue.accept(message("next", { conversationId: "test:b" }))).toBe(true);
+      await untilBegun(2);
+    }
+  });
+
   test("takes up after a restart what was open, in order, and not what was done", async () => {
     const database = new DatabaseSync(":memory:");
     const first = open(database);
