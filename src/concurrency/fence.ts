@@ -10,6 +10,8 @@ export interface Fence {
   readonly value: string;
   /** Rejects with a `FencedError` when somebody else has taken over. */
   check(): Promise<void>;
+  /** What is done under it was begun before, by somebody who did not come to its end. */
+  readonly isTakenUp?: boolean;
 }
 
 /** Somebody else does by now what was being done here: nothing more of it may be written. */
@@ -21,6 +23,11 @@ const held = new AsyncLocalStorage<readonly Fence[]>();
 
 export function fencesHeld(): readonly Fence[] {
   return held.getStore() ?? [];
+}
+
+/** True where what is done now may have been done already by somebody who died before saying so. */
+export function isTakenUp(): boolean {
+  return fencesHeld().some((fence) => fence.isTakenUp === true);
 }
 
 /** Runs a task under one more fence. */

@@ -7,6 +7,7 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
+import { isTakenUp } from "../../src/concurrency/fence.ts";
 import { createRedisQueue } from "../../src/queue/redis/redis-queue.ts";
 import { callPlatform } from "../../src/reply/platform-call.ts";
 import { openDatabase } from "../../src/store/database.ts";
@@ -57,7 +58,7 @@ queue.start({
   async work(events, signal) {
     const [event] = events;
     const text = event?.kind === "message" ? event.text : "";
-    say({ begun: text });
+    say({ begun: text, isTakenUp: isTakenUp() });
     signal.addEventListener("abort", () => say({ aborted: text, reason: String(signal.reason) }));
     if (text.startsWith("die")) process.exit(1);
     if (text.startsWith("quick")) return events;

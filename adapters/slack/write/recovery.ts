@@ -1,3 +1,4 @@
+import { isTakenUp } from "../../../src/concurrency/fence.ts";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Posted } from "../../../src/port/sink.ts";
 import { toAttachments } from "../api/attachments.ts";
@@ -9,7 +10,7 @@ import type { StreamWriter } from "./stream.ts";
 
 /** A question this much older than the process may have been answered by the one before; clocks differ a little. */
 const CLOCKS_MS = 2_000;
-/** After this long another process may have begun the answer and died. */
+/** After this long another run may have begun the answer and died, also where nothing says so. */
 const LONG_AGO_MS = 30_000;
 
 export interface Search {
@@ -40,7 +41,9 @@ export function createRecovery({ place, state, streams, now }: RecoveryDeps): Re
 
   function whyLook({ nonce, isNew }: Search): "must" | "may" | "no" {
     if (state.doubtful.get(toKey(nonce)) === true) return "must";
-    if (isNew || questionTs === undefined || state.unused.get(toKey(nonce)) === true) return "no";
+    if (isNew || state.unused.get(toKey(nonce)) === true) return "no";
+    if (isTakenUp()) return "must";
+    if (questionTs === undefined) return "no";
     const askedAtMs = timeOf(questionTs);
     if (askedAtMs < state.startedAtMs + CLOCKS_MS) return "must";
     return now() - askedAtMs > LONG_AGO_MS ? "may" : "no";

@@ -100,7 +100,9 @@ export function createDrain(options: DrainOptions): Drain {
       lease = leases.hold(laneId, token, from);
       run.read(lane.waiting);
       if (lane.waiting.length === 0) return AT_ONCE;
-      const turn = { laneId, lease, worker, run, work, token, attempts: lane.attempts };
+      const { attempts } = lane;
+      const isTakenUp = head.isOwned || head.begun > 0 || attempts.failures > 0;
+      const turn = { laneId, lease, worker, run, work, token, attempts, isTakenUp };
       return await take(turn, worker.take(lane.waiting.map(({ event }) => event)));
     } finally {
       running.delete(laneId);
@@ -158,12 +160,12 @@ export function createDrain(options: DrainOptions): Drain {
 }
 
 async function workOn(
-  { laneId, lease, worker, run, token, attempts }: Turn,
+  { laneId, lease, worker, run, token, attempts, isTakenUp }: Turn,
   deaths: number,
   cutMs: number,
 ): Promise<readonly InboundEvent[]> {
   const signal = AbortSignal.any([run.controller.signal, lease.signal]);
-  const fence = { key: KEYS.owner(laneId), value: token, check: lease.check };
+  const fence = { key: KEYS.owner(laneId), value: token, check: lease.check, isTakenUp };
   const { taken } = run;
   const ended = withFence(fence, () =>
     attempts.isGivenUp ? giveUpWork(worker, taken, deaths, signal) : worker.work([...taken], signal),

@@ -21,6 +21,8 @@ export interface Turn {
   work: Work;
   token: string;
   attempts: Attempts;
+  /** The work may have been begun before: its process died, or it failed. */
+  isTakenUp: boolean;
 }
 
 export interface EndingsOptions {

@@ -76,6 +76,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     const killedAt = Date.now();
     first.kill("SIGKILL");
     await eventually(() => said("call", "second").length).toBeGreaterThan(3);
+    expect(said("begun").map((line) => line["isTakenUp"])).toEqual([false, true]);
     process.stdout.write(
       `taken over ${Math.round(Number(said("begun", "second")[0]?.["heardAt"]) - killedAt)} ms after kill -9\n`,
     );

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toSettledMarkdown } from "../../../../adapters/slack/write/markdown.ts";
 import { LIMITS } from "../../../../adapters/slack/write/sink.ts";
+import { withFence } from "../../../../src/concurrency/fence.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
 import type { Draft } from "../../../../src/port/sink.ts";
 import { createSplitter } from "../../../../src/text/split.ts";
@@ -153,4 +154,17 @@ test("what a stream has shown of a message stays in that message, whatever follo
     }),
     { numRuns: 20, endOnFailure: true },
   );
+});
+
+test("what another process posted for the same work, and died before saying so, is found and not posted again", async () => {
+  const desk = await startDesk();
+  // As of a command, which is no message: nothing tells how long ago it was given.
+  const { threadId: _thread, replyToId: _question, ...address } = desk.address;
+  const draft = finalDraft("Drawing …");
+  const { id } = await desk.outbound.sink(address).post(draft, "status", signal);
+  const fence = { key: "lane", value: "2", check: async () => {}, isTakenUp: true };
+  const next = desk.restart();
+  const again = await withFence(fence, () => next.sink(address).post(draft, "status", signal));
+  expect(again.id).toBe(id);
+  expect(desk.calls("chat.postMessage")).toBe(1);
 });
