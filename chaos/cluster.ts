@@ -2,12 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { type Line, openLine } from "../test/support/fault-loop/line.ts";
 import { type LaunchedService, launchService, makeDataDir } from "../test/support/service.ts";
+import type { Role } from "./plan.ts";
 
 const AHEAD = pathToFileURL(`${import.meta.dirname}/ahead.ts`).href;
 /** After an end that nobody asked for. */
 const AGAIN_MS = 500;
 
 export interface ClusterOptions {
+  /** Of each process. */
+  roles: readonly Role[];
   /** Of each process; as many as there are processes. */
   aheadMs: readonly number[];
   platformOrigin: string;
@@ -68,7 +71,7 @@ interface Slot {
 }
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const { aheadMs, platformOrigin, gatewayUrl, redisUrl, env, preload = [], note } = options;
+  const { roles, aheadMs, platformOrigin, gatewayUrl, redisUrl, env, preload = [], note } = options;
   const lives: Life[] = [];
   const slots: Slot[] = [];
   let isClosing = false;
@@ -81,6 +84,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const name = `p${index + 1}.${lives.filter(({ slot }) => slot === index).length + 1}`;
     const service = launchService(dataDir.path, {
       ...env(platform.origin),
+      ROLE: roles[index] ?? "all",
       GATEWAY_BASE_URL: gateway.origin,
       REDIS_URL: toUrlAt(redisUrl, redis.origin),
       CHAOS_AHEAD_MS: String(aheadMs[index]),

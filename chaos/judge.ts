@@ -1,7 +1,7 @@
 import type { TurnRecord } from "../src/turn/record.ts";
 import { answerTo, namesIn, squeeze, unedited } from "../test/support/fault-loop/answers.ts";
 import { RETRY_AFTER_MS } from "../test/support/fault-loop/upstream-faults.ts";
-import { judge as judgeEndings } from "../test/support/fault-loop/verdict.ts";
+import { AMNESIA, judge as judgeEndings, NOTICE } from "../test/support/fault-loop/verdict.ts";
 import type { Shown } from "../test/support/fault-loop/world.ts";
 import type { Life } from "./cluster.ts";
 import type { Disturbance, Record, SaidQuestion } from "./record.ts";
@@ -58,7 +58,8 @@ export function judge(record: Record): Verdict {
   const findings: Finding[] = [];
   const excused = new Map<string, number>();
   const pictures = record.plan.pictures.map(({ name }) => name);
-  const shown = record.shown.filter(({ text }) => !pictures.some((name) => text.includes(name)));
+  const isAnswer = ({ text }: Shown) => !pictures.some((name) => text.includes(name)) && !NOTICE.test(text);
+  const shown = record.shown.filter(isAnswer);
   const court: Court = {
     record,
     shown: new Map(shown.map((message) => [message.id, message])),
@@ -107,6 +108,13 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
     find(fault === "wrong" || fault === "taken back" ? "wrong text" : fault, sentence);
   }
   for (const turn of turns) judgeAsked(record, turn, find);
+  for (const { id, text } of shown.values()) {
+    if (!AMNESIA.test(text)) continue;
+    if (record.disturbances.some(({ kind }) => kind.startsWith("redis-") || kind === "stop")) {
+      excuse("an answer says that Redis was away when its conversation was to be read");
+    } else
+      find("wrong text", `An answer knows nothing of its conversation: ${text.slice(0, 60)}`, { messageIds: [id] });
+  }
   if (record.open > 0) find("stuck", `${record.open} events were left undone.`);
 }
 
@@ -125,7 +133,7 @@ function judgePictures({ record, find, excuse }: Court): void {
     const messages = record.shown.filter(({ text }) => text.includes(name));
     const about = { names: [name], messageIds: messages.map(({ id }) => id) };
     if (messages.length === 0 && !record.drawn.includes(name))
-      excuse("a command that nobody acknowledged, as its person was told");
+      excuse("a command that nobody took over, as its person was told");
     else if (messages.length === 0) find("lost", `Nothing came of the picture ${name}.`, about);
     if (messages.length > 1) find("doubled", `${messages.length} messages show the picture ${name}.`, about);
     const open = messages.find(
@@ -143,7 +151,8 @@ function judgeBreaks({ record, find, excuse }: Court): void {
   for (const { kind, sentence, messageId } of record.breaks) {
     const turn = record.turns.find(({ posted }) => posted.includes(messageId ?? ""));
     // Another attempt may say less than the one before it; the end of a full message moves to the next one.
-    const isAnew = turn?.messageIds.some((id) => record.begunAnew.has(id)) === true;
+    const isAnew =
+      turn?.messageIds.some((id) => record.begunAnew.has(id)) === true || saidRemoved(record, messageId ?? "");
     if (JUDGED_ELSEWHERE.has(kind) || (kind === "stale-edit" && (isAnew || turn?.posted.at(-1) !== messageId)))
       continue;
     if (LATE.has(kind)) excuse("acknowledged late or not at all by a process that was dead or stood still");
@@ -153,6 +162,12 @@ function judgeBreaks({ record, find, excuse }: Court): void {
       });
   }
   for (const { crash } of record.lives) if (crash !== undefined) find("other", crash);
+}
+
+/** Whether a message was, at some time, the answer to a question that was taken back as well: that begins it anew. */
+function saidRemoved({ questions, removed, shown }: Record, messageId: string): boolean {
+  const names = shown.find(({ id }) => id === messageId)?.states.flatMap(namesIn) ?? [];
+  return questions.some(({ id, name }) => removed.has(id) && names.some((one) => unedited(one) === name));
 }
 
 // --- order ---

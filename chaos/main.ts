@@ -1,12 +1,13 @@
 import { parseArgs } from "node:util";
 import { describeMachine } from "../bench/support/lifecycle.ts";
+import { findGaps } from "./gaps.ts";
 import { COLUMNS, judge, type Verdict } from "./judge.ts";
-import { describePlan, type Plan, type Platform, planRun } from "./plan.ts";
+import { describePlan, describeRoles, type Plan, type Platform, planRun } from "./plan.ts";
 import type { Record } from "./record.ts";
 import { runPlan } from "./run.ts";
 import { tellStory } from "./story.ts";
 
-const USAGE = "npm run chaos -- --seed 1 --turns 200 --platform slack|discord [--processes 3] [--plan]";
+const USAGE = "npm run chaos -- --seed 1 --turns 200 --platform slack|discord [--processes 3] [--roles] [--plan]";
 const MAX_STORIES = 10;
 
 async function main(args: string[]): Promise<void> {
@@ -29,18 +30,26 @@ function readOptions(args: string[]): { plan: Plan; isShown: boolean; isVerbose:
       seed: { type: "string", default: "1" },
       turns: { type: "string", default: "200" },
       platform: { type: "string", default: "slack" },
-      processes: { type: "string", default: "3" },
+      processes: { type: "string" },
+      roles: { type: "boolean", default: false },
       plan: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
     },
   });
   const { platform } = values;
   if (!isPlatform(platform)) throw new Error(`There is no platform "${platform}" here. ${USAGE}`);
+  const hasRoles = values.roles;
+  const counts = { ...values, processes: values.processes ?? (hasRoles ? "5" : "3") };
   const [seed, turns, processes] = (["seed", "turns", "processes"] as const).map((name) =>
-    readCount(name, values[name]),
+    readCount(name, counts[name]),
   );
   if (seed === undefined || !turns || !processes) throw new Error(`There is nothing to do. ${USAGE}`);
-  return { plan: planRun({ seed, turns, platform, processes }), isShown: values.plan, isVerbose: values.verbose };
+  if (hasRoles && processes < 2) throw new Error(`One process cannot share its roles out. ${USAGE}`);
+  return {
+    plan: planRun({ seed, turns, platform, processes, hasRoles }),
+    isShown: values.plan,
+    isVerbose: values.verbose,
+  };
 }
 
 function isPlatform(name: string): name is Platform {
@@ -53,12 +62,13 @@ function readCount(name: string, text: string): number {
 }
 
 function describe(record: Record, { findings, excused }: Verdict, seconds: number): string {
-  const { seed, platform, aheadMs, questions, pictures, faults } = record.plan;
+  const { seed, platform, roles, questions, pictures, faults } = record.plan;
   const counts = COLUMNS.map((column) => `${column} ${findings.filter((one) => one.column === column).length}`);
   const deaths = record.lives.filter(({ endedAtMs }) => endedAtMs !== undefined).length;
   return [
-    `chaos on ${platform} from seed ${seed}: ${questions.length} questions, ${pictures.length} pictures, ${faults.length} faults, ${aheadMs.length} processes that ended ${deaths} times; ${record.calls.length} calls; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
+    `chaos on ${platform} from seed ${seed}: ${questions.length} questions, ${pictures.length} pictures, ${faults.length} faults, ${describeRoles(roles)}, ended ${deaths} times; ${record.calls.length} calls; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
     `${counts.join(", ")}.`,
+    describeGaps(findGaps(record)),
     ...[...excused].map(([why, count]) => `excused ${count} times: ${why}`),
     ...findings.map(({ column, sentence }) => `  ${column}: ${sentence}`),
     ...findings
@@ -67,9 +77,15 @@ function describe(record: Record, { findings, excused }: Verdict, seconds: numbe
     ...(findings.length === 0
       ? []
       : [
-          `npm run chaos -- --platform ${platform} --seed ${seed} --turns ${questions.length} --processes ${aheadMs.length}`,
+          `npm run chaos -- --platform ${platform} --seed ${seed} --turns ${questions.length} --processes ${roles.length}${roles.includes("worker") ? " --roles" : ""}`,
         ]),
   ].join("\n");
+}
+
+function describeGaps(gapsMs: number[]): string {
+  const sorted = gapsMs.toSorted((a, b) => a - b);
+  const seconds = (share: number) => ((sorted[Math.ceil(share * (sorted.length - 1))] ?? 0) / 1_000).toFixed(1);
+  return `${sorted.length} answers grew on after SIGKILL${sorted.length === 0 ? "" : `: after ${seconds(0.5)} s (median), ${seconds(0.9)} s (nine of ten), ${seconds(1)} s (all)`}.`;
 }
 
 function print(text: string): void {

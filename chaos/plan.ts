@@ -26,17 +26,21 @@ export interface PlannedPicture {
   atMs: number;
 }
 
+/** What a process does: see `ROLE`. */
+export type Role = "all" | "ingress" | "worker";
+
 export type PlaceKind = "channel" | "direct" | "thread";
 
 /**
- * What goes wrong around the processes. `kill` and `end` are SIGKILL and SIGTERM, both followed by a new start; `stop`
- * is SIGSTOP and then SIGCONT. `redis-kill` starts it again on what it had on its disk, `redis-freeze` lets it stand
+ * What goes wrong around the processes. `kill` and `end` are SIGKILL and SIGTERM, both followed by a new start; `roll`
+ * is a SIGTERM for one process after another, as a deploy brings it; `stop` is SIGSTOP and then SIGCONT. `redis-kill` starts it again on what it had on its disk, `redis-freeze` lets it stand
  * still, `redis-slow` delays what one process says to it and hears of it, `redis-cut` cuts one process's connections.
  * `platform` is whatever goes wrong on the platform itself.
  */
 export type FaultKind =
   | "kill"
   | "end"
+  | "roll"
   | "stop"
   | "redis-kill"
   | "redis-freeze"
@@ -58,7 +62,9 @@ export interface PlannedFault {
 export interface Plan {
   seed: number;
   platform: Platform;
-  /** How far ahead each process's clock is, milliseconds; as many as there are processes. */
+  /** Of each process. */
+  roles: Role[];
+  /** How far ahead each process's clock is, milliseconds. */
   aheadMs: number[];
   places: PlaceKind[];
   questions: PlannedQuestion[];
@@ -71,6 +77,8 @@ export interface PlanOptions {
   turns: number;
   platform: Platform;
   processes: number;
+  /** Some processes hear and the others answer; each does both otherwise. */
+  hasRoles?: boolean;
 }
 
 /** Questions that are asked per second, all places together. */
@@ -107,6 +115,7 @@ const GOOD: readonly UpstreamWay[] = ["answer", "answer", "answer", "answer", "n
 const FAULTS: Readonly<Record<FaultKind, readonly [minMs: number, maxMs: number, weight: number]>> = {
   kill: [100, 2_500, 4],
   end: [100, 1_500, 2],
+  roll: [100, 500, 1],
   // Longer than a lease, and shorter.
   stop: [1_000, 8_000, 3],
   "redis-kill": [50, 2_500, 1],
@@ -116,7 +125,7 @@ const FAULTS: Readonly<Record<FaultKind, readonly [minMs: number, maxMs: number,
   platform: [200, 1_500, 8],
 };
 
-export function planRun({ seed, turns, platform, processes }: PlanOptions): Plan {
+export function planRun({ seed, turns, platform, processes, hasRoles = false }: PlanOptions): Plan {
   const random = createRandom(seed);
   const lengthMs = (turns / PER_SECOND) * 1_000;
   const places = Array.from({ length: Math.max(1, Math.ceil(turns / QUESTIONS_PER_PLACE)) }, () => random.pick(PLACES));
@@ -132,12 +141,18 @@ export function planRun({ seed, turns, platform, processes }: PlanOptions): Plan
   return {
     seed,
     platform,
+    roles: Array.from({ length: processes }, (_, index) => (hasRoles ? toRole(index, processes) : "all")),
     aheadMs: Array.from({ length: processes }, (_, index) => (index === clock && processes > 1 ? AHEAD_MS : 0)),
     places,
     questions,
     pictures,
     faults: planFaults(random, places.length, lengthMs),
   };
+}
+
+/** Two of five hear, as in `compose.yaml`. */
+function toRole(index: number, processes: number): Role {
+  return index < Math.max(1, Math.floor(0.4 * processes)) ? "ingress" : "worker";
 }
 
 interface Extent {
@@ -192,7 +207,7 @@ function planFaults(random: Random, places: number, lengthMs: number): PlannedFa
 }
 
 /** One line for each thing that happens, in the order of time. */
-export function describePlan({ seed, platform, aheadMs, places, questions, pictures, faults }: Plan): string {
+export function describePlan({ seed, platform, roles, aheadMs, places, questions, pictures, faults }: Plan): string {
   const lines = [
     ...questions.map(({ atMs, name, place, person, script, doing }) => ({
       atMs,
@@ -207,7 +222,13 @@ export function describePlan({ seed, platform, aheadMs, places, questions, pictu
     })),
   ].toSorted((a, b) => a.atMs - b.atMs);
   return [
-    `seed ${seed} on ${platform}: ${aheadMs.length} processes, clocks ahead by ${aheadMs.join(", ")} ms`,
+    `seed ${seed} on ${platform}: ${describeRoles(roles)}, clocks ahead by ${aheadMs.join(", ")} ms`,
     ...lines.map(({ atMs, text }) => `${(atMs / 1_000).toFixed(2).padStart(8)}  ${text}`),
   ].join("\n");
+}
+
+export function describeRoles(roles: readonly Role[]): string {
+  const count = (role: Role) => roles.filter((one) => one === role).length;
+  if (count("all") === roles.length) return `${roles.length} processes`;
+  return `${count("ingress")} processes that hear and ${count("worker")} that answer`;
 }

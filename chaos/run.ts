@@ -56,6 +56,7 @@ export async function runPlan(
   const redis = await startRedis({ isKept: true, password: REDIS_SECRET });
   resources.defer(redis.stop);
   const cluster = await startCluster({
+    roles: plan.roles,
     aheadMs: plan.aheadMs,
     platformOrigin: stage.origin,
     gatewayUrl: upstream.url,
@@ -94,10 +95,12 @@ export async function runPlan(
     }),
     ...plan.faults.map(async (fault) => {
       await until(fault.atMs);
-      const disturbance = { ...toWhere(fault, plan), fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
-      disturbances.push(disturbance);
-      await suffer(script, fault, redis);
-      disturbance.toMs = Date.now();
+      for (const one of toSteps(fault, plan)) {
+        const disturbance = { ...toWhere(one, plan), fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
+        disturbances.push(disturbance);
+        await suffer(script, one, redis);
+        disturbance.toMs = Date.now();
+      }
     }),
   ]);
   note("all was said and done");
@@ -182,10 +185,16 @@ async function press({ stage, begunAnew, note }: Script, question: Question & { 
   }
 }
 
+/** What happens of a fault, one after the other. */
+function toSteps(fault: PlannedFault, { roles }: Plan): PlannedFault[] {
+  if (fault.kind !== "roll") return [fault];
+  return roles.map((_, slot) => ({ ...fault, kind: "end", share: slot / roles.length }));
+}
+
 const AT_ALL: ReadonlySet<FaultKind> = new Set(["redis-kill", "redis-freeze", "platform"]);
 
-function toWhere({ kind, share }: PlannedFault, { aheadMs }: Plan): Pick<Disturbance, "kind" | "slot"> {
-  return { kind, slot: AT_ALL.has(kind) ? undefined : Math.floor(share * aheadMs.length) };
+function toWhere({ kind, share }: PlannedFault, { roles }: Plan): Pick<Disturbance, "kind" | "slot"> {
+  return { kind, slot: AT_ALL.has(kind) ? undefined : Math.floor(share * roles.length) };
 }
 
 type Redis = Awaited<ReturnType<typeof startRedis>>;
@@ -200,6 +209,7 @@ async function suffer({ plan, stage, cluster, note }: Script, fault: PlannedFaul
     case "kill":
       return cluster.end(slot, "SIGKILL", lastsMs);
     case "end":
+    case "roll":
       return cluster.end(slot, "SIGTERM", lastsMs);
     case "stop":
       cluster.stop(slot);

@@ -9,6 +9,8 @@ import type { Call, Stage } from "./stage.ts";
 const PLACES_PER_WORKSPACE = 3;
 /** Minutes on the real one. */
 const RETRY_MS = [0, 1_000, 4_000, 10_000];
+/** An acknowledgement that says that the command has to be given again. */
+const NOT_STORED = /I could not store that/;
 /** Those that leave no answer to be judged are no part of this. */
 const DISTURBING = new Set(["archived", "removed"]);
 
@@ -55,8 +57,12 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
     draw(place, text) {
       const ada = rooms[place]?.people[0];
       let isHeard = false;
-      // Whoever is not heard sees that at once, and nothing is owed to them.
-      void ada?.command("/imagine", text, ada.direct()).then(({ isAcknowledged }) => (isHeard = isAcknowledged));
+      const give = async () => {
+        const given = await ada?.command("/imagine", text, ada.direct());
+        // Whoever is not heard sees that at once, and nothing is owed to them.
+        isHeard = given?.isAcknowledged === true && !NOT_STORED.test(JSON.stringify(given.response ?? ""));
+      };
+      void give();
       return () => isHeard;
     },
     shown: () =>

@@ -17,7 +17,14 @@ describe("a plan of faults", () => {
 
   test("a long plan has every kind of fault, and one clock that is ahead", () => {
     const { faults, aheadMs } = planRun({ ...OPTIONS, turns: 2_000 });
-    expect(new Set(faults.map(({ kind }) => kind)).size).toBe(8);
+    expect(new Set(faults.map(({ kind }) => kind)).size).toBe(9);
     expect(aheadMs.filter((ahead) => ahead > 0)).toHaveLength(1);
+  });
+
+  test("processes share their roles out where that is asked for, and at least one hears", () => {
+    const rolesOf = (processes: number, hasRoles: boolean) => planRun({ ...OPTIONS, processes, hasRoles }).roles;
+    expect(rolesOf(2, false)).toEqual(["all", "all"]);
+    expect(rolesOf(2, true)).toEqual(["ingress", "worker"]);
+    expect(rolesOf(5, true)).toEqual(["ingress", "ingress", "worker", "worker", "worker"]);
   });
 });

@@ -38,6 +38,12 @@ export interface Remains {
 const NOTE =
   /(?:^|\n)_(?:Stopped|Interrupted|Cut off|Withheld|Rate-limited|Overloaded|Unreachable|Refused|Failed|The model gave an empty answer)[^\n]*_\s*$/;
 
+/** Stands under an answer whose conversation could not be read, which is otherwise as it should be. */
+export const AMNESIA = /\s*_My memory is out of reach right now: [^\n]*_/;
+/** What the bot says to whoever pressed a button or gave a command; no answer, though everybody may see it. */
+export const NOTICE =
+  /^(?:This answer (?:has ended already|is too old)|Only the person who asked|I cannot write to this answer|The question was deleted|My memory is out of reach right now\. I will do this)/;
+
 /** Rules that a process cannot keep which does not know what the one before it did, or that was forbidden to write. */
 const EXCUSED_BY_KILL = new Set(["late-acknowledgement", "rate-limited", "early-retry", "late-ack"]);
 const EXCUSED_BY_LATE_CALLS = new Set(["backwards", "stale-edit"]);
@@ -101,7 +107,10 @@ function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
 
 function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked }: Remains): Complaint[] {
   const who = own.join(" ");
-  const text = messages.map((message) => message.text).join("\n");
+  const text = messages
+    .map((message) => message.text)
+    .join("\n")
+    .replace(AMNESIA, "");
   const [note] = NOTE.exec(text) ?? [];
   const said = text.slice(0, text.length - (note?.length ?? 0));
   const names = namesIn(said.slice(0, said.indexOf(".") + 1));

@@ -1,0 +1,37 @@
+import { squeeze } from "../test/support/fault-loop/answers.ts";
+import type { Shown } from "../test/support/fault-loop/world.ts";
+import type { Disturbance, Record } from "./record.ts";
+
+/** What a process did so shortly before its death was being done when it died. */
+const AT_WORK_MS = 3_000;
+
+/** For each answer in which its process was killed: how long nothing of it grew after that, in milliseconds. */
+export function findGaps(record: Record): number[] {
+  const again = new Set(
+    record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.begunAnew.has(id)) ? posted : [])),
+  );
+  return record.disturbances
+    .filter(({ kind }) => kind === "kill")
+    .flatMap((kill) => {
+      const written = writtenAt(record, kill);
+      return record.shown
+        .filter(({ id }) => written.has(id) && !again.has(id))
+        .flatMap((one) => gapAt(one, kill.fromMs));
+    });
+}
+
+/** The messages that the process wrote when it was killed. */
+function writtenAt({ lives, calls }: Record, { slot, fromMs }: Disturbance): Set<string | undefined> {
+  const life = lives.find((one) => one.slot === slot && one.startedAtMs < fromMs && (one.endedAtMs ?? 0) >= fromMs);
+  const isItsOwn = (host: string) => life?.hosts.includes(host) === true;
+  const late = calls.filter(({ host, atMs }) => isItsOwn(host) && atMs > fromMs - AT_WORK_MS && atMs < fromMs);
+  return new Set(late.map(({ messageId }) => messageId));
+}
+
+/** Nothing for a message that had its end by then. */
+function gapAt({ states, statesAtMs }: Shown, atMs: number): number[] {
+  const before = statesAtMs.findLastIndex((stateAtMs) => stateAtMs <= atMs);
+  const length = squeeze(states[before] ?? "").length;
+  const grown = states.findIndex((text, index) => index > before && squeeze(text).length > length);
+  return before < 0 || grown < 0 ? [] : [(statesAtMs[grown] ?? 0) - atMs];
+}
