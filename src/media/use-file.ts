@@ -1,7 +1,7 @@
 import { createByteBudget } from "../concurrency/byte-budget.ts";
 import { runWithin, untilAborted } from "../concurrency/deadlines.ts";
+import { createFairTurns } from "../concurrency/fair-turns.ts";
 import type { AttachmentRef } from "../port/events.ts";
-import { createFairTurns } from "./fair-turns.ts";
 import { findFileProblem } from "./file-problem.ts";
 import { readBounded } from "./read-bounded.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createFairTurns } from "../../src/media/fair-turns.ts";
+import { createFairTurns } from "../../src/concurrency/fair-turns.ts";
 
 const never = new AbortController().signal;
 

@@ -1,0 +1,126 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { untilAborted } from "./deadlines.ts";
+import { createFairTurns } from "./fair-turns.ts";
+
+/** Longest that a job waits for those before it. */
+const WAIT_MS = 60_000;
+/** After this the process ends, and its memory is given back. */
+const IDLE_MS = 30_000;
+/** The child inherits no environment. glibc keeps what was freed in every arena: with one, 51 MiB instead of 328 after 25 large AVIFs. */
+const ENVIRONMENT = { MALLOC_ARENA_MAX: "1", UV_THREADPOOL_SIZE: "1" };
+
+export interface JobProcessOptions {
+  /** Path of what runs in the process: it calls `serveJobs`. */
+  program: string;
+  /** Options of Node for the process. */
+  nodeOptions?: readonly string[];
+  /** Longest for one job. */
+  jobMs: number;
+  waitMs?: number;
+  idleMs?: number;
+}
+
+/**
+ * `too-slow`: given up. `busy`: it never came to its turn. `failed`: the process itself ended, most often for want of
+ * memory.
+ */
+export interface Undone {
+  problem: { kind: "too-slow" | "busy" | "failed" };
+  /** For the log. */
+  cause?: unknown;
+}
+
+/**
+ * Resolves to what the process answers, or to why there is no answer. `owner` is the person for whom it is done, or
+ * another word for who has to wait; owners take turns. Rejects only with the signal's reason, also in the middle of a job.
+ */
+export type AskProcess<Job, Answer> = (job: Job, owner: string, signal: AbortSignal) => Promise<Answer | Undone>;
+
+/**
+ * Has jobs done one at a time in a process of its own: what a job takes, keeps or breaks, and how long it takes, ends
+ * with that. A thread would not do: V8 ends the whole process when a single allocation passes what a worker thread may
+ * use (seen with Node 26.10 and `resourceLimits`).
+ */
+export function createJobProcess<Job extends object, Answer>(options: JobProcessOptions): AskProcess<Job, Answer> {
+  const { program, nodeOptions = [], jobMs, waitMs = WAIT_MS, idleMs = IDLE_MS } = options;
+  const inTurn = createFairTurns();
+  let child: ChildProcess | undefined;
+  let idle: NodeJS.Timeout | undefined;
+
+  function start(): ChildProcess {
+    const started = fork(program, [], {
+      serialization: "advanced",
+      execArgv: [...nodeOptions],
+      env: ENVIRONMENT,
+      // Warnings of the libraries may quote the file.
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+    });
+    // Also keeps a failure to start, or to be written to, from being nobody's.
+    for (const event of ["exit", "error"]) started.on(event, () => drop(started));
+    return started;
+  }
+
+  function drop(ended: ChildProcess): void {
+    ended.kill("SIGKILL");
+    if (child === ended) child = undefined;
+  }
+
+  async function run(job: Job, signal: AbortSignal): Promise<Answer | Undone> {
+    clearTimeout(idle);
+    const worker = (child ??= start());
+    worker.ref();
+    worker.channel?.ref();
+    try {
+      return await untilAborted(ask<Answer>(worker, job), signal);
+    } catch (error) {
+      drop(worker);
+      throw error;
+    } finally {
+      worker.unref();
+      worker.channel?.unref();
+      idle = setTimeout(() => drop(worker), idleMs).unref();
+    }
+  }
+
+  return async (job, owner, signal) => {
+    const patience = AbortSignal.timeout(waitMs);
+    const late = new AbortController();
+    let isBegun = false;
+    const task = async () => {
+      isBegun = true;
+      const timer = setTimeout(() => late.abort(), jobMs);
+      try {
+        return await run(job, AbortSignal.any([signal, late.signal]));
+      } finally {
+        clearTimeout(timer);
+      }
+    };
+    try {
+      return await inTurn(owner, task, AbortSignal.any([signal, patience]));
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (!isBegun) return { problem: { kind: "busy" }, cause };
+      return { problem: { kind: late.signal.aborted ? "too-slow" : "failed" }, cause };
+    }
+  };
+}
+
+/** Rejects when the process ends before it has answered. */
+async function ask<Answer>(worker: ChildProcess, job: object): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const onEnd = (cause: unknown) => reject(new Error("The process ended before it answered.", { cause }));
+  const onMessage = (answer: unknown) => resolve(answer as Answer);
+  worker.once("message", onMessage);
+  worker.once("exit", onEnd);
+  worker.once("error", onEnd);
+  try {
+    worker.send(job, (error) => {
+      if (error !== null) onEnd(error);
+    });
+    return await promise;
+  } finally {
+    worker.off("message", onMessage);
+    worker.off("exit", onEnd);
+    worker.off("error", onEnd);
+  }
+}

@@ -1,0 +1,22 @@
+import { writeFileSync } from "node:fs";
+
+/** Does the jobs of the process that started this one, see `createJobProcess`. `run` never rejects. */
+export function serveJobs<Job, Answer extends object>(run: (job: Job) => Promise<Answer>): void {
+  preferForKilling();
+  const answer = async (job: Job) => process.send?.(await run(job));
+  process.on("message", (job: Job) => void answer(job));
+  // A job at work could hold an orderly exit up for as long as it takes.
+  process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
+  // In a terminal everybody is interrupted; the one that started this decides when it ends.
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", () => {});
+}
+
+/** When memory runs out, Linux ends this process before any other. */
+function preferForKilling(): void {
+  try {
+    writeFileSync("/proc/self/oom_score_adj", "1000");
+  } catch {
+    // Not on Linux, or not allowed.
+  }
+}
