@@ -10,6 +10,7 @@ import { createImagineCommand } from "../commands/imagine.ts";
 import { createModelCommand } from "../commands/model.ts";
 import { createPersonaCommand } from "../commands/persona.ts";
 import { createQuietCommand } from "../commands/quiet.ts";
+import { createStopCommand } from "../commands/stop.ts";
 import { createUsageCommand } from "../commands/usage.ts";
 import type { LimitsConfig } from "../config/config.ts";
 import type { Gateway } from "../gateway/client.ts";
@@ -145,6 +146,7 @@ export function createEngine(options: EngineOptions): Engine {
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const commands: Command[] = [
+    createStopCommand(),
     createQuietCommand(history),
     createModelCommand({ settings, listModels, model }),
     createPersonaCommand(settings),

@@ -4,7 +4,15 @@ import { runWithin } from "../concurrency/deadlines.ts";
 import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
 import type { Rate } from "../people/feedback.ts";
-import type { Accept, ActionEvent, CommandEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/events.ts";
+import {
+  type Accept,
+  type ActionEvent,
+  type CommandEvent,
+  type EditedEvent,
+  type InboundEvent,
+  isSpokenStop,
+  type MessageEvent,
+} from "../port/events.ts";
 import { readPictureId } from "../port/ids.ts";
 import type { ReplySink } from "../port/sink.ts";
 import { isDrawing } from "../queue/event-lane.ts";
@@ -40,10 +48,12 @@ export function createBot(deps: BotDeps): Worker {
   const { answers, history, commands, rate, imagine, accept } = deps;
   const replies = createReplies(deps);
   const { reply, notify, refuseAtOnce } = replies;
-  /** Presses that were answered when they came, and have yet to come up in their conversation. */
+  /** Stops that were answered when they came, and have yet to come up in their conversation. */
   const refused = new Set<string>();
 
   async function onCommand(event: CommandEvent, signal: AbortSignal): Promise<void> {
+    // Anyone not allowed to stop it was told while it streamed.
+    if (refused.delete(event.key)) return;
     const command = commands.find(({ name }) => name === event.name);
     if (command !== undefined) {
       return reply(event, signal, (sink, signal) => command.run(event, sink, signal), command.boundsItself);
@@ -63,7 +73,6 @@ export function createBot(deps: BotDeps): Worker {
       return batch;
     }
     if (event.action === "stop") {
-      // Anyone not allowed to stop it was told while it streamed.
       if (!refused.delete(event.key)) await notify(event, await answers.stopLate(event, signal), signal);
       return batch;
     }
@@ -119,7 +128,7 @@ export function createBot(deps: BotDeps): Worker {
     giveUp: (events, signal) => giveUp(deps, replies, events, signal),
     notice(event) {
       const refusal = answers.interrupt(event);
-      if (refusal !== undefined && event.kind === "action") {
+      if (refusal !== undefined && (event.kind === "action" || isSpokenStop(event))) {
         refused.add(event.key);
         void refuseAtOnce(event, refusal);
       }
@@ -241,7 +250,7 @@ function createReplies({ sinkOf, log }: BotDeps) {
   }
 
   /** Answers at once: by the time the press comes up in its conversation, the answer is over. */
-  async function refuseAtOnce(event: ActionEvent, refusal: string): Promise<void> {
+  async function refuseAtOnce(event: ActionEvent | CommandEvent, refusal: string): Promise<void> {
     try {
       await notify(event, refusal, NEVER);
     } catch (error) {

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { toSpokenCommand } from "../commands/spoken.ts";
 import type { History } from "../history/history.ts";
 import { toPictureLane } from "../imagine/picture-lanes.ts";
-import type { Accept, ActionEvent, InboundEvent, MessageEvent } from "../port/events.ts";
+import { type Accept, type ActionEvent, type InboundEvent, isSpokenStop, type MessageEvent } from "../port/events.ts";
 import { isPrivateConversation, toConversationOf } from "../port/ids.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Answers } from "../turn/answers.ts";
@@ -10,9 +10,9 @@ import type { TurnRecords } from "../turn/record.ts";
 
 export interface IntakeDeps {
   queue: Pick<Queue, "accept" | "conversationOf">;
-  history: Pick<History, "find" | "isFollowed">;
+  history: Pick<History, "find" | "isFollowed" | "isNew">;
   answers: Pick<Answers, "conversationOf">;
-  records: Pick<TurnRecords, "load" | "conversationOf">;
+  records: Pick<TurnRecords, "load" | "conversationOf" | "answeredAt">;
   /** Names of the commands that a message may say in words. */
   commandNames: readonly string[];
   log: Logger;
@@ -77,9 +77,24 @@ export function createAccept(deps: IntakeDeps): Accept {
     return event.addressed === "bot" || (await isFollowed(event)) ? command : event;
   }
 
+  /** Where nothing was said yet there is nothing to stop: then it is meant for what the person asked there last. */
+  async function aimStop(event: InboundEvent): Promise<InboundEvent> {
+    const { conversationId, reply, author } = event;
+    if (!isSpokenStop(event)) return event;
+    try {
+      if (!(await history.isNew(conversationId))) return event;
+      return { ...event, conversationId: (await records.answeredAt(reply, author.id)) ?? conversationId };
+    } catch (error) {
+      log.warn({ err: error, conversationId }, "what a person wants to stop could not be looked up");
+      return event;
+    }
+  }
+
   return async (event) => {
     const conversationId = await find(event);
-    const understood = await understand(conversationId === undefined ? event : { ...event, conversationId });
+    const understood = await aimStop(
+      await understand(conversationId === undefined ? event : { ...event, conversationId }),
+    );
     const isQuestion = understood.kind === "message";
     const lane = toPictureLane(understood);
     if (isQuestion) await queue.accept({ ...understood, conversationId: toConversationOf(understood) });

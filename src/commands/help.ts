@@ -7,7 +7,7 @@ export function createHelpCommand(botName: string, commands: readonly Command[])
     description: "Says what I can do.",
     async run(event, sink, signal) {
       const list = commands.map(({ name, description }) => `- \`/${name}\`: ${description}`).join("\n");
-      const text = `I am ${botName}. Write to me, or mention me in a channel, and I answer; edit your message while I write and I begin again, delete it and I stop.\n\n${list}\n\nWhere a slash is not taken, as in some threads, begin with \`!\` instead, such as \`!help\`.`;
+      const text = `I am ${botName}. Write to me, or mention me in a channel, and I answer; edit your message while I write and I begin again, delete it or say "stop" and I stop.\n\n${list}\n\nWhere a slash is not taken, as in some threads, begin with \`!\` instead, such as \`!help\`.`;
       await postNotice(sink, event, text, signal);
     },
   };

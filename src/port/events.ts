@@ -113,6 +113,11 @@ export interface CommandEvent extends EventBase {
   options?: Readonly<Record<string, string>>;
 }
 
+/** A stop that a person says rather than presses: it is meant for the answer that is written in its conversation. */
+export function isSpokenStop(event: InboundEvent): event is CommandEvent {
+  return event.kind === "command" && event.name === "stop";
+}
+
 /** `good` and `bad` judge an answer; those after them belong to a picture. */
 export type Action = "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "edit" | "upscale" | "delete";
 

@@ -92,8 +92,10 @@ export interface ReplySink {
   readonly foldsQuotes?: boolean;
   /** Buttons for `good` and `bad` are shown under a complete answer. */
   readonly supportsFeedback?: boolean;
-  /** A wait that lasts is told in the reply, with Stop: `progress` cannot show both. */
+  /** A wait is told in the reply, with Stop: `progress` cannot show both. */
   readonly tellsWaits?: boolean;
+  /** While it shows progress the platform has a Stop of its own: only a wait that lasts is told in the reply. */
+  readonly hasOwnStop?: boolean;
   /** Posts a message. The same nonce never makes a second message: its post resolves to the first one. */
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** The same for a nonce that no earlier run can have posted with; absent where that makes no difference. */

@@ -13,6 +13,8 @@ const FINAL_DEADLINE_MS = 120_000;
 const PROGRESS_TIMEOUT_MS = 5_000;
 /** A step that begins or ends weighs as much as so many characters of text: about a line. */
 const STEP_UNITS = 40;
+/** Nobody sees an answer coming for longer than this without a button that stops it. */
+const STOP_MS = 1_000;
 /** People wait for so long without asking themselves what for, and again until they ask how long it has been. */
 const WAIT_MS = 10_000;
 
@@ -30,6 +32,8 @@ export interface ReplyOptions extends ReplyViewOptions {
   onWait(words: string): void;
   /** Time after which a wait is told in words, not by progress alone; in tests shorter than usual. */
   waitMs?: number;
+  /** The same for the first word in the reply itself, which brings Stop. */
+  stopMs?: number;
   /** Told when the first text of this run stands on the platform. */
   onVisible(): void;
   /** Chooses the closing; undefined leaves the messages as they are, because somebody else goes on with them. */
@@ -61,23 +65,34 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
   });
   // A text that stands there already says more.
   const isTold = sink.tellsWaits === true && options.record.posted.length === 0;
+  const show = (words: string) => {
+    view.wait(`_${words} …_`);
+    pace.text(STEP_UNITS);
+  };
+  // A word in the reply keeps it from growing in the way that takes nothing back: that waits longer for it.
+  const needsStop = isTold && sink.hasOwnStop !== true && fallback?.isActive !== false;
+  const stopping = setTimeout(() => {
+    if (needsStop && view.text === "") show(toSentence(options.describeWait()));
+  }, options.stopMs ?? STOP_MS);
   let told = "";
   const waiting = setInterval(() => {
     const words = options.describeWait();
     if (view.text !== "" || words === told) return;
     told = words;
     options.onWait(words);
-    if (!isTold) return;
-    view.wait(`_Still ${words} …_`);
-    pace.text(STEP_UNITS);
+    if (isTold) show(`Still ${words}`);
   }, options.waitMs ?? WAIT_MS);
+  const stopTelling = () => {
+    clearTimeout(stopping);
+    clearInterval(waiting);
+  };
   try {
     const cause = await toCause(runTurn, (text) => {
-      clearInterval(waiting);
+      stopTelling();
       view.append(text);
       pace.text(text.length);
     });
-    clearInterval(waiting);
+    stopTelling();
     steps?.end();
     const closing = options.toClosing(cause, view.text);
     if (closing !== undefined) {
@@ -85,12 +100,16 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
       await pace.end(AbortSignal.timeout(FINAL_DEADLINE_MS));
     }
   } finally {
-    clearInterval(waiting);
+    stopTelling();
     pace.leave();
     // No call of ours may overtake whoever writes to these messages next.
     await view.settled();
   }
   return view.text;
+}
+
+function toSentence(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
 async function toCause(runTurn: RunTurn, onText: OnText): Promise<Cause> {

@@ -184,7 +184,7 @@ async function proceed(
   const [first] = own;
   if (first !== undefined && !isGivenUp) await deps.bringEarlier(first, signal);
   if (!(await storeQuestions(history, own, log))) turn.missStore();
-  for (const event of done) if (event.kind === "action") turn.notice(event);
+  for (const event of done) if (event.kind === "action" || event.kind === "command") turn.notice(event);
   await run(deps, turn, signal);
   return [...done, ...turn.taken()];
 }

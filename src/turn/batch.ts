@@ -1,4 +1,4 @@
-import type { InboundEvent, MessageEvent } from "../port/events.ts";
+import { type InboundEvent, isSpokenStop, type MessageEvent } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 
 /** Messages answered by one turn at most: a flood is answered in several turns rather than in one endless prompt. */
@@ -14,7 +14,7 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
   const [first, ...rest] = waiting;
   if (first === undefined) return [];
   if (first.kind === "action" && first.action === "retry") {
-    return [first, ...rest.filter((event) => isStopOf(event, first.turnId))];
+    return [first, ...rest.filter((event) => isStopOf(event, first.turnId, first))];
   }
   if (first.kind !== "message") return [first];
 
@@ -27,7 +27,7 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
       if (ids.has(event.messageId)) batch.push(event);
       continue;
     }
-    if (isStopOf(event, turnId)) {
+    if (isStopOf(event, turnId, first)) {
       batch.push(event);
       continue;
     }
@@ -42,7 +42,9 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
   return batch;
 }
 
-function isStopOf(event: InboundEvent, turnId: string): boolean {
+function isStopOf(event: InboundEvent, turnId: string, { author }: InboundEvent): boolean {
+  // Somebody else's is answered by itself.
+  if (isSpokenStop(event)) return event.author.id === author.id || event.author.isModerator === true;
   return event.kind === "action" && event.action === "stop" && event.turnId === turnId;
 }
 

@@ -55,6 +55,8 @@ export interface TurnRecords {
   conversationOf(messageId: string): Promise<string | undefined>;
   /** The same answer's turn. */
   turnOf(messageId: string): Promise<string | undefined>;
+  /** The conversation in which a person's newest question of one place is being answered, maybe by another process. */
+  answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
   /**
    * Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be
    * kept.
@@ -121,6 +123,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       ...(phase === "final" ? [] : posted).map((messageId) => {
         return { key: toPosted(messageId), value: { turnId: id, conversationId }, ttl: POSTED_TTL_MS };
       }),
+      ...(phase === "received" ? [{ key: toNewest(reply, author.id), value: { turnId: id }, ttl: POSTED_TTL_MS }] : []),
       ...[toOwnerKey(reply.platform, author.id), ...(rater === undefined ? [] : [rater])].map((of) => ({
         key: `${of}:${id}`,
         value: 1,
@@ -155,6 +158,11 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     load,
     conversationOf: async (messageId) => (await readPosted(messageId)).conversationId,
     turnOf: async (messageId) => (await readPosted(messageId)).turnId,
+    async answeredAt(place, authorId) {
+      const { turnId } = postedBy.safeParse(await keyv.get(toNewest(place, authorId))).data ?? {};
+      const record = turnId === undefined ? undefined : await load(turnId);
+      return record?.phase === "final" ? undefined : record?.conversationId;
+    },
     async save(record) {
       await store(record, toPointers(record));
     },
@@ -196,7 +204,14 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     },
     async forget(platform, authorId, within) {
       const [owner, rater] = [toOwnerKey(platform, authorId), toRater(platform, authorId)];
-      for await (const id of idsOf(owner, within)) await keyv.deleteMany([id, `${owner}:${id}`]);
+      for await (const id of idsOf(owner, within)) {
+        const record = await load(id);
+        await keyv.deleteMany([
+          id,
+          `${owner}:${id}`,
+          ...(record === undefined ? [] : [toNewest(record.reply, authorId)]),
+        ]);
+      }
       for await (const id of idsOf(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
   };
@@ -204,6 +219,11 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
 
 function toPosted(messageId: string): string {
   return `posted:${toKeyPart(messageId)}`;
+}
+
+/** One of a person and a place: threads of a channel are the same place. */
+function toNewest({ platform, workspaceId = "", channelId }: ReplyAddress, authorId: string): string {
+  return ["newest", platform, workspaceId, channelId, authorId].map(toKeyPart).join(":");
 }
 
 function toRater(platform: string, authorId: string): string {

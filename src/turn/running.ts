@@ -1,4 +1,12 @@
-import type { ActionEvent, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/events.ts";
+import {
+  type ActionEvent,
+  type CommandEvent,
+  type DeletedEvent,
+  type EditedEvent,
+  type InboundEvent,
+  isSpokenStop,
+  type MessageEvent,
+} from "../port/events.ts";
 import { foldBatch } from "./batch.ts";
 import type { TurnRecord } from "./record.ts";
 import { mayPress } from "./rights.ts";
@@ -51,8 +59,7 @@ export function createRunningTurn(
   let areStored = true;
   let controller = new AbortController();
 
-  function stop(event: ActionEvent): "refused" | undefined {
-    if (event.action !== "stop" || event.turnId !== record.id) return undefined;
+  function stop(event: ActionEvent | CommandEvent): "refused" | undefined {
     if (!mayPress(event, record)) return "refused";
     isStopped = true;
     taken.push(event);
@@ -74,7 +81,9 @@ export function createRunningTurn(
   return {
     record,
     notice(event) {
-      if (event.kind === "action") return stop(event);
+      const isPressed = event.kind === "action" && event.action === "stop" && event.turnId === record.id;
+      const isSaid = isSpokenStop(event) && event.conversationId === record.conversationId;
+      if (isPressed || isSaid) return stop(event);
       if (event.kind === "edited" || event.kind === "deleted") change(event);
       return undefined;
     },

@@ -39,6 +39,49 @@ describe("a button", () => {
     expect(calls.filter((call) => call === "post")).toHaveLength(2);
   });
 
+  test("is not needed to stop: the word alone does it, and is no question", async () => {
+    const { accept, idle, channel, texts, until, openStreams, requests } = startEngine({
+      scripts: [["So far", held().promise]],
+    });
+    await accept(message("Hello"));
+    await until(() => channel.length === 1);
+    await accept(message("Stop!"));
+    await idle();
+    expect(texts()).toEqual([expect.stringMatching(/^So far\n\n_Stopped/)]);
+    expect([openStreams(), requests.length]).toEqual([0, 1]);
+    await accept(message("!stop"));
+    await idle();
+    expect(texts()[1]).toMatch(/^There is no answer of mine to stop here/);
+  });
+
+  test("is not needed to stop before there is a word, nor while a question waits for its turn", async () => {
+    const { accept, idle, texts, requests, until } = startEngine({ scripts: [[held().promise]] });
+    await accept(message("Hello"));
+    await accept(message("And you?", { author: ben }));
+    while (requests.length === 0) await new Promise(setImmediate);
+    await accept(message("stop", { author: ben }));
+    await until(() => texts().length === 1);
+    // It is ada's answer, and ben's question is not yet begun.
+    expect(texts()).toEqual(["Only the person who asked, or a moderator, can do that."]);
+    await accept(message("stop"));
+    await idle();
+    expect(texts().slice(1)).toEqual([expect.stringMatching(/^_Stopped/), expect.stringMatching(/^_Stopped/)]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("is not needed to stop an answer from elsewhere in its place, where each mention begins a conversation", async () => {
+    const { accept, idle, channel, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
+    await accept(message("Hello", { conversationId: "test:a" }));
+    await until(() => channel.length === 1);
+    await accept(message("stop", { conversationId: "test:b", author: ben }));
+    await until(() => channel.length === 2);
+    expect(texts()[1]).toMatch(/^There is no answer of mine/);
+    await accept(message("stop", { conversationId: "test:c" }));
+    await idle();
+    expect(texts()[0]).toMatch(/^So far\n\n_Stopped/);
+    expect(texts()).toHaveLength(2);
+  });
+
   test("that stops says so when there is nothing left to stop, and changes nothing", async () => {
     const { accept, idle, texts, channel } = startEngine({ scripts: [["Done"]] });
     const question = message("Hello");

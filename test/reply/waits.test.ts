@@ -34,6 +34,42 @@ describe("a wait that lasts", () => {
     expect(visible).toEqual(["Hello"]);
   });
 
+  test("brings Stop long before it is told that it lasts", async () => {
+    const { options, channel, until, texts } = setUp();
+    const hold = held();
+    const sink = { ...options.sink, tellsWaits: true };
+    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink, stopMs: 1 });
+    await until(() => channel.length === 1);
+    expect(channel[0]?.draft).toMatchObject({
+      markdown: "_Waiting for the model …_",
+      buttons: [{ action: "stop", turnId: "turn" }],
+    });
+    hold.resolve();
+    await writing;
+    expect(texts()).toEqual(["Hello"]);
+  });
+
+  test("brings no message for Stop where the platform has its own, or a message would end how the reply grows", async () => {
+    const fallback = { isActive: false, activate: () => {} };
+    for (const looks of [{ hasOwnStop: true }, { fallback }]) {
+      const { options, channel } = setUp({ closing: null });
+      const told = Promise.withResolvers<string>();
+      const hold = held();
+      const sink = { ...options.sink, tellsWaits: true, ...looks };
+      const writing = writeReply(events(hold.promise), {
+        ...options,
+        sink,
+        stopMs: 1,
+        waitMs: 30,
+        onWait: told.resolve,
+      });
+      await told.promise;
+      expect(channel).toEqual([]);
+      hold.resolve();
+      await writing;
+    }
+  });
+
   test("ends in the note of a failure, in the same message", async () => {
     const { options, texts, until } = setUp({ closing: { note: "_It failed._", buttons: [] } });
     const hold = held();

@@ -92,6 +92,7 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
   // These take nothing.
   help: [],
   quiet: [],
+  stop: [],
   usage: [],
   export: [],
 };

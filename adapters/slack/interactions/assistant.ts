@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ActionEvent } from "../../../src/port/events.ts";
+import type { ActionEvent, CommandEvent } from "../../../src/port/events.ts";
 import { codeOf } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
@@ -77,16 +77,19 @@ export function createAssistant(deps: HandlerDeps): Assistant {
         deps.findTurn(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })),
       );
       const turnIds = new Set((await Promise.all(turns)).filter((turnId) => turnId !== undefined));
-      const toEvent = async (turnId: string): Promise<ActionEvent> => {
+      const toBase = (turnId: string) => {
         const name = `stopped:${channel}:${event_ts}:${turnId}`;
         const userAction: UserAction = { workspace, person: { id: user }, channelId: channel, threadTs, name };
-        return {
-          kind: "action",
-          ...(await toEventBase(userAction, { isPrivate: true }, deps)),
-          action: "stop",
-          turnId,
-        };
+        return toEventBase(userAction, { isPrivate: true }, deps);
       };
+      const toEvent = async (turnId: string): Promise<ActionEvent> => {
+        return { kind: "action", ...(await toBase(turnId)), action: "stop", turnId };
+      };
+      // Before there is text no message says which turn is meant: it is the one of the thread.
+      const toSpoken = async (): Promise<CommandEvent> => {
+        return { kind: "command", ...(await toBase("")), name: "stop", text: "" };
+      };
+      if (turnIds.size === 0 && streams.length === 0) return { events: [await toSpoken()] };
       return { events: await Promise.all([...turnIds].map(toEvent)) };
     },
   };

@@ -9,8 +9,8 @@ const CALL_TIMEOUT_MS = 5_000;
 const MAX_WAIT_MS = 120_000;
 
 /**
- * Tells Slack that an answer is being written in a thread, for which it shows a Stop of its own: a stream has no
- * button of ours until it is over. Best effort, and never waited for.
+ * Tells Slack that an answer is being worked on in a thread, for which it shows a Stop of its own: before there is a
+ * message, and for a stream, which has no button of ours until it is over. Best effort, and never waited for.
  */
 export interface Session {
   begin(): void;
@@ -57,6 +57,7 @@ export function createSession({ api, state, place }: SessionDeps): Session {
 
   return {
     begin() {
+      if (isOpen || threadTs === undefined) return;
       isOpen = true;
       state.sessions.set(thread, own);
       saying = saying.then(async () => void (await say("processing")));

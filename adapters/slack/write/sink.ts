@@ -47,6 +47,8 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
   const recovery = createRecovery({ ...deps, place, streams });
   const status = createStatus({ api, teamId, channelId, threadTs });
   const session = createSession({ api, state, place });
+  /** A message of this reply stands there: whatever writes its end also ends the session. */
+  let isWritten = false;
   const recipient = { userId: extra.user, teamId: extra.recipientTeam ?? teamId };
 
   function mayStream(): boolean {
@@ -64,8 +66,11 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
       ? await streams.start(place, recipient, draft, nonce, signal)
       : await postAndUpdate.post(place, draft, nonce, signal);
     if (mayGrow) session.begin();
-    if (!mayGrow) state.nonces.set(posted.id, nonce);
+    else state.nonces.set(posted.id, nonce);
     status.replaced();
+    isWritten = true;
+    // What does not grow any more has its own buttons.
+    if (!draft.streaming) session.end();
     return posted;
   }
 
@@ -111,6 +116,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     showsSteps: state.supports("cards", teamId),
     supportsFeedback: true,
     tellsWaits: true,
+    hasOwnStop: threadTs !== undefined && state.supports("sessions", teamId),
     post: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, false, signal)),
     postAnew: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, true, signal)),
     edit: (id, draft, signal) =>
@@ -118,6 +124,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
         const stream = state.streams.get(id);
         const writing = stream === undefined ? update(id, draft, signal) : streams.write(stream, draft, signal);
         const receipt = await writing;
+        isWritten = true;
         if (!draft.streaming && receipt.isPartial !== true) session.end();
         return receipt;
       }),
@@ -135,7 +142,11 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
         session.end();
         await postAndUpdate.remove(placeOf(id), signal);
       }),
-    progress: (text, signal) => guarded(signal, () => status.show(text, signal)),
+    progress: (text, signal) => {
+      if (text !== "") session.begin();
+      else if (!isWritten) session.end();
+      return guarded(signal, () => status.show(text, signal));
+    },
   };
 }
 

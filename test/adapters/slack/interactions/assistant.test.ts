@@ -53,6 +53,15 @@ describe("Slack's own Stop", () => {
     ]);
   });
 
+  test("before there is a word stops what is written in the thread", async () => {
+    const { slack, ada, workspace, general, question, events } = await startStreams();
+    ada.stop(question);
+    await slack.until(() => events.length > 0, "the stop");
+    expect(events).toMatchObject([
+      { kind: "command", name: "stop", conversationId: `slack:${workspace.teamId}:${general.id}:${question.ts}` },
+    ]);
+  });
+
   test("that does not say who pressed it stops nothing, and is acknowledged", async () => {
     const { interactions, workspace } = await startInteractions();
     const event = { type: "agent_session_stopped", channel: "C1" };

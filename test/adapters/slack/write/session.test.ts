@@ -16,6 +16,17 @@ describe("an agent's session on Slack", () => {
     expect(said()).toEqual(["processing", "active"]);
   });
 
+  test("begins before there is a message, and ends where none came", async () => {
+    const { slack, address, outbound } = await startDesk();
+    const sink = outbound.sink(address);
+    await sink.progress("thinking", signal);
+    const said = () => slack.requests.filter(({ method }) => method === METHOD).map(({ args }) => args["status"]);
+    await slack.until(() => said().length === 1, "the beginning");
+    await sink.progress("", signal);
+    await slack.until(() => said().length === 2, "the end");
+    expect(said()).toEqual(["processing", "active"]);
+  });
+
   test("is not asked for again where the app is no agent", async () => {
     const { slack, address, outbound, calls, api } = await startDesk();
     slack.failNext(METHOD, { error: "not_agent_app" });
