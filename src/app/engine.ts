@@ -158,9 +158,11 @@ export function createEngine(options: EngineOptions): Engine {
   commands.unshift(createHelpCommand(options.botName, commands));
 
   const rate = createRate({ records, metrics });
-  metrics.observeQueue(queue.depth);
+  metrics.observe("queue_waiting", () => queue.depth().waiting);
+  metrics.observe("queue_active", () => queue.depth().active);
+  metrics.observe("unkept_answers", unkept.count);
   const commandNames = commands.map(({ name }) => name);
-  const accept = createAccept({ queue, history, answers, records, commandNames, log });
+  const accept = createAccept({ queue, history, answers, records, commandNames, metrics, log });
   return {
     accept,
     commands,
@@ -173,18 +175,19 @@ export function createEngine(options: EngineOptions): Engine {
     records,
     usage,
     queue,
-    worker: createBot({ answers, history, commands, rate, imagine, accept, sinkOf, log }),
+    worker: createBot({ answers, history, commands, rate, imagine, accept, sinkOf, metrics, log }),
   };
 }
 
 /** On a Redis that processes share, they share the work too, except what is shown by one of them alone. */
-function createQueue({ database, stores, limits, adapterOf, calls, log, retryMs }: EngineOptions): Queue {
+function createQueue({ database, stores, limits, adapterOf, calls, metrics, log, retryMs }: EngineOptions): Queue {
   const common = { maxActive: limits.maxConcurrentTurns, log, ...(retryMs !== undefined && { retryMs }) };
   const own = createEmbeddedQueue({ database, ...common });
   if (stores.shared === undefined) return own;
   const open = calls && { openBudget: calls.open };
   /** What is written for it shares the platform's limit with everything that has the same key. */
   const budgetOf = ({ reply }: InboundEvent) => adapterOf(reply.platform).sink(reply).budget.key;
-  const shared = createRedisQueue({ connection: stores.shared, now: stores.now, budgetOf, ...open, ...common });
+  const told = { budgetOf, ...open, onTakenOver: metrics.takenOver };
+  const shared = createRedisQueue({ connection: stores.shared, now: stores.now, ...told, ...common });
   return createSplitQueue(own, shared, ({ reply }) => adapterOf(reply.platform).isOwn === true);
 }

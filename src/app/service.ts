@@ -4,7 +4,7 @@ import type { Hono } from "hono";
 import type { Logger } from "pino";
 import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
-import { type GatewayHealth, type GatewayProblem, watchGateway } from "../gateway/health.ts";
+import { type GatewayHealth, type GatewayProblem, type GatewayState, watchGateway } from "../gateway/health.ts";
 import type { PauseBoard } from "../gateway/retry.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
@@ -127,6 +127,13 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
   const adapters = [...platforms.adapters.values()];
   gateway.health?.begin();
 
+  const isStoreReachable = () => stores.isReachable(AbortSignal.timeout(STORE_PROBE_MS));
+  metrics.observe("role", () => ({ [config.role]: 1 }));
+  metrics.observe("queue_places", () => (works ? config.limits.maxConcurrentTurns : 0));
+  metrics.observe("store_reachable", async () => Number(await isStoreReachable()));
+  metrics.observe("gateway_working", () => Number(isWorking(gateway.health?.state())));
+  metrics.observe("platform_connected", () => (listens ? toConnections(adapters) : {}));
+
   const server = await startHttpServer({
     host: config.host,
     port: config.port,
@@ -135,7 +142,7 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
     metricsToken: config.metricsToken,
     health: {
       accepting: async () => !isClosing,
-      store: () => stores.isReachable(AbortSignal.timeout(STORE_PROBE_MS)),
+      store: isStoreReachable,
       ...(listens && toConnected(adapters)),
     },
     ...(gateway.health !== undefined && { states: { gateway: gateway.health.state } }),
@@ -170,6 +177,15 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
 
 function toConnected(adapters: readonly Adapter[]): Record<string, () => Promise<boolean>> {
   return Object.fromEntries(adapters.map((adapter) => [adapter.platform, async () => adapter.isConnected()]));
+}
+
+function toConnections(adapters: readonly Adapter[]): Record<string, number> {
+  return Object.fromEntries(adapters.map((adapter) => [adapter.platform, Number(adapter.isConnected())]));
+}
+
+/** The embedded sandbox has no state, and nothing can be wrong with it. */
+function isWorking(state: GatewayState | undefined): boolean {
+  return state === undefined || state === "ok" || state === "not known yet";
 }
 
 function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {

@@ -3,6 +3,7 @@ import { type Command, postNotice } from "../commands/command.ts";
 import { runWithin } from "../concurrency/deadlines.ts";
 import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { Rate } from "../people/feedback.ts";
 import {
   type Accept,
@@ -40,6 +41,7 @@ export interface BotDeps {
   /** Takes over what the bot asks itself on behalf of a person. */
   accept: Accept;
   sinkOf: SinkOf;
+  metrics: Pick<Metrics, "givenUp">;
   log: Logger;
 }
 
@@ -167,6 +169,7 @@ async function giveUp(
   signal: AbortSignal,
 ): Promise<readonly InboundEvent[]> {
   const [first] = events;
+  deps.metrics.givenUp();
   if (first?.kind === "message") return answerMessages(deps, { events, isGivenUp: true }, signal);
   if (first?.kind !== "command" && first?.kind !== "action") return events;
   if (isDrawing(first)) {

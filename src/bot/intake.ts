@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { toSpokenCommand } from "../commands/spoken.ts";
 import type { History } from "../history/history.ts";
 import { toPictureLane } from "../imagine/picture-lanes.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { type Accept, type ActionEvent, type InboundEvent, isSpokenStop, type MessageEvent } from "../port/events.ts";
 import { isPrivateConversation, toConversationOf } from "../port/ids.ts";
 import type { Queue } from "../queue/queue.ts";
@@ -15,6 +16,7 @@ export interface IntakeDeps {
   records: Pick<TurnRecords, "load" | "conversationOf" | "answeredAt">;
   /** Names of the commands that a message may say in words. */
   commandNames: readonly string[];
+  metrics: Pick<Metrics, "intakeFailed">;
   log: Logger;
 }
 
@@ -25,7 +27,7 @@ export interface IntakeDeps {
  * one person sees the answer is a conversation of its own.
  */
 export function createAccept(deps: IntakeDeps): Accept {
-  const { queue, history, answers, records, commandNames, log } = deps;
+  const { queue, history, answers, records, commandNames, metrics, log } = deps;
 
   async function conversationOf(messageId: string): Promise<string | undefined> {
     const atHand = answers.conversationOf(messageId);
@@ -97,8 +99,15 @@ export function createAccept(deps: IntakeDeps): Accept {
     );
     const isQuestion = understood.kind === "message";
     const lane = toPictureLane(understood);
-    if (isQuestion) await queue.accept({ ...understood, conversationId: toConversationOf(understood) });
-    else await queue.accept(lane === undefined ? understood : { ...understood, lane });
+    const placed = isQuestion
+      ? { ...understood, conversationId: toConversationOf(understood) }
+      : { ...understood, ...(lane !== undefined && { lane }) };
+    try {
+      await queue.accept(placed);
+    } catch (error) {
+      metrics.intakeFailed();
+      throw error;
+    }
   };
 }
 

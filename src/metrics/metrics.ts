@@ -11,6 +11,23 @@ const LATENCY_BUCKETS_S = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30,
  */
 const LAG_SAMPLE_MS = 100;
 
+/** What is asked for whenever the metrics are read. Those with a label have a series for each of its values. */
+const GAUGES = {
+  role: { help: "1 for what this process does.", label: "role" },
+  queue_waiting: { help: "Accepted events that are not done; those of all processes, where they share a Redis." },
+  queue_active: { help: "Conversations that this process works on." },
+  queue_places: { help: "Conversations that this process may work on at once." },
+  unkept_answers: { help: "Answers that wait in DATA_DIR until the history takes them." },
+  store_reachable: { help: "1 while the store takes what is written." },
+  gateway_working: { help: "0 while the gateway does not do what it is configured for." },
+  platform_connected: { help: "1 while this process hears the platform.", label: "platform" },
+} as const;
+
+export type GaugeName = keyof typeof GAUGES;
+/** One figure, or one for each value of the gauge's label. */
+type Reading = number | Readonly<Record<string, number>>;
+type Read = () => Reading | Promise<Reading>;
+
 /** Counts what happens in this process. No method ever throws: a turn must not fail because it was counted. */
 export interface Metrics {
   /** `outcome` is one of a few fixed words: each makes a series of its own. */
@@ -29,8 +46,14 @@ export interface Metrics {
   rateLimited(side: "gateway" | "platform"): void;
   streamOpened(): void;
   streamClosed(): void;
-  /** `depth` is asked whenever the metrics are read; the latest one given counts. */
-  observeQueue(depth: () => { waiting: number; active: number }): void;
+  /** An event was not accepted: the platform has to bring it again. */
+  intakeFailed(): void;
+  /** Work of this process was taken over by another one while it went on. */
+  takenOver(): void;
+  /** Work failed, or processes died of it, again and again. */
+  givenUp(): void;
+  /** Asked whenever the metrics are read; the latest one given counts. Where it fails, it reads as 0, or as no value. */
+  observe(name: GaugeName, read: Read): void;
   /** Everything in Prometheus' text format. */
   render(): Promise<{ contentType: string; body: string }>;
 }
@@ -50,14 +73,12 @@ export function createMetrics(): Metrics {
     "first_visible_seconds",
     "From an accepted message to the first text shown.",
   );
-  const streams = createGauge(registry, "upstream_streams_open", "Streams from the gateway that are open.");
-  let queueDepth: (() => { waiting: number; active: number }) | undefined;
-  createGauge(registry, "queue_waiting", "Accepted events that wait.", (gauge) =>
-    gauge.set(queueDepth?.().waiting ?? 0),
-  );
-  createGauge(registry, "queue_active", "Conversations being worked on.", (gauge) =>
-    gauge.set(queueDepth?.().active ?? 0),
-  );
+  const streams = new Gauge({
+    name: `${PREFIX}upstream_streams_open`,
+    help: "Streams from the gateway that are open.",
+    registers: [registry],
+  });
+  const observed = createGauges(registry);
 
   return {
     turnEnded: (outcome) => counters.turns.inc({ outcome }),
@@ -72,9 +93,10 @@ export function createMetrics(): Metrics {
     rateLimited: (side) => counters.rateLimits.inc({ side }),
     streamOpened: () => streams.inc(),
     streamClosed: () => streams.dec(),
-    observeQueue(depth) {
-      queueDepth = depth;
-    },
+    intakeFailed: () => counters.intakeFailures.inc(),
+    takenOver: () => counters.takenOver.inc(),
+    givenUp: () => counters.givenUp.inc(),
+    observe: (name, read) => void observed.set(name, read),
     render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };
 }
@@ -95,6 +117,9 @@ function createCounters(registry: Registry) {
     pictures: counter("pictures_total", "Pictures asked for, by what became of them.", ["outcome"]),
     platformCalls: counter("platform_calls_total", "Messages written to a platform, by call.", ["platform", "call"]),
     rateLimits: counter("rate_limits_total", "429 answers received, by who gave them.", ["side"]),
+    intakeFailures: counter("intake_failures_total", "Events that were not accepted.", []),
+    takenOver: counter("taken_over_total", "Work of this process that another one took over while it went on.", []),
+    givenUp: counter("given_up_total", "Work that failed, or processes died of, again and again.", []),
   };
   // A series that appears only with its first event cannot be alerted on.
   for (const side of ["gateway", "platform"]) counters.rateLimits.inc({ side }, 0);
@@ -105,14 +130,24 @@ function createLatency(registry: Registry, name: string, help: string): Histogra
   return new Histogram({ name: PREFIX + name, help, buckets: LATENCY_BUCKETS_S, registers: [registry] });
 }
 
-function createGauge(registry: Registry, name: string, help: string, collect?: (gauge: Gauge) => void): Gauge {
-  const gauge: Gauge = new Gauge({
-    name: PREFIX + name,
-    help,
-    registers: [registry],
-    collect: () => collect?.(gauge),
-  });
-  return gauge;
+function createGauges(registry: Registry): Map<GaugeName, Read> {
+  const observed = new Map<GaugeName, Read>();
+  for (const [name, { help, label }] of Object.entries<{ help: string; label?: string }>(GAUGES)) {
+    const gauge: Gauge = new Gauge({
+      name: PREFIX + name,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      registers: [registry],
+      async collect() {
+        const read = observed.get(name as GaugeName);
+        const reading = await Promise.try(() => read?.()).catch(() => undefined);
+        if (label === undefined) return gauge.set(typeof reading === "number" ? reading : 0);
+        gauge.reset();
+        for (const [value, figure] of Object.entries(reading ?? {})) gauge.set({ [label]: value }, figure);
+      },
+    });
+  }
+  return observed;
 }
 
 function observe(histogram: Histogram, seconds: number): void {

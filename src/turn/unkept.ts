@@ -29,6 +29,8 @@ export interface UnkeptAnswer {
 export interface UnkeptAnswers {
   /** Keeps the answer; the oldest ones give way where there are too many. Never throws. */
   add(answer: UnkeptAnswer): void;
+  /** How many wait here. */
+  count(): number;
   /** The history has taken it in some other way. */
   drop(turnId: string): void;
   /** Brings all of them into the history, as far as it takes them. Never rejects. */
@@ -95,7 +97,7 @@ export function createUnkeptAnswers(options: UnkeptAnswersOptions): UnkeptAnswer
 
   /** One at a time, for everybody; by no right of whoever asks for it, which may have fallen by then. */
   function replay(): Promise<void> {
-    if (!database.isOpen || table.isEmpty()) return Promise.resolve();
+    if (!database.isOpen || table.count() === 0) return Promise.resolve();
     replaying ??= withoutFence(replayAll).finally(() => (replaying = undefined));
     return replaying;
   }
@@ -119,6 +121,7 @@ export function createUnkeptAnswers(options: UnkeptAnswersOptions): UnkeptAnswer
       if (!waiting.has(id)) waiting.set(id, Promise.withResolvers());
       replayIn(AGAIN_MS);
     },
+    count: () => (database.isOpen ? table.count() : 0),
     drop,
     replay,
     async settled(turnId, signal) {
@@ -150,7 +153,7 @@ function openTable(database: DatabaseSync) {
       return dropped;
     },
     remove: (id: string) => void remove.run(id),
-    isEmpty: () => Number(count.get()?.["count"]) === 0,
+    count: () => Number(count.get()?.["count"]),
     all: () =>
       select.all().map(({ id, answer }) => ({ id: String(id), answer: JSON.parse(String(answer)) as UnkeptAnswer })),
   };

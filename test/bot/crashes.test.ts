@@ -165,9 +165,9 @@ describe("work on which the process dies each time", () => {
       if (death === 0) await accept(event);
       await begun.promise;
     }
-    const { idle, requests } = startEngine({ database, platform, imageModel: "painter", scripts: [["At last."]] });
-    await idle();
-    return { ...platform, requests };
+    const last = startEngine({ database, platform, imageModel: "painter", scripts: [["At last."]] });
+    await last.idle();
+    return { ...platform, requests: last.requests, metrics: last.metrics };
   }
 
   test("is taken up five times: a question", async () => {
@@ -177,7 +177,8 @@ describe("work on which the process dies each time", () => {
   });
 
   test("ends in one sentence after that, with Retry: a question", async () => {
-    const { channel, requests } = await dieOn(message("Deadly?"), 6);
+    const { channel, requests, metrics } = await dieOn(message("Deadly?"), 6);
+    expect((await metrics.render()).body).toContain("palaver_given_up_total 1\n");
     expect(channel).toHaveLength(1);
     expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
     expect(channel[0]?.draft.markdown).toContain("Given up");

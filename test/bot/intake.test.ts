@@ -76,6 +76,13 @@ describe("an event", () => {
     await idle();
     expect((await history.read("test:own", { maxEntries: 10 })).entries).toHaveLength(2);
   });
+
+  test("that is not accepted is rejected and counted, so that it can be brought again", async () => {
+    const { accept, queue, metrics } = startEngine();
+    await queue.close(0);
+    await expect(accept(message("too late"))).rejects.toThrow("shutting down");
+    expect((await metrics.render()).body).toContain("palaver_intake_failures_total 1\n");
+  });
 });
 
 describe("what is asked so that only one person sees the answer", () => {

@@ -17,7 +17,9 @@ describe("createMetrics", () => {
     metrics.streamOpened();
     metrics.streamOpened();
     metrics.streamClosed();
-    metrics.observeQueue(() => ({ waiting: 4, active: 2 }));
+    metrics.intakeFailed();
+    metrics.takenOver();
+    metrics.givenUp();
     const { body, contentType } = await metrics.render();
     expect(contentType).toMatch(/^text\/plain/);
     expect(body.split("\n")).toEqual(
@@ -34,8 +36,9 @@ describe("createMetrics", () => {
         'palaver_rate_limits_total{side="platform"} 1',
         'palaver_rate_limits_total{side="gateway"} 0',
         "palaver_upstream_streams_open 1",
-        "palaver_queue_waiting 4",
-        "palaver_queue_active 2",
+        "palaver_intake_failures_total 1",
+        "palaver_taken_over_total 1",
+        "palaver_given_up_total 1",
       ]),
     );
   });
@@ -56,14 +59,35 @@ describe("createMetrics", () => {
     await vi.waitFor(readDelay, { interval: 400, timeout: 4_000 });
   });
 
-  test("the metrics ask for the queue's depth at every reading", async () => {
+  test("the metrics ask for what they show at every reading", async () => {
     const metrics = createMetrics();
     expect((await metrics.render()).body).toContain("palaver_queue_waiting 0");
     let waiting = 1;
-    metrics.observeQueue(() => ({ waiting, active: 0 }));
+    metrics.observe("queue_waiting", () => waiting);
     expect((await metrics.render()).body).toContain("palaver_queue_waiting 1");
     waiting = 7;
     expect((await metrics.render()).body).toContain("palaver_queue_waiting 7");
+  });
+
+  test("the metrics show one series for each platform that there is", async () => {
+    const metrics = createMetrics();
+    metrics.observe("platform_connected", () => ({ slack: 1, discord: 0 }));
+    const { body } = await metrics.render();
+    expect(body).toContain('palaver_platform_connected{platform="slack"} 1');
+    expect(body).toContain('palaver_platform_connected{platform="discord"} 0');
+    metrics.observe("platform_connected", () => ({ discord: 1 }));
+    expect((await metrics.render()).body).not.toContain('platform="slack"');
+  });
+
+  test("the metrics are shown, whatever of them cannot be read", async () => {
+    const metrics = createMetrics();
+    metrics.observe("store_reachable", () => Promise.reject(new Error("away")));
+    metrics.observe("platform_connected", () => {
+      throw new Error("broken");
+    });
+    const { body } = await metrics.render();
+    expect(body).toContain("palaver_store_reachable 0");
+    expect(body).not.toMatch(/^palaver_platform_connected/m);
   });
 
   test("two sets of metrics keep their counts apart", async () => {

@@ -4,10 +4,12 @@ import { eventually } from "../support/eventually.ts";
 import { startHeldGateway } from "../support/held-gateway.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 import { startService } from "../support/service.ts";
+import { readMetric } from "./crew.ts";
 import { answersIn, makeFolder } from "./slack-service.ts";
 
 /** The history is tried so often before an answer waits for the return of Redis. */
 const ATTEMPTS = 5;
+const OUTAGE_METRICS = ["store_reachable", "unkept_answers", "platform_connected"];
 
 describe.skipIf(isRedisMissing)("an answer that ends while Redis is away (needs redis-server)", () => {
   let redis: RedisServer;
@@ -50,8 +52,11 @@ describe.skipIf(isRedisMissing)("an answer that ends while Redis is away (needs 
   test("is in the history once Redis has returned: the next question is asked with it, once", async () => {
     const { slack, ada, general, gateway, service, asked, countFailures } = await start();
     await eventually(countFailures).toBe(ATTEMPTS);
+    const readMetrics = () => Promise.all(OUTAGE_METRICS.map((name) => readMetric(service, name)));
+    await eventually(readMetrics).toEqual([0, 1, 1]);
     await redis.restart();
     await eventually(async () => (await fetch(`${service.url}/readyz`)).status).toBe(200);
+    await eventually(readMetrics).toEqual([1, 0, 1]);
     ada.say(general, "And coffee?", { thread: asked });
     expect(await answersIn(slack, general, asked, 2)).toEqual(["Tea is a leaf.", "Well."]);
     expect(gateway.asked()).toHaveLength(2);

@@ -39,6 +39,10 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     expect(new Set(turns)).toEqual(new Set([0, 1]));
     await eventually(() => readMetric(crew.ingress, "queue_waiting")).toBe(0);
     expect(await readChecks(crew.ingress)).toEqual({ accepting: "ok", store: "ok", slack: "ok" });
+    const told = ["role", "platform_connected", "queue_places"] as const;
+    const readTold = (service: RunningService) => Promise.all(told.map((name) => readMetric(service, name)));
+    expect(await readTold(crew.ingress)).toEqual([1, 1, 0]);
+    for (const worker of crew.workers) expect(await readTold(worker)).toEqual([1, 0, 16]);
     for (const worker of crew.workers) {
       expect(await readChecks(worker)).toEqual({ accepting: "ok", store: "ok" });
       expect((await fetch(`${worker.url}/slack/events`, { method: "POST" })).status).toBe(404);

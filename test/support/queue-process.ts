@@ -28,6 +28,7 @@ const queue = createRedisQueue({
   log,
   retryMs: [10, 20],
   budgetOf: ({ reply }) => reply.channelId,
+  onTakenOver: () => say({ takenOver: true }),
 });
 const keyv = stores.open("trial");
 

@@ -43,7 +43,8 @@ interface Entry {
   until: number;
 }
 
-export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger): Leases {
+/** `onLost`: another process has taken a lane over. */
+export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, onLost?: () => void): Leases {
   const entries = new Set<Entry>();
   let renewing: Promise<void> | undefined;
   /** When the first of the attempts began that have all failed. */
@@ -83,6 +84,7 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger): L
 
   function lose({ laneId, controller }: Entry): void {
     log.warn({ laneId }, "another process has taken a lane over");
+    onLost?.();
     controller.abort("lost");
   }
 

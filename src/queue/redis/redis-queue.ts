@@ -35,6 +35,8 @@ export interface RedisQueueOptions extends BudgetOptions {
   retryMs?: readonly [first: number, longest: number];
   /** Longest that `close` waits for work which it has aborted. */
   cutMs?: number;
+  /** Another process has taken over what this one was working on. */
+  onTakenOver?(): void;
 }
 
 /**
@@ -46,7 +48,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   const workerId = randomUUID();
   const lanes = createRedisLanes(connection, now);
   const bells = createBells(connection, workerId, log);
-  const leases = createLeases(lanes, log);
+  const leases = createLeases(lanes, log, options.onTakenOver);
   connection.client.on("ready", leases.renew);
   const ring = createRing(bells, log);
   const places = createPlaces({ connection, workerId, places: maxActive, now, ring });

@@ -107,6 +107,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, where processes die or stan
     await eventually(() => said("fenced", "first").length).toBe(1);
     expect(said("call", "first")).toHaveLength(before);
     expect(said("stored", "first")).toEqual([]);
+    expect([said("takenOver", "first").length, said("takenOver", "second").length]).toEqual([1, 0]);
     // The lane stays with the one that took it over.
     const calls = said("call", "second").length;
     await eventually(() => said("call", "second").length).toBeGreaterThan(calls + 3);
