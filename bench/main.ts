@@ -64,6 +64,14 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "queue",
+    {
+      url: import.meta.resolve("./queue.ts"),
+      measures: "what Redis does for one turn while 0 to 1,000 other conversations are being answered",
+      limitMs: 180_000,
+    },
+  ],
+  [
     "turns",
     {
       url: import.meta.resolve("./turns.ts"),

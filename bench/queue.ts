@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { MessageEvent } from "../src/port/events.ts";
+import { createRedisQueue } from "../src/queue/redis/redis-queue.ts";
+import { connectToRedis, type RedisConnection } from "../src/store/redis-connection.ts";
+import { message } from "../test/support/events.ts";
+import { silent } from "../test/support/log.ts";
+import { startRedis } from "../test/support/redis.ts";
+import { describeMachine, runBench } from "./support/lifecycle.ts";
+import { type RedisUse, readRedisUse } from "./support/redis-use.ts";
+import { formatNumber, summarize } from "./support/statistics.ts";
+import { formatTable } from "./support/table.ts";
+
+/** Conversations that are answered all the while, each in a workspace of its own. */
+const STANDING = [0, 100, 300, 1_000];
+const PROCESSES = 4;
+const PLACES = 1_000;
+const TURNS = 120;
+const AT_ONCE = 4;
+const IDLE_MS = 5_000;
+const LIMIT_MS = 150_000;
+const HEAD = [
+  "conversations",
+  "commands a turn",
+  "KB a turn",
+  "Redis, ms a turn",
+  "to the work, ms",
+  "idle: commands/s",
+  "KB/s",
+  "Redis, % of a core",
+];
+
+interface Measured {
+  standing: number;
+  /** Of Redis for one turn, what goes on without any taken off. */
+  turn: RedisUse;
+  /** Of Redis in a second without a new turn. */
+  idle: RedisUse;
+  /** From the acceptance of an event to its work, milliseconds. */
+  latencyMs: number;
+}
+
+const given = process.argv.slice(2).map(Number);
+
+await runBench(async (resources) => {
+  const redis = await startRedis();
+  resources.defer(redis.stop);
+  const measured: Measured[] = [];
+  for (const standing of given.length > 0 ? given : STANDING) measured.push(await measure(redis.url, standing));
+  return [
+    `queue: ${PROCESSES} queues of ${PLACES} places in one process, ${describeMachine()}.`,
+    `What Redis does for one turn that does nothing, in a new conversation of a workspace of its own, ${AT_ONCE} at a time,`,
+    "while so many other conversations are being answered; commands inside scripts are counted.",
+    "",
+    formatTable(HEAD, measured.map(toCells)),
+  ].join("\n");
+}, LIMIT_MS);
+
+async function measure(url: string, standing: number): Promise<Measured> {
+  await using resources = new AsyncDisposableStack();
+  const watch = connectToRedis(url, silent);
+  resources.defer(watch.close);
+  await watch.run(() => watch.client.flushAll());
+  const begun = new Map<string, PromiseWithResolvers<number>>();
+  const whenBegun = (key: string) => {
+    const entry = begun.get(key) ?? Promise.withResolvers<number>();
+    begun.set(key, entry);
+    return entry;
+  };
+  const isOver = Promise.withResolvers<void>();
+  const queues = Array.from({ length: PROCESSES }, () => openQueue(url, resources));
+  resources.defer(async () => isOver.resolve());
+  for (const queue of queues) {
+    queue.start({
+      take: (waiting) => waiting.slice(0, 1),
+      async work(events) {
+        const [event] = events;
+        if (event === undefined) return events;
+        whenBegun(event.key).resolve(performance.now());
+        if (event.conversationId.startsWith("bench:standing")) await isOver.promise;
+        return events;
+      },
+      notice: () => {},
+    });
+  }
+  let asked = 0;
+  /** Resolves to how long it took until the work began. */
+  async function ask(kind: "standing" | "short"): Promise<number> {
+    const event = toEvent(kind, asked++);
+    const from = performance.now();
+    await queues[asked % PROCESSES]?.accept(event);
+    return (await whenBegun(event.key).promise) - from;
+  }
+  await runAtOnce(standing, () => ask("standing"));
+  await runAtOnce(AT_ONCE, () => ask("short"));
+  await sleep(1_000);
+  const idleFrom = await readRedisUse(watch);
+  await sleep(IDLE_MS);
+  const busyFrom = await readRedisUse(watch);
+  const latencies = await runAtOnce(TURNS, () => ask("short"));
+  const busyTo = await readRedisUse(watch);
+  const idle = busyFrom.since(idleFrom);
+  return {
+    standing,
+    turn: busyTo.since(busyFrom).without(idle).per(TURNS),
+    idle: idle.perSecond(),
+    latencyMs: summarize(latencies).median,
+  };
+}
+
+function openQueue(url: string, resources: AsyncDisposableStack) {
+  const connection: RedisConnection = connectToRedis(url, silent);
+  resources.defer(connection.close);
+  const queue = createRedisQueue({
+    connection,
+    maxActive: PLACES,
+    now: Date.now,
+    log: silent,
+    cutMs: 100,
+    budgetOf: ({ reply }) => reply.workspaceId,
+  });
+  resources.defer(() => queue.close(0));
+  return queue;
+}
+
+/** By a person, in a channel and in a workspace of its own. */
+function toEvent(kind: string, index: number): MessageEvent {
+  const id = `${kind}-${index}`;
+  const reply = { platform: "bench", channelId: `C${index}`, workspaceId: `T${index}` };
+  return message("What is tea?", { conversationId: `bench:${id}`, author: { id, name: "Ada" }, reply });
+}
+
+async function runAtOnce(count: number, task: () => Promise<number>): Promise<number[]> {
+  const results: number[] = [];
+  let left = count;
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (left-- > 0) results.push(await task());
+    }),
+  );
+  return results;
+}
+
+function toCells({ standing, turn, idle, latencyMs }: Measured): string[] {
+  return [
+    formatNumber(standing, 0),
+    formatNumber(turn.commands, 0),
+    formatNumber(turn.bytes / 1_024, 0),
+    formatNumber(turn.cpuMs, 1),
+    formatNumber(latencyMs, 1),
+    formatNumber(idle.commands, 0),
+    formatNumber(idle.bytes / 1_024, 0),
+    formatNumber(idle.cpuMs / 10, 1),
+  ];
+}
