@@ -1,6 +1,5 @@
 /** `npm start`: reads the environment, starts the service, and ends it when it is told to. */
 import type { Logger } from "pino";
-import { PinoPretty as pretty } from "pino-pretty";
 import { startService } from "./app/service.ts";
 import { createEnding, watchLauncher } from "./app/shutdown.ts";
 import { type Config, ConfigError, readConfig } from "./config/config.ts";
@@ -22,9 +21,10 @@ function readConfigOrExit(): Config {
 }
 
 /** A person at a terminal reads lines; everything else that reads a log reads JSON. */
-function openLog(config: Config): Logger {
+async function openLog(config: Config): Promise<Logger> {
   const secrets = secretsOf(config);
   if (!process.stdout.isTTY && !config.consoleChat) return createLogger({ level: config.logLevel, secrets });
+  const { PinoPretty: pretty } = await import("pino-pretty");
   // A conversation at the terminal has standard output for itself.
   const destination = pretty({
     ignore: "pid,hostname",
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   // Whatever this process writes, its libraries included, is for nobody else to read.
   process.umask(0o077);
   const config = readConfigOrExit();
-  const log = openLog(config);
+  const log = await openLog(config);
   process.on("uncaughtException", (err) => {
     log.fatal({ err }, "the process ends after an error nobody caught; open work is taken up again at the next start");
     process.exit(1);

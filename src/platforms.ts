@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Hono } from "hono";
 import { createConsoleAdapter } from "../adapters/console/index.ts";
 import type { DirectChannelStore } from "../adapters/discord/options.ts";
-import { createLocalAdapter } from "../adapters/local/index.ts";
+import type { LocalAdapter } from "../adapters/local/index.ts";
 import { EXAMPLES } from "../adapters/local/options.ts";
 import type { SeveralWorkspaces } from "../adapters/slack/install/several-workspaces.ts";
 import type { Platforms, PlatformsOptions } from "./app/service.ts";
@@ -18,19 +18,15 @@ const FAILURE_EXAMPLE = { label: "See a failure", prompt: "sandbox fault: cut" }
  * libraries of the platforms are most of what a start costs.
  */
 export async function createPlatforms(options: PlatformsOptions): Promise<Platforms> {
-  const { localChat } = options.config;
-  const local = createLocal(options);
+  const local = await createLocal(options);
   const slack = await createSlack(options);
-  const adapters = [
-    createConsole(options),
-    localChat.enabled ? local : undefined,
-    await createDiscord(options),
-    slack?.adapter,
-  ].filter((adapter) => adapter !== undefined);
+  const adapters = [createConsole(options), local, await createDiscord(options), slack?.adapter].filter(
+    (adapter) => adapter !== undefined,
+  );
   return {
     adapters: new Map(adapters.map((adapter) => [adapter.platform, adapter])),
-    showGateway: local.showGateway,
-    mounts: [...(slack?.mounts ?? []), ...(localChat.enabled ? [local.app] : [])],
+    showGateway: (problem) => local?.showGateway(problem),
+    mounts: [...(slack?.mounts ?? []), ...(local ? [local.app] : [])],
   };
 }
 
@@ -40,8 +36,11 @@ function createConsole({ config: { consoleChat, dataDir }, onEnd }: PlatformsOpt
   return createConsoleAdapter({ input, output, filesDir: join(dataDir, "files"), now: Date.now, onEnd });
 }
 
-function createLocal({ config, engine, database, browserKey, log }: PlatformsOptions) {
+async function createLocal(options: PlatformsOptions): Promise<LocalAdapter | undefined> {
+  const { config, engine, database, browserKey, log } = options;
   const { localChat, botName, gateway } = config;
+  if (!localChat.enabled) return undefined;
+  const { createLocalAdapter } = await import("../adapters/local/index.ts");
   const examples = gateway.baseUrl === undefined ? [...EXAMPLES, FAILURE_EXAMPLE] : EXAMPLES;
   const canDraw = gateway.imageModel !== undefined;
   const imagine = canDraw ? { imagine: engine.imagineMenu } : {};

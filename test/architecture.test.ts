@@ -16,6 +16,7 @@ import {
   findUnlocked,
   hasDefaultExport,
   type LockEntry,
+  loadedWith,
   MAX_LINES,
   moduleOf,
   readsEnvironment,
@@ -59,6 +60,15 @@ describe("the sources", () => {
 
   test("read the environment where a process begins", () =>
     expect(sources.filter(readsEnvironment).map(({ path }) => path)).toEqual([]));
+
+  // They are most of what a start would cost, in time and memory.
+  test("load what can be switched off only where it is on", () => {
+    const loaded = loadedWith("src/main.ts", scripts);
+    expect(loaded).toContain("src/app/service.ts");
+    const optional = /^(@keyv\/redis|bullmq|@slack\/.+|discord\.js|@discordjs\/.+|pino-pretty|sharp)$/;
+    const parts = /^(src\/sandbox\/server|adapters\/(slack|discord|local)\/index)\.ts$/;
+    expect([...loaded].filter((name) => optional.test(name) || parts.test(name))).toEqual([]);
+  });
 
   test("fit on a few screens", () =>
     expect(sources.filter((source) => countLines(source) > MAX_LINES).map(({ path }) => path)).toEqual([]));

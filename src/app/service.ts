@@ -12,7 +12,6 @@ import { startHttpServer } from "../http/server.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
-import { startSandbox } from "../sandbox/server.ts";
 import { openDatabase } from "../store/database.ts";
 import { createStores, type Stores } from "../store/keyv.ts";
 import { findExposed } from "../store/private-files.ts";
@@ -231,6 +230,7 @@ async function openGateway(
 
 /** It takes links as if it were far away, except to the `reachable` origins; more may be added while it runs. */
 async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
+  const { startSandbox } = await import("../sandbox/server.ts");
   const sandbox = await startSandbox({
     host: "127.0.0.1",
     port: 0,

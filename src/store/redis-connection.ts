@@ -1,4 +1,4 @@
-import { createClient } from "@keyv/redis";
+import { createRequire } from "node:module";
 import type { Logger } from "pino";
 import { FencedError } from "../concurrency/fence.ts";
 import { StoreError } from "./outage.ts";
@@ -20,6 +20,12 @@ const RECONNECT_MAX_MS = 1_000;
 const REFUSALS = new Set(
   "OOM READONLY MISCONF NOREPLICAS LOADING MASTERDOWN CLUSTERDOWN BUSY TRYAGAIN EXECABORT NOAUTH NOPERM".split(" "),
 );
+
+/**
+ * The packages of Redis, which are more than a third of all that a process would load. Loaded at once, and only where
+ * there is a Redis.
+ */
+export const loadRedis = () => createRequire(import.meta.url)("@keyv/redis") as typeof import("@keyv/redis");
 
 export type RedisClient = ReturnType<typeof createRedisClient>;
 
@@ -176,7 +182,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
 }
 
 function createRedisClient(url: string) {
-  return createClient({
+  return loadRedis().createClient({
     url,
     // A queue would send what its caller gave up long ago; `run` waits for the connection instead.
     disableOfflineQueue: true,

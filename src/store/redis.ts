@@ -1,9 +1,8 @@
-import KeyvRedis from "@keyv/redis";
 import type { Logger } from "pino";
 import { FencedError, fencesHeld } from "../concurrency/fence.ts";
 import type { Clock } from "./clock.ts";
 import { StoreError } from "./outage.ts";
-import { connectToRedis, type RedisConnection } from "./redis-connection.ts";
+import { connectToRedis, loadRedis, type RedisConnection } from "./redis-connection.ts";
 import type { BatchStore } from "./sqlite.ts";
 
 /** Keys that one step of a walk through the whole server looks at. */
@@ -92,6 +91,7 @@ export async function isCluster(client: RedisConnection["client"]): Promise<bool
 }
 
 function createBoundStore({ client, run }: RedisConnection): BatchStore {
+  const { default: KeyvRedis } = loadRedis();
   const adapter = new KeyvRedis<string>(client, {
     throwOnErrors: true,
     throwOnConnectError: true,

@@ -11,6 +11,7 @@ import {
   findUnlocked,
   hasDefaultExport,
   importsOf,
+  loadedWith,
   moduleOf,
   readsEnvironment,
   type Source,
@@ -60,6 +61,19 @@ describe("importsOf", () => {
       "}",
     );
     expect(importsOf(source)).toEqual([]);
+  });
+});
+
+describe("loadedWith", () => {
+  test("follows what is imported at once, and neither types nor what is imported later", () => {
+    const sources = [
+      toSource("src/main.ts", 'import { a } from "./a.ts";', 'import type { T } from "./types.ts";'),
+      toSource("src/a.ts", 'import "node:fs";', 'import "./main.ts";', 'const later = () => import("./later.ts");'),
+      toSource("src/types.ts", 'import "pkg";'),
+      toSource("src/later.ts", 'import "pkg";'),
+    ];
+    const loaded = loadedWith("src/main.ts", new Map(sources.map((source) => [source.path, source])));
+    expect([...loaded]).toEqual(["src/main.ts", "src/a.ts", "node:fs"]);
   });
 });
 

@@ -43,13 +43,36 @@ interface Import {
 
 /** Finds what a source imports or re-exports, dynamic imports included. */
 export function importsOf({ path, code }: Source): Import[] {
-  const text = withoutComments(code);
-  const statements = text.matchAll(/^\s*(?:import|export)\s+(type\s)?(?:[^;"'`]*?\bfrom\s*)?["']([^"'\n]+)["']/gm);
-  const dynamic = text.matchAll(/\bimport\(\s*["'`]([^"'`\n]+)["'`]/g);
+  const dynamic = withoutComments(code).matchAll(/\bimport\(\s*["'`]([^"'`\n]+)["'`]/g);
   return [
-    ...[...statements].map(([, type, name = ""]) => ({ name: resolve(path, name), isTypeOnly: type !== undefined })),
+    ...statementsOf({ path, code }),
     ...[...dynamic].map(([, name = ""]) => ({ name: resolve(path, name), isTypeOnly: false })),
   ];
+}
+
+/** The same without what is imported later, while the program runs. */
+function statementsOf({ path, code }: Source): Import[] {
+  const statements = withoutComments(code).matchAll(
+    /^\s*(?:import|export)\s+(type\s)?(?:[^;"'`]*?\bfrom\s*)?["']([^"'\n]+)["']/gm,
+  );
+  return [...statements].map(([, type, name = ""]) => ({
+    name: resolve(path, name),
+    isTypeOnly: type !== undefined,
+  }));
+}
+
+/** Files and packages that are loaded before the first line of a file runs, each once. */
+export function loadedWith(path: string, sources: ReadonlyMap<string, Source>): Set<string> {
+  const loaded = new Set<string>();
+  const visit = (name: string) => {
+    if (loaded.has(name)) return;
+    loaded.add(name);
+    const source = sources.get(name);
+    if (source === undefined) return;
+    for (const { name: next, isTypeOnly } of statementsOf(source)) if (!isTypeOnly) visit(next);
+  };
+  visit(path);
+  return loaded;
 }
 
 /** Finds what a source imports from the wrong side of the port. */

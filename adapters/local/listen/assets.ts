@@ -32,24 +32,31 @@ interface Asset {
   etag: string;
 }
 
-/** The page and everything it loads, read and stripped of types once. */
+/** The page and everything it loads, each read and stripped of types when it is first asked for. */
 export function createAssets(): Hono {
-  const assets = new Map<string, Asset>();
+  const readers = new Map<string, () => Asset>();
   for (const name of readdirSync(PAGE)) {
-    const asset = readPageFile(name);
-    if (asset !== undefined) assets.set(`/assets/${name}`, asset);
+    const read = toPageReader(name);
+    if (read !== undefined) readers.set(`/assets/${name}`, read);
   }
   for (const [name, files] of VENDOR) {
     const root = findPackageJSON(name, import.meta.url);
     if (root === undefined) throw new Error(`The package ${name} is missing: run npm ci.`);
     for (const file of files) {
-      const body = readFileSync(new URL(file, `file://${root}`), "utf8");
-      assets.set(`/assets/vendor/${name}/${file}`, toAsset("text/javascript", body));
+      const url = new URL(file, `file://${root}`);
+      readers.set(`/assets/vendor/${name}/${file}`, () => toAsset("text/javascript", readFileSync(url, "utf8")));
     }
   }
   const html = readFileSync(new URL("index.html", PAGE), "utf8");
-  const page = toAsset("text/html", withPreloads(html, [...assets.keys()]));
+  const page = toAsset("text/html", withPreloads(html, [...readers.keys()]));
   const policy = toPolicy(html);
+  const assets = new Map<string, Asset>();
+
+  function open(path: string): Asset | undefined {
+    const asset = assets.get(path) ?? readers.get(path)?.();
+    if (asset !== undefined) assets.set(path, asset);
+    return asset;
+  }
 
   return new Hono()
     .get("/", (c) => {
@@ -58,7 +65,7 @@ export function createAssets(): Hono {
       return serve(c, page);
     })
     .get("/assets/*", (c) => {
-      const asset = assets.get(c.req.path);
+      const asset = open(c.req.path);
       return asset === undefined ? c.json({ error: "There is no such file in the page." }, 404) : serve(c, asset);
     });
 }
@@ -72,12 +79,13 @@ function serve(c: Context, { contentType, body, etag }: Asset): Response {
   return c.body(body);
 }
 
-function readPageFile(name: string): Asset | undefined {
+/** Undefined for a file that is no part of the page. */
+function toPageReader(name: string): (() => Asset) | undefined {
   const read = () => readFileSync(new URL(name, PAGE), "utf8");
   if (name.endsWith(".d.ts")) return undefined;
-  if (name.endsWith(".ts")) return toAsset("text/javascript", stripTypeScriptTypes(read()));
-  if (name.endsWith(".css")) return toAsset("text/css", read());
-  if (name.endsWith(".svg")) return toAsset("image/svg+xml", read());
+  if (name.endsWith(".ts")) return () => toAsset("text/javascript", stripTypeScriptTypes(read()));
+  if (name.endsWith(".css")) return () => toAsset("text/css", read());
+  if (name.endsWith(".svg")) return () => toAsset("image/svg+xml", read());
   return undefined;
 }
 
