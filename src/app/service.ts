@@ -23,7 +23,7 @@ import { createPictureSources } from "./picture-sources.ts";
 import { openSharedLimits } from "./shared.ts";
 
 /** Longest that requests under way hold up the end. */
-const LAST_REQUESTS_MS = 2_000;
+const LAST_REQUESTS_MS = 1_000;
 const STORE_PROBE_MS = 2_000;
 
 export interface Service {

@@ -13,7 +13,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** A connection on which nothing moves for this long is dead; pings keep a living one moving. */
 const SOCKET_TIMEOUT_MS = 10_000;
 const PING_INTERVAL_MS = 3_000;
-const CLOSE_TIMEOUT_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 500;
 const RECONNECT_MIN_MS = 20;
 const RECONNECT_MAX_MS = 1_000;
 /** Error codes of a server that is there and does nothing, or stores nothing, at the moment. */

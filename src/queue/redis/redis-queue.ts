@@ -22,7 +22,7 @@ const CUT_MS = 4_000;
 /** Longest that the work on a person may take to end, wherever it runs, the death of its process included. */
 const FORGET_MS = 20_000;
 const FORGET_LOOK_MS = 20;
-/** Longest that each step of the end waits for Redis. */
+/** Longest that the end waits for Redis before what runs is cut, and once more after that. */
 const CLOSE_STEP_MS = 500;
 
 export interface RedisQueueOptions extends BudgetOptions {
@@ -102,6 +102,17 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     await bells.hear((bell) => hold(hearing, work(bell)), maxActive + MAX_DRAWINGS);
   }
 
+  /** Lets others hear what was to be done here, and blames nothing that runs here for the end. */
+  async function handOver(): Promise<void> {
+    await listening;
+    await places.stop().catch(noop);
+    const left = await bells.pause().catch((): string[] => []);
+    await Promise.allSettled([
+      ...left.map((laneId) => ring(laneId)),
+      ...[...running.values()].map((run) => run.uncount()),
+    ]);
+  }
+
   return {
     async accept(event) {
       if (closing) throw new Error("This process is shutting down and accepts no more events.");
@@ -133,17 +144,14 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     },
     async close(graceMs) {
       closing = true;
-      // Where Redis is away, none of this comes to its end, and what runs is cut all the same.
-      await within(listening);
-      await within(places.stop());
-      await within(bells.pause().then((left) => Promise.all(left.map((laneId) => ring(laneId)))));
-      await within(Promise.allSettled([...running.values()].map((run) => run.uncount())));
-      await untilEnded(running, hearing, graceMs, cutMs);
+      const cutAt = performance.now() + graceMs;
+      // Where Redis is away, this does not come to its end, and what runs is cut all the same.
+      await within(handOver());
+      await untilEnded(running, hearing, Math.max(0, cutAt - performance.now()), cutMs);
       clearInterval(beating);
       leases.close();
       connection.client.off("ready", leases.renew);
-      await within(bells.close());
-      await within(places.leave());
+      await within(Promise.all(hearing).then(() => Promise.allSettled([bells.close(), places.leave()])));
       ear.close();
     },
   };
@@ -174,7 +182,7 @@ async function untilLeft(places: Pick<Places, "look">, person: string): Promise<
   }
 }
 
-/** Lets what runs go on for a while, then cuts it, and then waits for it no more. */
+/** Lets what runs go on for `graceMs`, then cuts it, and `cutMs` later waits for it no more. */
 async function untilEnded(
   running: ReadonlyMap<string, Run>,
   hearing: Iterable<Promise<void>>,
@@ -184,17 +192,19 @@ async function untilEnded(
   const grace = setTimeout(() => {
     for (const { controller } of running.values()) controller.abort("shutdown");
   }, graceMs);
+  const over = Promise.withResolvers<void>();
   const cut = setTimeout(() => {
     for (const run of running.values()) run.abandon();
+    over.resolve();
   }, graceMs + cutMs);
-  await Promise.all(hearing);
+  await Promise.race([Promise.all(hearing), over.promise]);
   clearTimeout(grace);
   clearTimeout(cut);
 }
 
 /** Waits for what needs Redis, for a moment only, and well or not. */
-async function within(task: Promise<unknown> | undefined): Promise<void> {
-  await Promise.race([task?.catch(noop), sleep(CLOSE_STEP_MS, undefined, { ref: false })]);
+async function within(task: Promise<unknown>): Promise<void> {
+  await Promise.race([task.catch(noop), sleep(CLOSE_STEP_MS, undefined, { ref: false })]);
 }
 
 function noop(): void {}

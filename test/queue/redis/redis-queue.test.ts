@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
@@ -44,6 +45,20 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     const stored = await connection.run(() => connection.client.lRange(KEYS.lane("test:a"), 0, -1));
     expect(stored.map((text) => JSON.parse(text) as unknown)).toMatchObject([{ text: "of Ben" }]);
     expect(await queue.accept(mine)).toBe(false);
+  });
+
+  test("ends though Redis is silent, well within what is kept of the grace for the end", async () => {
+    const queue = startWorld().open();
+    const { worker, untilBegun } = heldWorker();
+    queue.start(worker);
+    await queue.accept(message("one"));
+    await untilBegun(1);
+    redis.freeze();
+    try {
+      expect(await Promise.race([queue.close(0).then(() => "ended"), sleep(2_500)])).toBe("ended");
+    } finally {
+      redis.thaw();
+    }
   });
 
   test("knows the conversation of a message that waits, in every process, and no longer", async () => {
