@@ -5,19 +5,25 @@ import type { Disturbance, Record } from "./record.ts";
 /** What a process did so shortly before its death was being done when it died. */
 const AT_WORK_MS = 3_000;
 
-/** For each answer in which its process was killed: how long nothing of it grew after that, in milliseconds. */
-export function findGaps(record: Record): number[] {
+/** How long nothing of a message grew after its process was killed. */
+export interface Gap {
+  ms: number;
+  messageId: string;
+}
+
+/** Those of all answers that grew on after that, the shortest first. */
+export function findGaps(record: Record): Gap[] {
   const again = new Set(
     record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.begunAnew.has(id)) ? posted : [])),
   );
-  return record.disturbances
-    .filter(({ kind }) => kind === "kill")
-    .flatMap((kill) => {
-      const written = writtenAt(record, kill);
-      return record.shown
-        .filter(({ id }) => written.has(id) && !again.has(id))
-        .flatMap((one) => gapAt(one, kill.fromMs));
-    });
+  const kills = record.disturbances.filter(({ kind }) => kind === "kill");
+  const gaps = kills.flatMap((kill) => {
+    const written = writtenAt(record, kill);
+    return record.shown
+      .filter(({ id }) => written.has(id) && !again.has(id))
+      .flatMap((one) => gapAt(one, kill.fromMs).map((ms) => ({ ms, messageId: one.id })));
+  });
+  return gaps.toSorted((a, b) => a.ms - b.ms);
 }
 
 /** The messages that the process wrote when it was killed. */

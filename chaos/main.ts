@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { describeMachine } from "../bench/support/lifecycle.ts";
-import { findGaps } from "./gaps.ts";
+import { findGaps, type Gap } from "./gaps.ts";
 import { COLUMNS, judge, type Verdict } from "./judge.ts";
 import { describePlan, describeRoles, type Plan, type Platform, planRun } from "./plan.ts";
 import type { Record } from "./record.ts";
@@ -19,6 +19,7 @@ async function main(args: string[]): Promise<void> {
   const record = await runPlan(plan, isVerbose ? { onNote } : {});
   const verdict = judge(record);
   print(describe(record, verdict, (performance.now() - startMs) / 1_000));
+  if (isVerbose) print(tellLongest(findGaps(record), record));
   if (verdict.findings.length > 0) process.exitCode = 1;
 }
 
@@ -82,10 +83,18 @@ function describe(record: Record, { findings, excused }: Verdict, seconds: numbe
   ].join("\n");
 }
 
-function describeGaps(gapsMs: number[]): string {
-  const sorted = gapsMs.toSorted((a, b) => a - b);
-  const seconds = (share: number) => ((sorted[Math.ceil(share * (sorted.length - 1))] ?? 0) / 1_000).toFixed(1);
-  return `${sorted.length} answers grew on after SIGKILL${sorted.length === 0 ? "" : `: after ${seconds(0.5)} s (median), ${seconds(0.9)} s (nine of ten), ${seconds(1)} s (all)`}.`;
+function describeGaps(gaps: readonly Gap[]): string {
+  if (gaps.length === 0) return "No answer grew on after SIGKILL.";
+  const seconds = gaps.map(({ ms }) => (ms / 1_000).toFixed(1));
+  return `Answers grew on after SIGKILL: after ${seconds.join(", ")} s.`;
+}
+
+/** What happened around the longest of them; "" where there was none. */
+function tellLongest(gaps: readonly Gap[], record: Record): string {
+  const { ms, messageId } = gaps.at(-1) ?? {};
+  if (ms === undefined || messageId === undefined) return "";
+  const about = { column: "other" as const, sentence: "", names: [], messageIds: [messageId] };
+  return `\n  stood still for ${Math.round(ms)} ms: ${messageId}\n${tellStory(about, record)}`;
 }
 
 function print(text: string): void {

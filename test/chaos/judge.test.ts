@@ -133,5 +133,5 @@ test("the time that an answer stood still when its process was killed is measure
       ]),
     ],
   });
-  expect(findGaps(record)).toEqual([3_700]);
+  expect(findGaps(record)).toEqual([{ ms: 3_700, messageId: "answer" }]);
 });
