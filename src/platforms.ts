@@ -9,6 +9,9 @@ import type { Platforms, PlatformsOptions } from "./app/service.ts";
 import type { SlackConfig } from "./config/config.ts";
 import type { Adapter } from "./port/adapter.ts";
 import type { Stores } from "./store/keyv.ts";
+import { createSharedParts } from "./store/redis-shares.ts";
+
+const SHARDS = "palaver:discord:shards";
 
 /** Offered at the page while the sandbox gateway answers, which can fail on request. */
 const FAILURE_EXAMPLE = { label: "See a failure", prompt: "sandbox fault: cut" };
@@ -63,6 +66,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
     listModels: engine.listModels,
     imagine: engine.imagineMenu,
     directChannels: toDirectChannelStore(stores),
+    ...(stores.shared && { shares: createSharedParts(stores.shared, SHARDS, stores.now) }),
     processes: engine.queue.processes,
     log,
     now: Date.now,

@@ -52,3 +52,8 @@ export function applicationIdOf(token: string): string | undefined {
 function digest(text: string): string {
   return createHash("sha256").update(text).digest("base64url");
 }
+
+/** The shard that hears a server; what belongs to none is heard by the first. https://docs.discord.com/developers/events/gateway#sharding */
+export function shardOf(guildId: string | undefined, count: number): number {
+  return guildId === undefined ? 0 : Number((BigInt(guildId) >> TIME_SHIFT) % BigInt(count));
+}

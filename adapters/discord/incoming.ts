@@ -8,7 +8,7 @@ import {
 } from "discord.js";
 import type { Api } from "./api/client.ts";
 import type { Files } from "./api/files.ts";
-import { createRooms, type Rooms } from "./api/rooms.ts";
+import { createRooms } from "./api/rooms.ts";
 import { applicationIdOf } from "./ids.ts";
 import { registerCommands, toDefinitions } from "./interactions/commands.ts";
 import { createInteractions } from "./interactions/interactions.ts";
@@ -40,22 +40,20 @@ export interface IncomingParts {
   fresh: Map<string, true>;
   seenMessages: Pick<SeenInteractionMessages, "see">;
   finalMessages: FinalMessages;
-  /** Gives the adapter the places and names that the newest connection knows. */
-  setRooms(rooms: Rooms, botId: () => string | undefined): void;
   /** Undefined while nothing is taken. */
   delivery(): Delivery | undefined;
   closing: AbortSignal;
 }
 
 /**
- * Gives a client its listeners. Events are taken as the gateway sends them: the library's own message events are left
+ * Gives a client its listeners. Returns the places and names that it knows. Events are taken as the gateway sends them: the library's own message events are left
  * out when a call happened to fetch the message first, or when a direct message does not say that it is one.
  */
-export function attachListeners(client: Client, parts: IncomingParts, options: DiscordAdapterOptions): void {
+export function attachListeners(client: Client, parts: IncomingParts, options: DiscordAdapterOptions) {
   const { log, now, threads: mode } = options;
   const { api, files, directChannels, delivery } = parts;
   const rooms = createRooms(client);
-  parts.setRooms(rooms, () => client.user?.id);
+  const botId = () => client.user?.id;
   const activity = createActivity(now);
   const enqueue: Delivery["enqueue"] = async (...job) => (await delivery()?.enqueue(...job)) ?? false;
   const place = createPlaceQuestion({ mode, api, activity, rooms, log });
@@ -68,7 +66,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     place,
     tellNotAllowed: createTellNotAllowed(api, rooms, now),
     now,
-    botId: () => client.user?.id,
+    botId,
   });
   const onInteraction = createInteractions({ ...options, ...parts, rooms, delivery: queue });
 
@@ -109,7 +107,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
       shard,
       directChannels: directChannels.list,
       onMessage,
-      botId: () => client.user?.id,
+      botId,
       log,
       now,
     };
@@ -117,6 +115,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     // One of several processes is enough.
     if (shard === 0) void register(client, parts, options);
   });
+  return { rooms, botId };
 }
 
 /** Without its commands the bot still answers, so this only tells. */

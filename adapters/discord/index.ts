@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client } from "discord.js";
 import { BoundedMap } from "../../src/concurrency/bounded-map.ts";
 import { once } from "../../src/concurrency/once.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
@@ -8,12 +7,14 @@ import { createApi } from "./api/client.ts";
 import { createFiles } from "./api/files.ts";
 import { inviteLink } from "./api/permissions.ts";
 import type { Rooms } from "./api/rooms.ts";
-import { applicationIdOf, PLATFORM } from "./ids.ts";
+import { applicationIdOf, PLATFORM, shardOf } from "./ids.ts";
 import { attachListeners, type IncomingParts } from "./incoming.ts";
-import { createConnection, TOKEN_REFUSED } from "./listen/connection.ts";
+import type { Shard } from "./listen/client.ts";
+import { TOKEN_REFUSED } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
 import { createDirectChannels, createMemoryStore } from "./listen/direct-channels.ts";
 import { readEarlier } from "./listen/earlier.ts";
+import { createSessions } from "./listen/sessions.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { createFinalMessages } from "./write/final-message.ts";
 import { createDiscordPace } from "./write/pace.ts";
@@ -26,6 +27,13 @@ const SETTLE_MS = 1_000;
 /** Interactions that wait for their answer. */
 const MAX_FRESH = 1_000;
 
+/** What is known of the places of a shard, and who the bot is there. */
+interface Heard {
+  shard: Shard;
+  rooms: Rooms;
+  botId(): string | undefined;
+}
+
 /** Discord: mentions, threads, direct messages, commands and buttons, on discord.js. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const { token, apiUrl, log, now, processes } = options;
@@ -36,10 +44,10 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const seenMessages = createSeenInteractionMessages();
   const pace = createDiscordPace(processes);
   const typingIn = createTypings(api);
-  /** Undefined in a process that does not listen, or not yet. */
-  let rooms: Rooms | undefined;
-  let botId = (): string | undefined => undefined;
-  const mayReadHistory = (channelId: string): boolean => rooms?.mayReadHistory(channelId) ?? true;
+  /** By the shards that are heard here: none in a process that does not listen. */
+  const heard = new Map<number, Heard>();
+  const mayReadHistory = (channelId: string): boolean =>
+    heard.values().every(({ rooms }) => rooms.mayReadHistory(channelId));
   const closing = new AbortController();
   const directChannels = createDirectChannels(options.directChannels ?? createMemoryStore(), closing.signal);
   const finalMessages = createFinalMessages(api, now, closing.signal);
@@ -51,21 +59,21 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     fresh,
     seenMessages,
     finalMessages,
-    setRooms: (known, knownBotId) => {
-      rooms = known;
-      botId = knownBotId;
-    },
     delivery: () => delivery,
     closing: closing.signal,
   };
-  const attach = (client: Client) => attachListeners(client, parts, options);
-  const connection = createConnection({ ...options, attach, onFatal: fatal });
+  const sessions = createSessions({
+    ...options,
+    onFatal: fatal,
+    attach: (client, shard) => void heard.set(shard.id, { shard, ...attachListeners(client, parts, options) }),
+    detach: (shard) => void heard.delete(shard),
+  });
 
   return {
     platform: PLATFORM,
     async listen(accept: Accept) {
       delivery = createDelivery(accept, log);
-      await connection.open();
+      await sessions.open();
       const applicationId = applicationIdOf(token);
       if (applicationId !== undefined) log.info(`To let the bot into a server, open ${inviteLink(applicationId)}`);
     },
@@ -84,11 +92,15 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     openAttachment: files.open,
     publicUrl: files.publicUrl,
     readEarlier(event, signal) {
+      const { workspaceId } = event.reply;
+      const known = heard.values().find(({ shard }) => shardOf(workspaceId, shard.count) === shard.id);
       // The first part of a token is the id of the bot.
-      return readEarlier(event, { api, files, rooms, botId: botId() ?? applicationIdOf(token) ?? "" }, signal);
+      const botId = known?.botId() ?? applicationIdOf(token) ?? "";
+      return readEarlier(event, { api, files, rooms: known?.rooms, botId }, signal);
     },
-    isConnected: () => delivery !== undefined && connection.isReady(),
-    async pause() {
+    isConnected: () => delivery !== undefined && sessions.isReady(),
+    async pause(handOverMs = 0) {
+      await sessions.handOver(handOverMs);
       const stopping = delivery;
       delivery = undefined;
       await stopping?.stop();
@@ -100,7 +112,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       await stopping?.stop();
       // Edits that are under way reach Discord before the connection goes.
       await Promise.race([api.settled(), sleep(SETTLE_MS, undefined, { ref: false })]);
-      await connection.close();
+      await sessions.close();
     },
   };
 }

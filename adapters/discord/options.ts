@@ -21,10 +21,37 @@ export interface DiscordAdapterOptions {
   processes?: () => number;
   /** Registers the commands for this server alone, where they can be used at once. */
   guildId?: string;
-  /** The shards of this process; all that Discord recommends when absent. */
+  /** The shards of this process; absent: its share of those that Discord recommends. */
   shards?: { ids: readonly number[]; count: number };
+  /** Shares shards, and the right to begin sessions, with other processes; absent: there is no other one. */
+  shares?: ShardShares;
   /** Keeps the direct conversations over a restart, since Discord does not list them. */
   directChannels?: DirectChannelStore;
+}
+
+/** What the processes of one bot agree on. */
+export interface ShardShares {
+  /** To be said every second. `inUse`: connected here; `atOnce`: to be connected at a time. Rejects while that is not known. */
+  claim(claim: {
+    count: number;
+    inUse: readonly number[];
+    atOnce: number;
+    /** This process gives what it has to others, once they have it too. */
+    isLeaving: boolean;
+  }): Promise<ShardShare>;
+  /** Gives all shards back, of which there are so many. Never rejects. */
+  leave(count: number): Promise<void>;
+  /** Takes a turn that comes once in so many milliseconds. False: not yet. */
+  takeTurn(name: string, everyMs: number): Promise<boolean>;
+}
+
+export interface ShardShare {
+  /** The shards that are to be connected here. */
+  own: readonly number[];
+  /** Some are nobody's yet. */
+  isOpen: boolean;
+  /** Nobody else would take what this process has. */
+  isAlone: boolean;
 }
 
 /** Keeps the ids of direct conversations over a restart. */

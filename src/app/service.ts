@@ -25,6 +25,8 @@ import { openSharedLimits } from "./shared.ts";
 /** Longest that requests under way hold up the end. */
 const LAST_REQUESTS_MS = 1_000;
 const STORE_PROBE_MS = 2_000;
+/** Longest that other processes are waited for, which are to hear what only this one does. */
+const HAND_OVER_MS = 10_000;
 
 export interface Service {
   url: string;
@@ -54,7 +56,7 @@ export interface PlatformsOptions {
     "commands" | "listModels" | "imagineMenu" | "readAbout" | "findTurn" | "eraseConversations" | "queue"
   >;
   database: DatabaseSync;
-  stores: Pick<Stores, "open" | "inTurn">;
+  stores: Pick<Stores, "open" | "inTurn" | "shared" | "now">;
   /** Signs what proves that a browser was let in before. */
   browserKey: string;
   /** Marks the bot's own messages, so that they are found again. */
@@ -161,7 +163,8 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
       isClosing = true;
       const cutAt = performance.now() + graceMs;
       // Nothing more is accepted; running work may still write its end; then everything it wrote with goes away.
-      await Promise.allSettled(adapters.map((adapter) => adapter.pause()));
+      const handOverMs = Math.min(graceMs, HAND_OVER_MS);
+      await Promise.allSettled(adapters.map((adapter) => adapter.pause(handOverMs)));
       await engine.queue.close(Math.max(0, cutAt - performance.now()));
       scheduler.close();
       gateway.health?.close();

@@ -73,11 +73,15 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs re
     discord.people.command(channel, ada, "ask", { prompt: "Say: two" });
     // What was promised has no words yet.
     await discord.until(() => botMessages(discord, channel).length === 2, "the acknowledgement");
-    expect(await crew.ingress.end("SIGTERM")).toBe(0);
+    const ending = crew.ingress.end("SIGTERM");
+    await discord.until(() => discord.gateway.heardBy(0).at(-1) === 2, "both to hear");
     discord.people.say(channel, ada, "Say: three", { mentionBot: true });
+    expect(await ending).toBe(0);
+    discord.people.say(channel, ada, "Say: four", { mentionBot: true });
     const said = () => botMessages(discord, channel).map((answer) => shown(answer).content);
-    await discord.until(() => said().includes("two") && said().includes("three"), "both answers");
-    expect(said()).toEqual(["one", "two", "three"]);
+    await discord.until(() => said().includes("two") && said().includes("four"), "the answers");
+    expect(said()).toEqual(["one", "two", "three", "four"]);
+    expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
   test("answer commands, in private too, draw, and draw again at the press of a button", async () => {

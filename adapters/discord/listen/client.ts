@@ -2,6 +2,8 @@ import type { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type ClientOptions, Events, GatewayIntentBits, Options } from "discord.js";
 import type { Logger } from "pino";
+import type { GatewayInfo } from "./gateway-info.ts";
+import type { Identify } from "./identify.ts";
 
 const NEEDED = [GatewayIntentBits.Guilds, GatewayIntentBits.GuildMessages, GatewayIntentBits.DirectMessages];
 
@@ -36,21 +38,30 @@ const CACHES = {
   },
 } satisfies Partial<ClientOptions>;
 
+/** One of so many. */
+export interface Shard {
+  id: number;
+  count: number;
+}
+
 export interface GatewayClientOptions {
-  apiUrl?: string;
-  /** All that Discord recommends when absent. */
-  shards?: { ids: readonly number[]; count: number };
+  gateway: GatewayInfo;
+  shard: Shard;
+  identify: Identify;
   /** Asks for the content of messages that do not mention the bot. */
   hasContent: boolean;
   log: Logger;
 }
 
-/** The library's client, for the gateway alone: bounded caches, no more intents than needed. Not connected yet. */
-export function createGatewayClient({ apiUrl, shards, hasContent, log }: GatewayClientOptions): Client {
+/** The library's client of one shard, for the gateway alone: bounded caches, no more intents than needed. Not connected yet. */
+export function createGatewayClient({ gateway, shard, identify, hasContent, log }: GatewayClientOptions): Client {
   const client = new Client({
     intents: hasContent ? [...NEEDED, GatewayIntentBits.MessageContent] : NEEDED,
-    ...(shards === undefined ? { shards: "auto" } : { shards: [...shards.ids], shardCount: shards.count }),
-    ...(apiUrl !== undefined && { rest: { api: apiUrl } }),
+    shards: [shard.id],
+    shardCount: shard.count,
+    // All that it calls for by itself, and each of several clients would.
+    rest: { makeRequest: async () => Response.json(await gateway.read()) },
+    ws: { buildIdentifyThrottler: () => ({ waitForIdentify: identify }) },
     ...CACHES,
   });
   catchPacketErrors(client, log);

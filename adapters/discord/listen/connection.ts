@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Client, DiscordjsErrorCodes, Events, GatewayCloseCodes, Status } from "discord.js";
+import { type Client, DiscordAPIError, DiscordjsErrorCodes, Events, GatewayCloseCodes, Status } from "discord.js";
+import type { Logger } from "pino";
 import { LoggableError } from "../../../src/port/errors.ts";
 import { createGatewayClient, discard, type GatewayClientOptions } from "./client.ts";
+import type { Identify } from "./identify.ts";
 
 const READY_MS = 30_000;
 const CONNECT_MS = 90_000;
@@ -10,37 +12,46 @@ const LONGEST_PAUSE_MS = 15_000;
 
 export interface ConnectionOptions extends Omit<GatewayClientOptions, "hasContent"> {
   token: string;
+  /** Whether the content of messages is asked for: given up for all connections where Discord refuses it to one. */
+  content: { isAsked: boolean };
   /** Gives a client its listeners, before it connects. */
   attach(client: Client): void;
   /** The connection is lost for good, with the reason in plain words. */
   onFatal(reason: string): void;
 }
 
-/** The gateway's side of the bot. The library reconnects and resumes by itself; what it cannot repair ends here. */
+/** One session of the bot. The library reconnects and resumes by itself; what it cannot repair ends here. */
 export interface Connection {
-  /** Resolves when everything is connected. Rejects in plain words when that is hopeless, or takes too long. */
+  /** Resolves when it is connected. Rejects in plain words when that is hopeless, or takes too long. */
   open(): Promise<void>;
   isReady(): boolean;
   close(): Promise<void>;
 }
 
 export function createConnection(options: ConnectionOptions): Connection {
-  const { log, onFatal } = options;
+  const { content, log, onFatal } = options;
   const closing = new AbortController();
   let client: Client | undefined;
   let hasContent = true;
 
-  async function tryOnce(): Promise<void> {
-    client = createGatewayClient({ ...options, hasContent });
-    options.attach(client);
-    await connect(client, options.token, lose, closing.signal);
+  async function attempt(): Promise<void> {
+    try {
+      hasContent = content.isAsked;
+      const waits = createWaits(options.identify);
+      client = createGatewayClient({ ...options, identify: waits.identify, hasContent });
+      options.attach(client);
+      await connect(client, { token: options.token, waits, onLost: lose }, closing.signal);
+    } catch (error) {
+      if (closing.signal.aborted || !canGoWithout(closeCodeOf(error))) throw error;
+      await attempt();
+    }
   }
 
   /** Gives up the content of messages, where that was refused; false where there is nothing left to give up. */
   function canGoWithout(code: number | undefined): boolean {
     if (code !== CONTENT_REFUSED || !hasContent) return false;
-    hasContent = false;
-    log.warn(`${CONTENT_IS_OFF} ${SWITCH_ON_CONTENT}`);
+    if (content.isAsked) log.warn(`${CONTENT_IS_OFF} ${SWITCH_ON_CONTENT}`);
+    content.isAsked = false;
     return true;
   }
 
@@ -54,25 +65,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       });
   }
 
-  async function open(): Promise<void> {
-    const deadline = performance.now() + CONNECT_MS;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      closing.signal.throwIfAborted();
-      try {
-        return await tryOnce();
-      } catch (error) {
-        closing.signal.throwIfAborted();
-        const code = closeCodeOf(error);
-        if (canGoWithout(code)) continue;
-        if (code !== undefined) throw new Error(describeClose(code) ?? describe(error), { cause: error });
-        if (performance.now() + pauseMs > deadline) {
-          throw new LoggableError("Discord cannot be reached", { quote: `: ${describe(error)}`, cause: error });
-        }
-        log.warn({ err: error }, "Discord could not be reached; trying again.");
-        await sleep(pauseMs, undefined, { signal: closing.signal });
-      }
-    }
-  }
+  const open = () => reach(attempt, log, closing.signal);
 
   return {
     open,
@@ -87,16 +80,66 @@ export function createConnection(options: ConnectionOptions): Connection {
   };
 }
 
+/** Tries until Discord is reached. Rejects in plain words where that is hopeless, or takes too long. */
+export async function reach<T>(attempt: () => Promise<T>, log: Logger, signal: AbortSignal): Promise<T> {
+  const deadline = performance.now() + CONNECT_MS;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    signal.throwIfAborted();
+    try {
+      return await attempt();
+    } catch (error) {
+      signal.throwIfAborted();
+      const code = closeCodeOf(error);
+      if (code !== undefined) throw new Error(describeClose(code) ?? describe(error), { cause: error });
+      if (performance.now() + pauseMs > deadline) {
+        throw new LoggableError("Discord cannot be reached", { quote: `: ${describe(error)}`, cause: error });
+      }
+      log.warn({ err: error }, "Discord could not be reached; trying again.");
+      await sleep(pauseMs, undefined, { signal });
+    }
+  }
+}
+
+/** How long a client has waited for Discord, its own waits for a turn left out. */
+interface Waits {
+  identify: Identify;
+  /** Rejects when Discord has taken too long. */
+  readonly tooLong: Promise<never>;
+  stop(): void;
+}
+
+function createWaits(identify: Identify): Waits {
+  const tooLong = Promise.withResolvers<never>();
+  tooLong.promise.catch(() => {});
+  const giveUp = () => tooLong.reject(new LoggableError("Discord did not say in time that it is ready."));
+  let timer = setTimeout(giveUp, READY_MS);
+  let isStopped = false;
+  return {
+    async identify(shard, signal) {
+      clearTimeout(timer);
+      await identify(shard, signal);
+      if (!isStopped) timer = setTimeout(giveUp, READY_MS);
+    },
+    tooLong: tooLong.promise,
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+interface ConnectOptions {
+  token: string;
+  waits: Waits;
+  /** Discord closed it for good, later. */
+  onLost(client: Client, code: number): void;
+}
+
 /**
- * Connects a client. Rejects with a `CloseError` where Discord closes it for good, which later is told to `onLost`, and
- * with `signal.reason`: the library goes on asking, but nobody waits for it.
+ * Connects a client. Rejects with a `CloseError` where Discord closes it for good, and with `signal.reason`: the library
+ * goes on asking, but nobody waits for it.
  */
-async function connect(
-  client: Client,
-  token: string,
-  onLost: (client: Client, code: number) => void,
-  signal: AbortSignal,
-): Promise<void> {
+async function connect(client: Client, { token, waits, onLost }: ConnectOptions, signal: AbortSignal): Promise<void> {
   const ready = Promise.withResolvers<void>();
   let isOpen = false;
   let closedWith: number | undefined;
@@ -106,25 +149,21 @@ async function connect(
     if (isOpen) onLost(client, code);
     else ready.reject(new CloseError(code));
   });
-  const timer = setTimeout(
-    () => ready.reject(new LoggableError("Discord did not say in time that it is ready.")),
-    READY_MS,
-  );
   const stop = () => ready.reject(signal.reason);
   signal.addEventListener("abort", stop);
   try {
-    await Promise.race([client.login(token).then(() => ready.promise), ready.promise]);
+    await Promise.race([client.login(token).then(() => ready.promise), ready.promise, waits.tooLong]);
     isOpen = true;
   } catch (error) {
     await discard(client);
     throw closedWith === undefined ? error : new CloseError(closedWith);
   } finally {
-    clearTimeout(timer);
+    waits.stop();
     signal.removeEventListener("abort", stop);
   }
 }
 
-function describe(error: unknown): string {
+export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -172,6 +211,7 @@ function describeClose(code: number): string | undefined {
 /** The code of a close; a refused token is found out before anything is connected. */
 function closeCodeOf(error: unknown): number | undefined {
   if (error instanceof CloseError) return error.code;
+  if (error instanceof DiscordAPIError && error.status === 401) return GatewayCloseCodes.AuthenticationFailed;
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return code === DiscordjsErrorCodes.TokenInvalid ? GatewayCloseCodes.AuthenticationFailed : undefined;
 }

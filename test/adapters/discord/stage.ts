@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import type { Rooms } from "../../../adapters/discord/api/rooms.ts";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
+import { createOwnShares } from "../../../adapters/discord/listen/own-shares.ts";
 import type { DiscordAdapterOptions } from "../../../adapters/discord/options.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Accept, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
@@ -77,6 +78,8 @@ export async function startAdapter(
     log: silent,
     onFatal: (reason) => reasons.push(reason),
     now: discord.clock.now,
+    // Sessions may begin at once.
+    shares: { ...createOwnShares(), takeTurn: async () => true },
     ...options,
   });
   onTestFinished(() => adapter.close());

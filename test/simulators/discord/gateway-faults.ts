@@ -5,6 +5,8 @@ import type { Session } from "./sessions.ts";
 export interface GatewayFaults {
   /** Every session, with a socket or waiting to be resumed. */
   readonly sessions: readonly Session[];
+  /** How many sessions have heard a shard at a time, from the first one on, each time that changed. */
+  heardBy(shard: number): readonly number[];
   /** Cuts every socket; the sessions can be resumed. */
   drop(): void;
   /** Opcode 7: Discord asks for a new connection. */
@@ -24,6 +26,7 @@ export function createGatewayFaults(gateway: Gateway): GatewayFaults {
     get sessions() {
       return gateway.sessions;
     },
+    heardBy: gateway.heardBy,
     drop: () => gateway.hangUp(),
     reconnect: () => gateway.tell(7, null),
     invalidate: (isResumable = false) => gateway.tell(9, isResumable),

@@ -110,6 +110,9 @@ describe("a session", () => {
     const said = say("hello");
     const heard = await Promise.all([first, second].map(({ gateway }) => gateway.next(isMessage)));
     expect(heard.map(({ d }) => d["id"])).toEqual([said.id, said.id]);
+    first.gateway.close(1000);
+    await discord.until(() => discord.gateway.sessions.length === 1);
+    expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
   test("hears the guilds of its shard; direct messages come to shard 0", async () => {
@@ -142,7 +145,7 @@ describe("a connection", () => {
   });
 
   test("waits its turn when sessions may start only every five seconds", async () => {
-    const { discord } = await startGuild({ sessions: { identifyWindowMs: 5000 } });
+    const { discord } = await startGuild({ sessions: { identifyWindowMs: 5000 }, allow: { "early-identify": 1 } });
     await identify(discord, { intents: ALL });
     const second = await openGateway(discord);
     second.send(2, { token: discord.token, intents: ALL });

@@ -14,6 +14,8 @@ const ENDING_CODES = new Set([1000, 1001, 4004, 4007, 4009, 4010, 4011, 4012, 40
 export interface Gateway {
   /** Every session, attached or waiting to be resumed. */
   readonly sessions: readonly Session[];
+  /** How many sessions have heard a shard at a time, from the first one on, each time that changed. */
+  heardBy(shard: number): readonly number[];
   deliver(event: GatewayEvent): void;
   /** Sends an opcode to every socket: 7 asks to reconnect, 9 ends the session (`data` true: resumable). */
   tell(op: number, data: unknown): void;
@@ -41,12 +43,21 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
   const sessions = new Map<string, Session>();
   const shake = createHandshake({ ...deps, sessions });
   const muted = new WeakSet<WebSocket>();
+  const heard = new Map<number, number[]>();
   let answersHeartbeats = true;
+
+  function count(shard: number): void {
+    const counts = heard.get(shard) ?? [];
+    heard.set(shard, counts);
+    const now = attached().filter((session) => session.shard[0] === shard).length;
+    if (now !== (counts.at(-1) ?? 0)) counts.push(now);
+  }
 
   function end(session: Session | undefined, code: number): void {
     if (session === undefined) return;
     session.detach(clock.now());
     if (ENDING_CODES.has(code)) sessions.delete(session.id);
+    count(session.shard[0]);
     changes.notify();
   }
 
@@ -69,6 +80,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
       } else if (frame.op === 2 || frame.op === 6) {
         if (session !== undefined && sessions.has(session.id)) return line.close(4005, "Already authenticated.");
         session = frame.op === 2 ? shake.identify(line, frame.d) : shake.resume(line, frame.d);
+        if (session !== undefined) count(session.shard[0]);
       } else if (session === undefined) line.close(4003, "Not authenticated.");
       else if (frame.op !== 3 && frame.op !== 4 && frame.op !== 8) line.close(4001, "Unknown opcode.");
       changes.notify();
@@ -86,6 +98,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
     get sessions() {
       return [...sessions.values()];
     },
+    heardBy: (shard) => heard.get(shard) ?? [],
     deliver(event) {
       for (const session of sessions.values()) session.deliver(event);
       changes.notify();

@@ -113,6 +113,7 @@ export function createHandshake(deps: HandshakeDeps): Handshake {
         return refuseLine(line, 4004, "Authentication failed.");
       }
       if (isTooSoon(id)) {
+        violations.record("early-identify", `A session of shard ${id} was begun too soon after another one.`);
         line.send({ op: 9, d: false });
         return undefined;
       }

@@ -3,7 +3,7 @@
  * told. `double-post`: the same message twice. `stale-edit`: older text over newer. `overlapping-edits`: two edits of one
  * message at once. `expired-interaction`: a call after the token's end. `late-acknowledgement`: later than three
  * seconds. `ping`: text of the bot notified somebody. `invalid-request`: an honest 401 or 403. `unknown-route`: a call that is not
- * simulated. `gateway-abuse`: too many sends or sessions. `simulator-failure`: a bug of the simulator itself.
+ * simulated. `gateway-abuse`: too many sends or sessions. `early-identify`: sessions begun faster than Discord allows. `simulator-failure`: a bug of the simulator itself.
  */
 export type ViolationKind =
   | "rate-limited"
@@ -17,6 +17,7 @@ export type ViolationKind =
   | "invalid-request"
   | "unknown-route"
   | "gateway-abuse"
+  | "early-identify"
   | "simulator-failure";
 
 export interface Violation {

@@ -1,0 +1,33 @@
+import { type APIGatewayBotInfo, REST, Routes } from "discord.js";
+
+/** Discord is not asked more often. */
+const FRESH_MS = 2_500;
+
+/** What Discord says of its gateway: where it is, how many shards it recommends, how many sessions may yet begin. */
+export interface GatewayInfo {
+  /** Rejects as the library's REST client does. */
+  read(): Promise<APIGatewayBotInfo>;
+}
+
+export interface GatewayInfoOptions {
+  token: string;
+  /** REST base without the version; Discord's own when absent. */
+  apiUrl?: string;
+}
+
+export function createGatewayInfo({ token, apiUrl }: GatewayInfoOptions): GatewayInfo {
+  const rest = new REST({ ...(apiUrl !== undefined && { api: apiUrl }), version: "10" }).setToken(token);
+  let last: { at: number; answer: Promise<APIGatewayBotInfo> } | undefined;
+
+  return {
+    read() {
+      if (last !== undefined && performance.now() - last.at < FRESH_MS) return last.answer;
+      const asked = { at: performance.now(), answer: rest.get(Routes.gatewayBot()) as Promise<APIGatewayBotInfo> };
+      last = asked;
+      asked.answer.catch(() => {
+        if (last === asked) last = undefined;
+      });
+      return asked.answer;
+    },
+  };
+}

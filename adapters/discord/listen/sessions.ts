@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "discord.js";
+import type { Logger } from "pino";
+import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
+import type { ShardShare, ShardShares } from "../options.ts";
+import type { Shard } from "./client.ts";
+import { type Connection, createConnection, describe, reach } from "./connection.ts";
+import { createGatewayInfo, type GatewayInfoOptions } from "./gateway-info.ts";
+import { createIdentify } from "./identify.ts";
+import { createOwnShares } from "./own-shares.ts";
+
+const LOOK_MS = 700;
+/** While others are waited for. */
+const SOON_MS = 200;
+
+export interface SessionsOptions extends GatewayInfoOptions {
+  shards?: { ids: readonly number[]; count: number };
+  shares?: ShardShares;
+  /** Gives the client of a shard its listeners, before it connects. */
+  attach(client: Client, shard: Shard): void;
+  /** The shard is no longer heard here. */
+  detach(shard: number): void;
+  /** A connection is lost for good, with the reason in plain words. */
+  onFatal(reason: string): void;
+  log: Logger;
+}
+
+/** The sessions of this process: one for each shard of its share, which changes as other processes come and go. */
+export interface Sessions extends Pick<Connection, "isReady"> {
+  /** Resolves when its share is connected, and nothing is left for others. Rejects in plain words when that is hopeless. */
+  open(): Promise<void>;
+  /**
+   * Gives its share to others, who connect before it is no longer heard here. Resolves when they have, when there are
+   * none, or after `longestMs`.
+   */
+  handOver(longestMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Session {
+  connection: Connection;
+  isOpen: boolean;
+}
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { shards, log, attach, detach, onFatal } = options;
+  const shares = options.shares ?? createOwnShares();
+  const { claim } = shards === undefined ? shares : createOwnShares(shards.ids);
+  const gateway = createGatewayInfo(options);
+  const identify = createIdentify({ gateway, takeTurn: shares.takeTurn, log });
+  const content = { isAsked: true };
+  const sessions = new Map<number, Session>();
+  const closing = new AbortController();
+  const failed = Promise.withResolvers<never>();
+  failed.promise.catch(() => {});
+  const { run } = createKeyedQueue();
+  let plan: { count: number; atOnce: number } | undefined;
+  let looking: NodeJS.Timeout | undefined;
+  let opened = Promise.withResolvers<void>();
+  let isLeaving = false;
+  let hasLeft = false;
+
+  async function begin(shard: Shard): Promise<void> {
+    const { id } = shard;
+    const connection = createConnection({
+      ...options,
+      gateway,
+      shard,
+      identify,
+      content,
+      attach: (client) => attach(client, shard),
+    });
+    const session: Session = { connection, isOpen: false };
+    sessions.set(id, session);
+    log.debug({ shard }, "connecting a shard");
+    try {
+      await connection.open();
+      session.isOpen = true;
+      opened.resolve();
+      lookLater();
+    } catch (error) {
+      if (sessions.get(id) !== session || closing.signal.aborted) return;
+      failed.reject(error);
+      if (looking !== undefined) onFatal(describe(error));
+    }
+  }
+
+  async function end(id: number, { connection }: Session): Promise<void> {
+    log.debug({ shard: id }, "another process hears a shard");
+    sessions.delete(id);
+    await connection.close();
+    if (!sessions.has(id)) detach(id);
+  }
+
+  async function look(): Promise<ShardShare> {
+    if (plan === undefined) throw new Error("How many shards there are is not known yet.");
+    const { count } = plan;
+    const inUse = [...sessions].flatMap(([id, { isOpen }]) => (isOpen ? [id] : []));
+    const share = await claim({ ...plan, inUse, isLeaving });
+    if (closing.signal.aborted) return share;
+    for (const [id, session] of sessions) if (!share.own.includes(id)) void end(id, session);
+    for (const id of share.own) if (!sessions.has(id)) void begin({ id, count });
+    return share;
+  }
+
+  const lookInTurn = () => run("", look);
+  function lookLater(): void {
+    if (hasLeft) return;
+    lookInTurn().catch((err: unknown) => log.debug({ err }, "which shards are whose is not known"));
+  }
+
+  return {
+    async open() {
+      const { shards: recommended, session_start_limit: limit } = await reach(gateway.read, log, closing.signal);
+      plan = { count: shards?.count ?? recommended, atOnce: limit.max_concurrency };
+      for (;;) {
+        const { isOpen } = await lookInTurn();
+        if (!isOpen && sessions.values().every((session) => session.isOpen)) break;
+        const soon = sleep(SOON_MS, undefined, { signal: closing.signal });
+        await Promise.race([opened.promise, soon, failed.promise]);
+        opened = Promise.withResolvers();
+      }
+      looking = setInterval(lookLater, LOOK_MS);
+    },
+    isReady: () =>
+      looking !== undefined && sessions.values().every(({ isOpen, connection }) => !isOpen || connection.isReady()),
+    async handOver(longestMs) {
+      if (plan === undefined) return;
+      const { count } = plan;
+      isLeaving = true;
+      const until = performance.now() + longestMs;
+      while (sessions.size > 0 && performance.now() < until) {
+        const { isAlone } = await lookInTurn().catch(() => ({ isAlone: true }));
+        if (isAlone) break;
+        await sleep(SOON_MS);
+      }
+      hasLeft = true;
+      clearInterval(looking);
+      await run("", () => shares.leave(count));
+    },
+    async close() {
+      closing.abort(new Error("The connection to Discord was closed."));
+      clearInterval(looking);
+      await Promise.all(sessions.values().map(({ connection }) => connection.close()));
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/**
+ * Numbered parts of something, shared out evenly among processes that come and go. Pure and plain data: whoever keeps it
+ * makes each change only if nothing else has changed meanwhile.
+ */
+
+export interface Shares {
+  /** By the ids of the processes. */
+  readonly members: Readonly<Record<string, Member>>;
+  /** By their numbers. */
+  readonly parts: readonly Part[];
+}
+
+interface Member {
+  /** It counts as gone from then on, if it does not say that it lives. */
+  until: number;
+  /** It takes nothing more, and gives what it has to others. */
+  isLeaving: boolean;
+}
+
+interface Part {
+  /** Whoever has it in use, until another one has it too. */
+  holder?: string;
+  /** Whoever makes it ready for use, to take it over. */
+  heir?: string;
+}
+
+export const NO_SHARES: Shares = { members: {}, parts: [] };
+
+export interface Claim {
+  id: string;
+  /** How many parts there are. */
+  count: number;
+  /** The parts that it has in use. */
+  inUse: readonly number[];
+  /** The parts that it makes ready at a time, at most; 0: it takes no further ones now. */
+  atOnce: number;
+  isLeaving: boolean;
+  /** It counts as living for so long, in milliseconds from `now`. */
+  forMs: number;
+  now: number;
+}
+
+export interface Share {
+  /** The parts that it is to have in use, or to make ready. */
+  own: readonly number[];
+  /** Some parts are nobody's yet. */
+  isOpen: boolean;
+  /** Nobody else would take what it has. */
+  isAlone: boolean;
+}
+
+/**
+ * Gives a process its share: of what is nobody's, or its who leaves, the one with least takes most; then whoever has two
+ * fewer than another takes over one of that one's.
+ */
+export function claimShare(before: Shares, claim: Claim): { after: Shares; share: Share } {
+  const { id, count, inUse, atOnce, isLeaving, forMs, now } = claim;
+  const known = Object.entries(before.members).filter(([, { until }]) => until > now);
+  const members = { ...Object.fromEntries(known), [id]: { until: now + forMs, isLeaving } };
+  const stays = (member = "") => members[member]?.isLeaving === false;
+  const staying = Object.keys(members).filter(stays);
+  const parts = Array.from({ length: count }, (_, number): Part => {
+    const { holder = "", heir = "" } = before.parts[number] ?? {};
+    const isHeld = holder in members;
+    if (inUse.includes(number) && (!isHeld || heir === id)) return { holder: id };
+    return { ...(isHeld && { holder }), ...(stays(heir) && { heir }) };
+  });
+  const isOf = (member: string) => (part: Part) => (part.heir ?? part.holder) === member;
+  const countOf = (member: string) => parts.filter(isOf(member)).length;
+  for (const part of parts) {
+    // Its holder was taken for gone, and is there again.
+    const isNeedless = part.heir !== undefined && stays(part.holder) && countOf(part.heir) > countOf(part.holder ?? "");
+    if (isNeedless) delete part.heir;
+  }
+
+  const isFree = ({ holder, heir }: Part) => heir === undefined && !stays(holder);
+  /** The next part for this process; undefined where it has its share. */
+  function findNext(): Part | undefined {
+    const own = countOf(id);
+    const free = parts.find(isFree);
+    if (free !== undefined) return staying.every((member) => own <= countOf(member)) ? free : undefined;
+    const most = staying.toSorted((one, other) => countOf(other) - countOf(one))[0] ?? id;
+    if (countOf(most) - own < 2) return undefined;
+    return parts.find(({ holder, heir }) => holder === most && heir === undefined);
+  }
+  const room = isLeaving ? 0 : atOnce - parts.filter(({ heir }) => heir === id).length;
+  for (let taken = 0; taken < room; taken++) {
+    const next = findNext();
+    if (next === undefined) break;
+    next.heir = id;
+  }
+
+  const own = parts.flatMap(({ holder, heir }, number) => (holder === id || heir === id ? [number] : []));
+  const isOpen = parts.some(({ holder, heir }) => holder === undefined && heir === undefined);
+  return { after: { members, parts }, share: { own, isOpen, isAlone: staying.every((member) => member === id) } };
+}
+
+/** Takes a process out at once: what it had is nobody's. */
+export function leaveShares({ members, parts }: Shares, id: string): Shares {
+  return { members: Object.fromEntries(Object.entries(members).filter(([member]) => member !== id)), parts };
+}

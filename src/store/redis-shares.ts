@@ -1,0 +1,58 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Claim, claimShare, leaveShares, NO_SHARES, type Share, type Shares } from "../concurrency/shares.ts";
+import type { RedisConnection } from "./redis-connection.ts";
+
+/** A process that has not said for so long that it lives counts as gone. */
+const MEMBER_MS = 3_000;
+const KEPT_MS = 60_000;
+const COLLISION_MS = 10;
+
+/** Numbered parts of something that processes share out among them: see `claimShare`. */
+export interface SharedParts {
+  /** To be said every second, for as long as this process has anything. Rejects while Redis is away: then all goes on. */
+  claim(claim: Pick<Claim, "count" | "inUse" | "atOnce" | "isLeaving">): Promise<Share>;
+  /** Gives all parts back, of which there are so many. Best effort. */
+  leave(count: number): Promise<void>;
+  /** Takes a turn that comes once in so many milliseconds, among all processes. False: not yet. */
+  takeTurn(name: string, everyMs: number): Promise<boolean>;
+}
+
+const CHANGE = `
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1`;
+
+/** `now`: milliseconds by a clock that all processes share. */
+export function createSharedParts(connection: RedisConnection, place: string, now: () => number): SharedParts {
+  const { client, run, backForMs } = connection;
+  const id = randomUUID();
+
+  async function change<T>(count: number, decide: (before: Shares) => { after: Shares; result: T }): Promise<T> {
+    // Where processes differ in how many parts there are, those are parts of something else.
+    const key = `${place}:${count}`;
+    for (;;) {
+      const known = (await run(() => client.get(key))) ?? "";
+      const { after, result } = decide(known === "" ? NO_SHARES : (JSON.parse(known) as Shares));
+      const given = [known, JSON.stringify(after), String(KEPT_MS)];
+      if ((await run(() => client.eval(CHANGE, { keys: [key], arguments: given }))) === 1) return result;
+      await sleep(COLLISION_MS * Math.random());
+    }
+  }
+
+  return {
+    claim: (given) =>
+      change(given.count, (before) => {
+        // When Redis was away for all, those who have something say first that they live.
+        const atOnce = backForMs() < MEMBER_MS ? 0 : given.atOnce;
+        const { after, share } = claimShare(before, { ...given, atOnce, id, forMs: MEMBER_MS, now: now() });
+        return { after, result: share };
+      }),
+    leave: (count) =>
+      change(count, (before) => ({ after: leaveShares(before, id), result: undefined })).catch(() => {}),
+    async takeTurn(name, everyMs) {
+      const options = { condition: "NX", expiration: { type: "PX", value: everyMs } } as const;
+      return (await run(() => client.set(`${place}:turn:${name}`, "1", options))) !== null;
+    },
+  };
+}

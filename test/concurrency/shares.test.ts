@@ -1,0 +1,135 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Claim, claimShare, leaveShares, NO_SHARES, type Shares } from "../../src/concurrency/shares.ts";
+
+const MEMBER_MS = 3_000;
+
+/** Processes that claim one after the other, as often as it takes; what they are given they connect before the next time. */
+function createWorld(count: number, atOnce = 1) {
+  let shares: Shares = NO_SHARES;
+  let now = 0;
+  const inUse = new Map<string, readonly number[]>();
+  const leaving = new Set<string>();
+  /** How often a part was connected. */
+  let connected = 0;
+
+  function claim(id: string, given: Partial<Claim> = {}) {
+    const known = { id, count, atOnce, inUse: inUse.get(id) ?? [], isLeaving: leaving.has(id), forMs: MEMBER_MS, now };
+    const { after, share } = claimShare(shares, { ...known, ...given });
+    shares = after;
+    connected += share.own.filter((part) => !known.inUse.includes(part)).length;
+    inUse.set(id, share.own);
+    return share;
+  }
+  return {
+    claim,
+    inUse,
+    leaving,
+    connected: () => connected,
+    pass: (ms: number) => void (now += ms),
+    leave(id: string) {
+      shares = leaveShares(shares, id);
+      inUse.delete(id);
+    },
+    settle(ids: readonly string[]) {
+      for (let round = 0; round < 3 * count + 3; round++) for (const id of ids) claim(id);
+    },
+    sizes: (ids: readonly string[]) => ids.map((id) => inUse.get(id)?.length ?? 0),
+  };
+}
+
+describe("parts that are shared out", () => {
+  test("all go to the only one, one at a time", () => {
+    const world = createWorld(3);
+    expect(world.claim("a")).toEqual({ own: [0], isOpen: true, isAlone: true });
+    expect(world.claim("a").own).toEqual([0, 1]);
+    expect(world.claim("a")).toEqual({ own: [0, 1, 2], isOpen: false, isAlone: true });
+  });
+
+  test("are evenly spread over those who begin together, and each is connected once", () => {
+    const world = createWorld(5);
+    world.settle(["a", "b"]);
+    expect(world.sizes(["a", "b"])).toEqual([3, 2]);
+    expect(world.connected()).toBe(5);
+  });
+
+  test("pass to one who comes later, who has them in use before they are let go", () => {
+    const world = createWorld(2);
+    world.settle(["a"]);
+    expect(world.claim("b").own).toHaveLength(1);
+    // It connects still.
+    expect(world.claim("a").own).toEqual([0, 1]);
+    world.claim("b");
+    expect(world.claim("a").own).toHaveLength(1);
+    expect(world.connected()).toBe(3);
+  });
+
+  test("pass from one who leaves, who has them in use until another one does", () => {
+    const world = createWorld(1);
+    world.settle(["a", "b"]);
+    world.leaving.add("a");
+    expect(world.claim("a")).toMatchObject({ own: [0], isAlone: false });
+    expect(world.claim("b").own).toEqual([0]);
+    expect(world.claim("a").own).toEqual([0]);
+    world.claim("b");
+    expect(world.claim("a").own).toEqual([]);
+  });
+
+  test("are nobody's when one has gone, and are shared out among the others", () => {
+    const world = createWorld(4);
+    world.settle(["a", "b", "c"]);
+    world.leave("a");
+    world.settle(["b", "c"]);
+    expect(world.sizes(["b", "c"])).toEqual([2, 2]);
+  });
+
+  test("are nobody's when one is silent for too long; come back, it has what nobody else has in use by then", () => {
+    const world = createWorld(2);
+    world.settle(["a", "b"]);
+    world.pass(MEMBER_MS);
+    // It has not connected the other one's yet.
+    expect(world.claim("b").own).toEqual([0, 1]);
+    world.inUse.set("b", [1]);
+    expect(world.claim("a").own).toEqual([0]);
+    expect(world.claim("b").own).toEqual([1]);
+  });
+
+  test("are another one's who has them in use when one comes back that was silent for too long", () => {
+    const world = createWorld(1);
+    world.settle(["a"]);
+    world.pass(MEMBER_MS);
+    world.settle(["b"]);
+    expect(world.claim("a").own).toEqual([]);
+  });
+
+  test("are not taken by one who may take none at the moment", () => {
+    const world = createWorld(2);
+    expect(world.claim("a", { atOnce: 0 })).toEqual({ own: [], isOpen: true, isAlone: true });
+  });
+
+  test("each have one holder, differ by one at most, and rest, whoever comes and goes", () => {
+    const steps = fc.array(fc.record({ id: fc.constantFrom("a", "b", "c", "d"), leaves: fc.boolean() }), {
+      size: "+1",
+    });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 4 }), steps, (count, atOnce, comings) => {
+        const world = createWorld(count, atOnce);
+        const present = new Set(["z"]);
+        for (const { id, leaves } of comings) {
+          if (leaves && present.delete(id)) world.leave(id);
+          else if (!leaves) present.add(id);
+          for (const one of present) world.claim(one);
+        }
+        const ids = [...present];
+        world.settle(ids);
+        const all = ids.flatMap((id) => world.inUse.get(id) ?? []);
+        expect(all.toSorted((one, other) => one - other)).toEqual([...Array(count).keys()]);
+        const sizes = world.sizes(ids);
+        expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
+        const before = world.connected();
+        world.settle(ids);
+        expect(world.connected()).toBe(before);
+      }),
+    );
+  });
+});
