@@ -30,9 +30,9 @@ export interface Places {
   workerOf(laneId: string): Promise<string | undefined>;
   /** Gives free places to lanes that wait for one. */
   dispatch(): Promise<void>;
-  /** This process works; to be said every second. Resolves to how many do. */
+  /** This process is there; to be said every second. Resolves to how many are. */
   beat(): Promise<number>;
-  /** It goes on with what it has, and takes in nothing more. */
+  /** It goes on with what it has, if anything, and takes in nothing more. */
   stop(): Promise<void>;
   /** It does no more. */
   leave(): Promise<void>;

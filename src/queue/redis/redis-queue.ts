@@ -80,15 +80,19 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
 
   async function beat(worker: Worker | undefined): Promise<void> {
     try {
-      if (worker !== undefined) {
-        processes = await places.beat();
-        if (closing) return;
-        await sweep();
-      }
+      processes = await places.beat();
+      if (worker !== undefined && !closing) await sweep();
       waiting = await lanes.countWaiting();
     } catch (error) {
       log.debug({ err: error }, "the queue could not be swept; the next second tries again");
     }
+  }
+
+  /** Takes in nothing, and yet shares the limits of the platforms. */
+  async function count(): Promise<void> {
+    beating = setInterval(() => void beat(undefined), BEAT_MS);
+    await places.stop().catch(() => {});
+    await beat(undefined);
   }
 
   async function listen(worker: Worker): Promise<void> {
@@ -123,8 +127,9 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       return true;
     },
     start(worker) {
-      if (worker === undefined) beating = setInterval(() => void beat(worker), BEAT_MS);
-      else listening = listen(worker).catch((err: unknown) => log.error({ err }, "the queue could not be opened"));
+      listening = (worker === undefined ? count() : listen(worker)).catch((err: unknown) =>
+        log.error({ err }, "the queue could not be opened"),
+      );
     },
     conversationOf: (messageId) => lanes.conversationOf(messageId),
     progressed(workId) {

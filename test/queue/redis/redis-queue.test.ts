@@ -71,6 +71,21 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     await eventually(() => one.conversationOf(event.messageId)).toBeUndefined();
   });
 
+  test("counts the processes that only accept, which work on nothing, for as long as they are there", async () => {
+    const world = startWorld();
+    const [ingress, worker] = [world.open(), world.open()];
+    const done: string[] = [];
+    ingress.start(undefined);
+    await eventually(() => ingress.processes()).toBe(1);
+    worker.start(quickWorker((events) => void done.push(...events.map(({ key }) => key))));
+    const event = message("hello");
+    await ingress.accept(event);
+    await eventually(() => done).toEqual([event.key]);
+    await eventually(() => [ingress.processes(), worker.processes()]).toEqual([2, 2]);
+    await ingress.close(0);
+    await eventually(() => worker.processes()).toBe(1);
+  });
+
   test("bounds what one person draws over all processes", async () => {
     const world = startWorld();
     const workers = [heldWorker(), heldWorker()];
