@@ -46,6 +46,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const typingIn = createTypings(api);
   /** By the shards that are heard here: none in a process that does not listen. */
   const heard = new Map<number, Heard>();
+  const mayReact = (channelId: string): boolean => heard.values().every(({ rooms }) => rooms.mayReact(channelId));
   const mayReadHistory = (channelId: string): boolean =>
     heard.values().every(({ rooms }) => rooms.mayReadHistory(channelId));
   const closing = new AbortController();
@@ -86,7 +87,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
         finalMessages,
         pace,
         typingIn,
-        rooms: { mayReadHistory },
+        rooms: { mayReadHistory, mayReact },
         now,
       }),
     openAttachment: files.open,

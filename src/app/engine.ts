@@ -44,11 +44,15 @@ import { createAttempt } from "../turn/attempt.ts";
 import { createReadContext } from "../turn/context.ts";
 import { createBringEarlier } from "../turn/earlier.ts";
 import { createTurnRecords, type TurnRecords } from "../turn/record.ts";
+import { createSecondThoughts } from "../turn/second-thoughts.ts";
 import { createUnkeptAnswers } from "../turn/unkept.ts";
+import { createWaitingMarks } from "../turn/waiting-marks.ts";
 import { createUsage, type Usage } from "../usage/usage.ts";
 
 export interface EngineOptions {
   botName: string;
+  /** The answer to a question that is deleted goes with it; else a button offers that. */
+  removesWithQuestion?: boolean;
   /** The model of channels that have none of their own. */
   model: string;
   systemPrompt: string;
@@ -140,7 +144,10 @@ export function createEngine(options: EngineOptions): Engine {
   const answered = { history, records, unkept, adapterOf, log };
   const attempt = createAttempt({ ...turn, ...answered, readContext, settings, onProgress });
   const bringEarlier = createBringEarlier({ history, adapterOf, maxTokens: limits.historyMaxTokens, log });
-  const answers = createAnswers({ ...answered, sinkOf, attempt, bringEarlier });
+  const waiting = createWaitingMarks({ open: stores.open, adapterOf, log });
+  const answers = createAnswers({ ...answered, sinkOf, attempt, bringEarlier, waiting });
+  const { removesWithQuestion = false } = options;
+  const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });
 
   const data = { history, records, jobs, imagine, settings, usage, emptyLog: () => emptyLog(database) };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
@@ -175,7 +182,19 @@ export function createEngine(options: EngineOptions): Engine {
     records,
     usage,
     queue,
-    worker: createBot({ answers, history, commands, rate, imagine, accept, sinkOf, metrics, log }),
+    worker: createBot({
+      answers,
+      secondThoughts,
+      waiting,
+      history,
+      commands,
+      rate,
+      imagine,
+      accept,
+      sinkOf,
+      metrics,
+      log,
+    }),
   };
 }
 

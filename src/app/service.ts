@@ -106,6 +106,7 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
   });
   const engine = createEngine({
     botName: config.botName,
+    removesWithQuestion: config.removesWithQuestion,
     model: config.gateway.chatModel,
     imageModel: config.gateway.imageModel,
     systemPrompt: config.gateway.systemPrompt,

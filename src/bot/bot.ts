@@ -8,6 +8,7 @@ import type { Rate } from "../people/feedback.ts";
 import {
   type Accept,
   type ActionEvent,
+  asksAnew,
   type CommandEvent,
   type EditedEvent,
   type InboundEvent,
@@ -23,6 +24,8 @@ import { isRefusal } from "../reply/platform-call.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Answers, Batch } from "../turn/answers.ts";
 import { foldBatch, takeBatch } from "../turn/batch.ts";
+import type { SecondThoughts } from "../turn/second-thoughts.ts";
+import type { WaitingMarks } from "../turn/waiting-marks.ts";
 
 /** Longest a command may take, the erasure of a person with many messages included. */
 const COMMAND_TIMEOUT_MS = 120_000;
@@ -34,6 +37,8 @@ const GIVEN_UP = "Given up: I tried this again and again without coming to its e
 
 export interface BotDeps {
   answers: Answers;
+  secondThoughts: SecondThoughts;
+  waiting: Pick<WaitingMarks, "show">;
   history: History;
   commands: readonly Command[];
   rate: Rate;
@@ -47,7 +52,7 @@ export interface BotDeps {
 
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
 export function createBot(deps: BotDeps): Worker {
-  const { answers, history, commands, rate, imagine, accept } = deps;
+  const { answers, secondThoughts, history, commands, rate, imagine, accept } = deps;
   const replies = createReplies(deps);
   const { reply, notify, refuseAtOnce } = replies;
   /** Stops that were answered when they came, and have yet to come up in their conversation. */
@@ -86,11 +91,23 @@ export function createBot(deps: BotDeps): Worker {
       await goOn(event, signal);
       return batch;
     }
+    if (event.action === "show" || event.action === "delete") {
+      const refusal = await (event.action === "show"
+        ? secondThoughts.show(event, signal)
+        : secondThoughts.remove(event));
+      if (refusal !== undefined) await notify(event, refusal, signal);
+      return batch;
+    }
     return answerAgain(deps, replies, event, { events: batch }, signal);
   }
 
-  /** A message that an edit addresses to the bot becomes a question, unless it was answered before. */
+  /**
+   * A message that an edit addresses to the bot becomes a question, unless it was answered before: then, where it says
+   * something else now, it is answered once more.
+   */
   async function onEdited({ addressed, ...event }: EditedEvent): Promise<void> {
+    const again = await secondThoughts.onEdited(event);
+    if (again !== undefined) await accept(again);
     await history.edit(event.messageId, event.text, event.attachments);
     const isAsked = addressed !== undefined && (await history.find(event.messageId)) === undefined;
     if (isAsked) await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
@@ -118,6 +135,7 @@ export function createBot(deps: BotDeps): Worker {
         break;
       case "deleted":
         await history.remove(first.messageId);
+        await secondThoughts.onDeleted(first, signal);
         break;
       case undefined:
     }
@@ -135,9 +153,21 @@ export function createBot(deps: BotDeps): Worker {
         void refuseAtOnce(event, refusal);
       }
       imagine.onAccepted(event);
+      if (answers.isAnswering(event.conversationId)) showWaiting(deps, event);
     },
-    hold: imagine.onWaiting,
+    hold(event) {
+      if (isDrawing(event)) imagine.onWaiting(event);
+      else showWaiting(deps, event);
+    },
   };
+}
+
+/** Shows at a question that it is not forgotten. What is said between people asks for nothing. */
+function showWaiting({ waiting, history }: BotDeps, event: InboundEvent): void {
+  if (event.kind !== "message" || event.addressed === "other") return;
+  if (event.addressed === "bot") return waiting.show(event);
+  const isFollowed = history.isFollowed(event.conversationId, event.at).catch(() => false);
+  void isFollowed.then((isOurs) => isOurs && waiting.show(event));
 }
 
 /** Tells the author of a command or a press once that it takes longer; the queue tries it again. */
@@ -175,7 +205,7 @@ async function giveUp(
   if (isDrawing(first)) {
     const sentence = await deps.imagine.giveUp(first, signal);
     if (sentence !== undefined) await replies.notify(first, sentence, signal);
-  } else if (first.kind === "action" && first.action === "retry") {
+  } else if (asksAnew(first)) {
     return answerAgain(deps, replies, first, { events, isGivenUp: true }, signal);
   } else {
     await replies.notify(first, GIVEN_UP, signal);

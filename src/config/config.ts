@@ -95,6 +95,8 @@ export interface Config {
   /** Keys of the links under which the gateway fetches pictures: the first signs, all verify. Empty: one is made. */
   relaySecrets: string[];
   botName: string;
+  /** The answer to a question that is deleted goes with it; else a button offers that. */
+  removesWithQuestion: boolean;
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   limits: LimitsConfig;
 }
@@ -214,6 +216,7 @@ function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Config
     metricsToken: values.METRICS_TOKEN,
     relaySecrets: values.RELAY_SECRETS,
     botName: values.BOT_NAME,
+    removesWithQuestion: values.DELETED_QUESTIONS === "remove",
     logLevel: values.LOG_LEVEL,
     limits: {
       historyTtlMs: values.HISTORY_TTL_DAYS * 24 * 60 * 60 * 1000,

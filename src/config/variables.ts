@@ -104,6 +104,7 @@ export const variables = {
   BOT_NAME: z.string().max(80, "must have at most 80 characters").default("Palaver"),
   ROLE: choice("all", "ingress", "worker").default("all"),
   LOG_LEVEL: choice("trace", "debug", "info", "warn", "error", "fatal", "silent").default("info"),
+  DELETED_QUESTIONS: choice("offer", "remove").default("offer"),
   HISTORY_TTL_DAYS: wholeNumber(1, 3650).default(30),
   HISTORY_MAX_MESSAGES: wholeNumber(1, 10_000).default(60),
   HISTORY_MAX_TOKENS: wholeNumber(256, 10_000_000).default(16_000),

@@ -23,6 +23,11 @@ const message = whole<ChatMessage>(
 );
 const attachment = whole<AttachmentRef>(person.extend({ name: z.string(), sizeBytes: z.number() }));
 
+/** An answer that another one was asked for in the place of. */
+const formerAnswer = z.object({ edition: z.int(), at: z.number(), messages: z.array(message) });
+
+export type FormerAnswer = z.infer<typeof formerAnswer>;
+
 const historyEntry = z.object({
   /** The platform's id of a person's message, or the turn's id of an answer. Unique over all conversations. */
   id: z.string(),
@@ -39,6 +44,10 @@ const historyEntry = z.object({
   partial: z.boolean().exactOptional(),
   /** The gateway would not answer: with the question in front of it, it would refuse everything that follows too. */
   isRefused: z.boolean().exactOptional(),
+  /** The number of an answer among those that its question was given, from 1 on; absent: 1. */
+  edition: z.int().exactOptional(),
+  /** Those before it that are kept, oldest first. The model sees none of them. */
+  former: z.array(formerAnswer).exactOptional(),
   /** A person's message to others, which stood there before the bot was asked. */
   isEarlier: z.boolean().exactOptional(),
 });

@@ -118,8 +118,29 @@ export function isSpokenStop(event: InboundEvent): event is CommandEvent {
   return event.kind === "command" && event.name === "stop";
 }
 
-/** `good` and `bad` judge an answer; those after them belong to a picture. */
-export type Action = "stop" | "retry" | "continue" | "good" | "bad" | "again" | "vary" | "edit" | "upscale" | "delete";
+/**
+ * `regenerate` asks a question once more whose answer is whole, and `show` brings one of several answers to it; both name
+ * the answer (`toEditionId`). `good` and `bad` judge an answer. Those after them belong to a picture; `delete` takes back
+ * an answer as well.
+ */
+export type Action =
+  | "stop"
+  | "retry"
+  | "continue"
+  | "regenerate"
+  | "show"
+  | "good"
+  | "bad"
+  | "again"
+  | "vary"
+  | "edit"
+  | "upscale"
+  | "delete";
+
+/** True for what has a question answered once more, whichever way it was asked for. */
+export function asksAnew(event: InboundEvent): event is ActionEvent {
+  return event.kind === "action" && (event.action === "retry" || event.action === "regenerate");
+}
 
 export type PressedAction = Exclude<Action, "edit">;
 
@@ -127,7 +148,7 @@ export type PressedAction = Exclude<Action, "edit">;
 export interface ActionEvent extends EventBase {
   kind: "action";
   action: PressedAction;
-  /** The turn, or the picture, that the button belongs to. */
+  /** The turn, one of its answers, or the picture that the button belongs to. */
   turnId: string;
 }
 

@@ -21,6 +21,25 @@ export function readPictureId(id: string): PictureId | undefined {
 }
 
 /**
+ * One of the answers that a turn was given: its first one is number 1, and every further asking for it makes the next.
+ * Written on buttons as the id of the turn is, and told from that and from a picture's by its end.
+ */
+export interface EditionId {
+  turnId: string;
+  /** Undefined where the id names a turn alone. */
+  edition: number | undefined;
+}
+
+export function toEditionId(turnId: string, edition: number): string {
+  return `${turnId}.v${edition}`;
+}
+
+export function readEditionId(id: string): EditionId {
+  const [, turnId, edition] = /^([\w-]+)\.v(\d{1,6})$/.exec(id) ?? [];
+  return { turnId: turnId ?? id, edition: edition === undefined ? undefined : Number(edition) };
+}
+
+/**
  * The turn that a batch of events begins: the same for the same first event, so that a turn taken up again finds its
  * record.
  */

@@ -90,8 +90,8 @@ export interface ReplySink {
   readonly showsSteps?: boolean;
   /** A quote that begins with the mark in `folded-quote.ts` is shown folded. */
   readonly foldsQuotes?: boolean;
-  /** Buttons for `good` and `bad` are shown under a complete answer. */
-  readonly supportsFeedback?: boolean;
+  /** Buttons for second thoughts are shown under a complete answer: to ask once more, to judge it and the like. */
+  readonly supportsSecondThoughts?: boolean;
   /** A wait is told in the reply, with Stop: `progress` cannot show both. */
   readonly tellsWaits?: boolean;
   /** While it shows progress the platform has a Stop of its own: only a wait that lasts is told in the reply. */
@@ -103,6 +103,11 @@ export interface ReplySink {
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
   /** Posts files as one message, under a caption where one is given. The same nonce never makes a second message. */
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
+  /**
+   * Shows at a person's message that it waits for its turn, or takes that away. Best effort; absent where the platform
+   * shows that by itself, or cannot.
+   */
+  markWaiting?(messageId: string, isWaiting: boolean, signal: AbortSignal): Promise<void>;
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   /**

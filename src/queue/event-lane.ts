@@ -1,15 +1,14 @@
-import type { EventLane, InboundEvent } from "../port/events.ts";
-import { toTurnId } from "../port/ids.ts";
+import { asksAnew, type EventLane, type InboundEvent } from "../port/events.ts";
+import { readEditionId, toTurnId } from "../port/ids.ts";
 import type { Work } from "./admission.ts";
 
 /** Where an event waits its turn, and as what. */
 export function laneOf(event: InboundEvent): EventLane {
   if (event.lane !== undefined) return event.lane;
-  const isRetry = event.kind === "action" && event.action === "retry";
   return {
     id: event.conversationId,
-    kind: event.kind === "message" || isRetry ? "question" : "errand",
-    workId: isRetry ? event.turnId : toTurnId(event.key),
+    kind: event.kind === "message" || asksAnew(event) ? "question" : "errand",
+    workId: asksAnew(event) ? readEditionId(event.turnId).turnId : toTurnId(event.key),
   };
 }
 

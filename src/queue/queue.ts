@@ -22,7 +22,7 @@ export interface Worker {
   giveUp?(events: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Told of every accepted event at once, before its turn in the conversation comes: what interrupts running work. */
   notice(event: InboundEvent): void;
-  /** Told of an accepted event that asks for pictures and has to wait for others to be drawn. */
+  /** Told of an accepted event that has to wait for a place: until others are answered, or their pictures drawn. */
   hold?(event: InboundEvent): void;
 }
 

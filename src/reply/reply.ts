@@ -26,6 +26,8 @@ export type RunTurn = (onText: OnText) => Promise<string>;
 
 export interface ReplyOptions extends ReplyViewOptions {
   scheduler: Scheduler;
+  /** A text stands in its messages that nobody wants any more: a wait may be told in its place. */
+  makesWay?: boolean;
   /** Says in words what the reply waits for; asked each time that there was no text for another `WAIT_MS`. */
   describeWait(): string;
   /** Told those words when they are others than before, to be shown beside the reply. */
@@ -64,7 +66,7 @@ export async function writeReply(runTurn: RunTurn, options: ReplyOptions): Promi
     if (rendersSteps(sink) && view.text !== "") pace.text(STEP_UNITS);
   });
   // A text that stands there already says more.
-  const isTold = sink.tellsWaits === true && options.record.posted.length === 0;
+  const isTold = sink.tellsWaits === true && (options.record.posted.length === 0 || options.makesWay === true);
   const show = (words: string) => {
     view.wait(`_${words} …_`);
     pace.text(STEP_UNITS);

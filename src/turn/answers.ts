@@ -2,19 +2,20 @@ import type { Logger } from "pino";
 import type { History } from "../history/history.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { ActionEvent, InboundEvent, MessageEvent } from "../port/events.ts";
-import { toNonce } from "../port/ids.ts";
-import type { Draft, ReplySink } from "../port/sink.ts";
+import { readEditionId } from "../port/ids.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
-import { callPlatform, isRefusal } from "../reply/platform-call.ts";
 import type { Attempt } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
 import { isQuestionGone, storeQuestions } from "./context.ts";
 import { showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier } from "./earlier.ts";
+import { editionOf, readAnswer } from "./editions.ts";
 import { newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
-import { mayPress } from "./rights.ts";
+import { mayPress, NOT_YOURS } from "./rights.ts";
 import { type AttemptResult, createRunningTurn, type RunningTurn } from "./running.ts";
+import { removePosted, takeBack } from "./take-back.ts";
 import type { UnkeptAnswers } from "./unkept.ts";
+import type { WaitingMarks } from "./waiting-marks.ts";
 
 export interface Answers {
   /**
@@ -43,6 +44,8 @@ export interface Answers {
    * it is a stop that is not theirs to make.
    */
   interrupt(event: InboundEvent): string | undefined;
+  /** True while an answer is being written in this conversation, by this process. */
+  isAnswering(conversationId: string): boolean;
   /** The conversation of an answer that is being written, by one of its messages or one that it answers. */
   conversationOf(messageId: string): string | undefined;
 }
@@ -64,7 +67,6 @@ export interface Retried {
 const HAS_ENDED = "This answer has ended already.";
 const NOT_TAKEN =
   "I cannot write to this answer any more: its place may be closed to me, or too much time has passed. Please ask once more.";
-const NOT_YOURS = "Only the person who asked, or a moderator, can do that.";
 
 export interface AnswersDeps {
   records: TurnRecords;
@@ -74,6 +76,7 @@ export interface AnswersDeps {
   sinkOf: SinkOf;
   attempt: Attempt;
   bringEarlier: BringEarlier;
+  waiting: Pick<WaitingMarks, "clear">;
   log: Logger;
 }
 
@@ -99,18 +102,21 @@ export function createAnswers(deps: AnswersDeps): Answers {
     },
 
     async retry(event, { events, isGivenUp }, signal) {
-      const record = await records.load(event.turnId);
+      const { turnId, edition } = readEditionId(event.turnId);
+      const record = await records.load(turnId);
       if (record === undefined)
         return refuse(events, "This answer is too old to be written again. Please ask once more.");
       if (!mayPress(event, record)) {
         return refuse(events, NOT_YOURS);
       }
       if (await isQuestionGone(deps.history, record)) return refuse(events, "The question was deleted.");
-      const isWritten = record.phase === "final" && !record.canRetry;
+      const isAnother = edition === undefined ? !record.canRetry : edition !== record.edition;
+      const isWritten = record.phase === "final" && isAnother;
       // Pressed twice: the answer is there, or is on its way.
       if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: events };
       // A turn that crashed on the way is no new beginning.
-      const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
+      const fresh =
+        record.phase === "final" ? { attempts: 0, seen: 0, edition: await toNextEdition(deps, record) } : {};
       const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], { mustAsk: true });
       for (const other of events) turn.notice(other);
       if (isGivenUp) turn.giveUp();
@@ -150,12 +156,21 @@ export function createAnswers(deps: AnswersDeps): Answers {
       return isRefused ? NOT_YOURS : undefined;
     },
 
+    isAnswering: (conversationId) => running.values().some(({ record }) => record.conversationId === conversationId),
+
     conversationOf(messageId) {
       const isOf = ({ record }: RunningTurn) =>
         record.posted.includes(messageId) || record.messageIds.includes(messageId);
       return running.values().find(isOf)?.record.conversationId;
     },
   };
+}
+
+/** An answer that is whole is kept beside the next one; what broke off makes way for it. */
+async function toNextEdition({ history }: AnswersDeps, record: TurnRecord): Promise<number> {
+  const answer = await readAnswer(history, record);
+  if (answer === undefined || answer.partial === true || answer.messages.length === 0) return record.edition;
+  return editionOf(answer) + 1;
 }
 
 function refuse(done: readonly InboundEvent[], refusal: string): Retried {
@@ -178,6 +193,7 @@ async function proceed(
   const isOver = earlier?.phase === "final";
   for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
   if (isOver) return done;
+  deps.waiting.clear(own);
   Object.assign(record, earlier, { messageIds: own.map(({ messageId }) => messageId) });
   // It may have been said before a question was changed.
   if (done.some(({ kind }) => kind === "edited" || kind === "deleted")) delete record.said;
@@ -213,43 +229,6 @@ function forgetSaid(record: TurnRecord): void {
 async function change(history: History, event: InboundEvent): Promise<void> {
   if (event.kind === "edited") await history.edit(event.messageId, event.text, event.attachments);
   if (event.kind === "deleted") await history.remove(event.messageId);
-}
-
-/** Removes what was written for a turn that nobody asks for any more. */
-async function takeBack(deps: AnswersDeps, record: TurnRecord): Promise<void> {
-  const { history, records } = deps;
-  if (record.attempts === 0 && record.posted.length === 0) return;
-  await records.save(record);
-  await removePosted(deps, record);
-  await history.remove(record.id);
-  delete record.said;
-  await records.save({ ...record, posted: [], phase: "final", canRetry: false });
-}
-
-/** Removes the messages of a reply, the last one first. Rejects when that has to be tried again. */
-async function removePosted({ adapterOf, log }: AnswersDeps, record: TurnRecord): Promise<void> {
-  const sink = adapterOf(record.reply.platform).sink(record.reply);
-  if (record.isPosting) await findPosted(sink, record);
-  for (const id of record.posted.toReversed()) {
-    try {
-      await callPlatform((signal) => sink.remove(id, signal));
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      log.warn({ err: error, turnId: record.id }, "a message of a cancelled answer could not be removed");
-    }
-  }
-}
-
-/** Names the message of a post of which it is not known whether it was carried out, by making the post again. */
-async function findPosted(sink: ReplySink, record: TurnRecord): Promise<void> {
-  const draft: Draft = { markdown: "…", buttons: [], streaming: false };
-  try {
-    const posted = await callPlatform((signal) => sink.post(draft, toNonce(record), signal));
-    record.posted.push(posted.id);
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-  }
-  record.isPosting = false;
 }
 
 /**

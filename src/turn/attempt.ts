@@ -6,6 +6,7 @@ import type { ChatMessage } from "../gateway/chunks.ts";
 import type { Gateway } from "../gateway/client.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history/history.ts";
+import type { HistoryEntry } from "../history/record.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
@@ -20,7 +21,9 @@ import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
+import { toAnswerButtons } from "./answer-buttons.ts";
 import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
+import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending } from "./endings.ts";
 import { goOn, isContinuable } from "./going-on.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
@@ -101,10 +104,12 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       model: own.model ?? deps.model,
       options: own.options ?? {},
       systemPrompt: toSystemPrompt(own, deps.systemPrompt),
-      context: { messages: [], notices: [], oldestShownId: undefined, written: toWritten(record) },
+      context: { messages: [], notices: [], oldestShownId: undefined },
       askedCount: 0,
       used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
       pieces: [],
+      before: record.edition > 1 ? await readAnswer(deps.history, record) : undefined,
+      isInVain: false,
     };
     try {
       const { text, ending } = await write(run);
@@ -148,6 +153,10 @@ interface Run extends Omit<Beginning, "changes"> {
   /** The number of messages that the context had before. */
   askedCount: number;
   used: Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">;
+  /** The answer that stands there, where another one is written in its place. */
+  before: HistoryEntry | undefined;
+  /** Nothing came of the asking: the answer from before stays. */
+  isInVain: boolean;
   /** Ids of what the attempt made for people to see, besides the answer. */
   pieces: string[];
 }
@@ -166,8 +175,9 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     if ("error" in cause && isHandedOver(run)) throw cause.error;
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
+    if (run.isInVain && run.before !== undefined) record.edition = editionOf(run.before);
     const note = [...run.context.notices, ending.note].filter(Boolean).join("\n\n");
-    return { note, buttons: toButtons(ending, record, sink) };
+    return { note, buttons: toButtons(run, ending) };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
   const text = await writeReply((onText) => ask(run, onText), {
@@ -176,7 +186,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     scheduler: deps.scheduler,
     record,
     isResumed: record.attempts > 1,
-    refusal: { note: refusal.note, buttons: toButtons(refusal, record, sink) },
+    refusal: { note: refusal.note, buttons: toButtons(run, refusal) },
+    makesWay: record.edition > 1 && record.attempts === 1,
     onRecord: async () => {
       if (record.posted.length > 0) record.phase = "posted";
       await deps.records.save(record);
@@ -214,14 +225,14 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
 /** Reads the context and runs the turn on it. Resolves as `runTurn` does. */
 async function ask(run: Run, onText: OnText): Promise<string> {
   const { deps, record, messages, signal } = run;
-  const context = await deps.readContext(record, messages, run.systemPrompt, signal);
-  run.context = { ...context, written: record.said === undefined ? context.written : toWritten(record) };
-  run.askedCount = run.context.messages.length;
   let isFirst = true;
   const code = createJsonCode(onText);
   const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
   try {
+    const context = await deps.readContext(record, messages, run.systemPrompt, signal);
+    run.context = { ...context, ...(record.said !== undefined && { written: toWritten(record) }) };
+    run.askedCount = run.context.messages.length;
     const handOver = (text: string) => {
       if (isFirst) deps.metrics.firstToken(secondsSince(run.acceptedAt));
       isFirst = false;
@@ -237,7 +248,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
     return finish;
   } catch (error) {
     // Asked once more in vain: people keep what they have read.
-    if (isFirst && !isTakenOver(signal)) repeatWritten(run.context, onText);
+    if (isFirst && !isTakenOver(signal)) repeatWritten(run, onText);
     throw error;
   } finally {
     deps.metrics.streamClosed();
@@ -292,13 +303,17 @@ function isHandedOver({ record, signal: { reason } }: Run): boolean {
   return reason === "lost";
 }
 
-function repeatWritten({ messages, written }: Context, onText: OnText): void {
+function repeatWritten(run: Run, onText: OnText): void {
+  const { context, before, record } = run;
+  const { messages, written = record.said === undefined ? (before?.messages ?? []) : toWritten(record) } = context;
   const texts = written.flatMap(({ role, content }) =>
     role === "assistant" && typeof content === "string" ? content : [],
   );
   const text = texts.filter(Boolean).join("\n\n");
   if (text === "") return;
   messages.push(...written);
+  const isOld = record.said === undefined && before !== undefined;
+  run.isInVain = isOld && editionOf(before) !== record.edition;
   onText(text);
 }
 
@@ -387,14 +402,13 @@ function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): End
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
 
-function toButtons(ending: Ending, { id: turnId }: TurnRecord, { supportsFeedback }: ReplySink): Button[] {
-  if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }];
-  if (ending.retry) return [{ action: "retry", turnId, label: "Retry" }];
-  if (ending.outcome !== "complete" || supportsFeedback !== true) return [];
-  return [
-    { action: "good", turnId, label: "Good answer" },
-    { action: "bad", turnId, label: "Bad answer" },
-  ];
+function toButtons({ record, sink, before }: Run, ending: Ending): Button[] {
+  const { id: turnId, edition } = record;
+  const numbers = [...formerOf(before, edition).map((one) => one.edition), edition];
+  const steps = toEditionButtons(turnId, numbers, edition);
+  if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }, ...steps];
+  if (ending.retry) return [{ action: "retry", turnId, label: "Retry" }, ...steps];
+  return ending.outcome === "complete" ? [...steps, ...toAnswerButtons(record, sink)] : steps;
 }
 
 function canContinue({ outcome, retry }: Ending): boolean {
@@ -410,17 +424,23 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   const { history, records, unkept, log } = deps;
   // An answer is not kept without what it answers.
   if (!run.areStored) await storeQuestionsLate(history, run.messages, log, queueSignal);
-  const { id, conversationId, author, reply, posted, messageIds } = record;
+  const { id, conversationId, author, reply, posted, messageIds, edition } = record;
   const askedBy = { platform: reply.platform, id: author.id };
   const messages = context.messages.slice(askedCount);
   const isRefused = messages.length === 0 && (ending.outcome === "filtered" || !ending.retry);
   const partial = ending.outcome !== "complete";
-  const entry = { id, at: Date.now(), askedBy, messages, partial, ...(isRefused && { isRefused }) };
+  const former = formerOf(run.before, edition);
+  const entry = {
+    ...{ id, at: Date.now(), askedBy, messages, partial },
+    ...(isRefused && { isRefused }),
+    ...(edition > 1 && { edition }),
+    ...(former.length > 0 && { former }),
+  };
   const after = pieces.at(-1) ?? messageIds.at(-1);
   delete record.said;
   const final = { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) } as const;
   const isStored = await persist(
-    () => history.append(conversationId, entry, posted, after),
+    () => history.append(conversationId, run.isInVain ? (run.before ?? entry) : entry, posted, after),
     (error) => {
       log.error({ err: error, turnId: id }, "an answer could not be stored in the history");
       if (!isStoreOutage(error) || after === undefined) return;

@@ -1,5 +1,5 @@
-import { type InboundEvent, isSpokenStop, type MessageEvent } from "../port/events.ts";
-import { toTurnId } from "../port/ids.ts";
+import { asksAnew, type InboundEvent, isSpokenStop, type MessageEvent } from "../port/events.ts";
+import { readEditionId, toTurnId } from "../port/ids.ts";
 
 /** Messages answered by one turn at most: a flood is answered in several turns rather than in one endless prompt. */
 const MAX_TOGETHER = 20;
@@ -13,8 +13,9 @@ const MAX_TOGETHER = 20;
 export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
   const [first, ...rest] = waiting;
   if (first === undefined) return [];
-  if (first.kind === "action" && first.action === "retry") {
-    return [first, ...rest.filter((event) => isStopOf(event, first.turnId, first))];
+  if (asksAnew(first)) {
+    const { turnId } = readEditionId(first.turnId);
+    return [first, ...rest.filter((event) => isStopOf(event, turnId, first))];
   }
   if (first.kind !== "message") return [first];
 

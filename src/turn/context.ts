@@ -22,8 +22,8 @@ export interface Context {
   notices: string[];
   /** The oldest entry of the history that is in `messages`, when there are older ones. */
   oldestShownId: string | undefined;
-  /** The turn's answer so far, when it is written once more. */
-  written: ChatMessage[];
+  /** The turn's answer so far, when it is written once more; absent where that was not read. */
+  written?: ChatMessage[];
 }
 
 /**

@@ -4,6 +4,7 @@ import type { History } from "../history/history.ts";
 import type { Button } from "../port/sink.ts";
 import { type Closing, createReplyDrafts } from "../reply/drafts.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
+import { readAnswer, toAnswerText } from "./editions.ts";
 import { describeEnding } from "./endings.ts";
 import type { TurnRecord } from "./record.ts";
 
@@ -23,17 +24,20 @@ export interface CutAnswerDeps {
  * messages show its text alone. Best effort, with a bound in time; never rejects.
  */
 export async function takeClosingOff(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
-  await close(deps, record, NO_CLOSING, signal);
+  await rewriteClosing(deps, record, NO_CLOSING, signal);
 }
 
 /** Shows the end of an answer that its place refused when it ended. Resolves to whether it takes it now; never rejects. */
 export async function showRefusal(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<boolean> {
   const retry: Button = { action: "retry", turnId: record.id, label: "Retry" };
-  return close(deps, record, { note: REFUSED.note, buttons: [retry] }, signal);
+  return rewriteClosing(deps, record, { note: REFUSED.note, buttons: [retry] }, signal);
 }
 
-/** Writes the messages of an answer that has ended once more, with another end. */
-async function close(
+/**
+ * Writes the messages of an answer that has ended once more, with another end. Best effort, with a bound in time; resolves
+ * to whether that was done, and never rejects.
+ */
+export async function rewriteClosing(
   { history, sinkOf, log }: CutAnswerDeps,
   record: TurnRecord,
   closing: Closing,
@@ -44,11 +48,11 @@ async function close(
   if (record.sealed !== undefined) return false;
   try {
     const sink = sinkOf(reply);
-    const said = await readText(history, record);
+    const answer = await readAnswer(history, record);
     // A text that was not kept stands on the platform alone.
-    if (said === undefined) return false;
+    if (answer === undefined) return false;
     const text = createReplyDrafts({ turnId, limits: sink.limits, refusal: NO_CLOSING });
-    text.append(said);
+    text.append(toAnswerText(answer.messages));
     text.end(closing);
     // The file of an answer that has ended is there, or is found missing below.
     text.noteFile();
@@ -72,19 +76,4 @@ async function close(
     log.warn({ err: error, turnId }, "the end of an answer could not be written again");
     return false;
   }
-}
-
-/**
- * Reads the model's text as it was shown: before a tool and after it are two paragraphs. Undefined where it was not
- * kept.
- */
-async function readText(
-  history: Pick<History, "read">,
-  { conversationId, id }: TurnRecord,
-): Promise<string | undefined> {
-  const { entries } = await history.read(conversationId, { upToId: id, maxEntries: 1 });
-  const texts = entries
-    .find((entry) => entry.id === id)
-    ?.messages.map(({ role, content }) => (role === "assistant" && typeof content === "string" ? content : ""));
-  return texts?.filter(Boolean).join("\n\n");
 }

@@ -38,6 +38,8 @@ const turnRecord = replyRecord.extend({
   canRetry: z.boolean().default(false),
   /** Its end offers to go on where it was cut off. */
   canContinue: z.boolean().default(false),
+  /** The number of the answer that is written or stands there, see `HistoryEntry.edition`. */
+  edition: z.int().default(1),
   /** The place took no more of it at some point, so that its last message may look as if more were to come. */
   isRefused: z.boolean().exactOptional(),
   /** How many pictures and the like the turn made before this attempt, besides the answer; absent: none. */
@@ -55,6 +57,8 @@ export interface TurnRecords {
   conversationOf(messageId: string): Promise<string | undefined>;
   /** The same answer's turn. */
   turnOf(messageId: string): Promise<string | undefined>;
+  /** The turn that answers a person's message, or has answered it. */
+  answerTo(messageId: string): Promise<TurnRecord | undefined>;
   /** The conversation in which a person's newest question of one place is being answered, maybe by another process. */
   answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
   /**
@@ -118,10 +122,15 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
   }
 
   /** What leads to a record, beside its own id. */
-  function toPointers({ id, author, reply, phase, posted, conversationId }: TurnRecord, rater?: string): Value[] {
+  function toPointers(record: TurnRecord, rater?: string): Value[] {
+    const { id, author, reply, phase, posted, messageIds, conversationId } = record;
     return [
       ...(phase === "final" ? [] : posted).map((messageId) => {
         return { key: toPosted(messageId), value: { turnId: id, conversationId }, ttl: POSTED_TTL_MS };
+      }),
+      // Once in a turn: its questions and its place stay.
+      ...(phase === "received" ? messageIds : []).map((messageId) => {
+        return { key: toAsked(messageId), value: { turnId: id }, ttl: ttlMs };
       }),
       ...(phase === "received" ? [{ key: toNewest(reply, author.id), value: { turnId: id }, ttl: POSTED_TTL_MS }] : []),
       ...[toOwnerKey(reply.platform, author.id), ...(rater === undefined ? [] : [rater])].map((of) => ({
@@ -158,6 +167,10 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     load,
     conversationOf: async (messageId) => (await readPosted(messageId)).conversationId,
     turnOf: async (messageId) => (await readPosted(messageId)).turnId,
+    async answerTo(messageId) {
+      const { turnId } = postedBy.safeParse(await keyv.get(toAsked(messageId))).data ?? {};
+      return turnId === undefined ? undefined : load(turnId);
+    },
     async answeredAt(place, authorId) {
       const { turnId } = postedBy.safeParse(await keyv.get(toNewest(place, authorId))).data ?? {};
       const record = turnId === undefined ? undefined : await load(turnId);
@@ -188,7 +201,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       for (const id of ids) {
         const record = await load(id);
         if (record === undefined) continue;
-        await keyv.deleteMany([id, `${toOwnerKey(record.reply.platform, record.author.id)}:${id}`]);
+        await keyv.deleteMany(keysOf(record));
       }
     },
     async eraseConversations(prefix) {
@@ -196,9 +209,8 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       for await (const [, value] of walk(keyv)) {
         const record = readTurnRecord(value);
         if (record?.conversationId.startsWith(prefix) !== true) continue;
-        const { id, reply, author } = record;
-        await keyv.deleteMany([id, `${toOwnerKey(reply.platform, author.id)}:${id}`]);
-        places.push(reply);
+        await keyv.deleteMany(keysOf(record));
+        places.push(record.reply);
       }
       return places;
     },
@@ -206,15 +218,21 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       const [owner, rater] = [toOwnerKey(platform, authorId), toRater(platform, authorId)];
       for await (const id of idsOf(owner, within)) {
         const record = await load(id);
-        await keyv.deleteMany([
-          id,
-          `${owner}:${id}`,
-          ...(record === undefined ? [] : [toNewest(record.reply, authorId)]),
-        ]);
+        await keyv.deleteMany([id, `${owner}:${id}`, ...(record === undefined ? [] : keysOf(record))]);
       }
       for await (const id of idsOf(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
   };
+}
+
+/** All keys that a record is kept or found under for longer than it is written. */
+function keysOf({ id, reply, author, messageIds }: TurnRecord): string[] {
+  const found = [`${toOwnerKey(reply.platform, author.id)}:${id}`, toNewest(reply, author.id)];
+  return [id, ...found, ...messageIds.map(toAsked)];
+}
+
+function toAsked(messageId: string): string {
+  return `asked:${toKeyPart(messageId)}`;
 }
 
 function toPosted(messageId: string): string {
@@ -248,6 +266,7 @@ export function newRecord(events: readonly InboundEvent[], messages: readonly Me
     phase: "received",
     attempts: 0,
     seen: 0,
+    edition: 1,
     canRetry: false,
     canContinue: false,
   };

@@ -12,6 +12,8 @@ export interface Made extends Owned {
   reply: ReplyAddress;
 }
 
+/** Said to those who may see it, and do no more. */
+export const NOT_YOURS = "Only the person who asked, or a moderator, can do that.";
 /** Said to those who cannot have it before them. */
 export const NOT_HERE = "This belongs to another conversation, so nothing was done.";
 

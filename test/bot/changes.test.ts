@@ -6,7 +6,7 @@ const held = () => Promise.withResolvers<void>();
 
 describe("an edit", () => {
   test("that makes a message one to the bot has it answered, once and only where it was not", async () => {
-    const { accept, idle, texts, requests } = startEngine({ scripts: [["Soup."], ["Tea."]] });
+    const { accept, idle, texts, requests } = startEngine({ scripts: [["Soup."], ["Salad."], ["Tea."]] });
     const open = message("Soup or salad?", { addressed: "open" });
     await accept(open);
     await idle();
@@ -19,10 +19,10 @@ describe("an edit", () => {
     expect(requests[0]?.messages.at(-1)?.content).toBe("Bot, soup or salad?");
     await accept({ ...edited(open, "Bot, and now?"), addressed: "bot" });
     await idle();
-    expect(texts()).toEqual(["Soup."]);
+    expect(texts()).toEqual(["Salad."]);
     await accept(message("And to drink?", { addressed: "open" }));
     await idle();
-    expect(texts()).toEqual(["Soup.", "Tea."]);
+    expect(texts()).toEqual(["Salad.", "Tea."]);
   });
 
   test("of the message that is being answered begins the answer again in the same message", async () => {

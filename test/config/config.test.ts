@@ -105,6 +105,7 @@ describe("readConfig", () => {
         DISCORD_TOKEN: "abc.def.ghi",
         DISCORD_API_URL: "http://127.0.0.1:9001/api/",
         DISCORD_THREADS: "off",
+        DELETED_QUESTIONS: "remove",
         DISCORD_GUILD_ID: "123456789012345678",
         SHARDS: "0,2",
         SHARD_COUNT: "4",
@@ -168,6 +169,7 @@ describe("readConfig", () => {
       metricsToken: "m".repeat(16),
       relaySecrets: ["n".repeat(32), "o".repeat(40)],
       botName: "Ada",
+      removesWithQuestion: true,
       logLevel: "debug",
       limits: {
         historyTtlMs: 86_400_000,

@@ -81,6 +81,8 @@ describe("createReaders", () => {
       attachments: [attachment as AttachmentRef],
       partial: true,
       isRefused: true,
+      edition: 2,
+      former: [{ edition: 1, at: 1, messages: [{ role: "assistant", content: "Before." }] }],
       isEarlier: true,
     };
     const stored: Required<StoredEntry> = { entry, aliases: ["a"], after: 7 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readPictureId, toPictureId, toTurnId } from "../../src/port/ids.ts";
+import { readEditionId, readPictureId, toEditionId, toPictureId, toTurnId } from "../../src/port/ids.ts";
 
 test("an id of a picture is read back, and fits beside others into what platforms allow", () => {
   const id = toPictureId(toTurnId("test:event:1"), 4);
@@ -9,5 +9,13 @@ test("an id of a picture is read back, and fits beside others into what platform
 });
 
 test.each([toTurnId("test:event:1"), "", "a.b", "a.12", "a:1.2", "../a.1"])("%j is no picture's id", (id) => {
+  expect(readPictureId(id)).toBeUndefined();
+});
+
+test("an id of an answer is read back, and told from that of its turn and from a picture's", () => {
+  const turnId = toTurnId("test:event:1");
+  const id = toEditionId(turnId, 12);
+  expect(readEditionId(id)).toEqual({ turnId, edition: 12 });
+  expect(readEditionId(turnId)).toEqual({ turnId, edition: undefined });
   expect(readPictureId(id)).toBeUndefined();
 });

@@ -42,6 +42,7 @@ export interface EngineOptions {
   tools?: Tool[];
   /** Makes pictures reachable for the gateway; without it none is. */
   references?: References;
+  removesWithQuestion?: boolean;
   /** Replies are written at the pace that their sinks bring; otherwise they hardly wait. */
   isPaced?: boolean;
   log?: Logger;
@@ -62,6 +63,7 @@ export function startEngine({
   const metrics = createMetrics();
   const engine = createEngine({
     botName: "Palaver",
+    removesWithQuestion: options.removesWithQuestion ?? false,
     model,
     imageModel: options.imageModel,
     systemPrompt: "Be kind.",

@@ -78,7 +78,6 @@ describe("replies to one message by two people at once", () => {
     await accept(message("Ben's turn", { inReplyTo: root, author: ben }));
     await idle();
     await accept(edited(question, "Hello"));
-    await accept(action("retry", toTurnId(question.key)));
     await idle();
     expect(texts()[1]).toBe("At last.");
     expect(shown(engine, 3)).toEqual(["Begin", "Root.", "Hello"]);

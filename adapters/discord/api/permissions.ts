@@ -10,7 +10,7 @@ export interface Permission {
   why: string;
 }
 
-/** The bot asks for these when it is invited: nothing that it can do without. */
+/** The bot asks for these when it is invited: nothing that people would not miss. */
 export const PERMISSIONS: ReadonlyArray<Permission> = [
   { name: "ViewChannel", title: "View Channels", why: "to be spoken to in a channel" },
   { name: "SendMessages", title: "Send Messages", why: "to answer in a channel" },
@@ -21,6 +21,7 @@ export const PERMISSIONS: ReadonlyArray<Permission> = [
     title: "Read Message History",
     why: "to point at what it answers, and to read what was said in a thread before it was asked there",
   },
+  { name: "AddReactions", title: "Add Reactions", why: "to show at a question that it waits for its turn" },
   { name: "AttachFiles", title: "Attach Files", why: "to post pictures, and very long answers as a file" },
 ];
 

@@ -25,6 +25,7 @@ export interface Rooms {
   mayWrite(channelId: string): boolean;
   /** A reply needs this too. True also where nothing is known. */
   mayReadHistory(channelId: string): boolean;
+  mayReact(channelId: string): boolean;
   mayOpenThread(channelId: string): boolean;
   /** True for a person whose roles let them manage the channel. False also where nothing is known. */
   mayManage(channelId: string, userId: string, roleIds: readonly string[]): boolean;
@@ -37,6 +38,8 @@ const TO_OPEN = [PermissionFlagsBits.CreatePublicThreads, PermissionFlagsBits.Se
 const TO_WRITE = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessages];
 const TO_WRITE_IN_THREAD = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.SendMessagesInThreads];
 const TO_READ = [PermissionFlagsBits.ViewChannel, PermissionFlagsBits.ReadMessageHistory];
+
+const TO_REACT = [...TO_READ, PermissionFlagsBits.AddReactions];
 
 /** The library computes this for members it keeps; of most people it keeps none. */
 function permissionsIn(channel: GuildBasedChannel, id: string, roleIds: readonly string[]): bigint {
@@ -85,6 +88,7 @@ export function createRooms(client: Client): Rooms {
       return mayOrUnknown(channel, channel?.isThread() === true ? TO_WRITE_IN_THREAD : TO_WRITE);
     },
     mayReadHistory: (channelId) => mayOrUnknown(guildChannel(channelId), TO_READ),
+    mayReact: (channelId) => mayOrUnknown(guildChannel(channelId), TO_REACT),
     mayOpenThread(channelId) {
       const channel = guildChannel(channelId);
       const hasThreads = channel?.type === ChannelType.GuildText || channel?.type === ChannelType.GuildAnnouncement;

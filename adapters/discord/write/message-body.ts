@@ -13,6 +13,8 @@ const STYLES: Readonly<Record<Action, ButtonStyle>> = {
   stop: ButtonStyle.Secondary,
   retry: ButtonStyle.Secondary,
   continue: ButtonStyle.Secondary,
+  regenerate: ButtonStyle.Secondary,
+  show: ButtonStyle.Secondary,
   good: ButtonStyle.Secondary,
   bad: ButtonStyle.Secondary,
   again: ButtonStyle.Secondary,

@@ -1,3 +1,4 @@
+import { Routes } from "discord.js";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, Posted, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
@@ -28,6 +29,8 @@ const LIMITS: SinkLimits = {
 };
 /** The draft of a message of files alone. */
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
+/** Put to a question that waits for its turn. */
+const WAITING = "⏳";
 /** The hour's ration of edits to old messages is used up. */
 const OLD_EDITS = 30046;
 
@@ -40,7 +43,7 @@ export interface SinkDeps {
   finalMessages: FinalMessages;
   pace: DiscordPace;
   typingIn(channelId: string): Typing;
-  rooms: Pick<Rooms, "mayReadHistory">;
+  rooms: Pick<Rooms, "mayReadHistory" | "mayReact">;
   now(): number;
 }
 
@@ -105,6 +108,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
         : deps.pace.interaction(`${PLATFORM}-webhook:${toFingerprint(interaction.token)}`),
     tellsWaits: true,
     foldsQuotes: true,
+    supportsSecondThoughts: true,
     post: (draft, nonce, signal) =>
       guarded(signal, () => {
         const mark = writer && toMark(nonce);
@@ -130,6 +134,17 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       }),
     remove: (id, signal) =>
       guarded(signal, () => removeGently(writer ?? channel, placeOf(moved.get(id) ?? id), signal)),
+    // Nobody wrote a message where a command was given.
+    ...(interaction === undefined && {
+      markWaiting: (id: string, isWaiting: boolean, signal: AbortSignal) =>
+        guarded(signal, async () => {
+          const place = placeOf(id);
+          // Each refused call counts against the bot.
+          if (!deps.rooms.mayReact(place.channelId)) return;
+          const route = Routes.channelMessageOwnReaction(place.channelId, place.messageId, encodeURIComponent(WAITING));
+          await api.call({ method: isWaiting ? "PUT" : "DELETE", route }, signal);
+        }),
+    }),
     async progress(text, signal) {
       signal.throwIfAborted();
       if (text === "" || isSilent) typing.stop();

@@ -55,7 +55,19 @@ const DELETE = z.object({ nonce, authorId: id });
 const ACTION = z.object({
   nonce,
   authorId: id,
-  action: z.enum(["stop", "retry", "continue", "good", "bad", "again", "vary", "upscale", "delete"]),
+  action: z.enum([
+    "stop",
+    "retry",
+    "continue",
+    "regenerate",
+    "show",
+    "good",
+    "bad",
+    "again",
+    "vary",
+    "upscale",
+    "delete",
+  ]),
   turnId: z.string().min(1).max(200),
 });
 const STOP = z.object({ nonce, authorId: id, turnId: z.string().min(1).max(200) });

@@ -190,6 +190,8 @@ const BUTTON_ICONS: Record<Button["action"], TemplateResult> = {
   stop: ICONS.stop,
   retry: ICONS.retry,
   continue: ICONS.continue,
+  regenerate: ICONS.retry,
+  show: ICONS.reply,
   good: ICONS.good,
   bad: ICONS.bad,
   again: ICONS.retry,
@@ -226,7 +228,8 @@ function judgementView(button: Button, message: MessageRow, state: State, action
 function press(button: Button, message: MessageRow, actions: Actions): void {
   if (button.action === "edit") return void actions.editPicture(message, button.turnId);
   if (button.action !== "delete") return actions.press(message, button);
-  askToChoose("Delete this picture?", "It cannot be brought back.", [
+  const what = button.turnId.includes(".") ? "picture" : "answer";
+  askToChoose(`Delete this ${what}?`, "It cannot be brought back.", [
     { label: "Delete", run: () => actions.press(message, button) },
   ]);
 }

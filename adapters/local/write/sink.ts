@@ -48,7 +48,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   return {
     limits: LIMITS,
     budget: { key: PLATFORM, createPacer: () => createEvenPacer(OWN_SURFACE_PACE) },
-    supportsFeedback: true,
+    supportsSecondThoughts: true,
     foldsQuotes: true,
     async post(draft, nonce, signal) {
       signal.throwIfAborted();

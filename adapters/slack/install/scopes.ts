@@ -14,5 +14,6 @@ export const SCOPES: Readonly<Record<string, string>> = {
   "im:read": "to tell whose a direct conversation is, before a form brings a picture there",
   "mpim:history": "to hear direct messages of several people",
   "mpim:read": "to tell who is in a direct conversation of several people, before a form brings a picture there",
+  "reactions:write": "to show at a question that it waits for its turn",
   "users:read": "to know people by their names, and who is an administrator",
 };

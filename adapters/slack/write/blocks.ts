@@ -21,6 +21,8 @@ const ACTIONS: readonly string[] = [
   "stop",
   "retry",
   "continue",
+  "regenerate",
+  "show",
   "good",
   "bad",
   "again",
@@ -74,11 +76,18 @@ export function toButtonBlocks(buttons: readonly Button[], { hasFeedbackButtons 
   const others = buttons.filter((button) => feedback === undefined || !isFeedback(button));
   const elements = others
     .slice(0, MAX_BUTTONS)
-    .map((button) => ({ type: "button", ...toPlainButton(button), action_id: button.action }));
+    .map((button, index) => ({ type: "button", ...toPlainButton(button), action_id: toActionId(others, index) }));
   return [
     ...(elements.length === 0 ? [] : [{ type: "actions", elements }]),
     ...(feedback === undefined ? [] : [toFeedbackBlock(feedback)]),
   ];
+}
+
+/** Unique in its message, or Slack refuses that. */
+function toActionId(buttons: readonly Button[], index: number): string {
+  const action = buttons[index]?.action ?? "";
+  const before = buttons.slice(0, index).filter((button) => button.action === action).length;
+  return before === 0 ? action : `${action}:${before}`;
 }
 
 /** True for buttons that Slack has some of its own for. */

@@ -9,7 +9,7 @@ const WORKSPACE_PAUSE_MS = 24 * 3_600_000;
 const CHANNEL_PAUSE_MS = 3_600_000;
 
 /** Features that not every workspace supports. */
-export type Feature = "streams" | "sessions" | "cards" | "feedback buttons" | "pictures";
+export type Feature = "streams" | "sessions" | "cards" | "feedback buttons" | "pictures" | "reactions";
 
 /** Files that Slack was told to show in a message of its own. */
 export interface Shared {

@@ -27,6 +27,9 @@ export const LIMITS: SinkLimits = {
   maxMessages: 4,
 };
 
+/** Put to a question that waits for its turn. */
+const WAITING = "hourglass_flowing_sand";
+
 export interface SinkDeps {
   api: SlackApi;
   postAndUpdate: PostAndUpdateWriter;
@@ -114,7 +117,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     room: channelId,
     fallback,
     showsSteps: state.supports("cards", teamId),
-    supportsFeedback: true,
+    supportsSecondThoughts: true,
     tellsWaits: true,
     hasOwnStop: threadTs !== undefined && state.supports("sessions", teamId),
     post: (draft, nonce, signal) => guarded(signal, () => post(draft, nonce, false, signal)),
@@ -142,12 +145,32 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
         session.end();
         await postAndUpdate.remove(placeOf(id), signal);
       }),
+    markWaiting: (id, isWaiting, signal) => markWaiting(api, state, placeOf(id), isWaiting, signal),
     progress: (text, signal) => {
       if (text !== "") session.begin();
       else if (!isWritten) session.end();
       return guarded(signal, () => status.show(text, signal));
     },
   };
+}
+
+/** Rejects where it could not be shown; an app without the scope for it shows nothing, and is not asked again. */
+async function markWaiting(
+  api: SlackApi,
+  state: SinkState,
+  { teamId, channelId, ts }: MessagePlace,
+  isWaiting: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!state.supports("reactions", teamId)) return;
+  const reaction = { channel: channelId, timestamp: ts, name: WAITING };
+  try {
+    await api.call(teamId, isWaiting ? "reactions.add" : "reactions.remove", reaction, signal);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "missing_scope") state.markUnsupported("reactions", teamId);
+    else if (code !== "already_reacted" && code !== "no_reaction") throw error;
+  }
 }
 
 function createFallback(isActive: boolean): Fallback {

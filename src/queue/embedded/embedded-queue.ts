@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { InboundEvent } from "../../port/events.ts";
 import { chooseNext, FIRST_ROUND, type Work } from "../admission.ts";
 import { SUSPECT_DEATHS } from "../attempts.ts";
-import { isDrawing, isErasedWith, laneOf, toWork } from "../event-lane.ts";
+import { isErasedWith, laneOf, toWork } from "../event-lane.ts";
 import type { Queue, Worker } from "../queue.ts";
 import { openEventTable } from "./event-table.ts";
 import { createLaneWork, uncount } from "./lane-work.ts";
@@ -96,7 +96,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): Queue {
       lanes.add(event);
       worker?.notice(event);
       dispatch();
-      if (isDrawing(event) && ![...running].some(({ lane }) => lane.waiting.includes(event))) worker?.hold?.(event);
+      if (![...running].some(({ lane }) => lane.waiting.includes(event))) worker?.hold?.(event);
       return true;
     },
     start(newWorker) {

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { FencedError, withFence } from "../../concurrency/fence.ts";
 import type { InboundEvent } from "../../port/events.ts";
 import { giveUpWork, isDeadly, SUSPECT_DEATHS } from "../attempts.ts";
-import { isDrawing, isErasedWith, toPerson, toWork } from "../event-lane.ts";
+import { isErasedWith, toPerson, toWork } from "../event-lane.ts";
 import type { Worker } from "../queue.ts";
 import type { Bell } from "./bells.ts";
 import { createEndings, type Turn } from "./endings.ts";
@@ -82,7 +82,7 @@ export function createDrain(options: DrainOptions): Drain {
       return "none";
     }
     if (admission !== "admitted") {
-      if (admission === "held" && isDrawing(head.event)) worker.hold?.(head.event);
+      if (admission === "held") worker.hold?.(head.event);
       return "none";
     }
     const run = createRun(lanes);

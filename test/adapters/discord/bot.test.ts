@@ -117,6 +117,58 @@ test("the model is told on Discord who of several people said what, by the names
   ]);
 });
 
+describe("second thoughts on Discord", () => {
+  function answerIn({ discord, channel }: { discord: Discord; channel: Channel }) {
+    const [message] = botMessages(discord, channel);
+    if (message === undefined) throw new Error("There is no answer.");
+    return message;
+  }
+
+  test("an edited question is answered once more in its message, which leads back to the answer before", async () => {
+    const bot = await startGuild({ scripts: [["Paris."], ["Rome."], ["Oslo."]] });
+    const { discord, channel, ada, idle } = bot;
+    const asked = discord.people.say(channel, ada, "The capital of France?", { mentionBot: true });
+    await finished(bot, channel);
+    discord.people.edit(asked, `<@${discord.bot.id}> The capital of Italy?`);
+    await discord.until(() => botTexts(discord, channel)[0] === "Rome.");
+    await idle();
+    discord.people.press(answerIn(bot), ada, "‹ 2/2");
+    await discord.until(() => botTexts(discord, channel)[0]?.startsWith("Paris.") === true);
+    await idle();
+    discord.people.press(answerIn(bot), ada, "1/2 ›");
+    await discord.until(() => botTexts(discord, channel)[0] === "Rome.");
+    await idle();
+    discord.people.press(answerIn(bot), ada, "Regenerate");
+    await discord.until(() => botTexts(discord, channel)[0] === "Oslo.");
+  });
+
+  test("a question that was deleted offers to delete its answer", async () => {
+    const bot = await startGuild({ scripts: [["Paris."]] });
+    const { discord, channel, ada } = bot;
+    const asked = discord.people.say(channel, ada, "The capital of France?", { mentionBot: true });
+    await finished(bot, channel);
+    discord.people.delete(asked);
+    await discord.until(() => botTexts(discord, channel)[0]?.includes("was deleted") === true);
+    discord.people.press(answerIn(bot), ada, "Delete this answer");
+    await discord.until(() => botTexts(discord, channel).length === 0);
+  });
+
+  test("a question that has to wait carries a sign until its turn comes", async () => {
+    const end = Promise.withResolvers<void>();
+    const bot = await startBot({ scripts: [["One,", end.promise, " two."], ["Three."]] });
+    const { discord } = bot;
+    const ada = discord.addUser("ada");
+    const direct = discord.openDm(ada);
+    discord.people.say(direct, ada, "count");
+    await discord.until(() => botTexts(discord, direct).length > 0);
+    const second = discord.people.say(direct, ada, "go on");
+    await discord.until(() => second.reactions.has("⏳"));
+    end.resolve();
+    expect(await finished(bot, direct, 2)).toEqual(["One, two.", "Three."]);
+    await discord.until(() => !second.reactions.has("⏳"));
+  });
+});
+
 describe("a model that thinks, on Discord", () => {
   const THOUGHT = { reasoning: "A greeting.\nI greet || back." };
 

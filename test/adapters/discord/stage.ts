@@ -44,6 +44,7 @@ export const NO_ROOMS: Rooms = {
   nameOfRole: () => undefined,
   mayWrite: () => true,
   mayReadHistory: () => true,
+  mayReact: () => true,
   mayOpenThread: () => false,
   mayManage: () => false,
   recent: () => [],

@@ -159,7 +159,7 @@ describe("feedback on the bot's answers on Slack", () => {
     const bot = await startBot({ transport, scripts: [["One,", end.promise, " two."]] });
     const { slack, ada, bob, records, metrics } = bot;
     const message = await answer(bot, end);
-    expect(message.content.blocks.map(({ type }) => type)).toEqual(["context_actions"]);
+    expect(message.content.blocks.map(({ type }) => type)).toEqual(["actions", "context_actions"]);
     for (const person of [ada, bob]) await person.judge(message, "positive_button");
     await ada.judge(message, "negative_button");
     await slack.acknowledged();

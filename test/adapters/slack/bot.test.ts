@@ -114,8 +114,10 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     await bot.idle();
   });
 
-  test("an edit that mentions it in a thread where it was nobody's business is answered, once", async () => {
-    const { slack, ada, bob, general, requests, finished, heard, idle } = await start({ scripts: [["Soup."]] });
+  test("an edit that mentions it in a thread where it was nobody's business is answered, and the next one once more", async () => {
+    const { slack, ada, bob, general, requests, finished, heard, idle } = await start({
+      scripts: [["Soup."], ["Salad."]],
+    });
     const root = ada.say(general, "Soup or salad?");
     const undecided = bob.say(general, "no idea", { thread: root });
     await heard();
@@ -125,7 +127,8 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     bob.edit(undecided, `<@${slack.workspace.bot.id}> any good idea?`);
     await heard();
     await idle();
-    expect(requests).toHaveLength(1);
+    expect(slack.texts(general, root)).toEqual(["Salad."]);
+    expect(requests).toHaveLength(2);
   });
 
   test("knows what people said in the thread before it was asked", async () => {

@@ -353,7 +353,7 @@ describe("the sign that the bot is writing", () => {
         files,
         seenMessages: createSeenInteractionMessages(),
         fresh: new Set<string>(),
-        rooms: { mayReadHistory: () => true },
+        rooms: { mayReadHistory: () => true, mayReact: () => true },
         finalMessages,
         pace: createDiscordPace(),
         now: Date.now,

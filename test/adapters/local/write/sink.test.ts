@@ -105,7 +105,7 @@ describe("the sink of the local page", () => {
   });
 
   test("asks what people think of an answer", () => {
-    expect(page.adapter.sink(address).supportsFeedback).toBe(true);
+    expect(page.adapter.sink(address).supportsSecondThoughts).toBe(true);
   });
 
   test("says that a database which takes no writes is unavailable", async () => {

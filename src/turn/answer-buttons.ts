@@ -1,0 +1,16 @@
+import { toEditionId } from "../port/ids.ts";
+import type { Button, ReplySink } from "../port/sink.ts";
+import type { TurnRecord } from "./record.ts";
+
+/** The buttons under an answer that is whole, where the platform shows any. */
+export function toAnswerButtons(
+  { id: turnId, edition }: Pick<TurnRecord, "id" | "edition">,
+  { supportsSecondThoughts }: Pick<ReplySink, "supportsSecondThoughts">,
+): Button[] {
+  if (supportsSecondThoughts !== true) return [];
+  return [
+    { action: "regenerate", turnId: toEditionId(turnId, edition), label: "Regenerate" },
+    { action: "good", turnId, label: "Good answer" },
+    { action: "bad", turnId, label: "Bad answer" },
+  ];
+}

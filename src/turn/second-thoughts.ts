@@ -1,0 +1,149 @@
+import type { Logger } from "pino";
+import type { History } from "../history/history.ts";
+import type { Scheduler } from "../pacing/scheduler.ts";
+import type { ActionEvent, DeletedEvent, EditedEvent } from "../port/events.ts";
+import { readEditionId, toEditionId } from "../port/ids.ts";
+import type { Button, ReplySink } from "../port/sink.ts";
+import type { Closing } from "../reply/drafts.ts";
+import type { SinkOf } from "../reply/paced-sink.ts";
+import { writeReply } from "../reply/reply.ts";
+import { toAnswerButtons } from "./answer-buttons.ts";
+import { isQuestionGone } from "./context.ts";
+import { rewriteClosing } from "./cut-answer.ts";
+import { editionsOf, readAnswer, toAnswerText, toEditionButtons } from "./editions.ts";
+import type { TurnRecord, TurnRecords } from "./record.ts";
+import { mayPress, NOT_YOURS } from "./rights.ts";
+import { type TakeBackDeps, takeBack } from "./take-back.ts";
+
+const TOO_OLD = "This answer is too old for that: it is not kept any more.";
+const STILL_WRITTEN = "This answer is still being written.";
+
+/** What people do about an answer after its end. Promises reject when their event has to be worked on again. */
+export interface SecondThoughts {
+  /**
+   * The press that has a message answered once more, because it says something else now; undefined where it was not
+   * answered, or says the same. To be accepted before the message is changed.
+   */
+  onEdited(event: EditedEvent): Promise<ActionEvent | undefined>;
+  /** Offers to take the answer to a deleted message back, or takes it back, as is configured. */
+  onDeleted(event: DeletedEvent, signal: AbortSignal): Promise<void>;
+  /** Shows another one of the answers to a question. Resolves to a sentence for the person when it does not. */
+  show(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
+  /** Takes an answer back. Resolves like `show`. */
+  remove(event: ActionEvent): Promise<string | undefined>;
+}
+
+export interface SecondThoughtsDeps extends TakeBackDeps {
+  records: Pick<TurnRecords, "load" | "save" | "answerTo">;
+  history: Pick<History, "read" | "find" | "append" | "remove">;
+  scheduler: Scheduler;
+  sinkOf: SinkOf;
+  /** The answer to a question goes with it; else a button takes it back. */
+  removesWithQuestion: boolean;
+  log: Logger;
+}
+
+export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
+  const { records, history } = deps;
+
+  /** A record whose answer has its end, or a sentence for the person. */
+  async function findOwn(event: ActionEvent): Promise<TurnRecord | string> {
+    const record = await records.load(readEditionId(event.turnId).turnId);
+    if (record === undefined) return TOO_OLD;
+    if (!mayPress(event, record)) return NOT_YOURS;
+    return record.phase === "final" ? record : STILL_WRITTEN;
+  }
+
+  return {
+    async onEdited({ key, conversationId, author, reply, at, messageId, text, attachments }) {
+      const record = await records.answerTo(messageId);
+      if (record?.phase !== "final" || record.posted.length === 0) return undefined;
+      const { entries } = await history.read(record.conversationId, { upToId: messageId, maxEntries: 1 });
+      const before = entries.find(({ id }) => id === messageId);
+      if (before === undefined || isSame(before, { text, attachments })) return undefined;
+      const turnId = toEditionId(record.id, record.edition);
+      return { kind: "action", key: `${key}:again`, conversationId, author, reply, at, action: "regenerate", turnId };
+    },
+
+    async onDeleted({ messageId }, signal) {
+      const record = await records.answerTo(messageId);
+      if (record?.phase !== "final" || record.posted.length === 0) return;
+      if (!(await isQuestionGone(history, record))) return;
+      if (deps.removesWithQuestion) return takeBack(deps, record);
+      const remove: Button = { action: "delete", turnId: record.id, label: "Delete this answer" };
+      const closing = { note: "_The question was deleted._", buttons: [remove] };
+      await rewriteClosing(deps, record, closing, signal);
+    },
+
+    async show(event) {
+      const record = await findOwn(event);
+      if (typeof record === "string") return record;
+      const answer = await readAnswer(history, record);
+      const editions = answer === undefined ? [] : editionsOf(answer);
+      const { edition } = readEditionId(event.turnId);
+      const shown = editions.find((one) => one.edition === edition);
+      if (answer === undefined || shown === undefined || record.sealed !== undefined) return TOO_OLD;
+      const numbers = editions.map((one) => one.edition);
+      const isNewest = shown === editions.at(-1);
+      const note = isNewest ? "" : `_Answer ${editions.indexOf(shown) + 1} of ${editions.length}: an earlier one._`;
+      const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
+      const steps = toEditionButtons(record.id, numbers, shown.edition);
+      const closing = { note, buttons: [...steps, ...(isNewest ? toAnswerButtons(record, sink) : [])] };
+      await writeWhole(deps, { ...record, posted: [...record.posted] }, sink, toAnswerText(shown.messages), closing);
+      return undefined;
+    },
+
+    async remove(event) {
+      const record = await findOwn(event);
+      if (typeof record === "string") return record;
+      await takeBack(deps, record);
+      return undefined;
+    },
+  };
+}
+
+/** Platforms tell of an edit also where nothing of the words was changed. */
+function isSame(
+  {
+    messages: [first],
+    attachments: before = [],
+  }: { messages: readonly { content: unknown }[]; attachments?: readonly { id: string }[] },
+  { text, attachments }: Pick<EditedEvent, "text" | "attachments">,
+): boolean {
+  const idsOf = (files: readonly { id: string }[]) => files.map(({ id }) => id).join();
+  return first?.content === text && idsOf(before) === idsOf(attachments);
+}
+
+/** Puts a text that is known into the messages of an answer, into more or fewer of them where it needs that. */
+async function writeWhole(
+  { records, history, scheduler, log }: SecondThoughtsDeps,
+  record: TurnRecord,
+  sink: ReplySink,
+  text: string,
+  closing: Closing,
+): Promise<void> {
+  const count = record.posted.length;
+  const run = async (onText: (text: string) => void) => {
+    onText(text);
+    return "stop";
+  };
+  await writeReply(run, {
+    sink,
+    scheduler,
+    record,
+    isResumed: false,
+    refusal: closing,
+    onRecord: () => records.save(record),
+    onSeen: async () => {},
+    onCall: (call, error) => error && log.warn({ err: error, turnId: record.id, call }, "a write was refused"),
+    onRefused: () => {},
+    describeWait: () => "",
+    onWait: () => {},
+    onVisible: () => {},
+    toClosing: () => closing,
+  });
+  if (record.posted.length === count) return;
+  // Its further messages are found by people's replies, too.
+  const answer = await readAnswer(history, record);
+  if (answer !== undefined) await history.append(record.conversationId, answer, record.posted);
+}

@@ -1,0 +1,51 @@
+import type { Logger } from "pino";
+import type { History } from "../history/history.ts";
+import type { Adapter } from "../port/adapter.ts";
+import { toNonce } from "../port/ids.ts";
+import type { Draft, ReplySink } from "../port/sink.ts";
+import { callPlatform, isRefusal } from "../reply/platform-call.ts";
+import type { TurnRecord, TurnRecords } from "./record.ts";
+
+export interface TakeBackDeps {
+  records: Pick<TurnRecords, "save">;
+  history: Pick<History, "remove">;
+  adapterOf(platform: string): Pick<Adapter, "sink">;
+  log: Logger;
+}
+
+/** Removes what was written for a turn that nobody asks for any more, and erases it. Rejects when that has to be tried again. */
+export async function takeBack(deps: TakeBackDeps, record: TurnRecord): Promise<void> {
+  const { history, records } = deps;
+  if (record.attempts === 0 && record.posted.length === 0) return;
+  await records.save(record);
+  await removePosted(deps, record);
+  await history.remove(record.id);
+  delete record.said;
+  await records.save({ ...record, posted: [], phase: "final", canRetry: false });
+}
+
+/** Removes the messages of a reply, the last one first. Rejects when that has to be tried again. */
+export async function removePosted({ adapterOf, log }: TakeBackDeps, record: TurnRecord): Promise<void> {
+  const sink = adapterOf(record.reply.platform).sink(record.reply);
+  if (record.isPosting) await findPosted(sink, record);
+  for (const id of record.posted.toReversed()) {
+    try {
+      await callPlatform((signal) => sink.remove(id, signal));
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      log.warn({ err: error, turnId: record.id }, "a message of a cancelled answer could not be removed");
+    }
+  }
+}
+
+/** Names the message of a post of which it is not known whether it was carried out, by making the post again. */
+async function findPosted(sink: ReplySink, record: TurnRecord): Promise<void> {
+  const draft: Draft = { markdown: "…", buttons: [], streaming: false };
+  try {
+    const posted = await callPlatform((signal) => sink.post(draft, toNonce(record), signal));
+    record.posted.push(posted.id);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+  }
+  record.isPosting = false;
+}

@@ -1,0 +1,57 @@
+import type { Keyv } from "keyv";
+import type { Logger } from "pino";
+import { withoutFence } from "../concurrency/fence.ts";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { MessageEvent } from "../port/events.ts";
+import { callPlatform } from "../reply/platform-call.ts";
+import { toKeyPart } from "../store/key-part.ts";
+
+/** Nothing waits for longer. */
+const TTL_MS = 86_400_000;
+const CALL_MS = 5_000;
+
+/** Shows at people's questions that they wait for their turn, until it comes: in whichever process. Best effort. */
+export interface WaitingMarks {
+  show(message: MessageEvent): void;
+  clear(messages: readonly MessageEvent[]): void;
+}
+
+export interface WaitingMarksDeps {
+  open(namespace: string): Keyv;
+  adapterOf(platform: string): Pick<Adapter, "sink">;
+  log: Logger;
+}
+
+export function createWaitingMarks({ open, adapterOf, log }: WaitingMarksDeps): WaitingMarks {
+  const keyv = open("waiting");
+  const { run: inTurn } = createKeyedQueue();
+
+  function mark({ messageId, reply }: MessageEvent, isWaiting: boolean): void {
+    const sink = adapterOf(reply.platform).sink(reply);
+    const { markWaiting } = sink;
+    if (markWaiting === undefined) return;
+    const key = toKeyPart(messageId);
+    const tell = () => callPlatform((signal) => markWaiting(messageId, isWaiting, signal), CALL_MS);
+    async function change(): Promise<void> {
+      try {
+        if (isWaiting === (await keyv.has(key))) return;
+        // Whoever takes the message up, after a crash too, knows that there may be a mark.
+        if (isWaiting) await keyv.set(key, 1, TTL_MS);
+        await tell();
+        if (!isWaiting) await keyv.delete(key);
+      } catch (err) {
+        log.info({ err, messageId }, "that a message waits could not be shown, or taken away");
+      }
+    }
+    // Nothing of the turn depends on it, and it may outlast the right to write that.
+    void withoutFence(() => inTurn(messageId, change));
+  }
+
+  return {
+    show: (message) => mark(message, true),
+    clear: (messages) => {
+      for (const message of messages) mark(message, false);
+    },
+  };
+}

@@ -1,0 +1,255 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import type { Button } from "../../src/port/sink.ts";
+import { type EngineOptions, startEngine } from "../support/engine.ts";
+import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+const held = () => Promise.withResolvers<void>();
+
+/** An engine on a platform that shows all buttons. */
+function start({ maxLength, ...options }: EngineOptions & { maxLength?: number } = {}) {
+  const platform = fakePlatform(maxLength === undefined ? {} : { maxLength });
+  Object.assign(platform.sink, { supportsSecondThoughts: true });
+  const engine = startEngine({ platform, ...options });
+  const buttons = (index = 0): readonly Button[] => engine.channel[index]?.draft.buttons ?? [];
+  return {
+    ...engine,
+    platform,
+    buttons,
+    labels: (index = 0) => buttons(index).map(({ label }) => label),
+    async press(label: string, author = ada) {
+      const found = engine.channel.flatMap(({ draft }) => draft.buttons).find((button) => button.label === label);
+      if (found === undefined || found.action === "edit") throw new Error(`there is no button ${label}`);
+      const event = action(found.action, found.turnId, { author });
+      await engine.accept(event);
+      await engine.idle();
+      return event;
+    },
+  };
+}
+
+describe("an edit of an answered question", () => {
+  test("has it answered once more on the same message, and leaves the first answer reachable", async () => {
+    const { accept, idle, texts, labels, press, requests, violations } = start({
+      scripts: [["Paris."], ["Rome."], ["Later."]],
+    });
+    const question = message("The capital of France?");
+    await accept(question);
+    await idle();
+    await accept(edited(question, "The capital of Italy?"));
+    await idle();
+    expect(texts()).toEqual(["Rome."]);
+    expect(labels()).toEqual(["‹ 2/2", "Regenerate", "Good answer", "Bad answer"]);
+    expect(requests[1]?.messages.at(-1)?.content).toBe("The capital of Italy?");
+    await press("‹ 2/2");
+    expect(texts()).toEqual(["Paris.\n\n_Answer 1 of 2: an earlier one._"]);
+    expect(labels()).toEqual(["1/2 ›"]);
+    await accept(message("And then?"));
+    await idle();
+    expect(requests[2]?.messages.slice(1).map(({ content }) => content)).toEqual([
+      "The capital of Italy?",
+      "Rome.",
+      "And then?",
+    ]);
+    await press("1/2 ›");
+    expect(texts()[0]).toBe("Rome.");
+    expect(labels()[0]).toBe("‹ 2/2");
+    expect(violations).toEqual([]);
+  });
+
+  test("that changes no word, and one of what was never answered, asks nothing", async () => {
+    const { accept, idle, requests, texts } = start();
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(edited(question, "Hello"));
+    const between = message("Lunch?", { author: ben, addressed: "open", conversationId: "test:b" });
+    await accept(between);
+    await accept(edited(between, "Dinner?"));
+    await idle();
+    expect([requests.length, texts()]).toEqual([1, ["Hello."]]);
+  });
+
+  test("is asked by the next run where the process died before it was", async () => {
+    const database = new DatabaseSync(":memory:");
+    const question = message("The capital of France?");
+    const first = start({ database, scripts: [["Paris."], [held().promise]] });
+    await first.accept(question);
+    await first.idle();
+    await first.accept(edited(question, "The capital of Italy?"));
+    while (first.requests.length < 2) await new Promise(setImmediate);
+    // It hangs as a process does that was killed.
+    first.setTrouble(() => held().promise);
+    const second = start({ database, platform: first.platform, scripts: [["Rome."]] });
+    first.setTrouble(() => undefined);
+    await second.idle();
+    expect(second.texts()).toEqual(["Rome."]);
+    expect(second.labels()[0]).toBe("‹ 2/2");
+  });
+});
+
+describe("Regenerate", () => {
+  test("asks again, once however often it is pressed, and the model does not see the answer before", async () => {
+    const { accept, idle, texts, press, requests, labels } = start({ scripts: [["One."], ["Two."], ["Three."]] });
+    await accept(message("Count"));
+    await idle();
+    const pressed = await press("Regenerate");
+    expect(texts()).toEqual(["Two."]);
+    await accept(action("regenerate", pressed.turnId));
+    await idle();
+    expect(texts()).toEqual(["Two."]);
+    expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Count"]);
+    await press("Regenerate");
+    expect(labels().slice(0, 1)).toEqual(["‹ 3/3"]);
+    await press("‹ 3/3");
+    expect([texts(), labels()]).toEqual([["Two.\n\n_Answer 2 of 3: an earlier one._"], ["‹ 2/3", "›"]]);
+  });
+
+  test("in vain leaves the answer that was there, and offers to ask again", async () => {
+    const down = new GatewayError("unreachable", "no");
+    const { accept, idle, texts, press, labels, history } = start({ scripts: [["One."], [down], ["Two."]] });
+    await accept(message("Count"));
+    await idle();
+    await press("Regenerate");
+    expect(texts()[0]).toMatch(/^One\.\n\n_.*Retry/);
+    expect(labels()).toEqual(["Retry"]);
+    const kept = async () => (await history.read("test:a", { maxEntries: 1 })).entries[0];
+    expect(await kept()).toMatchObject({ messages: [{ content: "One." }], partial: false });
+    await press("Retry");
+    expect(texts()).toEqual(["Two."]);
+    expect(await kept()).toMatchObject({ edition: 2, former: [{ edition: 1, messages: [{ content: "One." }] }] });
+  });
+
+  test("is for the person who asked, and so is the way between answers", async () => {
+    const { accept, idle, texts, press } = start({ scripts: [["One."], ["Two."]] });
+    await accept(message("Count"));
+    await idle();
+    await press("Regenerate", ben);
+    expect(texts()).toEqual(["One.", "Only the person who asked, or a moderator, can do that."]);
+    await press("Regenerate");
+    await press("‹ 2/2", ben);
+    expect(texts()[0]).toBe("Two.");
+  });
+
+  test("keeps the newest five answers, and leads through those of any length", async () => {
+    const long = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
+    const scripts = [["0."], [long], ["2."], ["3."], ["4."], ["5."]];
+    const { accept, idle, texts, press, labels, violations } = start({ scripts, maxLength: 200 });
+    await accept(message("Count"));
+    await idle();
+    for (const _ of scripts.slice(1)) await press("Regenerate");
+    expect([texts(), labels()[0]]).toEqual([["5."], "‹ 5/5"]);
+    for (const place of ["5/5", "4/5", "3/5", "2/5"]) await press(`‹ ${place}`);
+    expect(texts().join(" ")).toBe(`${long}\n\n_Answer 1 of 5: an earlier one._`);
+    await press("1/5 ›");
+    expect(texts()).toEqual(["2.\n\n_Answer 2 of 5: an earlier one._"]);
+    expect(violations).toEqual([]);
+  });
+
+  test("is forgotten with everything else: no answer of any number is left", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { accept, idle, press } = start({ database, scripts: [["A secret."], ["Another secret."]] });
+    await accept(message("my secret"));
+    await idle();
+    await press("Regenerate");
+    await accept(command("forget", "me for good"));
+    await idle();
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    const rows = tables.flatMap(({ name }) => database.prepare(`SELECT * FROM "${String(name)}"`).all());
+    expect(JSON.stringify(rows)).not.toMatch(/secret|ada/i);
+  });
+});
+
+describe("a deletion of an answered question", () => {
+  test("offers to delete its answer", async () => {
+    const { accept, idle, texts, labels, press, history } = start({ scripts: [["Paris."]] });
+    const question = message("The capital of France?");
+    await accept(question);
+    await idle();
+    await accept(deleted(question));
+    await idle();
+    expect([texts(), labels()]).toEqual([["Paris.\n\n_The question was deleted._"], ["Delete this answer"]]);
+    await press("Delete this answer", ben);
+    expect(texts()[1]).toMatch(/^Only the person who asked/);
+    await press("Delete this answer");
+    expect(texts()).toHaveLength(1);
+    expect((await history.read("test:a", { maxEntries: 9 })).entries).toEqual([]);
+  });
+
+  test("takes the answer with it where that is configured", async () => {
+    const { accept, idle, texts, history } = start({ removesWithQuestion: true });
+    const question = message("Hello");
+    await accept(question);
+    await idle();
+    await accept(deleted(question));
+    await idle();
+    expect(texts()).toEqual([]);
+    expect((await history.read("test:a", { maxEntries: 9 })).entries).toEqual([]);
+  });
+
+  test("of one of several that were answered together leaves the answer alone", async () => {
+    const hold = held();
+    const { accept, idle, texts } = start({ scripts: [[hold.promise, "first"], ["both"]] });
+    await accept(message("zero"));
+    const [kept, unwanted] = [message("kept"), message("unwanted")];
+    await accept(kept);
+    await accept(unwanted);
+    hold.resolve();
+    await idle();
+    await accept(deleted(unwanted));
+    await idle();
+    expect(texts()).toEqual(["first", "both"]);
+  });
+});
+
+describe("a question that has to wait", () => {
+  test("says so until its turn comes, and its answer comes after all parts of the one before", async () => {
+    const hold = held();
+    const words = Array.from({ length: 90 }, (_, index) => `word${index}`).join(" ");
+    const engine = start({ scripts: [["Begin ", hold.promise, words], ["Second."]], maxLength: 200 });
+    const { accept, idle, texts, platform, until } = engine;
+    const marks: Array<[id: string, isWaiting: boolean]> = [];
+    const marked = held();
+    platform.sink.markWaiting = async (id, isWaiting) => {
+      marks.push([id, isWaiting]);
+      marked.resolve();
+    };
+    await accept(message("Write a lot"));
+    await until(() => texts().length === 1);
+    const second = message("And me?", { author: ben });
+    await accept(second);
+    await accept(message("Lunch?", { author: ben, addressed: "other" }));
+    await marked.promise;
+    expect(marks).toEqual([[second.messageId, true]]);
+    hold.resolve();
+    await idle();
+    expect(marks).toEqual([
+      [second.messageId, true],
+      [second.messageId, false],
+    ]);
+    expect(texts().length).toBeGreaterThan(3);
+    expect(texts().slice(0, -1).join(" ")).toBe(`Begin ${words}`);
+    expect(texts().at(-1)).toBe("Second.");
+  });
+
+  test("loses its mark also when another run answers it", async () => {
+    const database = new DatabaseSync(":memory:");
+    const platform = fakePlatform();
+    const marks: boolean[] = [];
+    const marked = held();
+    platform.sink.markWaiting = async (_, isWaiting) => {
+      marks.push(isWaiting);
+      marked.resolve();
+    };
+    const first = startEngine({ database, platform, scripts: [[held().promise]] });
+    await first.accept(message("One"));
+    while (first.requests.length === 0) await new Promise(setImmediate);
+    await first.accept(message("Two", { author: ben }));
+    await marked.promise;
+    const second = startEngine({ database, platform });
+    await second.idle();
+    expect(marks).toEqual([true, false]);
+  });
+});
