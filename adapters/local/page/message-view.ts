@@ -20,13 +20,26 @@ export interface MessageLook {
   hasThreadLink: boolean;
   /** The place allows replies under a message. */
   canReply: boolean;
+  /** A question that is answered after another one. */
+  isWaiting: boolean;
+  /** Only the newest answer is asked for once more. */
+  isNewestAnswer: boolean;
 }
 
 export function messageView(message: MessageRow, look: MessageLook, state: State, actions: Actions): TemplateResult {
   const replies = look.hasThreadLink ? repliesTo(state, message.id) : [];
   const isEditing = state.editingId === message.id;
   const last = replies.at(-1);
-  const depends = [message, look.isGrouped, look.canReply, replies.length, last?.id, last?.isStreaming];
+  const depends = [
+    message,
+    look.isGrouped,
+    look.canReply,
+    look.isWaiting,
+    look.isNewestAnswer,
+    replies.length,
+    last?.id,
+    last?.isStreaming,
+  ];
   const names = namesOf(state);
   const seen = message.files.filter(({ id }) => state.uncovered.has(id)).length;
   const about = [isEditing, state.speakerId, nameOf(state, message.authorId), names.length, seen];
@@ -38,8 +51,9 @@ export function messageView(message: MessageRow, look: MessageLook, state: State
     >
       ${headView(message, state)}
       ${isEditing ? editView(message, actions) : bodyView(message, names, state)}
+      ${look.isWaiting ? html`<span class="hint">waits for its turn</span>` : nothing}
       ${isWorking(message) ? html`<div class="working" aria-hidden="true"></div>` : nothing}
-      ${filesView(message.files, state, actions)} ${buttonsView(message, state, actions)}
+      ${filesView(message.files, state, actions)} ${buttonsView(message, look, state, actions)}
       ${threadLink(message, replies, actions)} ${toolsView(message, look, state, actions)}
     </article>`;
   })}`;
@@ -202,10 +216,16 @@ const BUTTON_ICONS: Record<Button["action"], TemplateResult> = {
 };
 
 /** Buttons that the bot put under its message. Judgements are small and stay pressed. */
-function buttonsView(message: MessageRow, state: State, actions: Actions): TemplateResult | typeof nothing {
-  if (message.buttons.length === 0) return nothing;
+function buttonsView(
+  message: MessageRow,
+  { isNewestAnswer }: MessageLook,
+  state: State,
+  actions: Actions,
+): TemplateResult | typeof nothing {
+  const buttons = message.buttons.filter(({ action }) => isNewestAnswer || action !== "regenerate");
+  if (buttons.length === 0) return nothing;
   return html`<div class="buttons">
-    ${message.buttons.map((button) => {
+    ${buttons.map((button) => {
       const { action, label } = button;
       if (action === "good" || action === "bad") return judgementView(button, message, state, actions);
       return html`<button type="button" class=${action} @click=${() => press(button, message, actions)}>

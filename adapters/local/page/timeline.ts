@@ -7,6 +7,7 @@ import { ICONS } from "./icons.ts";
 import { messageView, pendingView } from "./message-view.ts";
 import { isChat, messagesAt, type Pending, type Place, placeKey, type State } from "./state.ts";
 import type { MessageRow } from "./wire.ts";
+import { findAnswered } from "./working.ts";
 
 const GROUP_MS = 5 * 60_000;
 const PAGE_MESSAGES = 150;
@@ -35,6 +36,11 @@ export function createTimeline(): Timeline {
       }
       const entries: Entry[] = [...messagesAt(state, place), ...state.pending.filter((each) => placeKey(each) === key)];
       const shown = entries.slice(-shownCount);
+      const messages = shown.filter((entry) => "id" in entry);
+      const marks: Marks = {
+        waitsAfter: isChat(state, place.channelId) ? findAnswered(messages) : undefined,
+        newestAnswer: messages.findLast(({ buttons }) => buttons.some(({ action }) => action === "regenerate"))?.id,
+      };
       const sent = state.pending.findLast((each) => placeKey(each) === key)?.nonce;
       if (sent !== undefined && sent !== lastSent) scroll.toBottom();
       lastSent = sent ?? lastSent;
@@ -53,7 +59,7 @@ export function createTimeline(): Timeline {
             ${repeat(
               shown,
               (entry) => ("id" in entry && entry.nonce === null ? entry.id : entry.nonce),
-              (entry, index) => entryView(entry, shown[index - 1], place, state, actions),
+              (entry, index) => entryView(entry, { before: shown[index - 1], place, marks }, state, actions),
             )}
             ${progressView(place, state)}
           </div>
@@ -64,10 +70,22 @@ export function createTimeline(): Timeline {
   };
 }
 
+/** What the messages of a place tell about each other. */
+interface Marks {
+  /** What was said after this message waits for its turn. */
+  waitsAfter: number | undefined;
+  newestAnswer: number | undefined;
+}
+
+interface Around {
+  before: Entry | undefined;
+  place: Place;
+  marks: Marks;
+}
+
 function entryView(
   entry: Entry,
-  before: Entry | undefined,
-  place: Place,
+  { before, place, marks: { waitsAfter = Infinity, newestAnswer } }: Around,
   state: State,
   actions: Actions,
 ): TemplateResult {
@@ -75,7 +93,10 @@ function entryView(
   const isGrouped = !isNewDay && isOneSpeech(before, entry) && entry.createdAt - before.createdAt < GROUP_MS;
   const isAfterDeleted = before !== undefined && "isDeleted" in before && before.isDeleted;
   const canReply = place.threadId === null && !isChat(state, place.channelId);
-  const look = { isGrouped: isGrouped && !isAfterDeleted, hasThreadLink: canReply, canReply };
+  const id = "id" in entry ? entry.id : 0;
+  const isWaiting = entry.authorId !== null && id > waitsAfter;
+  const marks = { isWaiting, isNewestAnswer: id === newestAnswer };
+  const look = { isGrouped: isGrouped && !isAfterDeleted, hasThreadLink: canReply, canReply, ...marks };
   return html`${isNewDay ? html`<h2 class="day">${formatDay(entry.createdAt, Date.now())}</h2>` : nothing}
   ${"status" in entry ? pendingView(entry, look.isGrouped, state, actions) : messageView(entry, look, state, actions)}`;
 }
