@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 
 /** Does the jobs of the process that started this one, see `createJobProcess`. `run` never rejects. */
-export function serveJobs<Job, Answer extends object>(run: (job: Job) => Promise<Answer>): void {
+export function serveJobs<Job>(run: (job: Job) => Promise<object>): void {
   preferForKilling();
   const answer = async (job: Job) => process.send?.(await run(job));
   process.on("message", (job: Job) => void answer(job));

@@ -121,26 +121,6 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     return persist(() => keyv.setMany(values), onFailure);
   }
 
-  /** What leads to a record, beside its own id. */
-  function toPointers(record: TurnRecord, rater?: string): Value[] {
-    const { id, author, reply, phase, posted, messageIds, conversationId } = record;
-    return [
-      ...(phase === "final" ? [] : posted).map((messageId) => {
-        return { key: toPosted(messageId), value: { turnId: id, conversationId }, ttl: POSTED_TTL_MS };
-      }),
-      // Once in a turn: its questions and its place stay.
-      ...(phase === "received" ? messageIds : []).map((messageId) => {
-        return { key: toAsked(messageId), value: { turnId: id }, ttl: ttlMs };
-      }),
-      ...(phase === "received" ? [{ key: toNewest(reply, author.id), value: { turnId: id }, ttl: POSTED_TTL_MS }] : []),
-      ...[toOwnerKey(reply.platform, author.id), ...(rater === undefined ? [] : [rater])].map((of) => ({
-        key: `${of}:${id}`,
-        value: 1,
-        ttl: ttlMs,
-      })),
-    ];
-  }
-
   async function readPosted(messageId: string): Promise<z.infer<typeof postedBy>> {
     const found: unknown = await keyv.get(toPosted(messageId));
     // Until it named the turn as well, it was the conversation alone.
@@ -177,7 +157,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       return record?.phase === "final" ? undefined : record?.conversationId;
     },
     async save(record) {
-      await store(record, toPointers(record));
+      await store(record, toPointers(record, ttlMs));
     },
     async note(record) {
       await store(record, []);
@@ -187,7 +167,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
         const record = await load(id);
         if (record === undefined || record.feedback?.[authorId] === feedback) return false;
         const rated = { ...record, feedback: { ...record.feedback, [authorId]: feedback } };
-        return store(rated, toPointers(rated, toRater(record.reply.platform, authorId)));
+        return store(rated, toPointers(rated, ttlMs, toRater(record.reply.platform, authorId)));
       }),
     async readFeedback(platform, authorId, within) {
       const judgements: Judgement[] = [];
@@ -233,6 +213,26 @@ function keysOf({ id, reply, author, messageIds }: TurnRecord): string[] {
 
 function toAsked(messageId: string): string {
   return `asked:${toKeyPart(messageId)}`;
+}
+
+/** What leads to a record, beside its own id. */
+function toPointers(record: TurnRecord, ttlMs: number, rater?: string): Value[] {
+  const { id, author, reply, phase, posted, messageIds, conversationId } = record;
+  return [
+    ...(phase === "final" ? [] : posted).map((messageId) => {
+      return { key: toPosted(messageId), value: { turnId: id, conversationId }, ttl: POSTED_TTL_MS };
+    }),
+    // Once in a turn: its questions and its place stay.
+    ...(phase === "received" ? messageIds : []).map((messageId) => {
+      return { key: toAsked(messageId), value: { turnId: id }, ttl: ttlMs };
+    }),
+    ...(phase === "received" ? [{ key: toNewest(reply, author.id), value: { turnId: id }, ttl: POSTED_TTL_MS }] : []),
+    ...[toOwnerKey(reply.platform, author.id), ...(rater === undefined ? [] : [rater])].map((of) => ({
+      key: `${of}:${id}`,
+      value: 1,
+      ttl: ttlMs,
+    })),
+  ];
 }
 
 function toPosted(messageId: string): string {
