@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 
 /** Does the jobs of the process that started this one, see `createJobProcess`. `run` never rejects. */
-export function serveJobs<Job>(run: (job: Job) => Promise<object>): void {
+export function serveJobs(run: (job: never) => Promise<object>): void {
   preferForKilling();
-  const answer = async (job: Job) => process.send?.(await run(job));
-  process.on("message", (job: Job) => void answer(job));
+  const answer = async (job: never) => process.send?.(await run(job));
+  process.on("message", (job) => void answer(job as never));
   // A job at work could hold an orderly exit up for as long as it takes.
   process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
   // In a terminal everybody is interrupted; the one that started this decides when it ends.

@@ -431,7 +431,11 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   const partial = ending.outcome !== "complete";
   const former = formerOf(run.before, edition);
   const entry = {
-    ...{ id, at: Date.now(), askedBy, messages, partial },
+    id,
+    at: Date.now(),
+    askedBy,
+    messages,
+    partial,
     ...(isRefused && { isRefused }),
     ...(edition > 1 && { edition }),
     ...(former.length > 0 && { former }),

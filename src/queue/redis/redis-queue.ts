@@ -9,7 +9,7 @@ import type { Queue, Worker } from "../queue.ts";
 import { type Bell, type Bells, createBells } from "./bells.ts";
 import { createDrain } from "./drain.ts";
 import { type BudgetOptions, createLaneBudgets } from "./lane-budgets.ts";
-import { createRedisLanes } from "./lanes.ts";
+import { createRedisLanes, type RedisLanes } from "./lanes.ts";
 import { createLeases } from "./leases.ts";
 import { createPlaces, type Places } from "./places.ts";
 import type { Run } from "./run.ts";
@@ -52,16 +52,15 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
   connection.client.on("ready", leases.renew);
   const ring = createRing(bells, log);
   const places = createPlaces({ connection, workerId, places: maxActive, now, ring });
-  const sweep = createSweep({ connection, lanes, places, bells, now, ring });
+  const sweepAll = createSweep({ connection, lanes, places, bells, now, ring });
+  const sweep = async (): Promise<void> => (closing ? undefined : await sweepAll());
   const running = new Map<string, Run>();
   // A lane that comes back waits until what was done in it before has ended here.
   const { run: inTurn } = createKeyedQueue();
   const hearing = new Set<Promise<void>>();
   const ear = createEar({ connection, lanes, running, log });
-  let waiting = 0;
-  let processes = 1;
+  const heart = createHeart(places, lanes, log);
   let closing = false;
-  let beating: NodeJS.Timeout | undefined;
   let listening: Promise<void> | undefined;
   const drain = createDrain({
     lanes,
@@ -78,29 +77,19 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     isClosing: () => closing,
   });
 
-  async function beat(worker: Worker | undefined): Promise<void> {
-    try {
-      processes = await places.beat();
-      if (worker !== undefined && !closing) await sweep();
-      waiting = await lanes.countWaiting();
-    } catch (error) {
-      log.debug({ err: error }, "the queue could not be swept; the next second tries again");
-    }
-  }
-
   /** Takes in nothing, and yet shares the limits of the platforms. */
   async function count(): Promise<void> {
-    beating = setInterval(() => void beat(undefined), BEAT_MS);
-    await places.stop().catch(() => {});
-    await beat(undefined);
+    heart.start();
+    await places.stop().catch(noop);
+    await heart.beat();
   }
 
   async function listen(worker: Worker): Promise<void> {
     await ear.open(worker);
     // Where Redis goes away just now, the next second tries again.
-    await beat(worker);
+    await heart.beat(sweep);
     if (closing) return;
-    beating = setInterval(() => void beat(worker), BEAT_MS);
+    heart.start(sweep);
     // Lanes that pause, or wait for their end, take no place.
     const work = (bell: Bell) => inTurn(bell.laneId, () => drain(bell, worker));
     await bells.hear((bell) => hold(hearing, work(bell)), maxActive + MAX_DRAWINGS);
@@ -121,7 +110,7 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
     async accept(event) {
       if (closing) throw new Error("This process is shutting down and accepts no more events.");
       if (!(await lanes.accept(event))) return false;
-      waiting += 1;
+      heart.waiting += 1;
       // Stored it is; a bell that does not ring is rung by the sweep.
       void ring(laneOf(event).id);
       return true;
@@ -139,8 +128,8 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       const notNoted = (err: unknown) => log.warn({ err }, "how far work has come could not be noted");
       lanes.countAnew(run.taken.map(({ key }) => key)).catch(notNoted);
     },
-    processes: () => Math.max(1, processes),
-    depth: () => ({ waiting, active: running.size }),
+    processes: () => Math.max(1, heart.processes),
+    depth: () => ({ waiting: heart.waiting, active: running.size }),
     async forget(platform, authorId, exceptKey) {
       const erasure: Erasure = { erased: { platform, authorId, exceptKey } };
       await lanes.erase(toErased(erasure));
@@ -153,13 +142,37 @@ export function createRedisQueue(options: RedisQueueOptions): Queue {
       // Where Redis is away, this does not come to its end, and what runs is cut all the same.
       await within(handOver());
       await untilEnded(running, hearing, Math.max(0, cutAt - performance.now()), cutMs);
-      clearInterval(beating);
+      heart.stop();
       leases.close();
       connection.client.off("ready", leases.renew);
       await within(Promise.all(hearing).then(() => Promise.allSettled([bells.close(), places.leave()])));
       ear.close();
     },
   };
+}
+
+/** Each second: says that this process lives, lets it sweep, and counts what waits and who lives. */
+function createHeart(places: Places, lanes: RedisLanes, log: Logger) {
+  let beating: NodeJS.Timeout | undefined;
+  const heart = {
+    /** Events, in all processes; as of the last beat, and what was accepted since. */
+    waiting: 0,
+    processes: 1,
+    async beat(sweep?: () => Promise<void>): Promise<void> {
+      try {
+        heart.processes = await places.beat();
+        await sweep?.();
+        heart.waiting = await lanes.countWaiting();
+      } catch (error) {
+        log.debug({ err: error }, "the queue could not be swept; the next second tries again");
+      }
+    },
+    start(sweep?: () => Promise<void>): void {
+      beating = setInterval(() => void heart.beat(sweep), BEAT_MS);
+    },
+    stop: () => clearInterval(beating),
+  };
+  return heart;
 }
 
 function createRing(bells: Pick<Bells, "ring">, log: Logger) {
