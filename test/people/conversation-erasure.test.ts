@@ -22,7 +22,7 @@ const RECORD = {
   phase: "final" as const,
   attempts: 1,
   seen: 0,
-    edition: 1,
+  edition: 1,
   canRetry: false,
   canContinue: false,
 };
