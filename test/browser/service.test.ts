@@ -90,12 +90,12 @@ describeWithBrowser("the service, seen from a browser", () => {
     await write("Write a lot");
     await eventually(() => service.lines.some((line) => line.includes('"turn ended"'))).toBe(true);
     const parts = () => client.messages().filter(isBot);
-    await eventually(() => parts().every(isFinal)).toBe(true);
-    expect(parts().length).toBeGreaterThan(4);
     const shownLines = () => parts().flatMap(({ text }) => toLines(text));
     const written = toLines(source);
     // The turn has ended before its last messages have come to everybody who looks.
     await eventually(() => squeeze(shownLines())).toBe(squeeze(written));
+    await eventually(() => parts().every(isFinal)).toBe(true);
+    expect(parts().length).toBeGreaterThan(4);
     const shown = shownLines();
     expect(shown.filter(isInBlock)).toEqual(written.filter(isInBlock));
     await eventually(() => answers().count()).toBe(parts().length);

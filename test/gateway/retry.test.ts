@@ -260,11 +260,12 @@ describe("A pause that is longer than a call waits", () => {
 
 test("All attempts together end when an answer should have begun", async () => {
   const { url, received } = await startFaultServer(() => {});
-  const limits = { firstTokenMs: 200, firstTokenTotalMs: 300, backoffMinMs: 1, backoffMaxMs: 1 };
+  const limits = { attempts: 5, firstTokenMs: 200, firstTokenTotalMs: 300, backoffMinMs: 1, backoffMaxMs: 1 };
   expect(await failureOf(connect(url, { limits }).streamChat(request, open, ignoring))).toMatchObject({
     kind: "stalled",
   });
-  expect(received).toHaveLength(2);
+  // A timer may fire late, but no third attempt begins when two have taken their time.
+  expect(received.length).toBeLessThan(3);
 });
 
 test("What is no GatewayError is not tried again", async () => {

@@ -1,8 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type BrowserContext, type BrowserContextOptions, chromium } from "playwright-core";
+import { type BrowserContext, type BrowserContextOptions, type Browser as Chromium, chromium } from "playwright-core";
 import { describe } from "vitest";
 import { PATIENCE_MS } from "./patience.ts";
 
@@ -16,6 +13,8 @@ const ARGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // The tabs are few, and a process for each is a good part of what opening it costs.
+  "--renderer-process-limit=1",
 ];
 
 export interface Browser {
@@ -23,24 +22,18 @@ export interface Browser {
   close: () => Promise<void>;
 }
 
-/** Debian's Chromium with a profile of its own, which is removed at the end. */
+/** One for all tests of this process: to start it costs as much as a test. It ends with the process. */
+let running: Promise<Chromium> | undefined;
+
+/** A browser that knows nothing of the others, in Debian's Chromium. It keeps nothing on the disk. */
 export async function openBrowser(options: BrowserContextOptions = {}): Promise<Browser> {
-  const folder = await mkdtemp(join(tmpdir(), "palaver-browser-"));
-  const context = await chromium.launchPersistentContext(folder, {
-    executablePath: CHROMIUM,
-    args: ARGS,
-    headless: true,
-    timeout: PATIENCE_MS,
-    ...options,
-  });
+  if (!(await running)?.isConnected()) {
+    running = chromium.launch({ executablePath: CHROMIUM, args: ARGS, headless: true, timeout: PATIENCE_MS });
+  }
+  const context = await (await running)?.newContext(options);
+  if (context === undefined) throw new Error("There is no Chromium.");
   context.setDefaultTimeout(PATIENCE_MS);
-  return {
-    context,
-    async close() {
-      await context.close();
-      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-    },
-  };
+  return { context, close: () => context.close() };
 }
 
 /** `describe` where there is a browser; elsewhere a skip that says so, and on a build machine a failure. */

@@ -19,7 +19,7 @@ export interface Desk {
   lastEvent: (count: number) => Promise<InboundEvent | undefined>;
   /** From here on the queue refuses every event, or takes them again. */
   refuse: (isRefusing: boolean) => void;
-  /** Opens the page of another server, at the address of the first. */
+  /** Opens the page of another server in place of the first. */
   visit: (options: LocalPageOptions) => Promise<void>;
   stopServer: () => Promise<void>;
   startServerAgain: (options: LocalPageOptions) => Promise<void>;
@@ -84,10 +84,12 @@ export function sitDown(): Desk {
     },
     refuse: (refusing) => void (isRefusing = refusing),
     async visit(options) {
-      await tab.close();
-      await page.close();
+      const before = page;
+      port = 0;
       await start(options);
-      tab = await openTab(browser, page.url, problems);
+      await tab.goto(page.url);
+      await tab.waitForSelector(".welcome");
+      await before.close();
     },
     stopServer: () => page.close(),
     startServerAgain: start,

@@ -32,6 +32,9 @@ interface Asset {
   etag: string;
 }
 
+/** What was asked for in this process so far. */
+const assets = new Map<string, Asset>();
+
 /** The page and everything it loads, each read and stripped of types when it is first asked for. */
 export function createAssets(): Hono {
   const readers = new Map<string, () => Asset>();
@@ -50,7 +53,6 @@ export function createAssets(): Hono {
   const html = readFileSync(new URL("index.html", PAGE), "utf8");
   const page = toAsset("text/html", withPreloads(html, [...readers.keys()]));
   const policy = toPolicy(html);
-  const assets = new Map<string, Asset>();
 
   function open(path: string): Asset | undefined {
     const asset = assets.get(path) ?? readers.get(path)?.();
