@@ -132,8 +132,9 @@ export function toEntry({
 }
 
 /**
- * Stores the messages that are answered together. The first continues the branch that ends at the message it replies
- * to, and the others follow it there. Resolves to whether the history has taken all of them; never rejects.
+ * Stores the messages that are answered together, up to the first for which the store is away: those behind it would
+ * stand before it for good. The first continues the branch that ends at the message it replies to, and the others follow
+ * it there. Resolves to whether the history has taken all of them; never rejects.
  */
 export async function storeQuestions(
   history: Pick<History, "append">,
@@ -147,6 +148,7 @@ export async function storeQuestions(
     } catch (error) {
       areStored = false;
       log.error({ err: error, conversationId }, "a message could not be stored in the history");
+      if (isStoreOutage(error)) break;
     }
   }
   return areStored;

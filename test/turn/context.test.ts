@@ -132,6 +132,21 @@ describe("the questions of a turn", () => {
     expect(JSON.stringify(lines)).not.toContain("canary");
   });
 
+  test("are not stored before an earlier one for which the store was away", async () => {
+    const [one, two] = [message("one"), message("two")];
+    const stored: string[] = [];
+    const failures: Error[] = [new StoreError("away")];
+    const append = async (_: string, { id }: HistoryEntry) => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      stored.push(id);
+    };
+    expect(await storeQuestions({ append }, [one, two], silent)).toBe(false);
+    expect(stored).toEqual([]);
+    await storeQuestionsLate({ append }, [one, two], silent, signal);
+    expect(stored).toEqual([one.messageId, two.messageId]);
+  });
+
   test("are stored late once a store that other processes share is back, and until then only where it may come back", async () => {
     const fence = { key: "lane", value: "mine", check: async () => {} };
     const stored: string[] = [];
