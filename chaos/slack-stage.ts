@@ -1,4 +1,5 @@
 import { openSlack } from "../test/simulators/slack/control.ts";
+import type { Delivery } from "../test/simulators/slack/delivery.ts";
 import type { Message } from "../test/simulators/slack/world.ts";
 import { openSlackPlace, slackBreaks, TROUBLES, toShown } from "../test/support/fault-loop/slack-world.ts";
 import { installIntoSlack, toInstallableEnv } from "../test/support/slack-install.ts";
@@ -72,7 +73,7 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
     calls: () => slack.requests.filter(({ method }) => method.startsWith("chat.")).map(toCall),
     breaks: () => slackBreaks(slack),
     told({ name }) {
-      const deliveries = asked.get(name)?.deliveries ?? [];
+      const deliveries = asked.get(name)?.deliveries.filter(tellsQuestion) ?? [];
       const known = (of: "toldAtMs" | "acknowledgedAtMs") =>
         deliveries.flatMap((delivery) => delivery[of] ?? []).toSorted((a, b) => a - b)[0];
       return {
@@ -90,6 +91,12 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
     ],
     close: slack.close,
   };
+}
+
+/** Not that it was edited or deleted. */
+function tellsQuestion({ payload }: Delivery): boolean {
+  const event = (payload["event"] ?? {}) as { hidden?: boolean; edited?: unknown };
+  return event.hidden !== true && event.edited === undefined;
 }
 
 function wordsOf(args: Record<string, unknown>): string {

@@ -1,5 +1,5 @@
 /**
- * Loaded into the service before anything else, as `breaks.ts?name`: breaks the product in one way on purpose, so that a
+ * Loaded into the service before anything else, as `breaks.ts?name,name`: breaks the product on purpose, so that a
  * checker can be seen to notice. Each break changes the sources as they are loaded; where the words are not there any
  * more the process ends at once, and the test that wanted it fails.
  */
@@ -47,7 +47,6 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
       to: "const STALLED_LOOK_MS = 600_000;",
     },
   ],
-  "no order": [{ file: "src/queue/event-lane.ts", from: "id: event.conversationId,", to: "id: event.key," }],
   "no turns": [
     { file: "src/queue/event-lane.ts", from: "id: event.conversationId,", to: "id: event.key," },
     {
@@ -98,8 +97,8 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
   ],
 };
 
-const name = decodeURIComponent(new URL(import.meta.url).search.slice(1));
-const changes = BREAKS[name] ?? [];
+const names = decodeURIComponent(new URL(import.meta.url).search.slice(1));
+const changes = names.split(",").flatMap((name) => BREAKS[name] ?? []);
 
 if (changes.length > 0) {
   registerHooks({
@@ -109,7 +108,7 @@ if (changes.length > 0) {
       if (own.length === 0 || loaded.source === undefined) return loaded;
       let source = Buffer.from(loaded.source as Uint8Array).toString();
       for (const { from, to } of own) {
-        if (!source.includes(from)) throw new Error(`${url} has nothing to be broken by "${name}".`);
+        if (!source.includes(from)) throw new Error(`${url} has nothing to be broken by "${names}".`);
         source = source.replace(from, () => to);
       }
       return { ...loaded, source };
