@@ -16,6 +16,7 @@ const EMPTY_LOCK_MS = 5000;
 const PROGRAMS = [
   { names: ["redis-server"], packages: ["redis-server"], skipped: "the tests of Redis" },
   { names: ["chromium"], packages: ["chromium", "fonts-noto-cjk"], skipped: "the tests in a browser" },
+  { names: ["promtool"], packages: ["prometheus"], skipped: "the check of the alerts" },
 ];
 
 const purpose = process.argv[2] ?? "everything";

@@ -77,7 +77,7 @@ describe("docs/gateway.md", () => {
 
 /** What a document says and this repository does not have. */
 function findStale(markdown: string): string[] {
-  const paths = markdown.match(/(?<![\w/.])(?:src|adapters|test|bench|docs|\.ci)\/[\w./-]*\w/g) ?? [];
+  const paths = markdown.match(/(?<![\w/.])(?:src|adapters|test|bench|docs|deploy|\.ci)\/[\w./-]*\w/g) ?? [];
   const { scripts } = JSON.parse(readText("package.json")) as { scripts: Record<string, string> };
   const commands = Array.from(markdown.matchAll(/npm run ([\w:]+)/g), ([, name]) => name ?? "");
   return [...paths.filter((path) => !existsSync(root + path)), ...commands.filter((name) => !(name in scripts))];

@@ -126,7 +126,7 @@ describe("setup", () => {
     await setUp();
     const bin = join(root, "bin");
     mkdirSync(bin);
-    symlinkSync(process.execPath, join(bin, "redis-server"));
+    for (const name of ["redis-server", "promtool"]) symlinkSync(process.execPath, join(bin, name));
     const lacking = await setUp(["test"], { PATH: bin });
     expect(lacking).toEqual({
       code: 0,
