@@ -59,7 +59,7 @@ const BENCHES = new Map<string, Bench>([
     {
       url: import.meta.resolve("./scale.ts"),
       measures:
-        'how far replies are behind with 1, 2 and 4 processes; native, fallback or discord, and "5 at once" or another',
+        'what 1, 2 and 4 processes can take: turns, streams or history; or how far replies are behind: native, fallback or discord, and "5 at once" or another',
       limitMs: 240_000,
     },
   ],

@@ -11,6 +11,7 @@ import { startRedis } from "../test/support/redis.ts";
 import { startService } from "../test/support/service.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
+import { benchHistory, benchStreams, benchTurns } from "./support/scale-load.ts";
 import { openDiscordStage, openSlackStage, type ScaleStage } from "./support/scale-stages.ts";
 import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
@@ -20,6 +21,12 @@ const STAGES = new Map<string, () => Promise<ScaleStage>>([
   ["native", () => openSlackStage(true)],
   ["fallback", () => openSlackStage(false)],
   ["discord", openDiscordStage],
+]);
+/** What several processes can take, and what it costs. */
+const LOADS = new Map([
+  ["turns", benchTurns],
+  ["streams", benchStreams],
+  ["history", benchHistory],
 ]);
 /** When the questions of a scenario are asked, milliseconds from its beginning. */
 const SCENARIOS = new Map<string, readonly number[]>([
@@ -62,10 +69,14 @@ interface Measured {
 const [, , platform = "native", scenario = "5 at once"] = process.argv;
 
 await runBench(async (resources) => {
+  const load = LOADS.get(platform);
+  if (load !== undefined) return await load();
   const open = STAGES.get(platform);
   const askedAt = SCENARIOS.get(scenario);
   if (open === undefined || askedAt === undefined)
-    throw new Error(`Say one of ${[...STAGES.keys()].join(", ")}, and one of "${[...SCENARIOS.keys()].join('", "')}".`);
+    throw new Error(
+      `Say one of ${[...LOADS.keys(), ...STAGES.keys()].join(", ")}, and with the last three one of "${[...SCENARIOS.keys()].join('", "')}".`,
+    );
   // Side by side, so that all are measured under the same load.
   const measured = await Promise.all(PROCESSES.map((count) => measure(resources, count, open, askedAt)));
   const one = measured.find(({ processes }) => processes === 1)?.figures.mean ?? Number.NaN;

@@ -1,0 +1,230 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createHistory } from "../../src/history/history.ts";
+import { silent } from "../../test/support/log.ts";
+import { steady } from "../../test/support/pacing/scenarios.ts";
+import type { RunningService } from "../../test/support/service.ts";
+import { describeMachine } from "./lifecycle.ts";
+import { type RedisUse, readRedisUse } from "./redis-use.ts";
+import { type Cluster, describeLoad, openCluster, readCpuMs, readRssKib } from "./scale-cluster.ts";
+import { formatNumber, summarize } from "./statistics.ts";
+import { formatTable } from "./table.ts";
+
+const WORKERS = [1, 2, 4];
+/** An answer that comes all at once. */
+const SHORT = steady(40, 10_000);
+const TURNS = 120;
+const TURNS_AT_ONCE = 24;
+const STREAM_TOKENS = 300;
+const STREAM_RATE = 30;
+const STREAMS = [20, 60];
+const SAMPLE_MS = 250;
+const HISTORIES = [10, 100, 1_000];
+const FOLLOW_UPS = 8;
+const MESSAGE_CHARS = 200;
+const TTL_MS = 24 * 3_600_000;
+const IDLE_MS = 3_000;
+/** By then everything is over that comes after the last word of an answer, such as its record. */
+const TAIL_MS = 1_500;
+
+interface Spent {
+  ingressMs: number;
+  workersMs: number;
+  redis: RedisUse;
+  durationMs: number;
+}
+
+/** What one worker, two and four make of as many short questions as they can take, one after the other. */
+export async function benchTurns(): Promise<string> {
+  const rows: string[][] = [];
+  for (const workers of WORKERS) {
+    await using resources = new AsyncDisposableStack();
+    const cluster = await openCluster(resources, workers, () => SHORT);
+    await runAtOnce(cluster, "warm", 2 * TURNS_AT_ONCE);
+    const latencies: number[] = [];
+    const spent = await watch(cluster, async () => {
+      latencies.push(...(await runAtOnce(cluster, "turn", TURNS)));
+    });
+    rows.push([
+      String(workers),
+      formatNumber((TURNS / spent.durationMs) * 1_000, 1),
+      formatNumber(summarize(latencies).median, 0),
+      ...toCosts(spent, TURNS),
+      describeLoad(),
+    ]);
+  }
+  return [
+    `turns: ${TURNS} questions for 40 tokens that come at once, ${TURNS_AT_ONCE} at a time, in 20 workspaces of a simulated Slack,`,
+    `which takes its part of the same cores; one ingress; ${describeMachine()}. CPU of each kind of process for a turn.`,
+    "",
+    formatTable(
+      ["workers", "turns/s", "ms to the end", "ingress, ms", "workers, ms", "Redis, ms", "commands", "KB", ""],
+      rows,
+    ),
+  ].join("\n");
+}
+
+/** What one worker, two and four hold of answers that grow side by side. */
+export async function benchStreams(): Promise<string> {
+  const rows: string[][] = [];
+  for (const workers of WORKERS) {
+    await using resources = new AsyncDisposableStack();
+    const cluster = await openCluster(resources, workers, (question) =>
+      question.startsWith("warm") ? SHORT : steady(STREAM_TOKENS, STREAM_RATE),
+    );
+    await runAtOnce(cluster, "warm", TURNS_AT_ONCE);
+    for (const streams of STREAMS) rows.push(await measureStreams(cluster, streams));
+  }
+  return [
+    `streams: so many answers of ${STREAM_TOKENS} tokens at ${STREAM_RATE} a second at once, in 20 workspaces of a simulated Slack, which takes`,
+    `its part of the same cores; one ingress; ${describeMachine()}. CPU for each second of a stream. Memory: the`,
+    "highest RSS of all workers less that before. Final lag: from the last token to all of it being shown.",
+    "",
+    formatTable(
+      [
+        "workers",
+        "streams",
+        "held by each",
+        "final lag, s",
+        "ingress, ms",
+        "workers, ms",
+        "Redis, ms",
+        "commands",
+        "KB",
+        "KiB a stream",
+        "",
+      ],
+      rows,
+    ),
+  ].join("\n");
+}
+
+async function measureStreams(cluster: Cluster, streams: number): Promise<string[]> {
+  const readAll = () => cluster.workers.reduce((sum, worker) => sum + readRssKib(worker), 0);
+  const before = readAll();
+  let [peak, held]: [number, number[]] = [before, []];
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      peak = Math.max(peak, readAll());
+      const now = await Promise.all(cluster.workers.map(readStreams));
+      if (sum(now) >= sum(held)) held = now;
+      await sleep(SAMPLE_MS);
+    }
+  })();
+  const lags: number[] = [];
+  const spent = await watch(cluster, async () => {
+    const asked = Array.from({ length: streams }, (_, index) => cluster.ask(`stream ${streams} ${index}`));
+    const lastTokenMs = ((STREAM_TOKENS - 1) / STREAM_RATE) * 1_000;
+    await Promise.all(
+      asked.map(async (one) => {
+        const shownAt = await cluster.untilAnswered(one);
+        lags.push(shownAt - cluster.upstream.startOf(one.question) - lastTokenMs);
+      }),
+    );
+  });
+  isOver = true;
+  await watching;
+  return [
+    String(cluster.workers.length),
+    String(streams),
+    held.join("+"),
+    formatNumber(summarize(lags).median / 1_000, 2),
+    ...toCosts(spent, (streams * STREAM_TOKENS) / STREAM_RATE),
+    formatNumber((peak - before) / streams, 0),
+    describeLoad(),
+  ];
+}
+
+/** What a question costs Redis behind 10, 100 and 1,000 messages of the same conversation. */
+export async function benchHistory(): Promise<string> {
+  await using resources = new AsyncDisposableStack();
+  const cluster = await openCluster(resources, 1, () => SHORT);
+  const { open, now, inTurn } = cluster.stores;
+  const history = createHistory({ open, inTurn, ttlMs: TTL_MS, log: silent, now: Date.now, clock: now });
+  const rows: string[][] = [];
+  for (const messages of HISTORIES) {
+    const asked = cluster.ask(`begin ${messages}`);
+    await cluster.untilAnswered(asked);
+    await sleep(TAIL_MS);
+    const conversationId = `slack:${asked.workspace.id}:${asked.channel.id}:${asked.ts}`;
+    if (await history.isNew(conversationId)) throw new Error(`There is no conversation ${conversationId}.`);
+    for (let index = 2; index < messages; index++) {
+      const content = `${index} `.padEnd(MESSAGE_CHARS, "what was said ");
+      const entry = { id: `${conversationId}:${index}`, at: Date.now() };
+      await history.append(
+        conversationId,
+        index % 2 === 0
+          ? { ...entry, author: asked.author, messages: [{ role: "user", content }] }
+          : { ...entry, messages: [{ role: "assistant", content }] },
+      );
+    }
+    const spent = await watch(cluster, async () => {
+      for (let index = 0; index < FOLLOW_UPS; index++) {
+        await cluster.untilAnswered(asked.follow(`and ${messages} ${index}`));
+      }
+    });
+    const [, , , commands = "", kib = ""] = toCosts(spent, FOLLOW_UPS);
+    rows.push([formatNumber(messages, 0), commands, kib, describeLoad()]);
+  }
+  return [
+    `history: ${FOLLOW_UPS} questions for 40 tokens one after the other, behind so many messages of ${MESSAGE_CHARS} characters, of which the model`,
+    `sees the newest 60; one ingress and one worker on a simulated Slack; ${describeMachine()}. Of Redis, for a turn.`,
+    "",
+    formatTable(["messages", "commands", "KB", ""], rows),
+  ].join("\n");
+}
+
+/** Resolves to how long each took from its question to its whole answer, milliseconds. */
+async function runAtOnce(cluster: Cluster, name: string, count: number): Promise<number[]> {
+  const durations: number[] = [];
+  let begun = 0;
+  await Promise.all(
+    Array.from({ length: TURNS_AT_ONCE }, async () => {
+      while (begun < count) {
+        const from = Date.now();
+        durations.push((await cluster.untilAnswered(cluster.ask(`${name} ${begun++}`))) - from);
+      }
+    }),
+  );
+  return durations;
+}
+
+/** What all processes spend on the work, what they do without any taken off where it is known. */
+async function watch({ ingress, workers, connection }: Cluster, work: () => Promise<void>): Promise<Spent> {
+  const sumCpu = (services: readonly RunningService[]) => sum(services.map(readCpuMs));
+  await sleep(TAIL_MS);
+  const idleFrom = await readRedisUse(connection);
+  await sleep(IDLE_MS);
+  const from = await readRedisUse(connection);
+  const before = { ingressMs: sumCpu([ingress]), workersMs: sumCpu(workers) };
+  const startedAt = performance.now();
+  await work();
+  const durationMs = performance.now() - startedAt;
+  await sleep(TAIL_MS);
+  const to = await readRedisUse(connection);
+  return {
+    ingressMs: sumCpu([ingress]) - before.ingressMs,
+    workersMs: sumCpu(workers) - before.workersMs,
+    redis: to.since(from).without(from.since(idleFrom)),
+    durationMs,
+  };
+}
+
+function toCosts({ ingressMs, workersMs, redis }: Spent, count: number): string[] {
+  return [
+    formatNumber(ingressMs / count, 1),
+    formatNumber(workersMs / count, 1),
+    formatNumber(redis.cpuMs / count, 1),
+    formatNumber(redis.commands / count, 0),
+    formatNumber(redis.bytes / 1_024 / count, 1),
+  ];
+}
+
+async function readStreams({ url }: RunningService): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^palaver_upstream_streams_open (\d+)/m.exec(text)?.[1] ?? 0);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
