@@ -43,6 +43,7 @@ import { createAnswers } from "../turn/answers.ts";
 import { createAttempt } from "../turn/attempt.ts";
 import { createReadContext } from "../turn/context.ts";
 import { createBringEarlier } from "../turn/earlier.ts";
+import { createExplain } from "../turn/explain.ts";
 import { createTurnRecords, type TurnRecords } from "../turn/record.ts";
 import { createSecondThoughts } from "../turn/second-thoughts.ts";
 import { createUnkeptAnswers } from "../turn/unkept.ts";
@@ -146,6 +147,7 @@ export function createEngine(options: EngineOptions): Engine {
   const bringEarlier = createBringEarlier({ history, adapterOf, maxTokens: limits.historyMaxTokens, log });
   const waiting = createWaitingMarks({ open: stores.open, adapterOf, log });
   const answers = createAnswers({ ...answered, sinkOf, attempt, bringEarlier, waiting });
+  const explain = createExplain({ records, history, settings });
   const { removesWithQuestion = false } = options;
   const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });
 
@@ -185,6 +187,7 @@ export function createEngine(options: EngineOptions): Engine {
     worker: createBot({
       answers,
       secondThoughts,
+      explain,
       waiting,
       history,
       commands,

@@ -24,6 +24,7 @@ import { isRefusal } from "../reply/platform-call.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Answers, Batch } from "../turn/answers.ts";
 import { foldBatch, takeBatch } from "../turn/batch.ts";
+import type { Explain } from "../turn/explain.ts";
 import type { SecondThoughts } from "../turn/second-thoughts.ts";
 import type { WaitingMarks } from "../turn/waiting-marks.ts";
 
@@ -38,6 +39,7 @@ const GIVEN_UP = "Given up: I tried this again and again without coming to its e
 export interface BotDeps {
   answers: Answers;
   secondThoughts: SecondThoughts;
+  explain: Explain;
   waiting: Pick<WaitingMarks, "show">;
   history: History;
   commands: readonly Command[];
@@ -52,7 +54,7 @@ export interface BotDeps {
 
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
 export function createBot(deps: BotDeps): Worker {
-  const { answers, secondThoughts, history, commands, rate, imagine, accept } = deps;
+  const { answers, secondThoughts, explain, history, commands, rate, imagine, accept } = deps;
   const replies = createReplies(deps);
   const { reply, notify, refuseAtOnce } = replies;
   /** Stops that were answered when they came, and have yet to come up in their conversation. */
@@ -89,6 +91,12 @@ export function createBot(deps: BotDeps): Worker {
     }
     if (event.action === "continue") {
       await goOn(event, signal);
+      return batch;
+    }
+    if (event.action === "explain") {
+      await reply(event, signal, async (sink, signal) => {
+        await postNotice(sink, event, await explain(event, sink.limits), signal);
+      });
       return batch;
     }
     if (event.action === "show" || event.action === "delete") {

@@ -1,4 +1,4 @@
-import type { AnswerOptions, OptionChanges } from "../settings/answer-options.ts";
+import type { OptionChanges } from "../settings/answer-options.ts";
 import { takeFlags } from "../text/flags.ts";
 import { quoteName } from "../text/quote-name.ts";
 
@@ -65,15 +65,4 @@ export function readAnswerOptions(text: string): ReadOptions {
     return "";
   });
   return { rest, changes, problems };
-}
-
-/** Ends a sentence; "" where all is as usual. */
-export function describeOptions({ temperature, maxTokens, format, thinking }: AnswerOptions = {}): string {
-  const parts = [
-    ...(temperature === undefined ? [] : [`with temperature ${temperature}`]),
-    ...(maxTokens === undefined ? [] : [`in at most ${maxTokens} tokens`]),
-    ...(format === undefined ? [] : ["as JSON"]),
-    ...(thinking === undefined ? [] : ["with what the model thinks shown before"]),
-  ];
-  return parts.join(", ");
 }

@@ -1,9 +1,10 @@
 import { findModel, nearModels } from "../gateway/model-list.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import type { CommandEvent } from "../port/events.ts";
+import { describeOptions } from "../settings/answer-options.ts";
 import type { Settings } from "../settings/settings.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { describeOptions, OPTIONS_HINT, readAnswerOptions } from "./answer-options.ts";
+import { OPTIONS_HINT, readAnswerOptions } from "./answer-options.ts";
 import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
 
 const RESET = /^(default|reset)$/i;

@@ -17,7 +17,7 @@ const PAGE_IDS = 100;
 export interface PersonalDataDeps {
   queue: Pick<Queue, "forget">;
   history: Pick<History, "isNew" | "forgetConversation" | "forgetAuthor" | "exportAuthor">;
-  records: Pick<TurnRecords, "erase" | "forget" | "readFeedback">;
+  records: Pick<TurnRecords, "erase" | "forget" | "readFeedback" | "readSights">;
   jobs: Pick<JobStore, "erase" | "exportAuthor">;
   imagine: Pick<Imagine, "forget">;
   settings: Pick<Settings, "forgetAuthor" | "exportAuthor">;
@@ -87,6 +87,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
         personas: isWhole(known) ? await settings.exportAuthor(platform, id) : [],
         pictures: await jobs.exportAuthor(platform, id, within),
         feedback: await records.readFeedback(platform, id, within),
+        givenToModel: await records.readSights(platform, id, within),
         usage: isWhole(known) ? await usage.exportAuthor(platform, id) : [],
       });
     }
@@ -98,6 +99,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       personas: found.flatMap(({ personas }) => personas),
       pictures: found.flatMap(({ pictures }) => pictures),
       feedback: found.flatMap(({ feedback }) => feedback),
+      givenToModel: found.flatMap(({ givenToModel }) => givenToModel),
       usage: found.flatMap(({ usage }) => usage),
     };
   }

@@ -120,7 +120,7 @@ export function isSpokenStop(event: InboundEvent): event is CommandEvent {
 
 /**
  * `regenerate` asks a question once more whose answer is whole, and `show` brings one of several answers to it; both name
- * the answer (`toEditionId`). `good` and `bad` judge an answer. Those after them belong to a picture; `delete` takes back
+ * the answer (`toEditionId`). `explain` tells the person what the model was given for it. `good` and `bad` judge an answer. Those after them belong to a picture; `delete` takes back
  * an answer as well.
  */
 export type Action =
@@ -129,6 +129,7 @@ export type Action =
   | "continue"
   | "regenerate"
   | "show"
+  | "explain"
   | "good"
   | "bad"
   | "again"

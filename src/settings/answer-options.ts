@@ -20,3 +20,14 @@ export function changeOptions(before: AnswerOptions, changes: OptionChanges): An
   const entries = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined);
   return entries.length === 0 ? undefined : answerOptions.parse(Object.fromEntries(entries));
 }
+
+/** Ends a sentence; "" where all is as usual. */
+export function describeOptions({ temperature, maxTokens, format, thinking }: AnswerOptions = {}): string {
+  const parts = [
+    ...(temperature === undefined ? [] : [`with temperature ${temperature}`]),
+    ...(maxTokens === undefined ? [] : [`in at most ${maxTokens} tokens`]),
+    ...(format === undefined ? [] : ["as JSON"]),
+    ...(thinking === undefined ? [] : ["with what the model thinks shown before"]),
+  ];
+  return parts.join(", ");
+}

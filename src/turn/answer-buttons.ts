@@ -10,7 +10,16 @@ export function toAnswerButtons(
   if (supportsSecondThoughts !== true) return [];
   return [
     { action: "regenerate", turnId: toEditionId(turnId, edition), label: "Regenerate" },
+    ...toExplainButton({ id: turnId }, { supportsSecondThoughts }),
     { action: "good", turnId, label: "Good answer" },
     { action: "bad", turnId, label: "Bad answer" },
   ];
+}
+
+/** The button that tells what the model was given, where the platform shows such. */
+export function toExplainButton(
+  { id: turnId }: Pick<TurnRecord, "id">,
+  { supportsSecondThoughts }: Pick<ReplySink, "supportsSecondThoughts">,
+): Button[] {
+  return supportsSecondThoughts === true ? [{ action: "explain", turnId, label: "What did you see?" }] : [];
 }

@@ -21,13 +21,22 @@ import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
-import { toAnswerButtons } from "./answer-buttons.ts";
+import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
 import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
 import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending } from "./endings.ts";
 import { goOn, isContinuable } from "./going-on.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
+import {
+  type CallTimes,
+  createCallTimes,
+  NOTHING_GIVEN,
+  type Sight,
+  toCalls,
+  toNotices,
+  toPersonaMark,
+} from "./sight.ts";
 import { createThinking, type Thinking } from "./thinking.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
 import type { UnkeptAnswers } from "./unkept.ts";
@@ -104,7 +113,9 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       model: own.model ?? deps.model,
       options: own.options ?? {},
       systemPrompt: toSystemPrompt(own, deps.systemPrompt),
-      context: { messages: [], notices: [], oldestShownId: undefined },
+      context: { messages: [], notices: [], oldestShownId: undefined, given: NOTHING_GIVEN },
+      persona: own.persona,
+      callTimes: createCallTimes(Date.now),
       askedCount: 0,
       used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
       pieces: [],
@@ -148,6 +159,9 @@ interface Run extends Omit<Beginning, "changes"> {
   model: string;
   options: AnswerOptions;
   systemPrompt: string;
+  /** The channel's own. */
+  persona: string | undefined;
+  callTimes: CallTimes;
   /** Empty until it is read. The turn adds its own messages to those of it. */
   context: Context;
   /** The number of messages that the context had before. */
@@ -379,8 +393,9 @@ function nextPiece({ record, pieces }: Run): TurnPiece {
   return { index, id, after };
 }
 
-function noteStep({ steps, thinking, sink, record, show }: Run, step: Step): void {
+function noteStep({ steps, thinking, sink, record, show, callTimes }: Run, step: Step): void {
   thinking.pause();
+  callTimes.note(step);
   steps.note(step);
   const words = describeRunning(steps.all);
   // A reply that stands already shows them itself.
@@ -406,9 +421,10 @@ function toButtons({ record, sink, before }: Run, ending: Ending): Button[] {
   const { id: turnId, edition } = record;
   const numbers = [...formerOf(before, edition).map((one) => one.edition), edition];
   const steps = toEditionButtons(turnId, numbers, edition);
-  if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }, ...steps];
-  if (ending.retry) return [{ action: "retry", turnId, label: "Retry" }, ...steps];
-  return ending.outcome === "complete" ? [...steps, ...toAnswerButtons(record, sink)] : steps;
+  const others = [...steps, ...toExplainButton(record, sink)];
+  if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }, ...others];
+  if (ending.retry) return [{ action: "retry", turnId, label: "Retry" }, ...others];
+  return ending.outcome === "complete" ? [...steps, ...toAnswerButtons(record, sink)] : others;
 }
 
 function canContinue({ outcome, retry }: Ending): boolean {
@@ -456,8 +472,19 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   if (isStored) unkept.drop(id);
   // The work cannot be given back without that store either; whoever goes on with the conversation is to know of it.
   else if (fencesHeld().length > 0) await unkept.settled(id, queueSignal);
+  const sight = run.isInVain ? undefined : toSight(run, messages);
   Object.assign(record, final);
-  await records.save(record);
+  await records.save(record, sight);
+}
+
+function toSight({ record, context, model, options, persona, callTimes, used }: Run, messages: ChatMessage[]): Sight {
+  return {
+    ...{ v: 1, at: Date.now(), model, options, ...context.given },
+    ...(persona !== undefined && { persona: toPersonaMark(persona) }),
+    calls: toCalls(messages, record.attempts, callTimes),
+    notices: toNotices(context.notices),
+    tokens: { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens },
+  };
 }
 
 /** Tokens count also where nothing came of them. */

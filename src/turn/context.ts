@@ -10,6 +10,7 @@ import type { Adapter } from "../port/adapter.ts";
 import type { EarlierMessage, MessageEvent } from "../port/events.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { TurnRecord } from "./record.ts";
+import { type Given, toGiven } from "./sight.ts";
 
 /** Pictures and files of this many of the newest messages are shown to the model again; of older ones only the text. */
 const MESSAGES_WITH_FILES = 4;
@@ -20,6 +21,8 @@ export interface Context {
   messages: ChatMessage[];
   /** Sentences for the person, to stand under the answer. */
   notices: string[];
+  /** The entries it was made of. */
+  given: Given;
   /** The oldest entry of the history that is in `messages`, when there are older ones. */
   oldestShownId: string | undefined;
   /** The turn's answer so far, when it is written once more; absent where that was not read. */
@@ -105,6 +108,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const isCut = dropped > 0 || hasOlder;
     if (isCut) notices.push("_Earlier messages of this conversation were left out._");
     return {
+      given: toGiven(kept, withFiles, { dropped, hasOlder }),
       messages: toMessages(systemPrompt, kept, (entry) => parts.get(entry.id) ?? []),
       notices,
       oldestShownId: isCut ? kept[0]?.id : undefined,

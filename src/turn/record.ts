@@ -8,6 +8,7 @@ import { toTurnId } from "../port/ids.ts";
 import { replyRecord } from "../reply/messages.ts";
 import { toKeyPart, toOwnerKey } from "../store/key-part.ts";
 import { walk } from "../store/values.ts";
+import { type Sight, sight } from "./sight.ts";
 
 /**
  * Survives a crash in the middle of a turn, and serves its buttons afterwards: tells where the reply stands and whose
@@ -62,12 +63,15 @@ export interface TurnRecords {
   /** The conversation in which a person's newest question of one place is being answered, maybe by another process. */
   answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
   /**
-   * Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be
+   * Saves a record, and with it what the model was given for the answer. Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be
    * kept.
    */
-  save(record: TurnRecord): Promise<void>;
+  save(record: TurnRecord, sight?: Sight): Promise<void>;
   /** Saves how far the text of a reply has come: a record whose messages and owner are saved already. */
   note(record: TurnRecord): Promise<void>;
+  readSight(id: string): Promise<Sight | undefined>;
+  /** Reads what the model was given for the answers to a person, by their turns; `within` as below. */
+  readSights(platform: string, authorId: string, within?: string): Promise<Array<{ turnId: string; given: Sight }>>;
   /** Notes what a person thinks of a turn's answer. Resolves to whether that is kept and was not known before. */
   rate(id: string, authorId: string, feedback: Feedback): Promise<boolean>;
   /** Reads a person's judgements of answers. `within`, here and below: of conversations whose ids begin like this. */
@@ -134,6 +138,10 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     }
   }
 
+  async function readSight(id: string): Promise<Sight | undefined> {
+    return sight.safeParse(await keyv.get(toSightKey(id))).data;
+  }
+
   async function takeBack(id: string, rater: string, authorId: string): Promise<void> {
     const record = await load(id);
     if (record?.feedback?.[authorId] !== undefined) {
@@ -156,8 +164,18 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       const record = turnId === undefined ? undefined : await load(turnId);
       return record?.phase === "final" ? undefined : record?.conversationId;
     },
-    async save(record) {
-      await store(record, toPointers(record, ttlMs));
+    async save(record, seen) {
+      const value = seen && { key: toSightKey(record.id), value: seen, ttl: ttlMs };
+      await store(record, [...toPointers(record, ttlMs), ...(value === undefined ? [] : [value])]);
+    },
+    readSight,
+    async readSights(platform, authorId, within) {
+      const sights = [];
+      for await (const turnId of idsOf(toOwnerKey(platform, authorId), within)) {
+        const given = await readSight(turnId);
+        if (given !== undefined) sights.push({ turnId, given });
+      }
+      return sights;
     },
     async note(record) {
       await store(record, []);
@@ -198,7 +216,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       const [owner, rater] = [toOwnerKey(platform, authorId), toRater(platform, authorId)];
       for await (const id of idsOf(owner, within)) {
         const record = await load(id);
-        await keyv.deleteMany([id, `${owner}:${id}`, ...(record === undefined ? [] : keysOf(record))]);
+        await keyv.deleteMany([id, `${owner}:${id}`, toSightKey(id), ...(record === undefined ? [] : keysOf(record))]);
       }
       for await (const id of idsOf(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
@@ -208,7 +226,11 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
 /** All keys that a record is kept or found under for longer than it is written. */
 function keysOf({ id, reply, author, messageIds }: TurnRecord): string[] {
   const found = [`${toOwnerKey(reply.platform, author.id)}:${id}`, toNewest(reply, author.id)];
-  return [id, ...found, ...messageIds.map(toAsked)];
+  return [id, toSightKey(id), ...found, ...messageIds.map(toAsked)];
+}
+
+function toSightKey(id: string): string {
+  return `sight:${id}`;
 }
 
 function toAsked(messageId: string): string {

@@ -41,7 +41,7 @@ describe("an edit of an answered question", () => {
     await accept(edited(question, "The capital of Italy?"));
     await idle();
     expect(texts()).toEqual(["Rome."]);
-    expect(labels()).toEqual(["‹ 2/2", "Regenerate", "Good answer", "Bad answer"]);
+    expect(labels()).toEqual(["‹ 2/2", "Regenerate", "What did you see?", "Good answer", "Bad answer"]);
     expect(requests[1]?.messages.at(-1)?.content).toBe("The capital of Italy?");
     await press("‹ 2/2");
     expect(texts()).toEqual(["Paris.\n\n_Answer 1 of 2: an earlier one._"]);
@@ -114,7 +114,7 @@ describe("Regenerate", () => {
     await idle();
     await press("Regenerate");
     expect(texts()[0]).toMatch(/^One\.\n\n_.*Retry/);
-    expect(labels()).toEqual(["Retry"]);
+    expect(labels()).toEqual(["Retry", "What did you see?"]);
     const kept = async () => (await history.read("test:a", { maxEntries: 1 })).entries[0];
     expect(await kept()).toMatchObject({ messages: [{ content: "One." }], partial: false });
     await press("Retry");

@@ -15,6 +15,7 @@ const STYLES: Readonly<Record<Action, ButtonStyle>> = {
   continue: ButtonStyle.Secondary,
   regenerate: ButtonStyle.Secondary,
   show: ButtonStyle.Secondary,
+  explain: ButtonStyle.Secondary,
   good: ButtonStyle.Secondary,
   bad: ButtonStyle.Secondary,
   again: ButtonStyle.Secondary,

@@ -61,6 +61,7 @@ const ACTION = z.object({
     "continue",
     "regenerate",
     "show",
+    "explain",
     "good",
     "bad",
     "again",

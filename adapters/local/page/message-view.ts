@@ -206,6 +206,7 @@ const BUTTON_ICONS: Record<Button["action"], TemplateResult> = {
   continue: ICONS.continue,
   regenerate: ICONS.retry,
   show: ICONS.reply,
+  explain: ICONS.search,
   good: ICONS.good,
   bad: ICONS.bad,
   again: ICONS.retry,

@@ -23,6 +23,7 @@ const ACTIONS: readonly string[] = [
   "continue",
   "regenerate",
   "show",
+  "explain",
   "good",
   "bad",
   "again",

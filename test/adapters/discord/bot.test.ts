@@ -142,6 +142,16 @@ describe("second thoughts on Discord", () => {
     await discord.until(() => botTexts(discord, channel)[0] === "Oslo.");
   });
 
+  test("what the model was given is told to whoever presses the button, and to nobody else", async () => {
+    const bot = await startGuild({ scripts: [["Paris."]] });
+    const { discord, channel, ada, bob } = bot;
+    discord.people.say(channel, ada, "The capital of France?", { mentionBot: true });
+    await finished(bot, channel);
+    discord.people.press(answerIn(bot), bob, "What did you see?");
+    await discord.until(() => botTexts(discord, channel)[1]?.includes("capital of France?") === true);
+    expect(botMessages(discord, channel).map(({ ephemeralFor }) => ephemeralFor)).toEqual([undefined, bob.id]);
+  });
+
   test("a question that was deleted offers to delete its answer", async () => {
     const bot = await startGuild({ scripts: [["Paris."]] });
     const { discord, channel, ada } = bot;

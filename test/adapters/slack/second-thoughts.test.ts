@@ -51,6 +51,17 @@ describe("second thoughts on Slack", () => {
     expect(slack.texts(general, asked)).toEqual(["3."]);
   });
 
+  test("what the model was given is told to whoever presses the button, and to nobody else", async () => {
+    const { slack, ada, bob, general, finished, answerTo, settled } = await start({ scripts: [["Paris."]] });
+    const asked = ada.mention(general, "The capital of France?");
+    await finished(general, asked);
+    await bob.press(answerTo(asked), "explain");
+    await settled();
+    expect(slack.texts(general, asked)).toEqual(["Paris."]);
+    const [told, ...more] = slack.ephemerals(general);
+    expect([told?.userId, told?.shown, more]).toEqual([bob.id, expect.stringContaining("capital of France?"), []]);
+  });
+
   test("a question that was deleted offers to delete its answer", async () => {
     const { slack, ada, general, finished, answerTo, settled } = await start({ scripts: [["Paris."]] });
     const asked = ada.mention(general, "The capital of France?");

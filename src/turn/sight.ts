@@ -1,0 +1,101 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { ChatMessage } from "../gateway/chunks.ts";
+import type { HistoryEntry } from "../history/record.ts";
+import type { Step } from "../port/sink.ts";
+import { answerOptions } from "../settings/answer-options.ts";
+
+/** Kept of one answer at most: it is written with each of them. */
+const MAX_CALLS = 20;
+const MAX_ARGUMENT_CHARS = 300;
+const MAX_NOTICES = 5;
+const MAX_NOTICE_CHARS = 200;
+
+const call = z.object({
+  name: z.string(),
+  arguments: z.string(),
+  /** Unix milliseconds; absent for a call that was not run. */
+  at: z.number().exactOptional(),
+  tookMs: z.number().exactOptional(),
+  state: z.enum(["running", "done", "failed"]).exactOptional(),
+});
+
+/**
+ * What the model was given for an answer. Names what people said, and holds none of it: what they erase or change since
+ * is not kept here.
+ */
+export const sight = z.object({
+  v: z.literal(1),
+  at: z.number(),
+  model: z.string(),
+  options: answerOptions,
+  /** A hash of the channel's own persona; absent: it was the configured one. */
+  persona: z.string().exactOptional(),
+  /** Ids of the entries of the history that it was shown, oldest first, and of those whose files it was shown. */
+  shown: z.array(z.string()),
+  withFiles: z.array(z.string()),
+  /** The number of entries that did not fit, as far as they were counted. */
+  dropped: z.number(),
+  hasOlder: z.boolean(),
+  calls: z.array(call),
+  /** What people were told about what is missing. */
+  notices: z.array(z.string()),
+  tokens: z.object({ prompt: z.number(), completion: z.number(), estimated: z.number() }),
+});
+
+export type Sight = z.infer<typeof sight>;
+
+/** The entries of the history that a request was made of. */
+export type Given = Pick<Sight, "shown" | "withFiles" | "dropped" | "hasOlder">;
+
+export const NOTHING_GIVEN: Given = { shown: [], withFiles: [], dropped: 0, hasOlder: false };
+
+export function toGiven(
+  kept: readonly HistoryEntry[],
+  withFiles: readonly HistoryEntry[],
+  rest: Pick<Given, "dropped" | "hasOlder">,
+): Given {
+  return { shown: kept.map(({ id }) => id), withFiles: withFiles.map(({ id }) => id), ...rest };
+}
+
+/** Tells a persona from another one without keeping it: it goes when the person who wrote it is forgotten. */
+export function toPersonaMark(persona: string): string {
+  return createHash("sha256").update(persona).digest("base64url").slice(0, 16);
+}
+
+/** The times of calls, by the ids of their steps. */
+export interface CallTimes {
+  note(step: Step): void;
+  find(id: string): { at: number; tookMs?: number; state: Step["state"] } | undefined;
+}
+
+export function createCallTimes(now: () => number): CallTimes {
+  const times = new Map<string, { at: number; tookMs?: number; state: Step["state"] }>();
+  return {
+    note({ id, state }) {
+      const { at } = times.get(id) ?? { at: now() };
+      times.set(id, state === "running" ? { at, state } : { at, state, tookMs: now() - at });
+    },
+    find: (id) => times.get(id),
+  };
+}
+
+/** The calls of a turn, of which `messages` are what it added: each of its rounds with calls is one message. */
+export function toCalls(messages: readonly ChatMessage[], attempt: number, times: CallTimes): Sight["calls"] {
+  const rounds = messages.flatMap((message) => (message.role === "assistant" ? [message.tool_calls ?? []] : []));
+  return rounds
+    .flatMap((calls, round) =>
+      calls.map(({ function: { name, arguments: json } }, index) => {
+        return { name, arguments: cut(json, MAX_ARGUMENT_CHARS), ...times.find(`${attempt}.${round + 1}.${index}`) };
+      }),
+    )
+    .slice(0, MAX_CALLS);
+}
+
+export function toNotices(notices: readonly string[]): string[] {
+  return notices.slice(0, MAX_NOTICES).map((notice) => cut(notice.replace(/^_|_$/g, ""), MAX_NOTICE_CHARS));
+}
+
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
