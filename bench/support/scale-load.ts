@@ -102,9 +102,9 @@ async function measureStreams(cluster: Cluster, streams: number): Promise<string
   const readAll = () => cluster.workers.reduce((sum, worker) => sum + readRssKib(worker), 0);
   const before = readAll();
   let [peak, held]: [number, number[]] = [before, []];
-  let isOver = false;
+  const over = new AbortController();
   const watching = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       peak = Math.max(peak, readAll());
       const now = await Promise.all(cluster.workers.map(readStreams));
       if (sum(now) >= sum(held)) held = now;
@@ -122,7 +122,7 @@ async function measureStreams(cluster: Cluster, streams: number): Promise<string
       }),
     );
   });
-  isOver = true;
+  over.abort();
   await watching;
   return [
     String(cluster.workers.length),

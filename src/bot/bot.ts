@@ -90,7 +90,7 @@ export function createBot(deps: BotDeps): Worker {
       return batch;
     }
     if (event.action === "continue") {
-      await goOn(event, signal);
+      await goOn(deps, replies, event, signal);
       return batch;
     }
     if (event.action === "explain") {
@@ -119,13 +119,6 @@ export function createBot(deps: BotDeps): Worker {
     await history.edit(event.messageId, event.text, event.attachments);
     const isAsked = addressed !== undefined && (await history.find(event.messageId)) === undefined;
     if (isAsked) await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
-  }
-
-  async function goOn(event: ActionEvent, signal: AbortSignal): Promise<void> {
-    const question = await answers.toContinuation(event);
-    if (typeof question === "string") return notify(event, question, signal);
-    await accept(question);
-    await answers.continued(event, signal);
   }
 
   async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
@@ -244,6 +237,18 @@ async function answerAgain(
   const { done, refusal } = await answers.retry(event, batch, signal);
   if (refusal !== undefined) await notify(event, refusal, signal);
   return done;
+}
+
+async function goOn(
+  { answers, accept }: BotDeps,
+  { notify }: Replies,
+  event: ActionEvent,
+  signal: AbortSignal,
+): Promise<void> {
+  const question = await answers.toContinuation(event);
+  if (typeof question === "string") return notify(event, question, signal);
+  await accept(question);
+  await answers.continued(event, signal);
 }
 
 /**

@@ -479,7 +479,11 @@ async function keep(run: Run, ending: Ending): Promise<void> {
 
 function toSight({ record, context, model, options, persona, callTimes, used }: Run, messages: ChatMessage[]): Sight {
   return {
-    ...{ v: 1, at: Date.now(), model, options, ...context.given },
+    v: 1,
+    at: Date.now(),
+    model,
+    options,
+    ...context.given,
     ...(persona !== undefined && { persona: toPersonaMark(persona) }),
     calls: toCalls(messages, record.attempts, callTimes),
     notices: toNotices(context.notices),

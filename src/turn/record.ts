@@ -118,10 +118,15 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     return readTurnRecord(await keyv.get(id));
   }
 
+  async function loadNamed(key: string): Promise<TurnRecord | undefined> {
+    const { turnId } = postedBy.safeParse(await keyv.get(key)).data ?? {};
+    return turnId === undefined ? undefined : load(turnId);
+  }
+
   function store(record: TurnRecord, others: readonly Value[]): Promise<boolean> {
-    const { id } = record;
-    const values = [{ key: id, value: record, ttl: ttlMs }, ...others];
-    const onFailure = (err: unknown) => log.warn({ err, turnId: id }, "the record of a turn could not be stored");
+    const values = [{ key: record.id, value: record, ttl: ttlMs }, ...others];
+    const onFailure = (err: unknown) =>
+      log.warn({ err, turnId: record.id }, "the record of a turn could not be stored");
     return persist(() => keyv.setMany(values), onFailure);
   }
 
@@ -155,18 +160,14 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     load,
     conversationOf: async (messageId) => (await readPosted(messageId)).conversationId,
     turnOf: async (messageId) => (await readPosted(messageId)).turnId,
-    async answerTo(messageId) {
-      const { turnId } = postedBy.safeParse(await keyv.get(toAsked(messageId))).data ?? {};
-      return turnId === undefined ? undefined : load(turnId);
-    },
+    answerTo: (messageId) => loadNamed(toAsked(messageId)),
     async answeredAt(place, authorId) {
-      const { turnId } = postedBy.safeParse(await keyv.get(toNewest(place, authorId))).data ?? {};
-      const record = turnId === undefined ? undefined : await load(turnId);
+      const record = await loadNamed(toNewest(place, authorId));
       return record?.phase === "final" ? undefined : record?.conversationId;
     },
     async save(record, seen) {
-      const value = seen && { key: toSightKey(record.id), value: seen, ttl: ttlMs };
-      await store(record, [...toPointers(record, ttlMs), ...(value === undefined ? [] : [value])]);
+      const sights = seen === undefined ? [] : [{ key: toSightKey(record.id), value: seen, ttl: ttlMs }];
+      await store(record, [...toPointers(record, ttlMs), ...sights]);
     },
     readSight,
     async readSights(platform, authorId, within) {
@@ -177,9 +178,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       }
       return sights;
     },
-    async note(record) {
-      await store(record, []);
-    },
+    note: async (record) => void (await store(record, [])),
     rate: (id, authorId, feedback) =>
       inTurn(id, async () => {
         const record = await load(id);
@@ -198,8 +197,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     async erase(ids) {
       for (const id of ids) {
         const record = await load(id);
-        if (record === undefined) continue;
-        await keyv.deleteMany(keysOf(record));
+        if (record !== undefined) await keyv.deleteMany(keysOf(record));
       }
     },
     async eraseConversations(prefix) {
