@@ -124,10 +124,11 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
   }
 
   function store(record: TurnRecord, others: readonly Value[]): Promise<boolean> {
-    const values = [{ key: record.id, value: record, ttl: ttlMs }, ...others];
-    const onFailure = (err: unknown) =>
-      log.warn({ err, turnId: record.id }, "the record of a turn could not be stored");
-    return persist(() => keyv.setMany(values), onFailure);
+    const turnId = record.id;
+    return persist(
+      () => keyv.setMany([{ key: turnId, value: record, ttl: ttlMs }, ...others]),
+      (err) => log.warn({ err, turnId }, "the record of a turn could not be stored"),
+    );
   }
 
   async function readPosted(messageId: string): Promise<z.infer<typeof postedBy>> {
@@ -149,10 +150,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
 
   async function takeBack(id: string, rater: string, authorId: string): Promise<void> {
     const record = await load(id);
-    if (record?.feedback?.[authorId] !== undefined) {
-      const { [authorId]: _, ...feedback } = record.feedback;
-      await keyv.set(id, { ...record, feedback }, ttlMs);
-    }
+    if (record?.feedback?.[authorId] !== undefined) await keyv.set(id, withoutFeedback(record, authorId), ttlMs);
     await keyv.delete(`${rater}:${id}`);
   }
 
@@ -219,6 +217,11 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       for await (const id of idsOf(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
   };
+}
+
+function withoutFeedback({ feedback, ...record }: TurnRecord, authorId: string): TurnRecord {
+  const { [authorId]: _, ...others } = feedback ?? {};
+  return { ...record, feedback: others };
 }
 
 /** All keys that a record is kept or found under for longer than it is written. */
