@@ -1,4 +1,4 @@
-import { onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { silent } from "../support/log.ts";
 import { startRedis } from "../support/redis.ts";
@@ -6,7 +6,10 @@ import { makeDataDir, type RunningService, startService } from "../support/servi
 
 export type CrewRole = "ingress" | "worker";
 
-/** Processes that share the work on one Redis and ask one gateway. They end with the test. */
+/** Takes what is to be done at the end, which is done in the opposite order. */
+export type OnEnd = (end: () => Promise<void> | void) => void;
+
+/** Processes that share the work on one Redis and ask one gateway. They end with the test, or when `onEnd` says so. */
 export interface Crew {
   ingress: RunningService;
   workers: readonly [RunningService, RunningService];
@@ -17,13 +20,13 @@ export interface Crew {
 }
 
 /** One process hears the platforms that `env` names, and two answer; what the gateway fetches, it fetches at the first. */
-export async function startCrew(env: Record<string, string>): Promise<Crew> {
+export async function startCrew(env: Record<string, string>, onEnd: OnEnd = onTestFinished): Promise<Crew> {
   const redis = await startRedis();
-  onTestFinished(redis.stop);
+  onEnd(redis.stop);
   // Discord's files are open to whoever has their link.
   const trustedFileOrigins = env["DISCORD_API_URL"] === undefined ? [] : [new URL(env["DISCORD_API_URL"]).origin];
   const gateway = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, trustedFileOrigins });
-  onTestFinished(gateway.close);
+  onEnd(gateway.close);
   const shared: Record<string, string> = {
     ...env,
     REDIS_URL: redis.url,
@@ -35,9 +38,9 @@ export async function startCrew(env: Record<string, string>): Promise<Crew> {
 
   async function open(role: CrewRole): Promise<RunningService> {
     const { path, remove } = await makeDataDir();
-    onTestFinished(remove);
+    onEnd(remove);
     const service = await startService(path, { ...shared, ROLE: role });
-    onTestFinished(async () => void (await service.end("SIGKILL")));
+    onEnd(async () => void (await service.end("SIGKILL")));
     return service;
   }
 
@@ -54,6 +57,20 @@ export async function startCrew(env: Record<string, string>): Promise<Crew> {
       if ((await readMetric(one, "queue_active")) > 0) return { busy: one, idle: other };
       return (await readMetric(other, "queue_active")) > 0 ? { busy: other, idle: one } : undefined;
     },
+  };
+}
+
+/** What several tests of a `describe` share, which leave it as they found it: processes take long to start. */
+export function shareScene<T>(start: (onEnd: OnEnd) => Promise<T>): () => T {
+  const ends: Array<() => Promise<void> | void> = [];
+  let scene: T | undefined;
+  beforeAll(async () => void (scene = await start((end) => void ends.push(end))));
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  return () => {
+    if (scene === undefined) throw new Error("The scene is there while tests run.");
+    return scene;
   };
 }
 
