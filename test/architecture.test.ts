@@ -62,11 +62,14 @@ describe("the sources", () => {
     expect(sources.filter(readsEnvironment).map(({ path }) => path)).toEqual([]));
 
   // They are most of what a start would cost, in time and memory.
-  test("load what can be switched off only where it is on", () => {
-    const loaded = loadedWith("src/main.ts", scripts);
-    expect(loaded).toContain("src/app/service.ts");
+  test.each([
+    ["src/main.ts", "src/app/service.ts"],
+    ["src/doctor.ts", "src/doctor/platforms.ts"],
+  ])("load with %s nothing that can be switched off", (entry, needed) => {
+    const loaded = loadedWith(entry, scripts);
+    expect(loaded).toContain(needed);
     const optional = /^(@keyv\/redis|bullmq|@slack\/.+|discord\.js|@discordjs\/.+|pino-pretty|sharp)$/;
-    const parts = /^(src\/sandbox\/server|adapters\/(slack|discord|local)\/index)\.ts$/;
+    const parts = /^(src\/sandbox\/server|adapters\/(slack|discord|local)\/(index|check))\.ts$/;
     expect([...loaded].filter((name) => optional.test(name) || parts.test(name))).toEqual([]);
   });
 

@@ -1,6 +1,4 @@
 import { createHmac } from "node:crypto";
-import { checkDiscord } from "../../adapters/discord/check.ts";
-import { checkSlack } from "../../adapters/slack/check.ts";
 import type { Config, DiscordConfig } from "../config/config.ts";
 import type { Finding } from "../port/finding.ts";
 import type { EventsAddress } from "./address.ts";
@@ -8,13 +6,17 @@ import type { Section } from "./report.ts";
 
 const CHALLENGE = "palaver-doctor";
 
-/** One section for each platform, carried out by its adapter. */
+/** One section for each platform, carried out by its adapter, which is loaded where there is something to examine. */
 export function createPlatformSections({ slack, discord }: Config): Section[] {
   const off = (variable: string) => [{ ok: true, what: `Off: ${variable} is not set.` }];
   return [
     {
       title: "Slack",
-      run: async (signal) => (slack === undefined ? off("SLACK_BOT_TOKEN") : checkSlack(slack, signal)),
+      async run(signal) {
+        if (slack === undefined) return off("SLACK_BOT_TOKEN");
+        const { checkSlack } = await import("../../adapters/slack/check.ts");
+        return checkSlack(slack, signal);
+      },
     },
     {
       title: "Discord",
@@ -23,7 +25,8 @@ export function createPlatformSections({ slack, discord }: Config): Section[] {
   ];
 }
 
-function examineDiscord({ token, apiUrl, guildId }: DiscordConfig, signal: AbortSignal): Promise<Finding[]> {
+async function examineDiscord({ token, apiUrl, guildId }: DiscordConfig, signal: AbortSignal): Promise<Finding[]> {
+  const { checkDiscord } = await import("../../adapters/discord/check.ts");
   const options = { token, ...(apiUrl !== undefined && { apiUrl }), ...(guildId !== undefined && { guildId }) };
   return checkDiscord(options, signal);
 }
