@@ -20,7 +20,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    setupFiles: ["test/support/node-first.ts"],
+    setupFiles: ["test/support/node-first.ts", "test/support/queue-mode.ts"],
     // To load the sources anew for each file costs as much as all the tests.
     isolate: false,
     // Many tests wait for a process or a browser of their own: more of them than cores keep the cores busy.

@@ -272,6 +272,7 @@ describe("a button", () => {
     const question = message("Hello");
     await first.accept(question);
     await first.idle();
+    await first.queue.close(0);
     const second = startEngine({ database, platform, scripts: [["Good"]] });
     await second.accept(action("retry", toTurnId(question.key)));
     await second.idle();

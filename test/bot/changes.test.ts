@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { startEngine } from "../support/engine.ts";
 import { ben, deleted, edited, message } from "../support/events.ts";
+import { eventually } from "../support/eventually.ts";
 
 const held = () => Promise.withResolvers<void>();
 
@@ -144,6 +145,7 @@ describe("a deletion", () => {
       scripts: [[hold.promise, "first"], ["both", held().promise], ["one"]],
     });
     await accept(message("zero"));
+    await eventually(() => requests.length).toBe(1);
     const [kept, unwanted] = [message("kept"), message("unwanted")];
     await accept(kept);
     await accept(unwanted);

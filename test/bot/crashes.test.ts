@@ -3,13 +3,14 @@ import { describe, expect, test } from "vitest";
 import type { InboundEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { openEventTable } from "../../src/queue/embedded/event-table.ts";
+import { isOnRedis } from "../support/bot-store.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 const held = () => Promise.withResolvers<void>();
 
-describe("a process that dies", () => {
+describe.skipIf(isOnRedis())("a process that dies", () => {
   test("in the middle of an answer is followed by one that completes it in the same message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
@@ -141,7 +142,7 @@ describe("a process that dies", () => {
   });
 });
 
-describe("work on which the process dies each time", () => {
+describe.skipIf(isOnRedis())("work on which the process dies each time", () => {
   const never = new Promise<never>(() => {});
 
   /** Starts, lets the work begin, and "dies" in it: nothing is closed, and nothing of it says another word. */

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
+import { isOnRedis } from "../support/bot-store.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, command, message } from "../support/events.ts";
 import { eventually } from "../support/eventually.ts";
@@ -30,27 +31,30 @@ const HINT =
 const elsewhere = { reply: { platform: "test", channelId: "random" }, conversationId: "test:b" };
 
 describe("the options of /model", () => {
-  test("set how a channel is answered, one by one and together with a model, and last beyond the process", async () => {
-    const database = new DatabaseSync(":memory:");
-    const first = start({ database });
-    expect(await first.say(command("model", "--temperature 0,2 --length 500"))).toBe(
-      "From the next message on I answer here with `fake`, with temperature 0.2, in at most 500 tokens. `/model default` goes back to all as configured.",
-    );
-    expect(await first.say(command("model", "maker/large —format json --length default"))).toContain(
-      "with `maker/large`, with temperature 0.2, as JSON.",
-    );
-    const { say, fields } = start({ database });
-    await say(message("Hello"));
-    await say(message("Hello", elsewhere));
-    expect(fields()).toEqual([
-      { model: "maker/large", temperature: 0.2, response_format: { type: "json_object" } },
-      { model: "fake" },
-    ]);
-    expect(await say(command("model"))).toContain("It answers with temperature 0.2, as JSON.");
-    expect(await say(command("model", "default"))).toContain("with `fake`, as configured");
-    await say(message("Hello"));
-    expect(fields().at(-1)).toEqual({ model: "fake" });
-  });
+  test.skipIf(isOnRedis())(
+    "set how a channel is answered, one by one and together with a model, and last beyond the process",
+    async () => {
+      const database = new DatabaseSync(":memory:");
+      const first = start({ database });
+      expect(await first.say(command("model", "--temperature 0,2 --length 500"))).toBe(
+        "From the next message on I answer here with `fake`, with temperature 0.2, in at most 500 tokens. `/model default` goes back to all as configured.",
+      );
+      expect(await first.say(command("model", "maker/large —format json --length default"))).toContain(
+        "with `maker/large`, with temperature 0.2, as JSON.",
+      );
+      const { say, fields } = start({ database });
+      await say(message("Hello"));
+      await say(message("Hello", elsewhere));
+      expect(fields()).toEqual([
+        { model: "maker/large", temperature: 0.2, response_format: { type: "json_object" } },
+        { model: "fake" },
+      ]);
+      expect(await say(command("model"))).toContain("It answers with temperature 0.2, as JSON.");
+      expect(await say(command("model", "default"))).toContain("with `fake`, as configured");
+      await say(message("Hello"));
+      expect(fields().at(-1)).toEqual({ model: "fake" });
+    },
+  );
 
   test("are refused with what they may be, all at once, and change nothing", async () => {
     const { say, fields } = start();
@@ -108,7 +112,7 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large", "maker/small"]);
   });
 
-  test("/model lasts beyond the process", async () => {
+  test.skipIf(isOnRedis())("/model lasts beyond the process", async () => {
     const database = new DatabaseSync(":memory:");
     await start({ database }).say(command("model", "maker/large"));
     const second = start({ database });
@@ -208,7 +212,7 @@ describe("/model", () => {
     expect(lines.find(({ msg }) => msg === "turn ended")).toMatchObject({ model: "maker/large" });
   });
 
-  test("the configured model and persona answer while the store is out of reach", async () => {
+  test.skipIf(isOnRedis())("the configured model and persona answer while the store is out of reach", async () => {
     const database = new DatabaseSync(":memory:");
     const { say, models, prompts } = start({ database });
     await say(command("model", "maker/large"));
@@ -224,7 +228,7 @@ describe("/model", () => {
     expect(prompts()).toEqual(["Be kind.", "a pirate"]);
   });
 
-  test("/model says what it cannot do while the store is out of reach", async () => {
+  test.skipIf(isOnRedis())("/model says what it cannot do while the store is out of reach", async () => {
     const database = new DatabaseSync(":memory:");
     const { say } = start({ database });
     database.exec("ALTER TABLE keyv RENAME TO away");

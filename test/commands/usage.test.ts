@@ -50,6 +50,7 @@ test("usage is exported to its person, and erased with them", async () => {
   const exported = JSON.parse(Buffer.from(channel.at(-1)?.files[0]?.bytes ?? []).toString()) as { usage: unknown };
   expect(exported.usage).toMatchObject([{ answers: 1 }]);
   await accept(command("forget", "me for good"));
+  await idle();
   await accept(command("usage"));
   await idle();
   expect(texts().at(-1)).toContain("You used this month: no answers");

@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { AttachmentRef } from "../../src/port/events.ts";
+import { isOnRedis } from "../support/bot-store.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ben, command, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
@@ -12,7 +13,7 @@ const PNG = Buffer.from(
   "base64",
 );
 
-test("nothing that names a person is left in the store once they are forgotten", async () => {
+test.skipIf(isOnRedis())("nothing that names a person is left in the store once they are forgotten", async () => {
   const database = new DatabaseSync(":memory:");
   const platform = fakePlatform();
   const { gateway } = await startImageGateway();

@@ -8,8 +8,8 @@ import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
-import { createStores } from "../../src/store/keyv.ts";
 import type { Tool } from "../../src/tools/tool.ts";
+import { countWaiting, endWithTest, openBotStores } from "./bot-store.ts";
 import { fakeGateway, type Step } from "./fake-gateway.ts";
 import { fakePlatform } from "./fake-platform.ts";
 import { silent } from "./log.ts";
@@ -69,7 +69,7 @@ export function startEngine({
     systemPrompt: "Be kind.",
     limits: { ...LIMITS, historyMaxMessages: maxEntries },
     database,
-    stores: createStores({ redisUrl: undefined, database: options.storeDatabase ?? database, log }),
+    stores: openBotStores(options.storeDatabase ?? database, log),
     gateway: options.gateway ?? gateway,
     toTools: () => tools,
     references: options.references ?? {
@@ -106,6 +106,7 @@ const RECOUNT_MS = 100;
 /** Starts the queue. The function it gives resolves when nothing waits and nothing runs. */
 export function watchIdle(queue: Queue, worker: Worker): () => Promise<void> {
   const watchers: Array<() => void> = [];
+  endWithTest(queue);
   queue.start({
     ...worker,
     async work(events, signal) {
@@ -120,7 +121,7 @@ export function watchIdle(queue: Queue, worker: Worker): () => Promise<void> {
     },
   });
   return async () => {
-    while (queue.depth().waiting > 0 || queue.depth().active > 0) {
+    while ((await countWaiting(queue)) > 0 || queue.depth().active > 0) {
       // Woken a little early, it would find the last work still counted and wait for a next one that never ends.
       await Promise.race([new Promise<void>((resolve) => watchers.push(resolve)), sleep(RECOUNT_MS)]);
     }

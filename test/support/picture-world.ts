@@ -7,7 +7,7 @@ import { onTestFinished } from "vitest";
 import { createPictureSources } from "../../src/app/picture-sources.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
-import { createStores } from "../../src/store/keyv.ts";
+import { openBotStores } from "./bot-store.ts";
 import { startEngine } from "./engine.ts";
 import { type ImageCall, type Meet, startImageGateway } from "./image-gateway.ts";
 import { silent } from "./log.ts";
@@ -51,7 +51,7 @@ export async function startPictureWorld(fileOrigins: readonly string[] = []): Pr
       meet = next;
     },
     start(adapterOf) {
-      const stores = createStores({ redisUrl: undefined, database, log: silent });
+      const stores = openBotStores(database);
       const ownKey = "k".repeat(32);
       const place = { adapterOf, stores, ownKey, serviceUrl: () => relayUrl };
       const sources = createPictureSources({ config: readConfig({}), ...place, log: silent });

@@ -4,12 +4,12 @@ import type { SlackAdapterOptions } from "../../../adapters/slack/options.ts";
 import { createEngine } from "../../../src/app/engine.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
-import { createStores } from "../../../src/store/keyv.ts";
 import type { Tool } from "../../../src/tools/tool.ts";
 import type { TransportName } from "../../simulators/slack/bolt-app.ts";
 import type { Dialect } from "../../simulators/slack/dialect.ts";
 import { type Slack, startSlack } from "../../simulators/slack/slack.ts";
 import type { Channel, Message } from "../../simulators/slack/world.ts";
+import { openBotStores } from "../../support/bot-store.ts";
 import { watchIdle } from "../../support/engine.ts";
 import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
 import { silent } from "../../support/log.ts";
@@ -39,7 +39,7 @@ export async function startBot({
   const general = slack.channel({ name: "general", members: [ada, bob] });
   const { gateway, requests } = fakeGateway(...scripts);
   const scheduler = createScheduler({ now: () => performance.now() });
-  const stores = createStores({ redisUrl: undefined, database, log: silent });
+  const stores = openBotStores(database);
   const metrics = createMetrics();
   const engine = createEngine({
     botName: "Palaver",
