@@ -1,0 +1,72 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { Queue } from "../../../src/queue/queue.ts";
+import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
+import { connectToRedis, type RedisConnection } from "../../../src/store/redis-connection.ts";
+import { message } from "../../support/events.ts";
+import { eventually } from "../../support/eventually.ts";
+import { silent } from "../../support/log.ts";
+import { isRedisMissing } from "../../support/redis.ts";
+import { shareRedis } from "../../support/shared-redis.ts";
+
+const MESSAGES = 1_000;
+
+describe.skipIf(isRedisMissing)("one conversation over four workers (needs redis-server)", () => {
+  const shared = shareRedis();
+  const open: Array<{ queue: Queue; connection: RedisConnection }> = [];
+  afterEach(async () => {
+    const all = open.splice(0);
+    await Promise.all(all.map(({ queue }) => queue.close(0)));
+    await Promise.all(all.map(({ connection }) => connection.close()));
+  });
+
+  function openOne(): Queue {
+    const connection = connectToRedis(shared.redis.url, silent);
+    const queue = createRedisQueue({ connection, maxActive: 16, now: Date.now, log: silent });
+    open.push({ queue, connection });
+    return queue;
+  }
+
+  test("a thousand messages are worked on in order and once each, by one worker at a time, while workers come and go", async () => {
+    const done: string[] = [];
+    /** At work on the conversation, and the most there ever were. */
+    let [writing, mostWriting] = [0, 0];
+    const by = new Set<number>();
+    let workers = 0;
+    function startWorker(): Queue {
+      const id = workers++;
+      const queue = openOne();
+      queue.start({
+        take: (waiting) => waiting.slice(0, 3),
+        async work(events) {
+          writing += 1;
+          mostWriting = Math.max(mostWriting, writing);
+          by.add(id);
+          for (const event of events) {
+            await new Promise(setImmediate);
+            if (event.kind === "message") done.push(event.text);
+          }
+          writing -= 1;
+          return events;
+        },
+        notice: () => {},
+      });
+      return queue;
+    }
+
+    const [ingress, other] = [openOne(), openOne()];
+    const texts = Array.from({ length: MESSAGES }, (_, index) => String(index));
+    const first = Array.from({ length: 4 }, startWorker);
+    for (const [index, text] of texts.entries()) {
+      await (index % 2 === 0 ? ingress : other).accept(message(text));
+      // One worker after the other ends, and another one takes its place.
+      if (index % 250 === 200) {
+        await first.shift()?.close(1_000);
+        startWorker();
+      }
+    }
+    await eventually(() => done.length).toBe(MESSAGES);
+    expect(done).toEqual(texts);
+    expect(mostWriting).toBe(1);
+    expect(by.size).toBeGreaterThan(1);
+  });
+});
