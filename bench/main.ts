@@ -80,6 +80,14 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "files",
+    {
+      url: import.meta.resolve("./files.ts"),
+      measures: "time, event loop and memory for documents people attach, good and hostile, and for 20 at once",
+      limitMs: 300_000,
+    },
+  ],
+  [
     "start",
     {
       url: import.meta.resolve("./start.ts"),

@@ -45,7 +45,7 @@ describe("the sources", () => {
   test("keep to their side of the port", () => expect(offenders(sources, findForeignImports)).toEqual([]));
 
   // A decoder takes hundreds of megabytes: two of them at once are too many.
-  test("decode pictures in one place and one process", () =>
+  test("decode pictures and read documents in one place and one process each", () =>
     expect(offenders(sources, findMisplacedImports)).toEqual([]));
 
   test("have floors: no folder imports one that imports it, types included", () =>

@@ -18,6 +18,7 @@ import { createModelLists } from "../gateway/model-list.ts";
 import { withOptionalPictures, withOptionalTools } from "../gateway/optional-parts.ts";
 import { createHistory, type History } from "../history/history.ts";
 import { createImagineModule } from "../imagine/module.ts";
+import { createFiles, type Files } from "../media/files.ts";
 import type { References } from "../media/reference.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
@@ -63,7 +64,7 @@ export interface EngineOptions {
   database: DatabaseSync;
   stores: Pick<Stores, "open" | "now" | "shared" | "inTurn">;
   gateway: Gateway;
-  toTools(history: History): readonly Tool[];
+  toTools(history: History, files: Files): readonly Tool[];
   /** Makes pictures reachable for the gateway. */
   references: References;
   scheduler: Scheduler;
@@ -109,11 +110,12 @@ export function createEngine(options: EngineOptions): Engine {
   const byPlace = { ...kept, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
   const settings = createSettings(byPlace);
   const queue = createQueue(options);
+  const files = createFiles(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
   const readContext = createReadContext({
     history,
     maxEntries: limits.historyMaxMessages,
     maxTokens: limits.historyMaxTokens,
-    adapterOf,
+    files,
     log,
   });
   const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
@@ -138,7 +140,7 @@ export function createEngine(options: EngineOptions): Engine {
     onProgress: queue.progressed,
   });
   const { jobs, imagine } = pictures;
-  const tools = [...options.toTools(history), ...pictures.tools];
+  const tools = [...options.toTools(history, files), ...pictures.tools];
   const turn = { gateway, model, systemPrompt, tools, scheduler, pseudonym, metrics, usage };
   const onProgress = queue.progressed;
   const unkept = createUnkeptAnswers({ database, history, records, log });
@@ -151,7 +153,11 @@ export function createEngine(options: EngineOptions): Engine {
   const { removesWithQuestion = false } = options;
   const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });
 
-  const data = { history, records, jobs, imagine, settings, usage, emptyLog: () => emptyLog(database) };
+  const eraseCopies = () => {
+    files.clear();
+    emptyLog(database);
+  };
+  const data = { history, records, jobs, imagine, settings, usage, eraseCopies };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const commands: Command[] = [

@@ -16,7 +16,9 @@ import { openDatabase } from "../store/database.ts";
 import { createStores, type Stores } from "../store/keyv.ts";
 import { findExposed } from "../store/private-files.ts";
 import { createCurrentTime } from "../tools/current-time.ts";
-import { createHistorySearch, createRecall, type ReadBefore } from "../tools/recall.ts";
+import type { ReadBefore } from "../tools/past.ts";
+import { createReadFile } from "../tools/read-file.ts";
+import { createHistorySearch, createRecall } from "../tools/recall.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { readKeys } from "./keys.ts";
 import { createPictureSources } from "./picture-sources.ts";
@@ -115,7 +117,14 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
     database,
     stores,
     gateway: gateway.client,
-    toTools: (history) => [createCurrentTime(Date.now), createRecall(createHistorySearch(toReadBefore(history)))],
+    toTools: (history, files) => {
+      const readBefore = toReadBefore(history);
+      return [
+        createCurrentTime(Date.now),
+        createRecall(createHistorySearch(readBefore)),
+        createReadFile(files, readBefore),
+      ];
+    },
     references: pictures.references,
     scheduler,
     ...(limits && { calls: limits.calls }),

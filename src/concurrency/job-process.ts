@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { setImmediate } from "node:timers/promises";
 import { untilAborted } from "./deadlines.ts";
 import { createFairTurns } from "./fair-turns.ts";
 
@@ -71,6 +72,8 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
     worker.ref();
     worker.channel?.ref();
     try {
+      // A large job is copied on its way, which takes its time, as what was done before may have: lets others go on.
+      await setImmediate();
       return await untilAborted(ask<Answer>(worker, job), signal);
     } catch (error) {
       drop(worker);

@@ -15,6 +15,8 @@ export interface WindowLimits {
   maxEntries: number;
   /** Counts the entries alone, estimated; the system prompt and the answer come on top. */
   maxTokens: number;
+  /** What the attachments of an entry cost in the request; absent: nothing. */
+  filesOf?(entry: HistoryEntry): number;
 }
 
 /**
@@ -33,31 +35,33 @@ export function withoutRefused(entries: readonly HistoryEntry[]): HistoryEntry[]
 /**
  * Chooses what the model sees: the newest entries inside both limits, oldest dropped first, each whole or not at all.
  * The newest message of a person is always kept; when it alone exceeds the budget, its text is cut in the middle,
- * with a mark that says so.
+ * with a mark that says so. `tokens` is what the kept ones cost.
  */
 export function fitWindow(
   entries: readonly HistoryEntry[],
   limits: WindowLimits,
   estimate: Estimate = estimateTokenCount,
-): { kept: HistoryEntry[]; dropped: number } {
+): { kept: HistoryEntry[]; dropped: number; tokens: number } {
+  const filesOf = limits.filesOf ?? (() => 0);
   const question = entries.findLastIndex(({ messages }) => messages[0]?.role === "user");
   const fitted = entries.slice();
   let tokens = limits.maxTokens;
   let places = limits.maxEntries;
   const asked = entries[question];
   if (asked !== undefined) {
-    const cut = cutToFit(asked, limits.maxTokens, estimate);
+    const cut = cutToFit(asked, limits.maxTokens - filesOf(asked), estimate);
     fitted[question] = cut;
-    tokens -= countTokens(cut, estimate);
+    tokens -= countTokens(cut, estimate) + filesOf(asked);
     places--;
   }
 
   let oldest = fitted.length;
   for (const [index, entry] of [...fitted.entries()].toReversed()) {
     if (index !== question) {
-      tokens -= countTokens(entry, estimate);
+      const cost = countTokens(entry, estimate) + filesOf(entry);
+      if (cost > tokens || places < 1) break;
+      tokens -= cost;
       places--;
-      if (tokens < 0 || places < 0) break;
     }
     oldest = index;
   }
@@ -65,7 +69,7 @@ export function fitWindow(
   // An answer after it that does not fit must not push the question out.
   const left = fitted[question];
   if (left !== undefined && question < oldest) kept.unshift(left);
-  return { kept, dropped: entries.length - kept.length };
+  return { kept, dropped: entries.length - kept.length, tokens: limits.maxTokens - tokens };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import type { HistoryEntry } from "../history/record.ts";
 
-/** An image of any size counts as much as 1024 × 1024 pixels cost the common models, about. A file counts the same. */
+/** An image of any size counts as much as 1024 × 1024 pixels cost the common models, about. */
 const IMAGE_TOKENS = 800;
 /** The frame of a message, or of a call in it, costs this beside its text. */
 const FRAME_TOKENS = 4;
@@ -13,12 +13,11 @@ const MAX_CHARS_PER_TOKEN = 8;
 /** Tokens of a text, estimated. */
 export type Estimate = (text: string) => number;
 
-/** Estimates the cost of an entry in a request: texts, names, calls, results, images and attachments. */
-export function countTokens({ author, messages, attachments }: HistoryEntry, estimate: Estimate): number {
+/** Estimates the cost of an entry in a request: texts, names, calls, results and images. Its attachments come on top. */
+export function countTokens({ author, messages }: HistoryEntry, estimate: Estimate): number {
   // Once in its field and once before the text, where several people talk.
   const name = author === undefined ? 0 : 2 * estimate(author.name);
-  const files = (attachments?.length ?? 0) * IMAGE_TOKENS;
-  return messages.reduce((sum, message) => sum + countMessage(message, estimate), name + files);
+  return messages.reduce((sum, message) => sum + countMessage(message, estimate), name);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { fileTypeFromBuffer } from "file-type";
+import { decodeUnicode } from "../documents/encoding.ts";
 
 export type ImageMimeType = "image/png" | "image/jpeg" | "image/webp" | "image/gif" | "image/avif" | "image/heic";
 
@@ -27,12 +28,21 @@ const IMAGE_TYPES: ReadonlyMap<string, ImageMimeType> = new Map([
  */
 export async function sniffType(bytes: Uint8Array): Promise<SniffedType | undefined> {
   const mime = await readMagic(bytes);
-  const mimeType = IMAGE_TYPES.get(mime ?? "");
+  const mimeType = toImageType(mime);
   if (mimeType !== undefined) return { kind: "image", mimeType };
   if (mime === "application/pdf") return { kind: "document", mimeType: "application/pdf" };
 
-  const text = decodeText(bytes);
+  const text = decodeUnicode(bytes);
   return text === undefined ? undefined : { kind: "text", mimeType: "text/plain", text };
+}
+
+/** The type of a picture; undefined for everything else. Never rejects. */
+export async function sniffImage(bytes: Uint8Array): Promise<ImageMimeType | undefined> {
+  return toImageType(await readMagic(bytes));
+}
+
+function toImageType(mime: string | undefined): ImageMimeType | undefined {
+  return IMAGE_TYPES.get(mime ?? "");
 }
 
 async function readMagic(bytes: Uint8Array): Promise<string | undefined> {
@@ -42,20 +52,4 @@ async function readMagic(bytes: Uint8Array): Promise<string | undefined> {
     // A header that breaks off makes the detector fail: not a file it knows, perhaps still text.
     return undefined;
   }
-}
-
-function decodeText(bytes: Uint8Array): string | undefined {
-  const encoding = encodingOf(bytes);
-  try {
-    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
-    return text.includes("\0") ? undefined : text;
-  } catch {
-    return undefined;
-  }
-}
-
-function encodingOf([first, second]: Uint8Array): "utf-8" | "utf-16le" | "utf-16be" {
-  if (first === 0xff && second === 0xfe) return "utf-16le";
-  if (first === 0xfe && second === 0xff) return "utf-16be";
-  return "utf-8";
 }

@@ -2,45 +2,69 @@ import { createHash } from "node:crypto";
 import { estimateTokenCount, sliceByTokens } from "tokenx";
 
 export interface LoadedText {
-  type: "text";
   /** Safe to show, see `toShownFileName`. */
   name: string;
   text: string;
+  /** What of the file is not in the text, as in `DocumentText`. */
+  leftOut?: string;
+}
+
+export interface FrameBounds {
+  /** The character that the frame begins with. */
+  from?: number;
+  /** With the frame. */
+  maxTokens: number;
+  /** Of the file, in UTF-16 units. */
+  maxChars?: number;
 }
 
 export interface FramedText {
   text: string;
-  /** Only the beginning of the file is in it. */
+  /** Estimated. */
+  tokens: number;
+  /** Something of the file's text follows. */
   cut: boolean;
 }
 
+/** What the frame costs beside what is in it. */
+export const FRAME_TOKENS = 60;
 /** Estimated tokens rarely cover more characters than this; white space, which counts as none, would. */
 const MAX_CHARS_PER_TOKEN = 8;
+/** Counting more at once would hold everybody else up: 25 ms of processor time. */
+const MAX_TOKENS = 25_000;
 
 /**
- * Puts files into frames a file cannot break out of: the mark of a frame is a digest of what is inside, so no
- * content can hold its own mark. The files share `maxTokens`: each may use an equal part of what is left, and what
- * it does not need goes to those after it. Pure, so that the same files make the same request.
+ * Puts a file's text into a frame that the file cannot break out of: its mark is a digest of what is inside, so no
+ * content can hold its own mark. Where it is cut, it says from which character to read on. Pure, so that the same file
+ * makes the same request.
  */
-export function frameTexts(texts: readonly LoadedText[], maxTokens: number): FramedText[] {
-  let left = maxTokens;
-  return texts.map(({ name, text }, index) => {
-    const shown = cutToTokens(text, Math.floor(left / (texts.length - index)));
-    left -= estimateTokenCount(shown);
-    const cut = shown.length < text.length;
-    const clean = removeControls(shown);
-    const mark = createHash("sha256").update(clean).digest("hex").slice(0, 16);
-    const note = cut ? `\n[${mark}: cut here, ${shown.length} of ${text.length} characters are shown]` : "";
-    return { cut, text: `<file name="${name}" mark="${mark}">\n${clean}${note}\n</file mark="${mark}">` };
-  });
+export function frameText({ name, text, leftOut }: LoadedText, bounds: FrameBounds): FramedText {
+  const { from = 0, maxTokens, maxChars = Infinity } = bounds;
+  const most = Math.max(0, Math.min(maxTokens - FRAME_TOKENS, MAX_TOKENS));
+  const { shown, tokens } = cutToTokens(text.slice(from), most, maxChars);
+  const end = from + shown.length;
+  const cut = end < text.length;
+  const clean = removeControls(shown);
+  const mark = createHash("sha256").update(clean).digest("hex").slice(0, 16);
+  const rest = [
+    cut && `cut here, at character ${end} of ${text.length}; read_file reads on from ${end}`,
+    leftOut !== undefined && `of this file ${leftOut}`,
+  ].filter((part) => part !== false);
+  const note = rest.length === 0 ? "" : `\n[${mark}: ${rest.join("; ")}]`;
+  return {
+    cut,
+    tokens: tokens + FRAME_TOKENS,
+    text: `<file name="${name}" mark="${mark}">\n${clean}${note}\n</file mark="${mark}">`,
+  };
 }
 
-function cutToTokens(text: string, maxTokens: number): string {
-  const bounded = text.slice(0, maxTokens * MAX_CHARS_PER_TOKEN);
-  const fits = estimateTokenCount(bounded) <= maxTokens;
-  const shown = fits ? bounded : sliceByTokens(bounded, 0, maxTokens);
+function cutToTokens(text: string, maxTokens: number, maxChars: number): { shown: string; tokens: number } {
+  const bounded = text.slice(0, Math.min(maxTokens * MAX_CHARS_PER_TOKEN, maxChars));
+  const tokens = estimateTokenCount(bounded);
+  const shown = tokens <= maxTokens ? bounded : sliceByTokens(bounded, 0, maxTokens);
   // A surrogate pair cut in two leaves half a character.
-  return shown.replace(/[\uD800-\uDBFF]$/, "");
+  const whole = shown.length < text.length ? shown.replace(/[\uD800-\uDBFF]$/, "") : shown;
+  return { shown: whole, tokens: Math.min(tokens, maxTokens) };
 }
 
 /** Everything of C0 and C1 but line breaks and tabs: terminal codes in a log mean nothing to a model. */

@@ -10,8 +10,8 @@ export interface ConversationErasureDeps {
   jobs: Pick<JobStore, "eraseConversations">;
   settings: Pick<Settings, "setModel" | "setPersona" | "setOptions">;
   usage: Pick<Usage, "eraseWorkspace">;
-  /** Removes what was erased from the disk too. */
-  emptyLog(): void;
+  /** Removes what was erased from the disk and the memory of this process too. */
+  eraseCopies(): void;
 }
 
 /**
@@ -22,7 +22,7 @@ export interface ConversationErasureDeps {
 export type EraseConversations = (prefix: string) => Promise<number>;
 
 export function createEraseConversations(deps: ConversationErasureDeps): EraseConversations {
-  const { history, records, jobs, settings, usage, emptyLog } = deps;
+  const { history, records, jobs, settings, usage, eraseCopies } = deps;
 
   return async (prefix) => {
     // Listed before anything is erased: a store may lose its place when it is changed while it is walked through.
@@ -45,7 +45,7 @@ export function createEraseConversations(deps: ConversationErasureDeps): EraseCo
     for (const [workspaceId, platform] of workspaces) {
       if (workspaceId !== undefined) await usage.eraseWorkspace(platform, workspaceId);
     }
-    emptyLog();
+    eraseCopies();
     return conversationIds.size;
   };
 }

@@ -23,8 +23,8 @@ export interface PersonalDataDeps {
   settings: Pick<Settings, "forgetAuthor" | "exportAuthor">;
   usage: Pick<Usage, "forgetAuthor" | "exportAuthor">;
   adapterOf(platform: string): Adapter;
-  /** Removes what was erased from the disk too. */
-  emptyLog(): void;
+  /** Removes what was erased from the disk and the memory of this process too. */
+  eraseCopies(): void;
 }
 
 /** Gives people what is kept about them, wherever that is, and erases it. */
@@ -35,7 +35,7 @@ export interface PersonalData {
 }
 
 export function createPersonalData(deps: PersonalDataDeps): PersonalData {
-  const { queue, history, records, jobs, imagine, settings, usage, adapterOf, emptyLog } = deps;
+  const { queue, history, records, jobs, imagine, settings, usage, adapterOf, eraseCopies } = deps;
 
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
@@ -57,7 +57,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       // Lets others go on: an embedded store answers without ever leaving this thread.
       await setImmediate();
     }
-    emptyLog();
+    eraseCopies();
     return erased.length;
   }
 
@@ -74,7 +74,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       await usage.forgetAuthor(platform, id);
       await adapterOf(platform).forget?.(id);
     }
-    emptyLog();
+    eraseCopies();
     return count;
   }
 

@@ -1,6 +1,6 @@
-import { setImmediate } from "node:timers/promises";
 import { z } from "zod";
-import { type ChatMessage, textOf } from "../gateway/chunks.ts";
+import { textOf } from "../gateway/chunks.ts";
+import { type PastEntry, type ReadBefore, readPages } from "./past.ts";
 import { createRanking, toTerms } from "./ranking.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
@@ -29,24 +29,6 @@ export interface Recalled {
 
 export type RecallSearch = (query: RecallQuery, signal: AbortSignal) => Promise<Recalled>;
 
-/** An entry of the history, as far as it matters here. */
-export interface PastEntry {
-  id: string;
-  /** Unix milliseconds. */
-  at: number;
-  author?: { name: string };
-  messages: ChatMessage[];
-}
-
-/** Reads the newest entries, or the newest before `beforeId`; oldest first. */
-export type ReadBefore = (
-  conversationId: string,
-  beforeId: string | undefined,
-  maxEntries: number,
-) => Promise<{ entries: PastEntry[]; hasOlder: boolean }>;
-
-const PAGE_ENTRIES = 100;
-const MAX_PAGES = 20;
 const EXCERPT_CHARS = 400;
 /** Shown of an excerpt before the place that matches. */
 const LEAD_CHARS = 80;
@@ -77,17 +59,12 @@ export function createRecall(search: RecallSearch): Tool {
 export function createHistorySearch(readBefore: ReadBefore): RecallSearch {
   return async ({ conversationId, beforeId, query, maxResults }, signal) => {
     const ranking = createRanking<RecalledMessage>(query);
-    let before = beforeId;
-    let hasOlder = true;
-    for (let page = 0; hasOlder && page < MAX_PAGES; page++) {
-      // Lets others go on: an embedded store answers without ever leaving this thread.
-      await setImmediate(undefined, { signal });
-      const { entries, hasOlder: more } = await readBefore(conversationId, before, PAGE_ENTRIES);
+    let searchedAll = true;
+    for await (const { entries, hasOlder } of readPages(readBefore, conversationId, beforeId, signal)) {
       ranking.add(entries.flatMap(toRecalled));
-      before = entries[0]?.id;
-      hasOlder = more && before !== undefined;
+      searchedAll = !hasOlder;
     }
-    return { messages: ranking.best(maxResults), searchedAll: !hasOlder };
+    return { messages: ranking.best(maxResults), searchedAll };
   };
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
-import type { Author, ReplyAddress } from "../port/events.ts";
+import type { AttachmentRef, Author, ReplyAddress } from "../port/events.ts";
 import type { Step } from "../port/sink.ts";
 
 /** Longest result that is handed to the model, in UTF-16 units. */
@@ -14,6 +14,8 @@ export interface ToolContext {
   conversationId: string;
   /** The oldest entry of the history that the model sees in this turn; absent when it sees all of it. */
   oldestShownId?: string;
+  /** Files of the messages that the model sees in this turn, oldest first. */
+  files?: readonly AttachmentRef[];
   /** The turn that the tool works for; absent outside of one. */
   turn?: ToolTurn;
   /** Shows people what is being waited for, in place of what `describeCall` says. */

@@ -113,7 +113,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       model: own.model ?? deps.model,
       options: own.options ?? {},
       systemPrompt: toSystemPrompt(own, deps.systemPrompt),
-      context: { messages: [], notices: [], oldestShownId: undefined, given: NOTHING_GIVEN },
+      context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
       persona: own.persona,
       callTimes: createCallTimes(Date.now),
       askedCount: 0,
@@ -343,6 +343,7 @@ function toTurnDeps(run: Run): TurnDeps {
     mustAsk,
     toolContext: {
       conversationId: record.conversationId,
+      files: context.files,
       ...(context.oldestShownId !== undefined && { oldestShownId: context.oldestShownId }),
       turn: { author: record.author, reply: record.reply, nextPiece: () => nextPiece(run) },
       onFailure: (tool, err) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),

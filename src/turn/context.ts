@@ -2,18 +2,16 @@ import type { Logger } from "pino";
 import { fencesHeld } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, retry } from "../concurrency/retry.ts";
 import { fitWindow, toMessages, withoutRefused } from "../conversation/conversation.ts";
-import type { ChatMessage, ContentPart } from "../gateway/chunks.ts";
+import type { ChatMessage } from "../gateway/chunks.ts";
 import type { History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
-import { loadContentParts } from "../media/content-parts.ts";
-import type { Adapter } from "../port/adapter.ts";
-import type { EarlierMessage, MessageEvent } from "../port/events.ts";
+import type { Files } from "../media/files.ts";
+import type { AttachmentRef, EarlierMessage, MessageEvent } from "../port/events.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { TurnRecord } from "./record.ts";
+import { showFiles } from "./shown-files.ts";
 import { type Given, toGiven } from "./sight.ts";
 
-/** Pictures and files of this many of the newest messages are shown to the model again; of older ones only the text. */
-const MESSAGES_WITH_FILES = 4;
 const STORE_AGAIN_MS = 1_000;
 
 /** The request of one turn to the model. */
@@ -23,6 +21,8 @@ export interface Context {
   notices: string[];
   /** The entries it was made of. */
   given: Given;
+  /** Files of the messages that the model sees, whether or not they are shown to it; oldest first. */
+  files: AttachmentRef[];
   /** The oldest entry of the history that is in `messages`, when there are older ones. */
   oldestShownId: string | undefined;
   /** The turn's answer so far, when it is written once more; absent where that was not read. */
@@ -45,12 +45,13 @@ export interface ContextDeps {
   history: History;
   maxEntries: number;
   maxTokens: number;
-  adapterOf(platform: string): Adapter;
+  files: Pick<Files, "load">;
   log: Logger;
 }
 
 export function createReadContext(deps: ContextDeps): ReadContext {
-  const { history, maxEntries, maxTokens, adapterOf, log } = deps;
+  const { history, maxEntries, maxTokens, files, log } = deps;
+  const limits = { maxEntries, maxTokens };
 
   async function readBranch(record: TurnRecord) {
     const { id, conversationId, messageIds } = record;
@@ -95,26 +96,30 @@ export function createReadContext(deps: ContextDeps): ReadContext {
   return async (record, messages, systemPrompt, signal) => {
     const { entries, hasOlder, notices, written } = await readEntries(record, messages);
     signal.throwIfAborted();
-    const { kept, dropped } = fitWindow(withoutRefused(entries), { maxEntries, maxTokens });
-    const parts = new Map<string, ContentPart[]>();
-    const withFiles = kept.filter(({ attachments }) => (attachments?.length ?? 0) > 0).slice(-MESSAGES_WITH_FILES);
-    for (const entry of withFiles) {
-      const open = adapterOf(record.reply.platform).openAttachment;
-      const owner = `${record.reply.platform}:${record.author.id}`;
-      const loaded = await loadContentParts(entry.attachments ?? [], open, owner, signal);
-      parts.set(entry.id, loaded.parts);
-      if (record.messageIds.includes(entry.id)) notices.push(...loaded.notices.map((notice) => `_${notice}_`));
-    }
+    const whole = withoutRefused(entries);
+    const owner = `${record.reply.platform}:${record.author.id}`;
+    const said = fitWindow(whole, limits);
+    const room = toRoomForFiles(maxTokens, said.tokens);
+    const shown = await showFiles(said.kept, { files, maxTokens: room, owner }, signal);
+    const { kept, dropped } = fitWindow(whole, { ...limits, filesOf: shown.tokensOf });
     const isCut = dropped > 0 || hasOlder;
-    if (isCut) notices.push("_Earlier messages of this conversation were left out._");
+    const leftOut = shown.noticesOf(record.messageIds);
+    if (isCut) leftOut.push("Earlier messages of this conversation were left out.");
+    if (leftOut.length > 0) notices.push(`_${leftOut.join(" ")}_`);
     return {
-      given: toGiven(kept, withFiles, { dropped, hasOlder }),
-      messages: toMessages(systemPrompt, kept, (entry) => parts.get(entry.id) ?? []),
+      given: toGiven(kept, kept.filter(shown.isShown), { dropped, hasOlder }),
+      messages: toMessages(systemPrompt, kept, shown.partsOf),
       notices,
+      files: kept.flatMap(({ attachments }) => attachments ?? []),
       oldestShownId: isCut ? kept[0]?.id : undefined,
       written,
     };
   };
+}
+
+/** Files get what people's words leave of the window, and never less than a quarter of it, nor more than three. */
+function toRoomForFiles(maxTokens: number, saidTokens: number): number {
+  return Math.floor(Math.min(0.75 * maxTokens, Math.max(0.25 * maxTokens, maxTokens - saidTokens)));
 }
 
 /** A person's message as the history keeps it. */

@@ -9,7 +9,7 @@ import { answerOptions } from "../settings/answer-options.ts";
 const MAX_CALLS = 20;
 const MAX_ARGUMENT_CHARS = 300;
 const MAX_NOTICES = 5;
-const MAX_NOTICE_CHARS = 200;
+const MAX_NOTICE_CHARS = 500;
 
 const call = z.object({
   name: z.string(),

@@ -42,9 +42,22 @@ const limitsArbitrary = fc.record({
 describe("fitWindow", () => {
   test("keeps the newest entries, oldest dropped first", () => {
     const entries = ["1", "2", "3", "4"].map((id) => said(id, "x"));
-    expect(fitWindow(entries, { maxEntries: 3, maxTokens: 1_000 })).toEqual({ kept: entries.slice(1), dropped: 1 });
-    expect(fitWindow(entries, { maxEntries: 10, maxTokens: 1_000 })).toEqual({ kept: entries, dropped: 0 });
-    expect(fitWindow([], { maxEntries: 10, maxTokens: 1_000 })).toEqual({ kept: [], dropped: 0 });
+    expect(fitWindow(entries, { maxEntries: 3, maxTokens: 1_000 })).toMatchObject({
+      kept: entries.slice(1),
+      dropped: 1,
+    });
+    expect(fitWindow(entries, { maxEntries: 10, maxTokens: 1_000 })).toMatchObject({ kept: entries, dropped: 0 });
+    expect(fitWindow([], { maxEntries: 10, maxTokens: 1_000 })).toEqual({ kept: [], dropped: 0, tokens: 0 });
+  });
+
+  test("counts what attachments have become, and cuts the question to leave room for its own", () => {
+    const entries = [said("old", "x"), said("file", "x"), said("question", "x".repeat(900))];
+    const filesOf = ({ id }: HistoryEntry) => (id === "old" ? 0 : 400);
+    const { kept, tokens } = fitWindow(entries, { maxEntries: 9, maxTokens: 1_000, filesOf }, perCharacter);
+    expect(idsOf(kept)).toEqual(["question"]);
+    expect(tokens).toBeGreaterThan(990);
+    expect(tokens).toBeLessThanOrEqual(1_000);
+    expect(kept.reduce((sum, entry) => sum + countTokens(entry, perCharacter) + filesOf(entry), 0)).toBe(tokens);
   });
 
   test("keeps within the budget, where an older entry that would fit does not jump over one that does not", () => {
@@ -62,7 +75,7 @@ describe("fitWindow", () => {
 
   test("keeps the newest question also when an answer after it takes the whole budget", () => {
     const entries = [said("old", "x"), said("q", "x"), answered("a", "x".repeat(5_000))];
-    expect(fitWindow(entries, { maxEntries: 9, maxTokens: 100 }, perCharacter)).toEqual({
+    expect(fitWindow(entries, { maxEntries: 9, maxTokens: 100 }, perCharacter)).toMatchObject({
       kept: [entries[1]],
       dropped: 2,
     });

@@ -5,12 +5,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadContentParts } from "../../src/media/content-parts.ts";
+import { toContentParts } from "../../src/media/content-parts.ts";
+import { type ContentLimits, createFiles } from "../../src/media/files.ts";
 import type { OpenAttachment } from "../../src/media/use-file.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
 
 const never = new AbortController().signal;
 const ref = (name: string, sizeBytes = 1): AttachmentRef => ({ platform: "local", id: name, name, sizeBytes });
+
+async function loadContentParts(
+  refs: AttachmentRef[],
+  open: OpenAttachment,
+  owner: string,
+  signal: AbortSignal,
+  limits: Partial<ContentLimits> = {},
+) {
+  return await toContentParts(await createFiles(open, limits).load(refs, owner, signal), 16_000);
+}
 
 async function* once(bytes: Uint8Array | string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(bytes);
@@ -37,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-describe("loadContentParts", () => {
+describe("the files of a message", () => {
   test("turns pictures and texts into parts, in the order of the files", async () => {
     const refs = ["notes.txt", "small.png", "lie.png", "wide.jpg"].map((name) => ref(name));
     const { parts, notices } = await loadContentParts(refs, openFile, "ada", never);
@@ -57,8 +68,8 @@ describe("loadContentParts", () => {
   });
 
   for (const [name, why] of [
-    ["paper.pdf", /PDF/],
-    ["bundle.zip", /neither a picture .* nor text/],
+    ["paper.pdf", /is damaged/],
+    ["bundle.zip", /is damaged/],
     ["empty.txt", /is empty/],
     ["broken.png", /damaged or incomplete/],
     ["gone.txt", /could not be fetched; attach it again/],
@@ -195,7 +206,7 @@ describe("loadContentParts", () => {
       return notices[0];
     };
     const notices = await Promise.all(Array.from({ length: 12 }, (_, owner) => load(owner)));
-    expect(notices).toEqual(notices.map(() => expect.stringContaining("neither a picture")));
+    expect(notices).toEqual(notices.map(() => expect.stringContaining("of a kind that is not read here")));
     expect(mostBytes).toBeLessThanOrEqual(128 * 1024 * 1024);
   });
 

@@ -39,9 +39,9 @@ async function start() {
     createSettings(common),
   ];
   let emptied = 0;
-  const emptyLog = () => void emptied++;
+  const eraseCopies = () => void emptied++;
   const usage = createUsage({ ...common, now: Date.now });
-  const erase = createEraseConversations({ history, records, jobs, settings, usage, emptyLog });
+  const erase = createEraseConversations({ history, records, jobs, settings, usage, eraseCopies });
 
   async function talk(team: string, channelId: string): Promise<void> {
     const conversationId = `slack:${team}:${channelId}:1.1`;

@@ -24,9 +24,19 @@ const EFFECTS =
 
 const MAY_READ_ENVIRONMENT = new Set(["src/main.ts", "src/doctor.ts", "src/sandbox/main.ts"]);
 /** Packages that may be used in one place only, where what they take is bounded. */
-const ONE_PLACE: Readonly<Record<string, string>> = { sharp: "src/media/decoding.ts" };
+const ONE_PLACE: Readonly<Record<string, string>> = {
+  sharp: "src/media/decoding.ts",
+  unpdf: "src/documents/pdf.ts",
+  mammoth: "src/documents/word.ts",
+  "read-excel-file/node": "src/documents/workbook.ts",
+  htmlparser2: "src/documents/markup.ts",
+  "postal-mime": "src/documents/mail.ts",
+};
 /** Files that only another process may load, and the file that begins it. */
-const ONE_PROCESS: Readonly<Record<string, string>> = { "src/media/decoding.ts": "src/media/decoder-process.ts" };
+const ONE_PROCESS: Readonly<Record<string, string>> = {
+  "src/media/decoding.ts": "src/media/decoder-process.ts",
+  "src/documents/read.ts": "src/documents/document-process.ts",
+};
 /** Files of the core that know the adapters. */
 const MAY_NAME_ADAPTERS = new Set(["src/platforms.ts", "src/doctor/platforms.ts"]);
 /** Files of the core that may name a platform. */

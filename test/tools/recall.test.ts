@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createHistorySearch, createRecall, type PastEntry, type RecallQuery } from "../../src/tools/recall.ts";
+import type { PastEntry } from "../../src/tools/past.ts";
+import { createHistorySearch, createRecall, type RecallQuery } from "../../src/tools/recall.ts";
 import { callTool } from "../../src/tools/tool.ts";
 
 const never = new AbortController().signal;

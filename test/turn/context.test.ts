@@ -1,8 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
+import { estimateTokenCount } from "tokenx";
 import { describe, expect, test } from "vitest";
 import { FencedError, withFence } from "../../src/concurrency/fence.ts";
+import { textOf } from "../../src/gateway/chunks.ts";
 import { createHistory } from "../../src/history/history.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
+import { createFiles } from "../../src/media/files.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
 import {
@@ -14,18 +17,23 @@ import {
 } from "../../src/turn/context.ts";
 import { newRecord } from "../../src/turn/record.ts";
 import { ben, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
 import { answered } from "../support/history-contract.ts";
 import { recordingLog, silent } from "../support/log.ts";
 
 const signal = new AbortController().signal;
+
+/** A file whose id is its text. */
+async function* once(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
 
 function open() {
   const database = new DatabaseSync(":memory:");
   const stores = createStores({ redisUrl: undefined, database, log: silent });
   const history = createHistory({ open: stores.open, ttlMs: 60_000, log: silent, now: Date.now });
   const limits = { maxEntries: 10, maxTokens: 10_000 };
-  const readContext = createReadContext({ history, ...limits, adapterOf: () => fakePlatform().adapter, log: silent });
+  const files = createFiles(async ({ id }) => once(id));
+  const readContext = createReadContext({ history, ...limits, files, log: silent });
   return { database, history, readContext };
 }
 
@@ -102,6 +110,67 @@ describe("the context of a turn", () => {
     database.close();
     const question = message("question");
     await expect(readContext(newRecord([question], [question]), [], "", signal)).rejects.toThrow();
+  });
+});
+
+describe("files in the context of a turn", () => {
+  const attached = (name: string, text: string) => ({ platform: "test", id: text, name, sizeBytes: 1 });
+  const long = (word: string) => `${word} `.repeat(9_000);
+
+  /** The request for the last of these messages, said one after the other. */
+  async function ask(...said: Array<ReturnType<typeof message>>) {
+    const { history, readContext } = open();
+    for (const one of said) await history.append("test:a", toEntry(one));
+    const question = said.at(-1);
+    if (question === undefined) throw new Error("there is one");
+    const context = await readContext(newRecord([question], [question]), [question], "", signal);
+    const text = context.messages.map(textOf).join("\n");
+    return { ...context, text, tokens: estimateTokenCount(text) };
+  }
+
+  test("fit into the window together with what people say, by what is really sent", async () => {
+    const { text, tokens, notices } = await ask(
+      ...["one", "two", "three", "four"].map((word) => message(word, { attachments: [attached(word, long(word))] })),
+    );
+    expect(tokens).toBeLessThanOrEqual(10_000);
+    expect(tokens).toBeGreaterThan(7_000);
+    expect(text).toMatch(/four four .*; read_file reads on from \d+\]/s);
+    expect(text).toContain('(The file "one" is attached, and there is no room to show it; read_file reads it.)');
+    expect(notices).toEqual(["_`four` is long: only its beginning was read._"]);
+  });
+
+  test("leave room for what people say, and what people say for them", async () => {
+    const chat = Array.from({ length: 8 }, () => message(long("said").slice(0, 9_000)));
+    const { text, tokens, notices } = await ask(
+      ...chat,
+      message("read", { attachments: [attached("a", long("file"))] }),
+    );
+    expect(tokens).toBeLessThanOrEqual(10_000);
+    expect(text.match(/\bfile\b/g)?.length).toBeGreaterThan(2_300);
+    expect(text.match(/\bsaid\b/g)?.length).toBeGreaterThan(5_000);
+    expect(notices).toEqual([
+      "_`a` is long: only its beginning was read. Earlier messages of this conversation were left out._",
+    ]);
+  });
+
+  test("are those of the four newest messages that have any; older ones are named", async () => {
+    const { text } = await ask(
+      ...["a", "b", "c", "d", "e"].map((name) => message("", { attachments: [attached(name, `text of ${name}`)] })),
+    );
+    expect(text).toContain('(Attached here, and not shown any more: "a".)');
+    expect(text.match(/text of \w/g)).toEqual(["text of b", "text of c", "text of d", "text of e"]);
+  });
+
+  test("that a tool may read are those of the branch, without those of deleted messages", async () => {
+    const { history, readContext } = open();
+    const root = message("root", { attachments: [attached("root", "1")] });
+    const other = message("other", { attachments: [attached("other", "2")], inReplyTo: root.messageId });
+    const gone = message("gone", { attachments: [attached("gone", "3")], inReplyTo: root.messageId });
+    const question = message("question", { attachments: [attached("own", "4")], inReplyTo: gone.messageId });
+    for (const one of [root, other, gone, question]) await history.append("test:a", toEntry(one), [], one.inReplyTo);
+    await history.remove(gone.messageId);
+    const { files } = await readContext(newRecord([question], [question]), [question], "", signal);
+    expect(files.map(({ name }) => name)).toEqual(["root", "own"]);
   });
 });
 

@@ -1,0 +1,62 @@
+/** Looked at to tell an encoding: what a file is, it is from the beginning. */
+const SAMPLE_BYTES = 64 * 1024;
+
+/** True for what is no text in any encoding that is known here. Looks at the beginning alone. */
+export function hasNul(bytes: Uint8Array): boolean {
+  return encodingOf(bytes) === "utf-8" && bytes.subarray(0, SAMPLE_BYTES).includes(0);
+}
+
+/** Decodes UTF-8 without NULs, or UTF-16 behind a byte order mark. The mark is left out. Undefined: it is neither. */
+export function decodeUnicode(bytes: Uint8Array): string | undefined {
+  const text = decodeAs(encodingOf(bytes), bytes);
+  return text?.includes("\0") === false ? text : undefined;
+}
+
+/**
+ * Decodes a text of whatever encoding: that of Unicode, the Japanese ones, and that of Western Windows for everything
+ * else that is no binary. `charset` is what the text itself says.
+ */
+export function decodeText(bytes: Uint8Array, charset?: string): string | undefined {
+  const unicode = decodeUnicode(bytes);
+  if (unicode !== undefined || isBinary(bytes)) return unicode;
+  const declared = charset === undefined ? undefined : decodeAs(charset, bytes);
+  return declared ?? decodeJapanese(bytes) ?? decodeAs("windows-1252", bytes);
+}
+
+function encodingOf([first, second]: Uint8Array): string {
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  if (first === 0xfe && second === 0xff) return "utf-16be";
+  return "utf-8";
+}
+
+function decodeAs(encoding: string, bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch {
+    // Not of that encoding, or one that does not exist.
+    return undefined;
+  }
+}
+
+const TEXT_CONTROLS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0c, 0x0d, 0x1b]);
+/** More bytes beyond ASCII than this have no text in a Western encoding. */
+const MAX_WESTERN_SHARE = 0.3;
+const JAPANESE = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}、。]/gu;
+const MIN_JAPANESE_SHARE = 0.8;
+
+function isBinary(bytes: Uint8Array): boolean {
+  const sample = bytes.subarray(0, SAMPLE_BYTES);
+  if (sample.some((byte) => byte < 0x20 && !TEXT_CONTROLS.has(byte))) return true;
+  const foreign = sample.reduce((count, byte) => (byte >= 0x80 ? count + 1 : count), 0);
+  return foreign > sample.byteLength * MAX_WESTERN_SHARE && decodeJapanese(bytes) === undefined;
+}
+
+function decodeJapanese(bytes: Uint8Array): string | undefined {
+  for (const encoding of ["shift_jis", "euc-jp"]) {
+    const text = decodeAs(encoding, bytes);
+    const foreign = text?.slice(0, SAMPLE_BYTES).replace(/\p{ASCII}/gu, "") ?? "";
+    const japanese = foreign.match(JAPANESE)?.length ?? 0;
+    if (foreign !== "" && japanese >= foreign.length * MIN_JAPANESE_SHARE) return text;
+  }
+  return undefined;
+}

@@ -1,0 +1,215 @@
+import { Parser } from "htmlparser2";
+import { type DocumentText, ONLY_BEGINNING } from "./document.ts";
+import { toMarkdownTable } from "./table.ts";
+
+/** Nothing in them is for people. */
+const SKIPPED = new Set(["script", "style", "head", "template", "noscript", "svg", "object", "iframe", "select"]);
+const BLOCKS =
+  /^(address|article|aside|blockquote|body|dd|details|div|dl|dt|fieldset|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|summary|table|td|th|tr|ul)$/;
+const HIDDEN = /display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])/i;
+const MAX_LINK_CHARS = 300;
+/** Nobody writes pages that are nested deeper; the parser would take long for one. */
+const MAX_DEPTH = 2_000;
+
+interface Table {
+  rows: string[][];
+  /** A cell holds more than one line: it is a layout, and no table of data. */
+  isLayout: boolean;
+}
+
+/**
+ * The text of a web page or an HTML mail, with its headings, lists, links and tables as Markdown. What is hidden is left
+ * out: people do not see it either. Entities that a document declares itself are not expanded.
+ */
+export function readMarkup(html: string, maxChars: number): DocumentText {
+  const writer = createWriter();
+  const tables: Table[] = [];
+  const lists: Array<{ next: number | undefined }> = [];
+  const links: Array<{ href: string | undefined; mark: number }> = [];
+  let skipped: string[] = [];
+  let depth = 0;
+  let isFull = false;
+  let title = "";
+
+  const parser = new Parser(
+    {
+      onopentag(name, attributes) {
+        if (++depth > MAX_DEPTH) stop();
+        if (skipped.length > 0 || isSkipped(name, attributes)) {
+          if (!VOID.has(name)) skipped.push(name);
+          return;
+        }
+        if (BLOCKS.test(name)) writer.breakLine(SPACED.test(name));
+        if (name === "table") tables.push({ rows: [], isLayout: false });
+        else if (name === "tr") tables.at(-1)?.rows.push([]);
+        else if (name === "td" || name === "th") writer.open();
+        else if (name === "ol") lists.push({ next: 1 });
+        else if (name === "ul") lists.push({ next: undefined });
+        else if (name === "li") writer.write(toBullet(lists), true);
+        else if (name === "pre") writer.startCode();
+        else if (name === "br") writer.breakLine(false);
+        else if (name === "hr") writer.write("---", true);
+        else if (name === "img") writer.write(toPicture(attributes["alt"]), false);
+        else if (name === "a") links.push({ href: attributes["href"], mark: writer.length() });
+        else if (/^h[1-6]$/.test(name)) writer.write(`${"#".repeat(Number(name[1]))} `, true);
+      },
+      ontext(text) {
+        if (skipped.length === 0) writer.write(text, false);
+        else if (skipped.at(-1) === "title" && title.length < MAX_LINK_CHARS) title += text;
+        if (writer.length() > maxChars) stop();
+      },
+      onclosetag(name) {
+        depth--;
+        if (skipped.length > 0) {
+          skipped = closeSkipped(skipped, name);
+          return;
+        }
+        if (name === "td" || name === "th") closeCell(writer, tables.at(-1));
+        else if (name === "table") closeTable(writer, tables.pop());
+        else if (name === "ol" || name === "ul") lists.pop();
+        else if (name === "pre") writer.endCode();
+        else if (name === "a") closeLink(writer, links.pop());
+        if (BLOCKS.test(name)) writer.breakLine(SPACED.test(name));
+      },
+    },
+    { decodeEntities: true },
+  );
+
+  function stop(): void {
+    isFull = true;
+    parser.pause();
+  }
+
+  parser.write(html);
+  if (!isFull) parser.end();
+  for (const table of tables.toReversed()) closeTable(writer, table);
+  const heading = title.trim() === "" ? "" : `${title.replace(/\s+/g, " ").trim()}\n\n`;
+  const text = heading + writer.text();
+  return isFull ? { text, leftOut: ONLY_BEGINNING } : { text };
+}
+
+const VOID = new Set(["br", "hr", "img", "input", "link", "meta", "source", "wbr", "area", "base", "col", "embed"]);
+const SPACED = /^(blockquote|dl|figure|h[1-6]|ol|p|pre|table|ul)$/;
+
+function isSkipped(name: string, attributes: Readonly<Record<string, string>>): boolean {
+  return SKIPPED.has(name) || "hidden" in attributes || HIDDEN.test(attributes["style"] ?? "");
+}
+
+function closeSkipped(skipped: string[], name: string): string[] {
+  const at = skipped.lastIndexOf(name);
+  return at === -1 ? skipped : skipped.slice(0, at);
+}
+
+function toBullet(lists: ReadonlyArray<{ next: number | undefined }>): string {
+  const list = lists.at(-1);
+  const indent = "  ".repeat(Math.min(8, Math.max(0, lists.length - 1)));
+  if (list?.next === undefined) return `${indent}- `;
+  return `${indent}${list.next++}. `;
+}
+
+function toPicture(alt: string | undefined): string {
+  const words = alt?.trim() ?? "";
+  return words === "" ? "" : `[picture: ${words.slice(0, MAX_LINK_CHARS)}]`;
+}
+
+function closeLink(writer: Writer, link: { href: string | undefined; mark: number } | undefined): void {
+  const href = link?.href?.trim() ?? "";
+  const isUseful = /^(https?|mailto):/i.test(href) && href.length <= MAX_LINK_CHARS;
+  if (link === undefined || !isUseful || writer.length() === link.mark || writer.endsWith(href)) return;
+  writer.write(` (${href})`, false);
+}
+
+function closeCell(writer: Writer, table: Table | undefined): void {
+  const text = writer.close().trim();
+  if (table === undefined) {
+    writer.write(text, true);
+    return;
+  }
+  if (text.includes("\n")) table.isLayout = true;
+  if (table.rows.length === 0) table.rows.push([]);
+  table.rows.at(-1)?.push(text);
+}
+
+function closeTable(writer: Writer, table: Table | undefined): void {
+  if (table === undefined) return;
+  const rows = table.rows.filter((row) => row.some((cell) => cell !== ""));
+  if (rows.length === 0) return;
+  const isData = !table.isLayout && rows.some((row) => row.length > 1);
+  const text = isData ? toMarkdownTable(rows, Infinity).text : rows.flat().filter(Boolean).join("\n\n");
+  writer.breakLine(true);
+  writer.write(text, true);
+  writer.breakLine(true);
+}
+
+/** Puts text together as a browser would: white space is one space, and blocks begin on lines of their own. */
+interface Writer {
+  /** `isExact`: with its white space. */
+  write(text: string, isExact: boolean): void;
+  breakLine(isSpaced: boolean): void;
+  startCode(): void;
+  endCode(): void;
+  /** Begins a text apart, until it is closed. */
+  open(): void;
+  close(): string;
+  /** Of everything that is written, those apart included. */
+  length(): number;
+  endsWith(text: string): boolean;
+  text(): string;
+}
+
+interface Text {
+  parts: string[];
+  last: string;
+  /** Line breaks before the next words. */
+  breaks: number;
+}
+
+function createWriter(): Writer {
+  const texts: Text[] = [{ parts: [], last: "", breaks: 0 }];
+  let chars = 0;
+  let codeDepth = 0;
+  const top = () => texts.at(-1) ?? { parts: [], last: "", breaks: 0 };
+
+  function put(text: Text, words: string): void {
+    if (words === "") return;
+    const breaks = text.parts.length > 0 ? text.breaks : 0;
+    if (breaks > 0) text.parts.push("\n".repeat(breaks));
+    text.breaks = 0;
+    text.parts.push(words);
+    text.last = words;
+    chars += breaks + words.length;
+  }
+
+  return {
+    write(words, isExact) {
+      const text = top();
+      if (isExact || codeDepth > 0) {
+        put(text, words);
+        return;
+      }
+      const plain = words.replace(/[\s\u200b\u00ad]+/g, " ");
+      const isAtStart = text.breaks > 0 || text.parts.length === 0 || /\s$/.test(text.last);
+      put(text, isAtStart ? plain.trimStart() : plain);
+    },
+    breakLine(isSpaced) {
+      const text = top();
+      text.breaks = Math.max(text.breaks, isSpaced ? 2 : 1);
+    },
+    startCode() {
+      codeDepth++;
+      put(top(), "```\n");
+    },
+    endCode() {
+      codeDepth = Math.max(0, codeDepth - 1);
+      put(top(), "\n```");
+    },
+    open: () => void texts.push({ parts: [], last: "", breaks: 0 }),
+    close: () => (texts.length > 1 ? (texts.pop()?.parts.join("") ?? "") : ""),
+    length: () => chars,
+    endsWith: (text) => top().last.endsWith(text),
+    text: () => {
+      const all = texts.map(({ parts }) => parts.join("")).join("\n");
+      return all.replace(/[ \t]+$/gm, "").trim();
+    },
+  };
+}

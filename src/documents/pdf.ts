@@ -1,0 +1,58 @@
+import { getDocumentProxy } from "unpdf";
+import { DocumentError, type DocumentLimits, type DocumentText, toCount } from "./document.ts";
+
+type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
+
+/** The text of a PDF page by page, each behind its number. */
+export async function readPdf(
+  bytes: Uint8Array,
+  { maxPages, maxChars, pagesMs }: DocumentLimits,
+): Promise<DocumentText> {
+  const until = performance.now() + pagesMs;
+  const pdf = await open(bytes);
+  const pages: string[] = [];
+  let chars = 0;
+  let hasText = false;
+  let damaged = 0;
+  for (let number = 1; number <= pdf.numPages; number++) {
+    if (number > maxPages || chars > maxChars || performance.now() > until) break;
+    const text = await readPage(pdf, number);
+    if (text === undefined) damaged++;
+    hasText ||= text !== undefined && text.trim() !== "";
+    const page = `[page ${number}]\n${text ?? "(damaged)"}`;
+    chars += page.length;
+    pages.push(page);
+  }
+  if (!hasText && damaged > 0) throw new DocumentError("is damaged or incomplete; send it again");
+  if (!hasText) {
+    throw new DocumentError("has pages without text, such as pictures of paper; send those that matter as pictures");
+  }
+  const isWhole = pages.length === pdf.numPages && chars <= maxChars;
+  const text = pages.join("\n\n");
+  if (isWhole) return { text };
+  return { text, leftOut: `only pages 1 to ${toCount(pages.length)} of ${toCount(pdf.numPages)} were read` };
+}
+
+async function open(bytes: Uint8Array): Promise<Pdf> {
+  try {
+    // It takes the bytes over, and takes no Buffer.
+    return await getDocumentProxy(new Uint8Array(bytes), { useSystemFonts: false, verbosity: 0 });
+  } catch (cause) {
+    if ((cause as Error).name === "PasswordException") {
+      throw new DocumentError("is protected with a password; send it without one", { cause });
+    }
+    throw new DocumentError("is damaged or incomplete; send it again", { cause });
+  }
+}
+
+/** Undefined for a page that cannot be read. */
+async function readPage(pdf: Pdf, number: number): Promise<string | undefined> {
+  try {
+    const page = await pdf.getPage(number);
+    const { items } = await page.getTextContent();
+    page.cleanup();
+    return items.map((item) => ("str" in item ? item.str + (item.hasEOL ? "\n" : "") : "")).join("");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+import { listArchive } from "./archive.ts";
+import { readCsv } from "./csv.ts";
+import {
+  DOCUMENT_LIMITS,
+  DocumentError,
+  type DocumentLimits,
+  type DocumentText,
+  ONLY_BEGINNING,
+  UNKNOWN_KIND,
+} from "./document.ts";
+import { decodeText } from "./encoding.ts";
+import { charsetOf, kindOf } from "./kind.ts";
+import { readMail } from "./mail.ts";
+import { readMarkup } from "./markup.ts";
+import { readPdf } from "./pdf.ts";
+import { readWord } from "./word.ts";
+import { readWorkbook } from "./workbook.ts";
+
+const OLD_OFFICE = "is a document of an old Office; save it as .docx, .xlsx or PDF";
+const ENCRYPTED = "is protected with a password; send it without one";
+
+/**
+ * Makes text of a document. Rejects with a `DocumentError`. It may take any time and memory: see `readDocument`, which
+ * bounds both.
+ */
+export async function toText(
+  bytes: Uint8Array,
+  name: string,
+  limits: DocumentLimits = DOCUMENT_LIMITS,
+): Promise<DocumentText> {
+  const { text, leftOut } = await readKind(bytes, name, limits);
+  if (text.trim() === "") throw new DocumentError("has no text in it that can be read");
+  if (text.length <= limits.maxChars) return { text, ...(leftOut !== undefined && { leftOut }) };
+  return { text: text.slice(0, limits.maxChars).toWellFormed(), leftOut: leftOut ?? ONLY_BEGINNING };
+}
+
+async function readKind(bytes: Uint8Array, name: string, limits: DocumentLimits): Promise<DocumentText> {
+  const { maxChars } = limits;
+  const kind = kindOf(bytes, name);
+  switch (kind) {
+    case "pdf":
+      return await readPdf(bytes, limits);
+    case "packed":
+      return await readPacked(bytes, limits);
+    case "old-office":
+      throw new DocumentError(isEncrypted(bytes) ? ENCRYPTED : OLD_OFFICE);
+    case "mail":
+      return await readMail(bytes, maxChars);
+    case "markup":
+      return readMarkup(decode(bytes, charsetOf(bytes)), maxChars);
+    case "values":
+      return readCsv(decode(bytes), maxChars);
+    case "text":
+      return { text: decode(bytes) };
+  }
+  return kind satisfies never;
+}
+
+async function readPacked(bytes: Uint8Array, limits: DocumentLimits): Promise<DocumentText> {
+  const names = listArchive(bytes);
+  if (names === undefined) throw new DocumentError("is damaged or incomplete; send it again");
+  if (names.includes("word/document.xml")) return await readWord(bytes, limits);
+  if (names.includes("xl/workbook.xml")) return await readWorkbook(bytes, limits);
+  if (names.some((name) => name.startsWith("ppt/"))) throw new DocumentError("is a presentation; send it as PDF");
+  if (names.includes("mimetype")) {
+    throw new DocumentError("is a document of a kind that cannot be read; send it as PDF");
+  }
+  throw new DocumentError("is an archive; send the files in it one by one");
+}
+
+/** Office packs an encrypted document into the container of its old formats. */
+function isEncrypted(bytes: Uint8Array): boolean {
+  return Buffer.from(bytes).includes(Buffer.from("EncryptedPackage", "utf16le"));
+}
+
+function decode(bytes: Uint8Array, charset?: string): string {
+  const text = decodeText(bytes, charset);
+  if (text === undefined) throw new DocumentError(UNKNOWN_KIND);
+  return text;
+}

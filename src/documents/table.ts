@@ -1,0 +1,75 @@
+import { type DocumentText, toCount } from "./document.ts";
+
+const MAX_COLUMNS = 100;
+const MAX_CELL_CHARS = 500;
+
+/** Rows of a table as they come. `undefined` stands for an empty cell. */
+export type Rows = Iterable<ReadonlyArray<string | undefined>>;
+
+export interface MarkdownTable extends DocumentText {
+  rows: number;
+  columns: number;
+}
+
+/**
+ * A table as Markdown, its first row as the heading. Rows are added while they fit into `maxChars`, and those that
+ * do not are counted.
+ */
+export function toMarkdownTable(rows: Rows, maxChars: number): MarkdownTable {
+  const lines: string[] = [];
+  let chars = 0;
+  let shown = 0;
+  let all = 0;
+  let widest = 0;
+  let width = 0;
+  for (const row of rows) {
+    all++;
+    widest = Math.max(widest, row.length);
+    if (shown < all - 1) continue;
+    // Markdown drops the cells that a heading has no place for.
+    width = Math.max(width, Math.min(row.length, MAX_COLUMNS));
+    const line = toLine(row.slice(0, MAX_COLUMNS));
+    chars += line.length + 1;
+    if (chars > maxChars) continue;
+    lines.push(line);
+    shown++;
+  }
+  const [heading, ...rest] = lines;
+  if (heading !== undefined) lines.splice(0, lines.length, pad(heading, width), toRule(width), ...rest);
+  const leftOut = describeLeftOut({ shown, all, widest });
+  return { text: lines.join("\n"), rows: all, columns: widest, ...(leftOut !== undefined && { leftOut }) };
+}
+
+/** "3 rows, 2 columns", the heading counted. */
+export function describeSize({ rows, columns }: Pick<MarkdownTable, "rows" | "columns">): string {
+  return `${toCount(rows)} ${rows === 1 ? "row" : "rows"}, ${toCount(columns)} ${columns === 1 ? "column" : "columns"}`;
+}
+
+function describeLeftOut({ shown, all, widest }: { shown: number; all: number; widest: number }): string | undefined {
+  const parts = [
+    shown < all && `the first ${toCount(shown)} of ${toCount(all)} rows`,
+    widest > MAX_COLUMNS && `the first ${MAX_COLUMNS} of ${toCount(widest)} columns`,
+  ].filter((part) => part !== false);
+  return parts.length === 0 ? undefined : `only ${parts.join(" and ")} were read`;
+}
+
+function toLine(cells: ReadonlyArray<string | undefined>): string {
+  return `| ${cells.map((cell) => toCell(cell ?? "")).join(" | ")} |`;
+}
+
+function toCell(text: string): string {
+  const cut = text.length > MAX_CELL_CHARS ? `${text.slice(0, MAX_CELL_CHARS).toWellFormed()}…` : text;
+  return cut
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .replaceAll("|", "\\|")
+    .trim();
+}
+
+function pad(line: string, width: number): string {
+  const missing = width - (line.match(/(?<!\\)\|/g)?.length ?? 1) + 1;
+  return line + "  |".repeat(Math.max(0, missing));
+}
+
+function toRule(width: number): string {
+  return `|${" --- |".repeat(width)}`;
+}

@@ -1,0 +1,20 @@
+import mammoth from "mammoth";
+import { checkArchive } from "./archive.ts";
+import { DocumentError, type DocumentLimits, type DocumentText } from "./document.ts";
+import { readMarkup } from "./markup.ts";
+
+/** The text of a Word document, with its headings, lists, links and tables. */
+export async function readWord(
+  bytes: Uint8Array,
+  { maxChars, maxUnpackedBytes }: DocumentLimits,
+): Promise<DocumentText> {
+  checkArchive(bytes, maxUnpackedBytes);
+  // No picture is unpacked.
+  const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));
+  try {
+    const { value } = await mammoth.convertToHtml({ buffer: Buffer.from(bytes) }, { convertImage });
+    return readMarkup(value, maxChars);
+  } catch (cause) {
+    throw new DocumentError("is damaged or incomplete; send it again, or as PDF", { cause });
+  }
+}

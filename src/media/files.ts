@@ -1,0 +1,114 @@
+import { mapBounded } from "../concurrency/deadlines.ts";
+import type { DocumentText } from "../documents/document.ts";
+import { kindOf } from "../documents/kind.ts";
+import { readDocument } from "../documents/read-document.ts";
+import type { AttachmentRef } from "../port/events.ts";
+import { createByteCache } from "./byte-cache.ts";
+import { toShownFileName, toShownSize } from "./file-problem.ts";
+import { describePictureProblem, fitPicture, type PictureLimits, type PictureProblem } from "./picture.ts";
+import { toFileKey } from "./picture-copies.ts";
+import { type ImageMimeType, sniffImage } from "./sniff.ts";
+import { type FileLimits, type OpenAttachment, useFile } from "./use-file.ts";
+
+export interface ContentLimits extends PictureLimits, FileLimits {
+  maxFiles: number;
+  concurrency: number;
+  /**
+   * For the pictures of a message together; each may use an equal share. A conversation shows several such messages
+   * at once, as base64, and gateways bound the size of a request, often at 20 MiB.
+   */
+  maxSentBytes: number;
+}
+
+/** `name` is safe to show. `problem` completes the sentence that begins with it, "it …". */
+export type LoadedFile = { name: string } & ({ url: string } | DocumentText | { problem: string });
+
+export interface LoadedFiles {
+  files: LoadedFile[];
+  /** Further files of the message, which were not opened. */
+  surplus: number;
+}
+
+/** Reads what people attach, as a model takes it: pictures scaled, everything else as text. */
+export interface Files {
+  /**
+   * Reads the files of one message. A file that cannot be used has a problem; it never makes this reject. `owner` as in
+   * `useFile`. Rejects only with the signal's reason.
+   */
+  load(refs: readonly AttachmentRef[], owner: string, signal: AbortSignal): Promise<LoadedFiles>;
+  /** Lets go of the texts that are kept for a while. */
+  clear(): void;
+}
+
+const DEFAULT_LIMITS: ContentLimits = {
+  maxFiles: 10,
+  maxFileBytes: 20 * 1024 * 1024,
+  timeoutMs: 30_000,
+  concurrency: 2,
+  maxPixels: 50_000_000,
+  maxSide: 1_568,
+  maxSentBytes: 3.5 * 1024 * 1024,
+};
+
+/** Texts of documents stay in memory for this long after they were read, as many as fit: turns follow each other. */
+const KEPT_MS = 600_000;
+const MAX_KEPT_BYTES = 32 * 1024 * 1024;
+
+export function createFiles(open: OpenAttachment, limits: Partial<ContentLimits> = {}): Files {
+  const bounds = { ...DEFAULT_LIMITS, ...limits };
+  const tooLarge = `is larger than ${toShownSize(bounds.maxFileBytes)}`;
+  let texts = createByteCache<DocumentText>(MAX_KEPT_BYTES, Date.now);
+
+  async function loadOne(ref: AttachmentRef, maxSentBytes: number, owner: string, signal: AbortSignal) {
+    const key = toFileKey(ref);
+    const known = texts.get(key);
+    if (known !== undefined) return known;
+    const shared = { ...bounds, maxSentBytes };
+    const read = (bytes: Uint8Array) => readFile(ref, bytes, shared, owner, signal);
+    const file = await useFile({ ...bounds, ref, open, owner, tooLarge }, read, signal);
+    if ("text" in file) texts.set(key, file, file.text.length * 2, Date.now() + KEPT_MS);
+    return file;
+  }
+
+  return {
+    async load(refs, owner, signal) {
+      const taken = refs.slice(0, bounds.maxFiles);
+      const maxSentBytes = bounds.maxSentBytes / Math.max(1, taken.length);
+      const files = await mapBounded(taken, bounds.concurrency, async (ref): Promise<LoadedFile> => {
+        const file = await loadOne(ref, maxSentBytes, owner, signal);
+        return { name: toShownFileName(ref.name), ...file };
+      });
+      return { files, surplus: refs.length - taken.length };
+    },
+    clear() {
+      texts = createByteCache<DocumentText>(MAX_KEPT_BYTES, Date.now);
+    },
+  };
+}
+
+async function readFile(
+  ref: AttachmentRef,
+  bytes: Uint8Array,
+  bounds: ContentLimits,
+  owner: string,
+  signal: AbortSignal,
+): Promise<{ url: string } | DocumentText | { problem: string }> {
+  if (bytes.byteLength === 0) return { problem: "is empty" };
+  const mimeType = mayBePicture(bytes, ref.name) ? await sniffImage(bytes) : undefined;
+  if (mimeType === undefined) return await readDocument(bytes, ref.name, owner, signal);
+  const picture = await fitPicture(bytes, mimeType, bounds, owner, signal);
+  if ("problem" in picture) return { problem: describeProblem(picture.problem, mimeType, bounds) };
+  return { url: `data:${picture.mimeType};base64,${Buffer.from(picture.bytes).toString("base64")}` };
+}
+
+/** An archive that is made to take long is opened where that holds nobody up. */
+function mayBePicture(bytes: Uint8Array, name: string): boolean {
+  return kindOf(bytes, name) !== "packed";
+}
+
+function describeProblem(problem: PictureProblem, mimeType: ImageMimeType, bounds: ContentLimits): string {
+  if (problem.kind === "undecodable" && mimeType === "image/heic") {
+    return "is a HEIC picture, a kind that cannot be read here; send it as JPEG or PNG";
+  }
+  return describePictureProblem(problem, bounds);
+}

@@ -1,0 +1,51 @@
+import { Readable } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { textOf } from "../../src/gateway/chunks.ts";
+import { startEngine } from "../support/engine.ts";
+import { command, deleted, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { toDocx, toParagraph } from "../support/office.ts";
+
+const letter = { platform: "test", id: "letter", name: "letter.docx", sizeBytes: 1_000 };
+
+/** The bot on a platform that counts how often the letter is opened. */
+function start(scripts: string[][]) {
+  const platform = fakePlatform();
+  let opened = 0;
+  platform.adapter.openAttachment = async () => {
+    opened++;
+    return Readable.from([toDocx(toParagraph("The meeting is on Monday."))]);
+  };
+  const engine = startEngine({ platform, scripts });
+  const asked = (index: number) => engine.requests[index]?.messages.map(textOf).join("\n") ?? "";
+  return { ...engine, asked, opened: () => opened };
+}
+
+describe("a document in a conversation", () => {
+  test("is read once for the turns that follow, and anew after everything about somebody was erased", async () => {
+    const { accept, idle, asked, opened } = start([["On Monday."], ["Yes."], ["Again."]]);
+    await accept(message("When?", { attachments: [letter] }));
+    await idle();
+    await accept(message("Sure?"));
+    await idle();
+    expect([asked(0), asked(1)]).toEqual([expect.stringContaining("on Monday"), expect.stringContaining("on Monday")]);
+    expect(opened()).toBe(1);
+    await accept(command("forget", "me for good"));
+    await idle();
+    await accept(message("And this?", { attachments: [letter] }));
+    await idle();
+    expect(opened()).toBe(2);
+  });
+
+  test("goes with its message", async () => {
+    const { accept, idle, asked } = start([["On Monday."], ["I do not know."]]);
+    const question = message("When?", { attachments: [letter] });
+    await accept(question);
+    await idle();
+    await accept(deleted(question));
+    await idle();
+    await accept(message("When was it?"));
+    await idle();
+    expect(asked(1)).not.toMatch(/meeting|letter/);
+  });
+});
