@@ -47,8 +47,8 @@ const ONLY_JSON = "Answer with one JSON object and nothing else.";
 const ONLY_THOUGHT =
   "_Cut off: the model reached its greatest length before it came to an answer. Press Retry to ask again._";
 
-/** Longest that showing more text waits until it is noted. */
-const SEEN_WAIT_MS = 50;
+/** Longest that showing more text waits until it is noted: whoever takes over knows of nothing else. */
+const SEEN_WAIT_MS = 500;
 
 /**
  * Answers the messages of a record once: asks the model, writes the reply, keeps it in the history. The controller of
