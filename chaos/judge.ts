@@ -121,7 +121,10 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
 /** Of questions that are answered together none may be left out of what the upstream is asked. */
 function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["find"]): void {
   const own = record.questions.filter(({ id }) => messageIds.includes(id) && !record.removed.has(id));
-  const asked = new Set(own.flatMap(({ name }) => record.asked(name)).flatMap(({ names }) => names.map(unedited)));
+  const requests = own.flatMap(({ name }) => record.asked(name));
+  // One that was told late may stand before answers that came meanwhile: what was said before was read with another one.
+  const said = requests.flatMap(({ names, earlier }) => [...names, ...earlier.flatMap(({ text }) => namesIn(text))]);
+  const asked = new Set(said.map(unedited));
   if (asked.size === 0) return;
   for (const { name } of own)
     if (!asked.has(name)) find("lost", `${name} was left out of what the upstream was asked.`);
@@ -151,8 +154,7 @@ function judgeBreaks({ record, find, excuse }: Court): void {
   for (const { kind, sentence, messageId } of record.breaks) {
     const turn = record.turns.find(({ posted }) => posted.includes(messageId ?? ""));
     // Another attempt may say less than the one before it; the end of a full message moves to the next one.
-    const isAnew =
-      turn?.messageIds.some((id) => record.begunAnew.has(id)) === true || saidRemoved(record, messageId ?? "");
+    const isAnew = turn !== undefined && isBegunAnew(record, turn);
     if (JUDGED_ELSEWHERE.has(kind) || (kind === "stale-edit" && (isAnew || turn?.posted.at(-1) !== messageId)))
       continue;
     if (LATE.has(kind)) excuse("acknowledged late or not at all by a process that was dead or stood still");
@@ -164,10 +166,12 @@ function judgeBreaks({ record, find, excuse }: Court): void {
   for (const { crash } of record.lives) if (crash !== undefined) find("other", crash);
 }
 
-/** Whether a message was, at some time, the answer to a question that was taken back as well: that begins it anew. */
-function saidRemoved({ questions, removed, shown }: Record, messageId: string): boolean {
-  const names = shown.find(({ id }) => id === messageId)?.states.flatMap(namesIn) ?? [];
-  return questions.some(({ id, name }) => removed.has(id) && names.some((one) => unedited(one) === name));
+/** Whether people had an answer begin anew: by an edit or Retry, or by taking back a question that it also answered. */
+function isBegunAnew({ begunAnew, questions, removed, shown }: Record, { messageIds, posted }: TurnRecord): boolean {
+  if (messageIds.some((id) => begunAnew.has(id) || removed.has(id))) return true;
+  const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
+  const names = new Set(states.flatMap(namesIn).map(unedited));
+  return questions.some(({ id, name }) => removed.has(id) && names.has(name));
 }
 
 // --- order ---
@@ -208,7 +212,7 @@ function judgePair(court: Court, one: SaidQuestion, other: SaidQuestion): void {
   const isInOrder =
     first === second
       ? first.messageIds.indexOf(one.id) < first.messageIds.indexOf(other.id)
-      : areApart(court, first, second, record.begunAnew.has(one.id));
+      : areApart(court, first, second, isBegunAnew(record, first));
   if (isInOrder) return;
   const isKnown = isBefore(court, one, other);
   if (isKnown === true) {

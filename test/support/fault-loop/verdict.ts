@@ -40,6 +40,8 @@ const NOTE =
 
 /** Stands under an answer whose conversation could not be read, which is otherwise as it should be. */
 export const AMNESIA = /\s*_My memory is out of reach right now: [^\n]*_/;
+/** Stands under an answer that was there when its question was deleted. */
+const QUESTION_GONE = /\s*_The question was deleted\._/;
 /** What the bot says to whoever pressed a button or gave a command; no answer, though everybody may see it. */
 export const NOTICE =
   /^(?:This answer (?:has ended already|is too old)|Only the person who asked|I cannot write to this answer|The question was deleted|My memory is out of reach right now\. I will do this)/;
@@ -110,7 +112,8 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked
   const text = messages
     .map((message) => message.text)
     .join("\n")
-    .replace(AMNESIA, "");
+    .replace(AMNESIA, "")
+    .replace(QUESTION_GONE, "");
   const [note] = NOTE.exec(text) ?? [];
   const said = text.slice(0, text.length - (note?.length ?? 0));
   const names = namesIn(said.slice(0, said.indexOf(".") + 1));
