@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Fence, withFence } from "../concurrency/fence.ts";
+import { checkFences, type Fence, FencedError, withFence } from "../concurrency/fence.ts";
 import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { StoreError } from "./outage.ts";
 import type { RedisConnection } from "./redis-connection.ts";
@@ -14,7 +14,8 @@ const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call
 
 /**
  * Turns that processes take among each other. What the store takes in a turn is fenced: a process that stood still
- * for longer than its turn writes nothing of it any more. Rejects when the turn does not come.
+ * for longer than its turn writes nothing of it any more, and is told so as of an outage: it may be tried again. Rejects
+ * when the turn does not come.
  */
 export function createSharedTurns(connection: RedisConnection, place: string): KeyedQueue["run"] {
   const { client, run } = connection;
@@ -36,6 +37,11 @@ export function createSharedTurns(connection: RedisConnection, place: string): K
       const fence = await begin(place + key);
       try {
         return await withFence(fence, task);
+      } catch (error) {
+        if (!(error instanceof FencedError)) throw error;
+        // Either all of this is another's by now, or the turn alone took too long: then there is another one.
+        await checkFences();
+        throw new StoreError("What is done in turn took longer than its turn.", { cause: error });
       } finally {
         // Where it cannot be given back, it ends by itself.
         await run(() => client.eval(RELEASE, { keys: [fence.key], arguments: [fence.value] })).catch(() => {});

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Fence, FencedError, withFence } from "../../src/concurrency/fence.ts";
 import { createStores } from "../../src/store/keyv.ts";
+import { StoreError } from "../../src/store/outage.ts";
 import { silent } from "../support/log.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
 
@@ -37,6 +38,19 @@ describe.skipIf(isRedisMissing)("a store that processes share (needs redis-serve
     for (const write of writes) await expect(withFence(fence, write)).rejects.toThrow(FencedError);
     expect(await keyv.get("a")).toBe("mine");
     expect(await withFence(fence, () => keyv.get("a"))).toBe("mine");
+  });
+
+  test("tells that a turn took too long as an outage, and only the end of the work itself as that", async () => {
+    const { inTurn, keyv, shared } = open();
+    const beLate = async () => {
+      for await (const keys of shared?.client.scanIterator({ MATCH: "*:turn:*" }) ?? []) await shared?.client.del(keys);
+      await keyv.set("late", "mine");
+    };
+    const work = (check: Fence["check"]) => withFence({ key: "work", value: "1", check }, () => inTurn("two", beLate));
+    await shared?.run(() => shared.client.set("work", "1"));
+    await expect(work(async () => {})).rejects.toThrow(StoreError);
+    await expect(work(() => Promise.reject(new FencedError("another's")))).rejects.toThrow(FencedError);
+    expect(await keyv.get("late")).toBeUndefined();
   });
 
   test("keeps every change that is made in turn, whoever makes it", async () => {
