@@ -48,7 +48,13 @@ async function createLocal(options: PlatformsOptions): Promise<LocalAdapter | un
   const canDraw = gateway.imageModel !== undefined;
   const imagine = canDraw ? { imagine: engine.imagineMenu } : {};
   const own = { database, botName, browserKey, log, examples };
-  return createLocalAdapter({ ...localChat, ...imagine, ...own, commands: engine.commands });
+  return createLocalAdapter({
+    ...localChat,
+    ...imagine,
+    ...own,
+    commands: engine.commands,
+    isListening: engine.isListening,
+  });
 }
 
 async function createDiscord(options: PlatformsOptions): Promise<Adapter | undefined> {
@@ -59,6 +65,7 @@ async function createDiscord(options: PlatformsOptions): Promise<Adapter | undef
   return createDiscordAdapter({
     token,
     threads,
+    isListening: engine.isListening,
     ...(apiUrl !== undefined && { apiUrl }),
     ...(guildId !== undefined && { guildId }),
     ...(shards !== undefined && { shards }),
@@ -93,6 +100,7 @@ async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapte
     imagine: engine.imagineMenu,
     readAbout: engine.readAbout,
     findTurn: engine.findTurn,
+    isListening: engine.isListening,
     log,
     now: Date.now,
     onFatal,

@@ -66,6 +66,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     place,
     tellNotAllowed: createTellNotAllowed(api, rooms, now),
     now,
+    isListening: options.isListening,
     botId,
   });
   const onInteraction = createInteractions({ ...options, ...parts, rooms, delivery: queue });

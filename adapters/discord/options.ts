@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { CommandHelp, ImagineMenu, ListModels } from "../../src/port/catalogue.ts";
+import type { CommandHelp, ImagineMenu, IsListening, ListModels } from "../../src/port/catalogue.ts";
 
 export interface DiscordAdapterOptions {
   token: string;
@@ -10,6 +10,8 @@ export interface DiscordAdapterOptions {
   commands: readonly CommandHelp[];
   /** Proposed while somebody types after `/model`. */
   listModels: ListModels;
+  /** Absent: no channel is listened to. */
+  isListening?: IsListening;
   /** The form in which pictures are asked for; absent: nobody can ask for one. */
   imagine?: ImagineMenu;
   log: Logger;

@@ -54,7 +54,8 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const outbox = createOutbox({ tables, directory, messages, changed: feed.changed });
   let accept: Accept | undefined;
   const stores = { tables, directory, messages, files, outbox, feed, now: Date.now };
-  const doing = { ...stores, botName, commands, changed: feed.changed, accept: () => accept };
+  const { isListening } = options;
+  const doing = { ...stores, botName, commands, isListening, changed: feed.changed, accept: () => accept };
   const [intake, chats] = [createIntake(doing), createChats(doing)];
   const checkOpen = () => {
     if (accept === undefined) throw new AwayError();

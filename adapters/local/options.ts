@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import type { CommandHelp, ImagineMenu } from "../../src/port/catalogue.ts";
+import type { CommandHelp, ImagineMenu, IsListening } from "../../src/port/catalogue.ts";
 import type { Example } from "./page/wire.ts";
 
 export interface LocalAdapterOptions {
@@ -16,6 +16,8 @@ export interface LocalAdapterOptions {
   allowedHosts: readonly string[];
   /** Completed after a slash. With none, every word after a slash is taken for a command. */
   commands: readonly CommandHelp[];
+  /** Absent: no channel is listened to. */
+  isListening?: IsListening;
   /** The choices of the form for pictures; absent: there is no form, and `/imagine` is a command like any other. */
   imagine?: ImagineMenu;
   /** Offered in an empty chat. */

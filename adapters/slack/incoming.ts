@@ -43,7 +43,13 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
       return delivery.enqueue(...job);
     },
   };
-  const listener = createListener({ ...inbound, otherBots: createOtherBots(allowedBots, now), delivery: queue, now });
+  const listener = createListener({
+    ...inbound,
+    otherBots: createOtherBots(allowedBots, now),
+    delivery: queue,
+    now,
+    isListening: options.isListening,
+  });
   const interactions = createInteractions({
     ...options,
     ...inbound,

@@ -1,5 +1,12 @@
 import type { Logger } from "pino";
-import type { CommandHelp, FindTurn, ImagineMenu, ListModels, ReadAbout } from "../../src/port/catalogue.ts";
+import type {
+  CommandHelp,
+  FindTurn,
+  ImagineMenu,
+  IsListening,
+  ListModels,
+  ReadAbout,
+} from "../../src/port/catalogue.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 
 /** Slack reaches the bot over sockets that the bot opens, or by signed requests to its own server. */
@@ -21,6 +28,8 @@ export interface SlackAdapterOptions {
   findTurn: FindTurn;
   /** Absent: the home says nothing about who looks at it. */
   readAbout?: ReadAbout;
+  /** Absent: no channel is listened to. */
+  isListening?: IsListening;
   /** Absent: pictures are off. */
   imagine?: ImagineMenu;
   log: Logger;

@@ -7,6 +7,7 @@ import { createExportCommand } from "../commands/export.ts";
 import { createForgetCommand } from "../commands/forget.ts";
 import { createHelpCommand } from "../commands/help.ts";
 import { createImagineCommand } from "../commands/imagine.ts";
+import { createListenCommand } from "../commands/listen.ts";
 import { createModelCommand } from "../commands/model.ts";
 import { createPersonaCommand } from "../commands/persona.ts";
 import { createQuietCommand } from "../commands/quiet.ts";
@@ -28,7 +29,7 @@ import { createRate } from "../people/feedback.ts";
 import { withLinkErasure } from "../people/link-erasure.ts";
 import { createPersonalData } from "../people/personal-data.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { FindTurn, ImagineMenu, ListModels, ReadAbout } from "../port/catalogue.ts";
+import type { FindTurn, ImagineMenu, IsListening, ListModels, ReadAbout } from "../port/catalogue.ts";
 import type { Accept, InboundEvent } from "../port/events.ts";
 import { createEmbeddedQueue } from "../queue/embedded/embedded-queue.ts";
 import type { Queue, Worker } from "../queue/queue.ts";
@@ -90,6 +91,7 @@ export interface Engine {
   imagineMenu: ImagineMenu;
   readAbout: ReadAbout;
   findTurn: FindTurn;
+  isListening: IsListening;
   eraseConversations: EraseConversations;
   history: History;
   records: TurnRecords;
@@ -163,6 +165,7 @@ export function createEngine(options: EngineOptions): Engine {
   const commands: Command[] = [
     createStopCommand(),
     createQuietCommand(history),
+    createListenCommand(settings),
     createModelCommand({ settings, listModels, model }),
     createPersonaCommand(settings),
     createImagineCommand(imagine),
@@ -185,6 +188,7 @@ export function createEngine(options: EngineOptions): Engine {
     imagineMenu: pictures.menu,
     readAbout: createReadAbout({ history, settings, usage, model }),
     findTurn: records.turnOf,
+    isListening: settings.isListening,
     eraseConversations: createEraseConversations(data),
     history,
     records,

@@ -55,7 +55,14 @@ export interface PlatformsOptions {
   config: Config;
   engine: Pick<
     Engine,
-    "commands" | "listModels" | "imagineMenu" | "readAbout" | "findTurn" | "eraseConversations" | "queue"
+    | "commands"
+    | "listModels"
+    | "imagineMenu"
+    | "readAbout"
+    | "findTurn"
+    | "isListening"
+    | "eraseConversations"
+    | "queue"
   >;
   database: DatabaseSync;
   stores: Pick<Stores, "open" | "inTurn" | "shared" | "now">;

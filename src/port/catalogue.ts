@@ -17,6 +17,9 @@ export interface ImagineOptions {
 /** Finds the turn that writes a message, whichever process does. Rejects when the store does not answer. */
 export type FindTurn = (messageId: string) => Promise<string | undefined>;
 
+/** True in a channel where the bot answers everything that people write. Never rejects: not known, it is false. */
+export type IsListening = (channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">) => Promise<boolean>;
+
 /** Somebody who does something, and where. */
 export type Actor = Pick<ActionEvent, "author" | "reply">;
 

@@ -18,6 +18,7 @@ export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId
 const modelSchema = z.object({ model: z.string() });
 const personaSchema = z.object({ text: z.string(), authorId: z.string() });
 const optionsSchema = z.object({ options: answerOptions });
+const listeningSchema = z.object({ listens: z.literal(true) });
 const ownedSchema = z.object({ channelId: z.string(), workspaceId: z.string().exactOptional() });
 
 export type StoredPersona = z.infer<typeof personaSchema>;
@@ -47,6 +48,9 @@ export interface SettingKeys {
   writeModel(channel: Channel, model: string): Promise<void>;
   writePersona(channel: Channel, persona: StoredPersona): Promise<void>;
   writeOptions(channel: Channel, options: AnswerOptions): Promise<void>;
+  /** Asked of every message of a channel, so it is read by itself. */
+  readListening(channel: Channel): Promise<{ listens: boolean; isAging: boolean }>;
+  writeListening(channel: Channel): Promise<void>;
   erase(keys: readonly string[]): Promise<void>;
   walkOwned(platform: string, authorId: string): AsyncIterable<Owned>;
 }
@@ -111,6 +115,11 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
       return write({ [key]: persona, [ownedKey]: owned }, [formerKey, formerOwnedKey]);
     },
     writeOptions: (channel, options) => write({ [toOptionsKey(channel)]: { options } }, []),
+    async readListening(channel) {
+      const { value, isAging } = await readValue(toListeningKey(channel), listeningSchema);
+      return { listens: value !== undefined, isAging };
+    },
+    writeListening: (channel) => write({ [toListeningKey(channel)]: { listens: true } }, []),
     async erase(erased) {
       await keyv.deleteMany([...erased]);
     },
@@ -139,6 +148,10 @@ export function toPersonaKeys(channel: Channel): SettingKey {
 /** It has had the workspace in it from the beginning. */
 export function toOptionsKey(channel: Channel): string {
   return toKeys(`options:${toKeyPart(channel.platform)}`, channel)[0];
+}
+
+export function toListeningKey(channel: Channel): string {
+  return toKeys(`listens:${toKeyPart(channel.platform)}`, channel)[0];
 }
 
 function toKeys(prefix: string, { workspaceId, channelId }: Channel): SettingKey {

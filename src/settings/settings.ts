@@ -1,10 +1,12 @@
 import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { persist } from "../concurrency/retry.ts";
+import type { IsListening } from "../port/catalogue.ts";
 import { type AnswerOptions, changeOptions, type OptionChanges } from "./answer-options.ts";
 import {
   type Channel,
   createSettingKeys,
   type SettingKeysOptions,
+  toListeningKey,
   toModelKeys,
   toOptionsKey,
   toPersonaKeys,
@@ -38,6 +40,9 @@ export interface Settings {
   setPersona(channel: Channel, persona: string | undefined, authorId: string): Promise<boolean>;
   /** Changes some of the options and leaves the others; undefined takes all back. Resolves as `setModel`. */
   setOptions(channel: Channel, changes: OptionChanges | undefined): Promise<boolean>;
+  isListening: IsListening;
+  /** Has the bot answer everything in the channel, or only who mentions it. Resolves as `setModel`. */
+  setListening(channel: Channel, listens: boolean): Promise<boolean>;
   exportAuthor(platform: string, authorId: string): Promise<OwnPersona[]>;
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
@@ -103,6 +108,18 @@ export function createSettings(options: SettingsOptions): Settings {
         if (options === undefined) await keys.erase([toOptionsKey(channel)]);
         else await keys.writeOptions(channel, options);
       }),
+    async isListening(channel) {
+      try {
+        const { listens, isAging } = await keys.readListening(channel);
+        if (isAging) await change(channel, () => keys.writeListening(channel));
+        return listens;
+      } catch (err) {
+        log.warn({ err, ...toFields(channel) }, "whether a channel is listened to could not be read");
+        return false;
+      }
+    },
+    setListening: (channel, listens) =>
+      change(channel, () => (listens ? keys.writeListening(channel) : keys.erase([toListeningKey(channel)]))),
     async exportAuthor(platform, authorId) {
       const personas: OwnPersona[] = [];
       for await (const { channel } of keys.walkOwned(platform, authorId)) {

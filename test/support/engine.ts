@@ -83,7 +83,7 @@ export function startEngine({
     log,
     retryMs: [1, 4],
   });
-  const { accept, history, records, queue, imagineMenu, usage } = engine;
+  const { accept, history, records, queue, imagineMenu, usage, isListening } = engine;
   /** Resolves when nothing waits and nothing runs. */
   const idle = watchIdle(queue, engine.worker);
   return {
@@ -96,6 +96,7 @@ export function startEngine({
     queue,
     imagineMenu,
     usage,
+    isListening,
     metrics,
     idle,
   };

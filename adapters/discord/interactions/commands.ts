@@ -89,6 +89,7 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
     toChoice("format", "The form of an answer", ["text", "json"]),
     toChoice("thinking", "Is what the model thinks shown before its answer?", ["shown", "hidden"]),
   ],
+  listen: [toChoice("what", "Do I answer everything in this channel?", ["on", "off"])],
   // These take nothing.
   help: [],
   quiet: [],

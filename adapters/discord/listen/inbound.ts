@@ -13,11 +13,17 @@ export interface InboundDeps {
 
 /**
  * The event that a message is to the bot; undefined for one that is none of its business. A guild channel belongs to
- * people: there only those who speak to the bot are heard.
+ * people: there only those who speak to the bot are heard, unless the bot listens to everything.
  */
-export function toMessageEvent(message: Message, kind: RoomKind, deps: InboundDeps): MessageEvent | undefined {
+export function toMessageEvent(
+  message: Message,
+  kind: RoomKind,
+  deps: InboundDeps,
+  isListening = false,
+): MessageEvent | undefined {
   if (!isByPerson(message)) return undefined;
-  const addressed = toAddressed(message, kind, deps);
+  const isOurs = isListening && mayBeOurs(message, kind, deps);
+  const addressed = toAddressed(message, kind, deps) ?? (isOurs ? "bot" : undefined);
   const body = addressed && toBody(message, deps);
   if (addressed === undefined || body === undefined) return undefined;
   // Nothing to see: the bot has not the right to read it, and it may have said anything.
@@ -132,6 +138,12 @@ function toAddressed(message: Message, kind: RoomKind, deps: InboundDeps): Messa
   if (repliesToBot(message, botId)) return "bot";
   if (kind === "channel") return undefined;
   return isForeignReply(message, botId) ? "other" : "open";
+}
+
+/** True for what a person writes in a channel to nobody: where the bot listens it is said to it. */
+export function mayBeOurs(message: Message, kind: RoomKind, deps: InboundDeps): boolean {
+  if (kind !== "channel" || !isByPerson(message) || isForeignReply(message, deps.botId)) return false;
+  return toAddressed(message, kind, deps) === undefined && firstMention(message.content) === undefined;
 }
 
 function namesUser(content: string, id: string): boolean {

@@ -1,11 +1,20 @@
 import type { GatewayMessageDeleteDispatchData } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import type { IsListening } from "../../../src/port/catalogue.ts";
 import type { Author, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
 import type { RoomKind } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toFingerprint, toMessageId } from "../ids.ts";
 import type { Activity } from "./activity.ts";
 import type { Delivery } from "./delivery.ts";
-import { type InboundDeps, isByPerson, toBody, toConversationId, toMessageEvent, toWhole } from "./inbound.ts";
+import {
+  type InboundDeps,
+  isByPerson,
+  mayBeOurs,
+  toBody,
+  toConversationId,
+  toMessageEvent,
+  toWhole,
+} from "./inbound.ts";
 import type { TellNotAllowed } from "./permission-notice.ts";
 import type { PlaceQuestion } from "./threads.ts";
 import type { Message } from "./wording.ts";
@@ -32,6 +41,7 @@ export interface ListenerDeps extends Omit<InboundDeps, "botId"> {
   activity: Activity;
   place: PlaceQuestion;
   tellNotAllowed: TellNotAllowed;
+  isListening?: IsListening | undefined;
   now(): number;
 }
 
@@ -86,7 +96,7 @@ async function toPlaced(
   isAnswered = false,
 ): Promise<MessageEvent | undefined> {
   const kind = kindOf(message, state);
-  const event = toMessageEvent(message, kind, { ...state, botId });
+  const event = await readMessage(message, kind, botId, state);
   if (event === undefined) return undefined;
   if (!state.rooms.mayWrite(message.channel_id)) {
     // Nothing of an answer could be shown, and each try would count against the bot.
@@ -100,6 +110,23 @@ async function toPlaced(
   return placed;
 }
 
+/** Asks only where it matters: whether the bot listens is looked up for each message. */
+async function readMessage(
+  message: Message,
+  kind: RoomKind,
+  botId: string,
+  state: ListenerState,
+): Promise<MessageEvent | undefined> {
+  const deps = { ...state, botId };
+  const channel = { platform: PLATFORM, ...toWorkspace(message), channelId: message.channel_id };
+  const isListening = mayBeOurs(message, kind, deps) && (await state.isListening?.(channel)) === true;
+  return toMessageEvent(message, kind, deps, isListening);
+}
+
+function toWorkspace({ guild_id }: Message): { workspaceId?: string } {
+  return guild_id === undefined ? {} : { workspaceId: guild_id };
+}
+
 async function toEditEvents(message: Message, botId: string, state: ListenerState): Promise<InboundEvent[]> {
   const { known, now } = state;
   const before = known.get(message.id);
@@ -109,7 +136,7 @@ async function toEditEvents(message: Message, botId: string, state: ListenerStat
     const isEdit = toBodyKey(body) !== before.body && (body.text !== "" || body.attachments.length > 0);
     return isEdit ? [toEdited(message, { ...before, ...body }, state)] : [];
   }
-  const event = toMessageEvent(message, kindOf(message, state), { ...state, botId });
+  const event = await readMessage(message, kindOf(message, state), botId, state);
   if (event === undefined) return [];
   // Not seen by this process: if another took it, its key is claimed, and of the two only the edit counts.
   const isFresh = timeOf(message.id) > now() - FRESH_MS;

@@ -26,6 +26,8 @@ type Place = Pick<MessageRow, "channelId" | "threadId">;
 /** Everybody who can be mentioned. */
 export interface Names {
   botName: string;
+  /** What is written to nobody in this channel is said to the bot. */
+  isListening?: boolean;
   people: readonly string[];
 }
 
@@ -152,7 +154,7 @@ function toAddressed(
   if (channelKind === "chat") return "bot";
   const [first, ...rest] = findMentions(text, [names.botName, ...names.people]);
   if ([first, ...rest].some((mention) => mention?.name === names.botName)) return "bot";
-  if (message.threadId === null) return undefined;
+  if (message.threadId === null) return names.isListening === true && first === undefined ? "bot" : undefined;
   return first !== undefined && text.slice(0, first.start).trim() === "" ? "other" : "open";
 }
 

@@ -1,5 +1,7 @@
+import type { IsListening } from "../../../src/port/catalogue.ts";
 import type { Author } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
+import { PLATFORM } from "../ids.ts";
 import type {
   ActionBody,
   ChannelRow,
@@ -38,6 +40,7 @@ export interface IntakeDeps extends DeliveryDeps {
   commands: readonly CommandHelp[];
   now: () => number;
   changed: () => void;
+  isListening?: IsListening | undefined;
 }
 
 /** Takes what people do at the page. Everything resolves only when the queue has the event, or when there is none. */
@@ -59,7 +62,8 @@ export function createIntake(deps: IntakeDeps): Intake {
   return {
     async send(body) {
       const author = findAuthor(directory, body.authorId);
-      const id = inTransaction(() => store(deps, body, author));
+      const names = await readNames(deps, body.channelId);
+      const id = inTransaction(() => store(deps, body, author, names));
       deps.changed();
       await deliver(deps, `local:${body.nonce}`);
       return id;
@@ -68,7 +72,8 @@ export function createIntake(deps: IntakeDeps): Intake {
       const { userAction, message } = findOwn(deps, id, body);
       if (message.isCommand) throw new RequestError(409, "A command cannot be edited; give it again.");
       const change: Change = { kind: "edit", messageId: id, text: body.text, at: deps.now() };
-      const event = toEditEvent(userAction, message.text, body.text, toNames(deps));
+      const names = await readNames(deps, message.channelId);
+      const event = toEditEvent(userAction, message.text, body.text, names);
       if (event !== undefined) return offer(deps, event, change);
       inTransaction(() => messages.edit(id, body.text, deps.now()));
       deps.changed();
@@ -77,7 +82,7 @@ export function createIntake(deps: IntakeDeps): Intake {
       if (messages.find(id)?.isDeleted === true) return;
       const { userAction, message } = findOwn(deps, id, body);
       const change: Change = { kind: "erase", messageId: id };
-      if (toEditEvent(userAction, message.text, "", toNames(deps)) !== undefined) {
+      if (toEditEvent(userAction, message.text, "", await readNames(deps, message.channelId)) !== undefined) {
         return offer(deps, toDeletedEvent(userAction), change);
       }
       inTransaction(() => messages.erase(id));
@@ -131,7 +136,7 @@ function toSubject(typed: TypedCommand, text: string): string {
 }
 
 /** Stores a message once. It stays hidden until the queue has its event; without an event it is shown at once. */
-function store(deps: IntakeDeps, body: SendBody, author: Author): number {
+function store(deps: IntakeDeps, body: SendBody, author: Author, names: Names): number {
   const { messages, files, directory } = deps;
   const there = messages.findByNonce(body.nonce);
   if (there !== undefined) return there.id;
@@ -157,7 +162,7 @@ function store(deps: IntakeDeps, body: SendBody, author: Author): number {
   const userAction: UserAction = { nonce, message, channelKind: channel.kind, author, at: message.createdAt };
   const event = isCommand
     ? toCommandEvent(userAction, typed.name, typed.text, options)
-    : toMessageEvent(userAction, text, toNames(deps));
+    : toMessageEvent(userAction, text, names);
   if (event === undefined) messages.show(id);
   else deps.outbox.note(event, { kind: "show", messageId: id });
   return id;
@@ -189,6 +194,7 @@ function findOwn(deps: IntakeDeps, id: number, body: DeleteBody): { message: Mes
   return { message, userAction: { nonce: body.nonce, message, channelKind: channel.kind, author, at: deps.now() } };
 }
 
-function toNames({ directory, botName }: IntakeDeps): Names {
-  return { botName, people: directory.people().map((person) => person.name) };
+async function readNames({ directory, botName, isListening }: IntakeDeps, channelId: string): Promise<Names> {
+  const people = directory.people().map((person) => person.name);
+  return { botName, people, isListening: (await isListening?.({ platform: PLATFORM, channelId })) === true };
 }

@@ -1,8 +1,10 @@
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
-import type { DeletedEvent, EditedEvent, InboundEvent } from "../../../src/port/events.ts";
+import type { IsListening } from "../../../src/port/catalogue.ts";
+import type { DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
+import { firstMention } from "../people/wording.ts";
 import type { Delivery } from "./delivery.ts";
 import {
   type InboundDeps,
@@ -26,6 +28,7 @@ const MAX_KNOWN = 5_000;
 export interface ListenerDeps extends InboundDeps {
   otherBots: OtherBots;
   delivery: Pick<Delivery, "enqueue">;
+  isListening?: IsListening | undefined;
   now(): number;
 }
 
@@ -94,10 +97,10 @@ function toBefore(event: Body, place: Place, workspace: Workspace): Before {
 
 async function toMessageEvents(message: SlackMessage, context: Context): Promise<InboundEvent[]> {
   const latest = context.known.latest(messageIdOf(message), message);
-  const addressed = latest && toAddressed(latest);
+  const addressed = latest && (await addressedOf(latest, context));
   if (latest === undefined || addressed === undefined || !context.otherBots.mayAsk(latest)) return [];
   // The edit that overtook it and made it a message to the bot asks for itself.
-  if (addressed === "bot" && toAddressed(message) !== "bot") return [];
+  if (addressed === "bot" && (await addressedOf(message, context)) !== "bot") return [];
   const event = await toMessageEvent(latest, addressed, context);
   return event === undefined ? [] : [event];
 }
@@ -115,8 +118,8 @@ async function toEditEvents(
   if (context.known.latest(messageId, after) === undefined) return [];
   context.known.setEdited(messageId, after);
   const isFresh = timeOf(after.ts) >= context.now() - FRESH_MS;
-  const isAsked = isFresh && toAddressed(after) === "bot";
-  const wasAddressed = before === "untold" || before === undefined ? undefined : toAddressed(before);
+  const isAsked = isFresh && (await addressedOf(after, context)) === "bot";
+  const wasAddressed = before === "untold" || before === undefined ? undefined : await addressedOf(before, context);
   // Slack need not show what the message said before: whoever claims its key knows whether it was taken already.
   const asked = wasAddressed === undefined && isFresh ? await toMessageEvents(after, context) : [];
   if (!context.otherBots.isAllowed(after) || (wasAddressed === undefined && before !== "untold")) return asked;
@@ -145,8 +148,24 @@ async function toDeletedEvents(
   context.known.setDeleted(messageId);
   const event = { kind: "deleted", key: `${messageId}:deleted`, messageId, at: context.now() } as const;
   if (before === "untold") return [{ ...event, ...toUnknown(messageId, channelId, workspace) }];
-  if (before === undefined || toAddressed(before) === undefined) return [];
+  if (before === undefined || (await addressedOf(before, context)) === undefined) return [];
   return [{ ...(await toBase(before, context)), ...event }];
+}
+
+/**
+ * The addressee of a message as its channel has it: where the bot listens, what people write to nobody is said to it. Its
+ * threads go on as everywhere, and other bots have to mention it as everywhere, or two of them would never end.
+ */
+async function addressedOf(
+  message: SlackMessage,
+  { isListening }: Pick<Context, "isListening">,
+): Promise<MessageEvent["addressed"] | undefined> {
+  const { workspace, channelId, isBot, threadTs, text } = message;
+  const addressed = toAddressed(message);
+  const mayBeOurs = addressed === undefined && !isBot && threadTs === undefined && firstMention(text) === undefined;
+  if (!mayBeOurs) return addressed;
+  const isOurs = await isListening?.({ platform: PLATFORM, workspaceId: workspace.teamId, channelId });
+  return isOurs === true ? "bot" : undefined;
 }
 
 /** Stands in for a message that Slack does not show: its conversation is found by its id. */

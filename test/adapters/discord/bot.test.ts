@@ -20,6 +20,8 @@ interface BotOptions {
   simulator?: DiscordOptions;
   database?: DatabaseSync;
   threads?: "auto" | "on" | "off";
+  /** To everything in every channel. */
+  isListening?: boolean;
   scripts: Step[][];
 }
 
@@ -51,6 +53,7 @@ async function startBot({ database = new DatabaseSync(":memory:"), threads = "of
     apiUrl: discord.apiUrl,
     threads,
     commands: engine.commands,
+    isListening: async () => options.isListening === true,
     listModels: async () => [],
     log: silent,
     onFatal: () => {},
@@ -115,6 +118,19 @@ test("the model is told on Discord who of several people said what, by the names
     { content: "One." },
     { content: "田中: うどん", name: expect.stringMatching(/^user-/) },
   ]);
+});
+
+test("a channel that the bot listens to on Discord has everything answered that people write to nobody", async () => {
+  const bot = await startGuild({ isListening: true, scripts: [["Soup."], ["Tea."]] });
+  const { discord, guild, channel, ada, bob, requests, idle } = bot;
+  discord.people.say(channel, discord.addBot("other", guild), "I am a bot.");
+  discord.people.say(channel, ada, `<@${bob.id}> what do you think?`);
+  const said = discord.people.say(channel, bob, "Soup or salad?");
+  await finished(bot, channel);
+  discord.people.edit(said, "Tea or coffee?");
+  await discord.until(() => botTexts(discord, channel)[0] === "Tea.");
+  await idle();
+  expect(requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(["Soup or salad?", "Tea or coffee?"]);
 });
 
 describe("second thoughts on Discord", () => {

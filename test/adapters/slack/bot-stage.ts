@@ -73,6 +73,7 @@ export async function startBot({
     commands: engine.commands,
     readAbout: engine.readAbout,
     findTurn: engine.findTurn,
+    isListening: engine.isListening,
   });
   onTestFinished(async () => {
     await engine.queue.close(0);

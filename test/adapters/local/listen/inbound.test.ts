@@ -42,6 +42,13 @@ describe("what people do, as events", () => {
     });
   });
 
+  test("takes everything that is written to nobody for its own in a channel that it listens to", () => {
+    const listening = { ...names, isListening: true };
+    expect(toMessageEvent(channel, "hello", listening)).toMatchObject({ text: "hello", addressed: "bot" });
+    expect(toMessageEvent(channel, "@Ben hello", listening)).toBeUndefined();
+    expect(toMessageEvent(channel, "hello", names)).toBeUndefined();
+  });
+
   test("opens a thread under a message that mentions the bot in a channel", () => {
     expect(toMessageEvent(channel, "@Palaver hello", names)).toMatchObject({
       conversationId: "local:general:7",
