@@ -14,6 +14,7 @@ import { createReadEarlier } from "./listen/earlier.ts";
 import { createIntake, type Interactions } from "./listen/intake.ts";
 import { createListener } from "./listen/listener.ts";
 import { createOtherBots } from "./listen/other-bots.ts";
+import { createTitleThread } from "./listen/titles.ts";
 import type { SlackAdapterOptions } from "./options.ts";
 import { createPeople } from "./people/people.ts";
 
@@ -49,6 +50,7 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
     delivery: queue,
     now,
     isListening: options.isListening,
+    titleThread: createTitleThread({ api, log }),
   });
   const interactions = createInteractions({
     ...options,

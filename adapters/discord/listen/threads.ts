@@ -2,6 +2,7 @@ import { Routes } from "discord.js";
 import type { Logger } from "pino";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { MessageEvent } from "../../../src/port/events.ts";
+import { toTitle } from "../../../src/text/title.ts";
 import type { Api } from "../api/client.ts";
 import { ApiError, codeOf } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
@@ -62,7 +63,7 @@ export function createPlaceQuestion({ mode, api, activity, rooms, log }: Threads
       isNew &&
       isWanted &&
       rooms.mayOpenThread(channelId) &&
-      (await open(channelId, messageId, toThreadName(event)))
+      (await open(channelId, messageId, toTitle(event.text, NAME_CHARS) || `A question of ${event.author.name}`))
     ) {
       // A thread has the id of the message it was opened from.
       return toThreadEvent(event, channelId, messageId);
@@ -76,17 +77,4 @@ function toThreadEvent(event: MessageEvent, channelId: string, threadId: string)
   const { workspaceId } = event.reply;
   const reply = { platform: PLATFORM, channelId, threadId, ...(workspaceId !== undefined && { workspaceId }) };
   return { ...event, conversationId: `${PLATFORM}:${threadId}`, reply };
-}
-
-/** The beginning of the question, as one plain line. */
-function toThreadName({ text, author }: MessageEvent): string {
-  const line = text
-    .replace(/[`*_~|#>[\]]+/g, "")
-    .replace(/https?:\/\/\S+/g, "")
-    .replace(/[\p{C}\s]+/gu, " ")
-    .trim();
-  const letters = Array.from(line === "" ? `A question of ${author.name}` : line);
-  if (letters.length <= NAME_CHARS) return letters.join("");
-  const cut = letters.slice(0, NAME_CHARS - 1).join("");
-  return `${cut.replace(/\s+\S{0,20}$/, "")}…`;
 }

@@ -1,6 +1,6 @@
 import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
 import type { Action } from "../../../src/port/events.ts";
-import type { Button, Draft } from "../../../src/port/sink.ts";
+import type { Button, Draft, Step } from "../../../src/port/sink.ts";
 import { toDiscordMarkdown } from "./markdown.ts";
 
 /** Longest message, in UTF-16 units. */
@@ -9,6 +9,10 @@ const MAX_LABEL = 80;
 const MAX_CUSTOM_ID = 100;
 const ROW = 5;
 const MAX_ROWS = 5;
+/** Steps shown above a text that grows: the newest. */
+const MAX_STEPS = 4;
+const MAX_STEP_CHARS = 80;
+const STEP_SIGNS = { running: "⏳", done: "✅", failed: "❌" } as const satisfies Record<Step["state"], string>;
 const STYLES: Readonly<Record<Action, ButtonStyle>> = {
   stop: ButtonStyle.Secondary,
   retry: ButtonStyle.Secondary,
@@ -45,17 +49,27 @@ export interface ButtonContext {
 
 export function toMessageBody(draft: Draft, context: ButtonContext): MessageBody {
   return {
-    content: toContent(draft.markdown),
+    content: toContent(draft),
     allowed_mentions: { parse: [], replied_user: false },
     flags: MessageFlags.SuppressEmbeds,
     components: toComponents(draft.buttons, context),
   };
 }
 
-/** A text that only grows too long by being rewritten is sent as it is. */
-function toContent(markdown: string): string {
-  const content = toDiscordMarkdown(markdown);
-  return content.length > MAX_LENGTH && markdown.length <= MAX_LENGTH ? markdown : content;
+/** A text that only grows too long by being rewritten is sent as it is, and one that leaves no room for its steps without them. */
+function toContent({ markdown, streaming, steps = [] }: Draft): string {
+  const rewritten = toDiscordMarkdown(markdown);
+  const content = rewritten.length > MAX_LENGTH && markdown.length <= MAX_LENGTH ? markdown : rewritten;
+  // What was done on the way is of use on the way alone.
+  const lines = streaming ? steps.slice(-MAX_STEPS).map(toStepLine) : [];
+  const whole = [...lines, content].join("\n");
+  return whole.length > MAX_LENGTH ? content : whole;
+}
+
+/** Small print: https://support.discord.com/hc/en-us/articles/210298617 */
+function toStepLine({ title, state }: Step): string {
+  const plain = Array.from(title.replace(/[\\`*_~|<>[\]()#@]/g, ""));
+  return `-# ${STEP_SIGNS[state]} ${plain.slice(0, MAX_STEP_CHARS).join("")}`;
 }
 
 export function lengthOfBody({ content }: MessageBody): number {

@@ -108,6 +108,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
         : deps.pace.interaction(`${PLATFORM}-webhook:${toFingerprint(interaction.token)}`),
     tellsWaits: true,
     foldsQuotes: true,
+    showsSteps: true,
     supportsSecondThoughts: true,
     post: (draft, nonce, signal) =>
       guarded(signal, () => {

@@ -174,3 +174,19 @@ export function describeAuthError(error: unknown, token: keyof typeof REMEDIES):
   const name = token === "bot" ? "bot token" : "app-level token";
   return `Slack does not accept the ${name} (${refusalOf(error) || "refused"}). ${REMEDIES[token]}`;
 }
+
+/** The app is no agent in this workspace, or the workspace has no agents. */
+const NO_AGENT = new Set([
+  "not_agent_app",
+  "not_allowed_token_type",
+  "missing_scope",
+  "unknown_method",
+  "feature_not_enabled",
+  "method_deprecated",
+  "channel_type_not_supported",
+]);
+
+/** True where there is no place for what agents show beside a conversation, such as suggestions and titles. */
+export function isNoAgent(error: unknown): boolean {
+  return NO_AGENT.has(codeOf(error));
+}

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ActionEvent, CommandEvent } from "../../../src/port/events.ts";
-import { codeOf } from "../api/error.ts";
+import { codeOf, isNoAgent } from "../api/error.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { toMessageId } from "../ids.ts";
@@ -8,17 +8,6 @@ import type { HandlerResult } from "../listen/intake.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
 const SUGGEST_MS = 10_000;
-/** The app is no agent in this workspace, or the workspace has no agents: there is no place for suggestions. */
-const NO_PLACE = new Set([
-  "not_agent_app",
-  "not_allowed_token_type",
-  "missing_scope",
-  "unknown_method",
-  "feature_not_enabled",
-  "method_deprecated",
-  "channel_type_not_supported",
-]);
-
 interface Suggestion {
   title: string;
   message: string;
@@ -63,7 +52,7 @@ export function createAssistant(deps: HandlerDeps): Assistant {
         await deps.api.call(workspace.teamId, "assistant.threads.setSuggestedPrompts", { ...place, prompts }, signal);
       } catch (error) {
         const code = codeOf(error);
-        if (NO_PLACE.has(code)) placeless.add(workspace.teamId);
+        if (isNoAgent(error)) placeless.add(workspace.teamId);
         deps.log.info({ code, team: workspace.teamId }, "Suggested prompts could not be shown.");
       }
     },

@@ -20,6 +20,7 @@ import {
   toMessageEvent,
 } from "./inbound.ts";
 import type { OtherBots } from "./other-bots.ts";
+import type { TitleThread } from "./titles.ts";
 
 /** A message that comes to concern the bot by an edit is answered when it is no older than this. */
 const FRESH_MS = 15 * 60_000;
@@ -29,6 +30,7 @@ export interface ListenerDeps extends InboundDeps {
   otherBots: OtherBots;
   delivery: Pick<Delivery, "enqueue">;
   isListening?: IsListening | undefined;
+  titleThread?: TitleThread;
   now(): number;
 }
 
@@ -102,6 +104,7 @@ async function toMessageEvents(message: SlackMessage, context: Context): Promise
   // The edit that overtook it and made it a message to the bot asks for itself.
   if (addressed === "bot" && (await addressedOf(message, context)) !== "bot") return [];
   const event = await toMessageEvent(latest, addressed, context);
+  if (event !== undefined) context.titleThread?.(latest, event.text);
   return event === undefined ? [] : [event];
 }
 

@@ -22,6 +22,17 @@ describe("the body of a message", () => {
     expect(toMessageBody(draft(bars), {}).content).toBe(bars);
   });
 
+  test("shows the newest steps above a text that grows, as plain small print, where there is room", () => {
+    const steps = ["one", "two", "three", "**four** <@1>", "five"].map((title, index) => {
+      return { id: String(index), title, state: index === 4 ? ("running" as const) : ("done" as const) };
+    });
+    const growing = { ...draft("Let me look."), streaming: true, steps };
+    expect(toMessageBody(growing, {}).content).toBe("-# ✅ two\n-# ✅ three\n-# ✅ four 1\n-# ⏳ five\nLet me look.");
+    expect(toMessageBody({ ...growing, streaming: false }, {}).content).toBe("Let me look.");
+    const full = "x".repeat(1_990);
+    expect(toMessageBody({ ...growing, markdown: full }, {}).content).toBe(full);
+  });
+
   test("five buttons stand in a row, and the next in another", () => {
     const actions = ["good", "bad", "again", "vary", "edit", "upscale", "delete"] as const;
     const buttons = actions.map((action) => ({ action, turnId: "t", label: action }));

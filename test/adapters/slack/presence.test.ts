@@ -24,3 +24,22 @@ test("a channel that the bot listens to on Slack has everything answered that pe
   await idle();
   expect(requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(["Soup or salad?", "Tea or coffee?"]);
 });
+
+test("a thread with the bot alone on Slack is named after the question that begins it, where the app is an agent", async () => {
+  const { slack, ada, finished, idle } = await startBot({ scripts: [["At noon."]] });
+  const asked = ada.dm("When is *high tide*, today, in the harbour of Le Havre, and when is it tomorrow?");
+  const direct = ada.direct();
+  await finished(direct, asked);
+  const title = await slack.until(() => slack.assistant.title(direct, asked.ts), "the title");
+  expect(title).toBe("When is high tide, today, in the harbour of Le Havre, and…");
+  ada.dm("And then?", { thread: asked });
+  await finished(direct, asked, 2);
+  slack.failNext("assistant.threads.setTitle", { error: "not_agent_app" });
+  for (const question of ["Second", "Third"]) {
+    await finished(direct, ada.dm(question));
+    await idle();
+  }
+  const titled = slack.requests.filter(({ method }) => method === "assistant.threads.setTitle");
+  expect(titled.map(({ args }) => args["thread_ts"]).slice(0, 1)).toEqual([asked.ts]);
+  expect(titled).toHaveLength(2);
+});

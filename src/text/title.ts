@@ -1,0 +1,12 @@
+/** The beginning of a text as one plain line of at most so many letters, cut between words; "" where it has no words. */
+export function toTitle(text: string, maxLetters: number): string {
+  const line = text
+    .replace(/[`*_~|#>[\]]+/g, "")
+    .replace(/https?:\/\/\S+/g, "")
+    .replace(/[\p{C}\s]+/gu, " ")
+    .trim();
+  const letters = Array.from(line);
+  if (letters.length <= maxLetters) return line;
+  const cut = letters.slice(0, maxLetters - 1).join("");
+  return `${cut.replace(/\s+\S{0,20}$/, "")}…`;
+}

@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { toTitle } from "../../src/text/title.ts";
+
+test.each([
+  ["Hello", 90, "Hello"],
+  ["  What\n is  *this*? https://example.com ", 90, "What is this?"],
+  ["one two three four", 12, "one two…"],
+  ["🙂🙂🙂🙂🙂🙂", 4, "🙂🙂🙂…"],
+  ["https://example.com", 90, ""],
+])("%j in %i letters has the title %j", (text, letters, title) => expect(toTitle(text, letters)).toBe(title));
