@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
 import { createStreamDecoder, createUtf8Decoder, type StreamDecoder } from "../../src/gateway/stream-decoder.ts";
+import { codePoint } from "../support/code-point.ts";
 import {
   type Answer,
   body,
@@ -261,7 +262,7 @@ test("A whole answer to a streaming request is read only as far as a body may go
 describe("createUtf8Decoder", () => {
   test("gives the same text wherever the bytes are cut", () => {
     assert(
-      property(string({ unit: "binary" }), array(nat(40)), (text, cuts) => {
+      property(string({ unit: codePoint }), array(nat(40)), (text, cuts) => {
         const decode = createUtf8Decoder();
         let rest = Buffer.from(text);
         const bytes = rest.toString("utf8");

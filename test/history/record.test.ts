@@ -13,10 +13,11 @@ import {
 } from "../../src/history/record.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
 import { readKeyPart, toKeyPart } from "../../src/store/key-part.ts";
+import { codePoint } from "../support/code-point.ts";
 import { answered, said } from "../support/history-contract.ts";
 
 const anyId = fc.oneof(
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: codePoint }),
   fc.string({ minLength: 150, maxLength: 400 }),
   fc.constantFrom("\ud800", "\ud801", "#", "a:b", "%"),
 );

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toShownFileName } from "../../src/media/file-problem.ts";
+import { codePoint } from "../support/code-point.ts";
 
 describe("toShownFileName", () => {
   test("leaves an ordinary name as it is", () => {
@@ -22,7 +23,7 @@ describe("toShownFileName", () => {
 
   test("is short, of one line and without marks that mean something elsewhere, for every name", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary", maxLength: 300 }), (name) => {
+      fc.property(fc.string({ unit: codePoint, maxLength: 300 }), (name) => {
         const shown = toShownFileName(name);
         expect(Array.from(shown).length).toBeLessThanOrEqual(80);
         expect(shown).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}"`<>\\]/u);

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { SplitLimits } from "../../src/text/ruler.ts";
 import type { Part } from "../../src/text/split.ts";
 import { createSplitter, splitMarkdown } from "../../src/text/split.ts";
+import { codePoint } from "../support/code-point.ts";
 import { markdown, misfits, UNITS } from "../support/markdown.ts";
 
 const ofChars = (maxLength: number): SplitLimits => ({ maxLength, lengthOf: UNITS.utf16 });
@@ -110,7 +111,7 @@ describe("splitMarkdown", () => {
 
   test("covers the text without gap or overlap, whatever it is", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary", maxLength: 300 }), limits, (text, limits) => {
+      fc.property(fc.string({ unit: codePoint, maxLength: 300 }), limits, (text, limits) => {
         const parts = splitMarkdown(text, limits);
         expect(parts.map(({ start, end }) => text.slice(start, end)).join("")).toBe(text);
         expect(parts.filter((part) => limits.lengthOf(part.text) > limits.maxLength)).toEqual([]);
