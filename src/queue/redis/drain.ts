@@ -173,6 +173,7 @@ async function workOn(
   for (const event of run.begin()) worker.notice(event);
   const cut = () => void setTimeout(run.abandon, cutMs).unref();
   lease.signal.addEventListener("abort", cut, { once: true });
+  run.abandoned.catch(lease.abandon);
   try {
     return await Promise.race([ended, run.abandoned]);
   } finally {

@@ -24,6 +24,8 @@ export interface Lease {
    */
   check(): Promise<void>;
   end(): void;
+  /** The work goes on though it is not waited for any more: `check` rejects from now on. */
+  abandon(): void;
 }
 
 /** Keeps the leases of all lanes that this process works on, by one call for all. */
@@ -39,6 +41,7 @@ interface Entry {
   laneId: string;
   token: string;
   controller: AbortController;
+  isAbandoned: boolean;
   /** By the monotonic clock of this process, which goes on while it stands still. */
   until: number;
 }
@@ -97,6 +100,7 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
   async function check(entry: Entry): Promise<void> {
     for (;;) {
       const now = look();
+      if (entry.isAbandoned) throw new FencedError("This is not waited for any more, and others may do it.");
       if (entry.controller.signal.aborted) throw new FencedError("Another process has taken this over.");
       // Past the end of its work, a lane is nobody's concern.
       if (now <= entry.until || isOutOfReach(now) || !entries.has(entry)) return;
@@ -115,13 +119,14 @@ export function createLeases(lanes: Pick<RedisLanes, "prolong">, log: Logger, on
   return {
     hold(laneId, token, fromMs) {
       const until = fromMs + LEASE_MS - MARGIN_MS;
-      const entry: Entry = { laneId, token, controller: new AbortController(), until };
+      const entry: Entry = { laneId, token, controller: new AbortController(), isAbandoned: false, until };
       entries.add(entry);
       failingSince = undefined;
       return {
         signal: entry.controller.signal,
         check: () => check(entry),
         end: () => void entries.delete(entry),
+        abandon: () => void (entry.isAbandoned = true),
       };
     },
     renew: onTime,

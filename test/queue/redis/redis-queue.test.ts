@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { FencedError } from "../../../src/concurrency/fence.ts";
+import type { InboundEvent } from "../../../src/port/events.ts";
 import { KEYS } from "../../../src/queue/redis/keys.ts";
 import { createRedisQueue } from "../../../src/queue/redis/redis-queue.ts";
+import { callPlatform } from "../../../src/reply/platform-call.ts";
 import { connectToRedis } from "../../../src/store/redis-connection.ts";
 import { ada, ben, command, message } from "../../support/events.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -59,6 +62,26 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     } finally {
       redis.thaw();
     }
+  });
+
+  test("lets work that it waits for no more write nothing: others may do it by then", async () => {
+    const queue = startWorld().open();
+    const { worker } = heldWorker();
+    const [begun, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let calling: Promise<unknown> = Promise.resolve("not called");
+    const work = async (events: InboundEvent[]) => {
+      calling = closed.promise.then(() => callPlatform(async () => "written"));
+      calling.catch(() => {});
+      begun.resolve();
+      await calling;
+      return events;
+    };
+    queue.start({ ...worker, work });
+    await queue.accept(message("one"));
+    await begun.promise;
+    await queue.close(0);
+    closed.resolve();
+    await expect(calling).rejects.toThrow(FencedError);
   });
 
   test("knows the conversation of a message that waits, in every process, and no longer", async () => {
