@@ -148,6 +148,7 @@ function judgePictures({ record, find, excuse }: Court): void {
 
 /** What is judged elsewhere, by what was recorded of the calls themselves. */
 const JUDGED_ELSEWHERE = new Set(["early-retry", "rate-limited"]);
+const TAKES_BACK = new Set(["stale-edit", "backwards"]);
 const LATE = new Set(["late-ack", "late-acknowledgement"]);
 
 function judgeBreaks({ record, find, excuse }: Court): void {
@@ -155,8 +156,7 @@ function judgeBreaks({ record, find, excuse }: Court): void {
     const turn = record.turns.find(({ posted }) => posted.includes(messageId ?? ""));
     // Another attempt may say less than the one before it; the end of a full message moves to the next one.
     const isAnew = turn !== undefined && isBegunAnew(record, turn);
-    if (JUDGED_ELSEWHERE.has(kind) || (kind === "stale-edit" && (isAnew || turn?.posted.at(-1) !== messageId)))
-      continue;
+    if (JUDGED_ELSEWHERE.has(kind) || (TAKES_BACK.has(kind) && (isAnew || turn?.posted.at(-1) !== messageId))) continue;
     if (LATE.has(kind)) excuse("acknowledged late or not at all by a process that was dead or stood still");
     else
       find(kind === "double-post" ? "doubled" : "other", `${kind}: ${sentence}`, {

@@ -2,6 +2,7 @@ import { openSlack } from "../test/simulators/slack/control.ts";
 import type { Delivery } from "../test/simulators/slack/delivery.ts";
 import type { Message } from "../test/simulators/slack/world.ts";
 import { openSlackPlace, slackBreaks, TROUBLES, toShown } from "../test/support/fault-loop/slack-world.ts";
+import type { Shown } from "../test/support/fault-loop/world.ts";
 import { installIntoSlack, toInstallableEnv } from "../test/support/slack-install.ts";
 import type { PlaceKind } from "./plan.ts";
 import type { Call, Stage } from "./stage.ts";
@@ -46,6 +47,11 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
     };
   }
 
+  function shown(): Shown[] {
+    const channels = workspaces.flatMap((workspace) => [...workspace.channels.values()]);
+    return channels.flatMap((channel) => slack.answers(channel).map(toShown));
+  }
+
   return {
     origin: new URL(slack.apiUrl).origin,
     env: (origin) => ({ ...toInstallableEnv(slack), SLACK_API_URL: `${origin}/api/` }),
@@ -66,12 +72,16 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
       void give();
       return () => isHeard;
     },
-    shown: () =>
-      workspaces
-        .flatMap(({ channels }) => [...channels.values()])
-        .flatMap((channel) => slack.answers(channel).map(toShown)),
+    shown,
     calls: () => slack.requests.filter(({ method }) => method.startsWith("chat.")).map(toCall),
-    breaks: () => slackBreaks(slack),
+    breaks() {
+      const ids = shown().map(({ id }) => id);
+      return slackBreaks(slack).map((one) => {
+        const [ts] = /\b\d{10}\.\d{6}\b/.exec(one.sentence) ?? [];
+        const messageId = ids.find((id) => ts !== undefined && id.endsWith(`:${ts}`));
+        return messageId === undefined ? one : { ...one, messageId };
+      });
+    },
     told({ name }) {
       const deliveries = asked.get(name)?.deliveries.filter(tellsQuestion) ?? [];
       const known = (of: "toldAtMs" | "acknowledgedAtMs") =>

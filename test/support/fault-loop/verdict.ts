@@ -109,11 +109,8 @@ function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
 
 function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked }: Remains): Complaint[] {
   const who = own.join(" ");
-  const text = messages
-    .map((message) => message.text)
-    .join("\n")
-    .replace(AMNESIA, "")
-    .replace(QUESTION_GONE, "");
+  const shown = messages.map((message) => message.text).join("\n");
+  const text = shown.replace(AMNESIA, "").replace(QUESTION_GONE, "");
   const [note] = NOTE.exec(text) ?? [];
   const said = text.slice(0, text.length - (note?.length ?? 0));
   const names = namesIn(said.slice(0, said.indexOf(".") + 1));
@@ -121,6 +118,8 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked
   const whole = squeeze(answerTo(names));
   const last = names.at(-1);
   if (last !== undefined && !own.includes(unedited(last))) return [complain("wrong", `${who}: answers ${last}.`)];
+  // Its end gave way to that, and nobody waits for the rest.
+  if (QUESTION_GONE.test(shown) && whole.startsWith(squeeze(said))) return [];
   if (note === undefined) {
     if (names.length === 0 || squeeze(said) !== whole) {
       return [complain("wrong", `${who}: neither whole nor marked, ${describe(said, whole)}`)];
