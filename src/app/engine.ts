@@ -113,13 +113,8 @@ export function createEngine(options: EngineOptions): Engine {
   const settings = createSettings(byPlace);
   const queue = createQueue(options);
   const files = createFiles(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
-  const readContext = createReadContext({
-    history,
-    maxEntries: limits.historyMaxMessages,
-    maxTokens: limits.historyMaxTokens,
-    files,
-    log,
-  });
+  const window = { maxEntries: limits.historyMaxMessages, maxTokens: limits.historyMaxTokens };
+  const readContext = createReadContext({ history, ...window, files, log });
   const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
   const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
@@ -155,11 +150,7 @@ export function createEngine(options: EngineOptions): Engine {
   const { removesWithQuestion = false } = options;
   const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });
 
-  const eraseCopies = () => {
-    files.clear();
-    emptyLog(database);
-  };
-  const data = { history, records, jobs, imagine, settings, usage, eraseCopies };
+  const data = { history, records, jobs, imagine, settings, usage, eraseCopies: () => eraseCopies(files, database) };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const commands: Command[] = [
@@ -209,6 +200,11 @@ export function createEngine(options: EngineOptions): Engine {
       log,
     }),
   };
+}
+
+function eraseCopies(files: Files, database: DatabaseSync): void {
+  files.clear();
+  emptyLog(database);
 }
 
 /** On a Redis that processes share, they share the work too, except what is shown by one of them alone. */

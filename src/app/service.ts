@@ -9,6 +9,7 @@ import type { PauseBoard } from "../gateway/retry.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
 import { startHttpServer } from "../http/server.ts";
+import type { Files } from "../media/files.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
@@ -19,6 +20,7 @@ import { createCurrentTime } from "../tools/current-time.ts";
 import type { ReadBefore } from "../tools/past.ts";
 import { createReadFile } from "../tools/read-file.ts";
 import { createHistorySearch, createRecall } from "../tools/recall.ts";
+import type { Tool } from "../tools/tool.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { readKeys } from "./keys.ts";
 import { createPictureSources } from "./picture-sources.ts";
@@ -124,14 +126,7 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
     database,
     stores,
     gateway: gateway.client,
-    toTools: (history, files) => {
-      const readBefore = toReadBefore(history);
-      return [
-        createCurrentTime(Date.now),
-        createRecall(createHistorySearch(readBefore)),
-        createReadFile(files, readBefore),
-      ];
-    },
+    toTools,
     references: pictures.references,
     scheduler,
     ...(limits && { calls: limits.calls }),
@@ -259,6 +254,15 @@ async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
   });
   log.info("No GATEWAY_BASE_URL is set: the embedded sandbox gateway answers. It needs no key and is no real model.");
   return sandbox;
+}
+
+function toTools(history: History, files: Files): Tool[] {
+  const readBefore = toReadBefore(history);
+  return [
+    createCurrentTime(Date.now),
+    createRecall(createHistorySearch(readBefore)),
+    createReadFile(files, readBefore),
+  ];
 }
 
 function toReadBefore(history: History): ReadBefore {

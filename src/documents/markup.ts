@@ -55,7 +55,7 @@ export function readMarkup(html: string, maxChars: number): DocumentText {
       },
       ontext(text) {
         if (skipped.length === 0) writer.write(text, false);
-        else if (skipped.at(-1) === "title" && title.length < MAX_LINK_CHARS) title += text;
+        else if (skipped[0] === "head" && skipped.at(-1) === "title" && title.length < MAX_LINK_CHARS) title += text;
         if (writer.length() > maxChars) stop();
       },
       onclosetag(name) {

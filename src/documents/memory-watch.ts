@@ -1,6 +1,6 @@
 // A thread that ends its process when that takes too much memory: no option of Node bounds what is outside of V8's heap.
 
-const MAX_BYTES = 640 * 1024 * 1024;
+const MAX_BYTES = 512 * 1024 * 1024;
 const EVERY_MS = 20;
 
 setInterval(() => {

@@ -6,7 +6,7 @@ import { kindOf } from "./kind.ts";
 
 const PROGRAM = fileURLToPath(new URL("./document-process.ts", import.meta.url));
 /** Longest for one document; a PDF stops earlier of its own accord, with what was read by then. */
-const JOB_MS = 30_000;
+const JOB_MS = 40_000;
 /** A plain text of this size is decoded in less time than it takes to send it to a process. */
 const PLAIN_BYTES = 128 * 1024;
 /** Of V8's heap. Beyond it, and with what is outside of it, `memory-watch.ts` ends the process. */

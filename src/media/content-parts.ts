@@ -45,7 +45,7 @@ export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens:
 
   function showText(file: Extract<LoadedFile, { text: string }>): void {
     const share = Math.floor(left / texts--);
-    if (share < MIN_TEXT_TOKENS + FRAME_TOKENS) {
+    if (share < FRAME_TOKENS + Math.min(MIN_TEXT_TOKENS, file.text.length)) {
       leaveOut(
         `The file "${file.name}" is attached, and there is no room to show it; read_file reads it.`,
         `\`${file.name}\` was left out: there is no room for it.`,
