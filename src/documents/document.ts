@@ -25,10 +25,10 @@ export interface DocumentLimits {
 }
 
 export const DOCUMENT_LIMITS: DocumentLimits = {
-  maxPages: 1_000,
+  maxPages: 500,
   maxChars: 1_000_000,
   maxUnpackedBytes: 64 * 1024 * 1024,
-  pagesMs: 10_000,
+  pagesMs: 20_000,
 };
 
 export const UNKNOWN_KIND =

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import sharp from "sharp";
+import { estimateTokenCount } from "tokenx";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { toContentParts } from "../../src/media/content-parts.ts";
 import { type ContentLimits, createFiles } from "../../src/media/files.ts";
@@ -236,5 +237,32 @@ describe("the files of a message", () => {
     const loading = loadContentParts([ref("a")], () => new Promise(() => {}), "ada", controller.signal);
     controller.abort("stopped");
     await expect(loading).rejects.toBe("stopped");
+  });
+
+  describe("within what a request has room for", () => {
+    const text = (name: string, text: string) => ({ name, text });
+    const picture = (name: string) => ({ name, url: "data:image/png;base64,AA" });
+    const long = "word ".repeat(10_000);
+
+    test("share it: what a short text does not need goes to those after it", async () => {
+      const files = [text("short", "short"), text("a", long), text("b", long)];
+      const { parts, tokens } = await toContentParts({ files, surplus: 0 }, 3_000);
+      const counts = parts.map((part) => (part.type === "text" ? estimateTokenCount(part.text) : 0));
+      expect(counts[0]).toBeLessThan(60);
+      for (const count of counts.slice(1)) expect(count).toBeGreaterThan(1_300);
+      expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(tokens);
+      expect(tokens).toBeLessThanOrEqual(3_000);
+    });
+
+    test("are left out where there is none, pictures behind the first that fit, and this is said", async () => {
+      const files = [text("a.txt", long), picture("b.png"), picture("c.png"), text("d.txt", "tiny")];
+      const { parts, notices } = await toContentParts({ files, surplus: 0 }, 1_000);
+      expect(parts.filter(({ type }) => type === "image_url")).toHaveLength(1);
+      expect(notices).toEqual([
+        "`a.txt` was left out: there is no room for it.",
+        "`c.png` was left out: there is no room for it.",
+      ]);
+      expect(parts.at(-1)).toMatchObject({ text: expect.stringContaining("tiny") });
+    });
   });
 });
