@@ -27,7 +27,7 @@ import { createReadAbout } from "../people/about.ts";
 import { createEraseConversations, type EraseConversations } from "../people/conversation-erasure.ts";
 import { createRate } from "../people/feedback.ts";
 import { withLinkErasure } from "../people/link-erasure.ts";
-import { createPersonalData } from "../people/personal-data.ts";
+import { createPersonalData, type PersonalData } from "../people/personal-data.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { FindTurn, ImagineMenu, IsListening, ListModels, ReadAbout } from "../port/catalogue.ts";
 import type { Accept, InboundEvent } from "../port/events.ts";
@@ -37,7 +37,7 @@ import type { SharedCalls } from "../queue/redis/calls.ts";
 import { createRedisQueue } from "../queue/redis/redis-queue.ts";
 import { createSplitQueue } from "../queue/split.ts";
 import { createPacedSinks } from "../reply/paced-sink.ts";
-import { createSettings } from "../settings/settings.ts";
+import { createSettings, type Settings } from "../settings/settings.ts";
 import { emptyLog } from "../store/database.ts";
 import type { Stores } from "../store/keyv.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -153,18 +153,9 @@ export function createEngine(options: EngineOptions): Engine {
   const data = { history, records, jobs, imagine, settings, usage, eraseCopies: () => eraseCopies(files, database) };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
-  const commands: Command[] = [
-    createStopCommand(),
-    createQuietCommand(history),
-    createListenCommand(settings),
-    createModelCommand({ settings, listModels, model }),
-    createPersonaCommand(settings),
-    createImagineCommand(imagine),
-    createUsageCommand(usage),
-    createExportCommand(collect),
-    createForgetCommand(erasers),
-  ];
-  commands.unshift(createHelpCommand(options.botName, commands));
+  const { botName } = options;
+  const told = { botName, history, settings, listModels, model, imagine, usage, collect, erasers };
+  const commands = createCommands(told);
 
   const rate = createRate({ records, metrics });
   metrics.observe("queue_waiting", () => queue.depth().waiting);
@@ -205,6 +196,33 @@ export function createEngine(options: EngineOptions): Engine {
 function eraseCopies(files: Files, database: DatabaseSync): void {
   files.clear();
   emptyLog(database);
+}
+
+interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels"> {
+  botName: string;
+  settings: Settings;
+  model: string;
+  imagine: Parameters<typeof createImagineCommand>[0];
+  collect: PersonalData["collect"];
+  erasers: PersonalData["erasers"];
+}
+
+/** The words that people give the bot, on every platform. */
+function createCommands({ botName, history, settings, ...deps }: CommandsDeps): Command[] {
+  const { listModels, model, imagine, usage, collect, erasers } = deps;
+  const commands: Command[] = [
+    createStopCommand(),
+    createQuietCommand(history),
+    createListenCommand(settings),
+    createModelCommand({ settings, listModels, model }),
+    createPersonaCommand(settings),
+    createImagineCommand(imagine),
+    createUsageCommand(usage),
+    createExportCommand(collect),
+    createForgetCommand(erasers),
+  ];
+  commands.unshift(createHelpCommand(botName, commands));
+  return commands;
 }
 
 /** On a Redis that processes share, they share the work too, except what is shown by one of them alone. */

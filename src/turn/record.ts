@@ -169,12 +169,9 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     },
     readSight,
     async readSights(platform, authorId, within) {
-      const sights = [];
-      for await (const turnId of idsOf(toOwnerKey(platform, authorId), within)) {
-        const given = await readSight(turnId);
-        if (given !== undefined) sights.push({ turnId, given });
-      }
-      return sights;
+      const turnIds = await Array.fromAsync(idsOf(toOwnerKey(platform, authorId), within));
+      const sights = await Promise.all(turnIds.map(async (turnId) => ({ turnId, given: await readSight(turnId) })));
+      return sights.flatMap(({ turnId, given }) => (given === undefined ? [] : { turnId, given }));
     },
     note: async (record) => void (await store(record, [])),
     rate: (id, authorId, feedback) =>
