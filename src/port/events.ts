@@ -75,6 +75,8 @@ export interface MessageEvent extends EventBase {
    * there after that message is another branch, and is not shown to the model.
    */
   inReplyTo?: string;
+  /** The message whose words stand in this one as a quotation: it is not shown to the model a second time. */
+  quotes?: string;
   /**
    * `bot`: a mention or a direct message, always answered. `open`: nobody in particular, answered while the bot follows
    * the conversation. `other`: somebody else, never answered, and the bot stops following until it is addressed again.
@@ -165,8 +167,27 @@ export type Accept = (event: InboundEvent) => Promise<void>;
 export interface EarlierMessage {
   messageId: string;
   author: Author;
+  /** Cards, polls and what else it shows included, as text. */
   text: string;
   attachments: AttachmentRef[];
   /** Unix milliseconds. */
   at: number;
+  /** Written by another app, or by this bot; absent: by a person. */
+  by?: "app" | "bot";
+  /** The thread began with it. */
+  isRoot?: true;
+}
+
+/** What stood in a thread, oldest first. */
+export interface Earlier {
+  messages: EarlierMessage[];
+  /** The platform, or the time, did not allow to read all of it. */
+  isPartial?: true;
+}
+
+export interface EarlierRange {
+  /** Only what was written from then on, Unix milliseconds; absent: everything, with what the thread began with. */
+  since?: number;
+  /** The newest so many, beside what the thread began with. */
+  maxMessages: number;
 }

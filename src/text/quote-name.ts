@@ -2,9 +2,14 @@ import { neutralize } from "./neutralize.ts";
 
 const MAX_QUOTED_CHARS = 100;
 
+/** A name of somebody or something as one line, which begins no other. */
+export function toLine(name: string): string {
+  return neutralize(name).replace(/\s+/g, " ").trim();
+}
+
 /** Shows a name as it is, on one line and cut where it is too long. */
 export function quoteName(name: string): string {
-  const line = neutralize(name).replaceAll("`", "'").replace(/\s+/g, " ").trim();
+  const line = toLine(name).replaceAll("`", "'");
   return `\`${line.length > MAX_QUOTED_CHARS ? `${line.slice(0, MAX_QUOTED_CHARS)}…` : line}\``;
 }
 

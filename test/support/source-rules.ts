@@ -16,7 +16,7 @@ const PLATFORM_SDKS: Readonly<Record<string, RegExp>> = {
 
 /** Files whose functions depend on nothing but their arguments. */
 const PURE =
-  /^(src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\/.+|gateway\/chunks\.ts)|adapters\/[^/]+\/write\/pace\.ts)$/;
+  /^(src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\/.+|gateway\/chunks\.ts)|adapters\/[^/]+\/(write\/pace|people\/content)\.ts)$/;
 /** Packages that only calculate. */
 const PURE_PACKAGES = new Set(["remend", "marked", "tokenx"]);
 const EFFECTS =

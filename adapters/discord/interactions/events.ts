@@ -19,11 +19,12 @@ import type {
   PressedAction,
   ReplyAddress,
 } from "../../../src/port/events.ts";
+import { toLine } from "../../../src/text/quote-name.ts";
 import type { Files } from "../api/files.ts";
 import type { RoomKind, Rooms } from "../api/rooms.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
 import { toAuthor, toConversationId, toPlaceOfReply } from "../listen/inbound.ts";
-import { toWords } from "../listen/wording.ts";
+import { readSeen, toWords } from "../listen/wording.ts";
 import { toExtra } from "../write/interaction-token.ts";
 import type { Press } from "../write/message-body.ts";
 import { IMAGINE, imageNames, MAX_IMAGES, MODEL, MODEL_NAME } from "./commands.ts";
@@ -66,10 +67,14 @@ export function toAskAboutEvent(
   const message = data.resolved.messages[data.target_id];
   if (message === undefined) return toQuestion(asked, deps, "What about this message? It could not be read.", []);
   const name = message.author.global_name ?? message.author.username;
-  const words = toWords(message.content, { mentions: message.mentions, guild_id }, deps);
+  const words = readSeen({ ...message, ...(guild_id !== undefined && { guild_id }) }, deps);
   const quoted = words.trim().replace(/^/gm, "> ");
-  const text = `Explain or answer this message of ${name}:\n${quoted}`;
-  return toQuestion(asked, deps, text, [], deps.files.toPostedRefs(message));
+  const text = `Explain or answer this message of ${toLine(name)}:\n${quoted}`;
+  const question = toQuestion(asked, deps, text, [], deps.files.toPostedRefs(message));
+  return {
+    ...question,
+    quotes: toMessageId({ channelId: placeOf(asked.interaction).channelId, messageId: message.id }),
+  };
 }
 
 export function toCommandEvent(asked: Asked, deps: InteractionEventDeps): CommandEvent {

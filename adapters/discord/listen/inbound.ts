@@ -30,6 +30,7 @@ export function toMessageEvent(
   if (body.text === "" && body.attachments.length === 0) return undefined;
   const repliedId = message.message_reference?.message_id;
   const isReply = kind === "channel" && isReplyHere(message) && repliedId !== undefined;
+  const quotes = isForeignReply(message, deps.botId) ? message.referenced_message : undefined;
   return {
     kind: "message",
     ...toBase(message, kind, deps.rooms),
@@ -38,6 +39,7 @@ export function toMessageEvent(
     ...body,
     addressed,
     ...(isReply && { inReplyTo: toMessageId({ channelId: message.channel_id, messageId: repliedId }) }),
+    ...(quotes && { quotes: toMessageId({ channelId: message.channel_id, messageId: quotes.id }) }),
   };
 }
 
@@ -117,11 +119,24 @@ export function toAuthor({ id, username, global_name }: APIUser, nick: string | 
   return { id, name: nick ?? global_name ?? username };
 }
 
+/** What somebody wrote, a person or an app, for everybody. */
+const WRITTEN: ReadonlySet<MessageType> = new Set([
+  MessageType.Default,
+  MessageType.Reply,
+  MessageType.ChatInputCommand,
+  MessageType.ContextMenuCommand,
+  MessageType.PollResult,
+]);
+
+export function isWritten({ type, flags }: Message): boolean {
+  return WRITTEN.has(type) && ((flags ?? 0) & MessageFlags.Ephemeral) === 0;
+}
+
 export function isByPerson(message: Message): boolean {
-  const { author, type, webhook_id, flags = 0 } = message;
-  const isWritten = type === MessageType.Default || type === MessageType.Reply;
+  const { author, type, webhook_id } = message;
+  const isTyped = type === MessageType.Default || type === MessageType.Reply;
   const isBots = author.bot === true || author.system === true || webhook_id !== undefined;
-  return isWritten && !isBots && (flags & MessageFlags.Ephemeral) === 0;
+  return isTyped && isWritten(message) && !isBots;
 }
 
 function toAddressed(message: Message, kind: RoomKind, deps: InboundDeps): MessageEvent["addressed"] | undefined {

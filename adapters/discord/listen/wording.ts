@@ -1,6 +1,8 @@
 import type { APIMessage, APIUser, GatewayMessageCreateDispatchData } from "discord.js";
+import { toLine } from "../../../src/text/quote-name.ts";
 import { picturesOf } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
+import { readShown } from "./content.ts";
 
 /** Kept of a message that is only quoted, in characters. */
 const QUOTE_CHARS = 2_000;
@@ -22,19 +24,35 @@ export interface Names {
 
 /**
  * The words of a message as a person reads them: names for ids, without the mention that only addresses the bot, and
- * with what the message forwards or answers, where that is not in the conversation anyway. Where a whole place is
- * `one` conversation, its beginning is quoted even so: nothing else would say which of all messages is answered.
+ * with what the message shows, forwards or answers, where that is not in the conversation anyway. Where a whole place is
+ * `one` conversation, the beginning of what it answers is quoted even so: nothing else would say which of all messages
+ * that is.
  */
 export function readText(message: Message, names: Names, place: "one" | "chain"): string {
   // Nothing but a mention still says who is asked for.
   const words = withoutBot(message, names).trim() || message.content;
-  const own = toWords(words, message, names).trim();
-  const forwarded = (message.message_snapshots ?? []).map(({ message: { content, mentions } }) =>
-    quote("Forwarded", toWords(content, { mentions, guild_id: message.guild_id }, names)),
-  );
+  const own = readOwn(message, words, names, true);
   const context = quoteAnswered(message, names, place === "one" && own !== "" && !SPOKEN_COMMAND.test(own));
-  const stickers = (message.sticker_items ?? []).map(({ name }) => `(A sticker: ${name})`);
-  return [context, own, ...forwarded, ...stickers].filter(Boolean).join("\n\n");
+  return joinParts([context, own]);
+}
+
+/** A message as people see it who read along: cards, previews and all. */
+export function readSeen(message: Message, names: Pick<Names, "rooms">): string {
+  return readOwn(message, message.content, names, false);
+}
+
+function readOwn(message: Message, words: string, names: Pick<Names, "rooms">, isAsked: boolean): string {
+  const forwarded = (message.message_snapshots ?? []).map(({ message: snapshot }) => {
+    const { content, mentions } = snapshot;
+    const said = toWords(joinParts([content, readShown(snapshot)]), { mentions, guild_id: message.guild_id }, names);
+    return quote("Forwarded", said);
+  });
+  const shown = toWords(readShown(message, isAsked), message, names);
+  return joinParts([toWords(words, message, names).trim(), shown, ...forwarded]);
+}
+
+function joinParts(parts: readonly string[]): string {
+  return parts.filter((part) => part.trim() !== "").join("\n\n");
 }
 
 /** True for a spoken `/imagine`, which sees nothing of the conversation around it. */
@@ -53,7 +71,12 @@ function quoteAnswered(message: Message, names: Names, isHinted: boolean): strin
   const { id, global_name, username } = answered.author;
   const { guild_id } = message;
   const mentions = [...message.mentions, ...(answered.mentions ?? [])];
-  const words = toWords(withoutBot({ content: answered.content, guild_id }, names), { mentions, guild_id }, names);
+  const own = withoutBot({ content: answered.content, guild_id }, names);
+  const forwards = (answered.message_snapshots ?? []).map(({ message: { content, ...shown } }) =>
+    joinParts([content, readShown(shown)]),
+  );
+  const shown = joinParts([own, readShown(answered), ...forwards]);
+  const words = toWords(id === names.botId ? own : shown, { mentions, guild_id }, names);
   const isOwn = id === message.author.id;
   if (!isOwn && id !== names.botId) return quote(`In answer to ${global_name ?? username}`, words);
   // A picture that is sent along says more than what stood under it.
@@ -65,7 +88,7 @@ function quote(title: string, content: string, maxChars = QUOTE_CHARS): string {
   if (content.trim() === "") return "";
   const letters = Array.from(content.trim());
   const text = letters.length > maxChars ? `${letters.slice(0, maxChars).join("")}…` : letters.join("");
-  return `${title}:\n${text.replace(/^/gm, "> ")}`;
+  return `${toLine(title)}:\n${text.replace(/^/gm, "> ")}`;
 }
 
 /** At either end the mention only addresses; in the middle of a sentence it is a word of it. */

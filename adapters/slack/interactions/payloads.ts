@@ -17,6 +17,10 @@ const message = z.object({
   text: z.string().default(""),
   files: z.array(z.record(z.string(), z.unknown())).default([]),
   blocks: z.array(z.record(z.string(), z.unknown())).default([]),
+  attachments: z.array(z.record(z.string(), z.unknown())).default([]),
+  bot_id: z.string().optional(),
+  username: z.string().optional(),
+  bot_profile: z.object({ name: z.string().optional() }).optional(),
 });
 
 export const commandPayload = z.object({

@@ -1,7 +1,10 @@
 import type { MessageEvent } from "../../../src/port/events.ts";
+import { toLine } from "../../../src/text/quote-name.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
+import { toMessageId } from "../ids.ts";
 import type { HandlerResult } from "../listen/intake.ts";
+import { readShown } from "../people/content.ts";
 import { readWords } from "../people/wording.ts";
 import { toQuestion } from "./commands.ts";
 import type { ImagineForms } from "./imagine.ts";
@@ -56,18 +59,20 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
     // All at once: Slack waits three seconds for everything together.
     const [isHere, words, writer, author] = await Promise.all([
       isMember(workspace, channel.id, deps),
-      readWords(message.text, workspace, deps.people),
-      message.user === undefined ? undefined : deps.people.toAuthor(workspace, message.user),
+      readWords(readShown(message), workspace, deps.people),
+      message.user === undefined || message.bot_id ? undefined : deps.people.toAuthor(workspace, message.user),
       authorOf(userAction, deps.people),
     ]);
     if (!isHere) return tell(payload, workspace, NOT_HERE);
     const quoted = words.replace(/^/gm, "> ");
-    const from = writer === undefined ? "" : ` of ${writer.name}`;
+    const name = writer?.name ?? message.bot_profile?.name ?? message.username;
+    const from = name === undefined ? "" : ` of ${toLine(name)}`;
     const text = `Explain or answer this message${from}:\n${quoted}`;
     // Asked after everything that stands in the thread, which makes all of it what was said before.
     const question = await toQuestion(text, { ...userAction, author }, payload.action_ts ?? message.ts, deps);
     const attachments = deps.toAttachments(workspace, message.files);
-    const event: MessageEvent = { ...question, attachments };
+    const quotes = toMessageId({ teamId: workspace.teamId, channelId: channel.id, ts: message.ts });
+    const event: MessageEvent = { ...question, attachments, quotes };
     return { events: [event] };
   }
 

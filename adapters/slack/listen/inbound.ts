@@ -3,8 +3,9 @@ import type { SlackExtra } from "../address.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
+import { readForwards, readShown } from "../people/content.ts";
 import type { People } from "../people/people.ts";
-import { firstMention, mentions, readForwarded, readWords } from "../people/wording.ts";
+import { firstMention, mentions, readWords } from "../people/wording.ts";
 
 /** Subtypes of messages that somebody wrote; Slack itself writes all others. */
 const WRITTEN = new Set([undefined, "file_share", "thread_broadcast", "me_message", "bot_message"]);
@@ -28,6 +29,8 @@ export interface SlackMessage {
   userTeam: string;
   /** Not by a person. */
   isBot: boolean;
+  /** By this bot. */
+  isOwn: boolean;
   text: string;
   /** The whole message, for what is read of it late. */
   raw: Body;
@@ -45,7 +48,13 @@ export interface InboundDeps {
 }
 
 /** Undefined for what nobody wrote, and for what this bot wrote itself. */
-export function readSlackMessage(
+export function readSlackMessage(raw: Body, place: Place, workspace: Workspace): SlackMessage | undefined {
+  const message = readAnyMessage(raw, place, workspace);
+  return message?.isOwn ? undefined : message;
+}
+
+/** Undefined for what nobody wrote. */
+export function readAnyMessage(
   raw: Body,
   { channelId, channelType }: Place,
   workspace: Workspace,
@@ -54,7 +63,7 @@ export function readSlackMessage(
   const botId = readText(raw["bot_id"]);
   const userId = readText(raw["user"]) ?? botId;
   if (ts === undefined || userId === undefined || !WRITTEN.has(readText(raw["subtype"]))) return undefined;
-  if ([workspace.botUserId, SLACKBOT].includes(userId) || botId === workspace.botId) return undefined;
+  if (userId === SLACKBOT) return undefined;
   return {
     workspace,
     channelId,
@@ -66,6 +75,7 @@ export function readSlackMessage(
     userName: readText(toBody(raw["bot_profile"])["name"]) ?? readText(raw["username"]),
     userTeam: readText(raw["user_team"]) ?? readText(raw["source_team"]) ?? workspace.teamId,
     isBot: botId !== undefined || raw["subtype"] === "bot_message",
+    isOwn: userId === workspace.botUserId || (botId !== undefined && botId === workspace.botId),
     text: text ?? "",
     raw,
   };
@@ -93,18 +103,20 @@ export function messageIdOf({ workspace, channelId, ts }: SlackMessage): string 
   return toMessageId({ teamId: workspace.teamId, channelId, ts });
 }
 
-/** The words and files of a message, whole. */
+/**
+ * The words and files of a message, whole. What people ask has no previews of links in it, which Slack adds later; of
+ * what is only read they are a part.
+ */
 export async function toContent(
   message: SlackMessage,
   deps: InboundDeps,
+  isAsked = !message.isBot,
 ): Promise<Pick<EditedEvent, "text" | "attachments">> {
   const { workspace, raw } = message;
-  const [words, forwarded] = await Promise.all([
-    readWords(message.text, workspace, deps.people),
-    readForwarded(raw, workspace, deps.people),
-  ]);
+  const shown = isAsked ? [message.text, readForwards(raw)] : [readShown(raw)];
+  const words = await Promise.all(shown.map((part) => readWords(part, workspace, deps.people)));
   return {
-    text: [words, forwarded].filter(Boolean).join("\n\n"),
+    text: words.filter(Boolean).join("\n\n"),
     attachments: deps.toAttachments(workspace, toBodies(raw["files"])),
   };
 }

@@ -1,11 +1,8 @@
-import { type Body, readText, toBodies } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { People } from "./people.ts";
 
 /** Names looked up for one message; those after them are shown as they are. */
 const MAX_NAMES = 20;
-/** Kept of a message that is only quoted, in characters. */
-const QUOTE_CHARS = 2_000;
 /** `<@U…>`, `<#C…|name>`, `<!here>`, `<https://…|label>`: the only places where Slack leaves angle brackets. */
 const MARKUP = /<([^<>]+)>/g;
 const USER = /^@([A-Z0-9]+)(?:\|(.*))?$/s;
@@ -21,18 +18,6 @@ export async function readWords(text: string, workspace: Workspace, names: Names
   // Slack escapes what people write, so plain text and markup are told apart before either is read.
   const parts = words.split(MARKUP).map((part, index) => (index % 2 === 1 ? toShown(part, found) : unescape(part)));
   return parts.join("").trim();
-}
-
-/** The messages that a message forwards, quoted; "" for previews of links. */
-export async function readForwarded(event: Body, workspace: Workspace, names: Names): Promise<string> {
-  const shared = toBodies(event["attachments"]).filter((one) => one["is_share"] === true);
-  const quotes = await Promise.all(
-    shared.map(async (one) => {
-      const words = await readWords(readText(one["text"]) ?? "", workspace, names);
-      return quote(readText(one["author_name"]), words);
-    }),
-  );
-  return quotes.filter(Boolean).join("\n\n");
 }
 
 /** True for a text that mentions the person. */
@@ -66,7 +51,8 @@ async function findNames(text: string, workspace: Workspace, names: Names): Prom
       return [id, await names.channelName(workspace, id)];
     }),
   );
-  return new Map(found.flatMap(([id, name]) => (name === undefined ? [] : [[id, name]])));
+  // Nobody's name begins a line of its own.
+  return new Map(found.flatMap(([id, name]) => (name === undefined ? [] : [[id, name.replace(/[\p{Cc}\s]+/gu, " ")]])));
 }
 
 /** One piece of markup, without its brackets, as Slack shows it. */
@@ -96,11 +82,4 @@ function toLink(url: string, label: string): string {
 
 function unescape(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
-}
-
-function quote(author: string | undefined, words: string): string {
-  if (words === "") return "";
-  const letters = Array.from(words);
-  const text = letters.length > QUOTE_CHARS ? `${letters.slice(0, QUOTE_CHARS).join("")}…` : words;
-  return `Forwarded${author === undefined ? "" : ` from ${author}`}:\n${text.replace(/^/gm, "> ")}`;
 }

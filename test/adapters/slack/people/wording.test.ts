@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { firstMention, mentions, readForwarded, readWords } from "../../../../adapters/slack/people/wording.ts";
+import { firstMention, mentions, readWords } from "../../../../adapters/slack/people/wording.ts";
 import { ACME, fakeNames } from "../workspace.ts";
 
 const NAMES = fakeNames({ U1: "Ada", UBOT: "Palaver", C1: "general" });
@@ -44,22 +44,6 @@ describe("the words of a message", () => {
     const text = Array.from({ length: 50 }, (_, index) => `<@U${index}X>`).join(" ");
     await readWords(text, ACME, { ...NAMES, person });
     expect(asked).toHaveLength(20);
-  });
-});
-
-describe("the forwarded messages of a message", () => {
-  test("is quoted, and previews of links are not", async () => {
-    const attachments = [
-      { is_share: true, author_name: "Bob", text: "see <@U1>\nplease" },
-      { is_msg_unfurl: false, title: "A page", text: "preview" },
-    ];
-    expect(await readForwarded({ attachments }, ACME, NAMES)).toBe("Forwarded from Bob:\n> see @Ada\n> please");
-    expect(await readForwarded({}, ACME, NAMES)).toBe("");
-  });
-
-  test("is cut where it is long", async () => {
-    const forwarded = await readForwarded({ attachments: [{ is_share: true, text: "x".repeat(5_000) }] }, ACME, NAMES);
-    expect(forwarded).toHaveLength("Forwarded:\n> ".length + 2_001);
   });
 });
 
