@@ -1,7 +1,7 @@
 import { evaluateMentions, NO_MENTIONS, toMentions } from "./mentions.ts";
 import type { Simulation } from "./simulation.ts";
 import type { Threads } from "./threads.ts";
-import { type Attachment, type Channel, type Message, shown, type User } from "./world.ts";
+import { type Attachment, type Channel, type Message, type MessageState, shown, type User } from "./world.ts";
 
 const REPLY = 19;
 const WEBHOOK_POST = 0;
@@ -11,6 +11,9 @@ export interface FileToUpload {
   name: string;
   bytes: Uint8Array;
 }
+
+/** What an app shows beside its words. */
+export type WebhookCard = Partial<Pick<MessageState, "embeds" | "components">>;
 
 export interface SayOptions {
   replyTo?: Message;
@@ -41,12 +44,13 @@ export interface People {
   /** Archives or locks a thread, or takes it back. */
   setThread: Threads["set"];
   addToThread: Threads["addMember"];
-  /** A webhook writes under a name. */
-  sayAsWebhook(channel: Channel, name: string, text: string): Message;
+  /** A webhook writes under a name, what it shows beside its words included. */
+  sayAsWebhook(channel: Channel, name: string, text: string, shows?: WebhookCard): Message;
 }
 
 export function createPeople({ world, timeline, files }: Simulation, threads: Threads): People {
   const { bot } = world;
+  const webhooks = new Map<string, User>();
 
   function mentionsIn(channel: Channel, user: User, text: string, repliedUserId: string | undefined) {
     const roles = world.guilds.get(channel.guildId ?? "")?.roles;
@@ -131,14 +135,15 @@ export function createPeople({ world, timeline, files }: Simulation, threads: Th
       const embeds = [...shown(message).embeds, { type: "link", url: "https://example.com/", title: "Example" }];
       timeline.change(message, { embeds }, { isEdit: false });
     },
-    sayAsWebhook(channel, name, text) {
-      const author: User = { id: world.nextId(), name, isBot: true, acceptsDms: false };
+    sayAsWebhook(channel, name, text, { embeds = [], components = [] } = {}) {
+      const author = webhooks.get(name) ?? { id: world.nextId(), name, isBot: true, acceptsDms: false };
+      webhooks.set(name, author);
       return timeline.add(channel, {
         author,
         type: WEBHOOK_POST,
         mentions: mentionsIn(channel, author, text, undefined),
         webhookId: author.id,
-        state: { content: text, embeds: [], components: [], attachments: [], flags: 0 },
+        state: { content: text, embeds, components, attachments: [], flags: 0 },
       });
     },
   };

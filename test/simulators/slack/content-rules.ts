@@ -24,11 +24,18 @@ export function readContent(args: Arguments, call: "post" | "update"): Content {
   const text = args.text("text") ?? "";
   const hasOther = text !== "" || blocks.length > 0;
   if (markdown !== undefined && hasOther) throw new SlackRefusal("markdown_text_conflict");
-  if (markdown === undefined && !hasOther && args.list("attachments").length === 0) throw new SlackRefusal("no_text");
+  const attachments = args.list("attachments");
+  if (markdown === undefined && !hasOther && attachments.length === 0) throw new SlackRefusal("no_text");
   if ((markdown?.length ?? 0) > MAX_MARKDOWN_CHARS) throw new SlackRefusal("msg_too_long");
   if (call === "update" && text.length > MAX_UPDATE_CHARS) throw new SlackRefusal("msg_too_long");
   checkBlocks(blocks);
-  return emptyContent({ text: text.slice(0, MAX_TEXT_CHARS), markdown, blocks, metadata: readMetadata(args) });
+  return emptyContent({
+    text: text.slice(0, MAX_TEXT_CHARS),
+    markdown,
+    blocks,
+    attachments,
+    metadata: readMetadata(args),
+  });
 }
 
 /** Refuses blocks that Slack would refuse in a message. */

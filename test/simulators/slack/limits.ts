@@ -10,6 +10,8 @@ export interface Limits {
   refusal: "http-429" | "ratelimited" | "rate_limited";
   /** Apps that are sold outside the marketplace read one page of 15 messages per minute. */
   history: "internal" | "commercial";
+  /** Messages of a page at most, whatever is asked for. */
+  maxPage: number;
   /** Longest streamed message in bytes of UTF-8, cards of tasks included. */
   streamBytes: number;
   streamMs: number;
@@ -77,6 +79,7 @@ export const DEFAULT_LIMITS: Limits = {
   postBurst: 2,
   refusal: "http-429",
   history: "internal",
+  maxPage: 999,
   streamBytes: 11_000,
   streamMs: 300_000,
   triggerMs: 3_000,

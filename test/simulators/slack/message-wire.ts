@@ -17,6 +17,7 @@ export function messageToWire(message: Message, origin: string, { withMetadata =
     ts,
     team: author.workspace.id,
     ...(blocks.length > 0 ? { blocks } : {}),
+    ...(content.attachments.length > 0 ? { attachments: content.attachments } : {}),
     ...(files.length > 0 ? { files, upload: true } : {}),
     ...(clientMsgId === undefined ? {} : { client_msg_id: clientMsgId }),
     ...(threadTs === undefined ? {} : { thread_ts: threadTs, parent_user_id: root?.author.id ?? author.id }),

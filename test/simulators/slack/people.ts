@@ -6,6 +6,7 @@ import { openDirect } from "./methods/conversations.ts";
 import type { View } from "./views.ts";
 import {
   type Channel,
+  type Content,
   channelType,
   type Ephemeral,
   emptyContent,
@@ -31,6 +32,8 @@ export interface Person {
   readonly id: string;
   readonly user: User;
   say(channel: Channel, text: string, place?: Place): Message;
+  /** Posts what an app shows, or forwards something: blocks and attachments, with or without a text. */
+  show(channel: Channel, content: Partial<Pick<Content, "text" | "blocks" | "attachments">>, place?: Place): Message;
   /** Says it with a mention of the app in front. */
   mention(channel: Channel, text: string, place?: Place): Message;
   /** Writes to the app directly. */
@@ -120,6 +123,8 @@ export function createPerson(user: User, { core, messages, interactions, home }:
     id: user.id,
     user,
     say,
+    show: (channel, content, place = {}) =>
+      messages.post(channel, user, emptyContent(content), { threadTs: rootOf(place) }),
     mention: (channel, text, place) => say(channel, `<@${workspace.bot.id}> ${text}`, place),
     dm: (text, place) => say(direct(), text, place),
     direct,

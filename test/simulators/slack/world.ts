@@ -72,6 +72,8 @@ export interface Content {
   /** `markdown_text` of the API. */
   markdown: string | undefined;
   blocks: Json[];
+  /** Cards of apps, previews of links, and forwarded messages. */
+  attachments: Json[];
   metadata: Json | undefined;
   files: StoredFile[];
 }
@@ -128,7 +130,7 @@ export interface Ephemeral {
 }
 
 export function emptyContent(content: Partial<Content> = {}): Content {
-  return { text: "", markdown: undefined, blocks: [], metadata: undefined, files: [], ...content };
+  return { text: "", markdown: undefined, blocks: [], attachments: [], metadata: undefined, files: [], ...content };
 }
 
 export function isOfApp(message: Message): boolean {

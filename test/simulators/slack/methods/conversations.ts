@@ -15,12 +15,11 @@ import {
 
 const COMMERCIAL_PAGE = 15;
 const DEFAULT_PAGE = 100;
-const MAX_PAGE = 999;
 
 /** What the app reads of channels, and how it gets into them. */
 export function createConversationMethods({ core }: MethodDeps): Methods {
   function page(args: Arguments, found: readonly Message[]): Json {
-    const most = core.limits.history === "commercial" ? COMMERCIAL_PAGE : MAX_PAGE;
+    const most = core.limits.history === "commercial" ? COMMERCIAL_PAGE : core.limits.maxPage;
     const size = Math.max(1, Math.min(most, args.count("limit") ?? Math.min(most, DEFAULT_PAGE)));
     const from = Number(Buffer.from(args.text("cursor") ?? "", "base64url").toString() || 0);
     const to = from + size;
@@ -45,7 +44,8 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
     const channel = readable(args, call);
     const root = channel.messages.get(args.needText("ts"));
     if (root === undefined) throw new SlackRefusal("thread_not_found");
-    return page(args, within(args, [root, ...repliesTo(root)]));
+    // The root stands before whatever is asked for.
+    return page(args, [root, ...within(args, repliesTo(root))]);
   }
 
   function history(args: Arguments, call: Call): Json {
