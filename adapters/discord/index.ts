@@ -13,7 +13,7 @@ import type { Shard } from "./listen/client.ts";
 import { TOKEN_REFUSED } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
 import { createDirectChannels, createMemoryStore } from "./listen/direct-channels.ts";
-import { readEarlier } from "./listen/earlier.ts";
+import { createReadsEarlier } from "./listen/earlier.ts";
 import { createSessions } from "./listen/sessions.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { createFinalMessages } from "./write/final-message.ts";
@@ -92,13 +92,15 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       }),
     openAttachment: files.open,
     publicUrl: files.publicUrl,
-    readEarlier(event, signal) {
-      const { workspaceId } = event.reply;
-      const known = heard.values().find(({ shard }) => shardOf(workspaceId, shard.count) === shard.id);
-      // The first part of a token is the id of the bot.
-      const botId = known?.botId() ?? applicationIdOf(token) ?? "";
-      return readEarlier(event, { api, files, rooms: known?.rooms, botId }, signal);
-    },
+    ...createReadsEarlier({
+      api,
+      files,
+      knownOf({ workspaceId }) {
+        const known = heard.values().find(({ shard }) => shardOf(workspaceId, shard.count) === shard.id);
+        // The first part of a token is the id of the bot.
+        return { rooms: known?.rooms, botId: known?.botId() ?? applicationIdOf(token) ?? "" };
+      },
+    }),
     isConnected: () => delivery !== undefined && sessions.isReady(),
     async pause(handOverMs = 0) {
       await sessions.handOver(handOverMs);

@@ -10,7 +10,7 @@ import { createInteractions } from "./interactions/interactions.ts";
 import { createTellPerson } from "./interactions/user-action.ts";
 import { createConnection } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
-import { createReadEarlier } from "./listen/earlier.ts";
+import { createReadsEarlier, type ReadsEarlier } from "./listen/earlier.ts";
 import { createIntake, type Interactions } from "./listen/intake.ts";
 import { createListener } from "./listen/listener.ts";
 import { createOtherBots } from "./listen/other-bots.ts";
@@ -19,7 +19,7 @@ import type { SlackAdapterOptions } from "./options.ts";
 import { createPeople } from "./people/people.ts";
 
 /** Everything that Slack tells the bot. */
-export interface Incoming extends Required<Pick<Adapter, "listen" | "pause" | "isConnected" | "readEarlier">> {
+export interface Incoming extends ReadsEarlier, Required<Pick<Adapter, "listen" | "pause" | "isConnected">> {
   /** To be served on our HTTP server; undefined with sockets. */
   app: Hono | undefined;
   /** Works before `listen`, and without it. */
@@ -75,7 +75,7 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
       await connection.open();
     },
     isConnected: () => delivery !== undefined && connection.isReady(),
-    readEarlier: createReadEarlier({ ...inbound, api, workspaces }),
+    ...createReadsEarlier({ ...inbound, api, workspaces, now }),
     async pause() {
       closing.abort(new Error("The adapter takes no more events."));
       const stopping = delivery;

@@ -43,8 +43,9 @@ import type { Stores } from "../store/keyv.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createAnswers } from "../turn/answers.ts";
 import { createAttempt } from "../turn/attempt.ts";
-import { createReadContext } from "../turn/context.ts";
-import { createBringEarlier } from "../turn/earlier.ts";
+import { createReadChannelTalk } from "../turn/channel-talk.ts";
+import { createReadContext, type ReadContext } from "../turn/context.ts";
+import { createBringEarlier, createOverhear } from "../turn/earlier.ts";
 import { createExplain } from "../turn/explain.ts";
 import { createTurnRecords, type TurnRecords } from "../turn/record.ts";
 import { createSecondThoughts } from "../turn/second-thoughts.ts";
@@ -113,8 +114,7 @@ export function createEngine(options: EngineOptions): Engine {
   const settings = createSettings(byPlace);
   const queue = createQueue(options);
   const files = createFiles(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
-  const window = { maxEntries: limits.historyMaxMessages, maxTokens: limits.historyMaxTokens };
-  const readContext = createReadContext({ history, ...window, files, log });
+  const readContext = openContext(options, history, files);
   const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
   const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
@@ -142,10 +142,12 @@ export function createEngine(options: EngineOptions): Engine {
   const onProgress = queue.progressed;
   const unkept = createUnkeptAnswers({ database, history, records, log });
   const answered = { history, records, unkept, adapterOf, log };
-  const attempt = createAttempt({ ...turn, ...answered, readContext, settings, onProgress });
-  const bringEarlier = createBringEarlier({ history, adapterOf, maxTokens: limits.historyMaxTokens, log });
+  const { contextMessages } = limits;
+  const attempt = createAttempt({ ...turn, ...answered, readContext, contextMessages, settings, onProgress });
+  const bringEarlier = createBringEarlier(answered);
+  const overhear = createOverhear(history, log);
   const waiting = createWaitingMarks({ open: stores.open, adapterOf, log });
-  const answers = createAnswers({ ...answered, sinkOf, attempt, bringEarlier, waiting });
+  const answers = createAnswers({ ...answered, sinkOf, attempt, bringEarlier, overhear, waiting });
   const explain = createExplain({ records, history, settings });
   const { removesWithQuestion = false } = options;
   const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });
@@ -223,6 +225,17 @@ function createCommands({ botName, history, settings, ...deps }: CommandsDeps): 
   ];
   commands.unshift(createHelpCommand(botName, commands));
   return commands;
+}
+
+function openContext({ limits, adapterOf, log }: EngineOptions, history: History, files: Files): ReadContext {
+  return createReadContext({
+    history,
+    readChannelTalk: createReadChannelTalk({ history, adapterOf, log }),
+    maxEntries: limits.historyMaxMessages,
+    maxTokens: limits.historyMaxTokens,
+    files,
+    log,
+  });
 }
 
 /** On a Redis that processes share, they share the work too, except what is shown by one of them alone. */

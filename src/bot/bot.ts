@@ -114,11 +114,14 @@ export function createBot(deps: BotDeps): Worker {
    * something else now, it is answered once more.
    */
   async function onEdited({ addressed, ...event }: EditedEvent): Promise<void> {
+    const { messageId, text, attachments } = event;
     const again = await secondThoughts.onEdited(event);
     if (again !== undefined) await accept(again);
-    await history.edit(event.messageId, event.text, event.attachments);
-    const isAsked = addressed !== undefined && (await history.find(event.messageId)) === undefined;
-    if (isAsked) await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
+    await history.edit(messageId, text, attachments);
+    if (addressed === undefined || (await wasAsked(history, messageId))) return;
+    // What was only overheard is asked where the conversation stands by now.
+    await history.remove(messageId);
+    await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
   }
 
   async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
@@ -222,6 +225,7 @@ async function answerMessages(
   const messages = foldBatch(events);
   if (messages[0]?.addressed === "other") {
     await deps.history.setFollowed(messages[0].conversationId, false);
+    await deps.answers.overhear(messages);
     return events;
   }
   return deps.answers.answer({ events, messages, ...how }, isForUs(deps, messages), signal);
@@ -315,4 +319,11 @@ function createReplies({ sinkOf, log }: BotDeps) {
   }
 
   return { reply, notify, refuseAtOnce, sayStoreIsAway };
+}
+
+async function wasAsked(history: Pick<History, "find" | "read">, messageId: string): Promise<boolean> {
+  const place = await history.find(messageId);
+  if (place === undefined) return false;
+  const { entries } = await history.read(place.conversationId, { maxEntries: 1, upToId: messageId });
+  return entries[0]?.isEarlier !== true;
 }

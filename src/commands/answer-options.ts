@@ -7,6 +7,8 @@ import { quoteName } from "../text/quote-name.ts";
 const DEFAULT = /^(default|reset)$/i;
 /** Longer answers than any model gives. */
 const MAX_TOKENS = 1_000_000;
+/** As many as the platforms give at once. */
+const MAX_CONTEXT = 100;
 
 /** Reads one option: its value, undefined for the usual one, or a sentence's end that says what it may be. */
 type Read = (value: string) => OptionChanges | string;
@@ -28,12 +30,17 @@ const READERS: Readonly<Record<string, Read>> = {
     if (/^(shown?|on)$/i.test(value)) return { thinking: "shown" };
     return /^(hidden|hide|off)$/i.test(value) ? { thinking: undefined } : "`shown` or `hidden`";
   },
+  context: (value) => {
+    const count = /^off$/i.test(value) ? 0 : /^\d{1,3}$/.test(value) ? Number(value) : Number.NaN;
+    return count >= 0 && count <= MAX_CONTEXT ? { context: count } : `a number of messages from 0 to ${MAX_CONTEXT}`;
+  },
 };
 const USUAL: Readonly<Record<string, OptionChanges>> = {
   temperature: { temperature: undefined },
   length: { maxTokens: undefined },
   format: { format: undefined },
   thinking: { thinking: undefined },
+  context: { context: undefined },
 };
 const NAMES = Object.keys(READERS)
   .map((name) => `\`--${name}\``)

@@ -64,6 +64,8 @@ export interface LimitsConfig {
   historyTtlMs: number;
   historyMaxMessages: number;
   historyMaxTokens: number;
+  /** What a question in a channel sees of the messages before it; 0: nothing. */
+  contextMessages: number;
   maxConcurrentTurns: number;
   shutdownGraceMs: number;
   /** Pictures that one picture may start from. */
@@ -222,6 +224,7 @@ function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Config
       historyTtlMs: values.HISTORY_TTL_DAYS * 24 * 60 * 60 * 1000,
       historyMaxMessages: values.HISTORY_MAX_MESSAGES,
       historyMaxTokens: values.HISTORY_MAX_TOKENS,
+      contextMessages: values.CONTEXT_MESSAGES,
       maxConcurrentTurns: values.MAX_CONCURRENT_TURNS,
       shutdownGraceMs: values.SHUTDOWN_GRACE_SECONDS * 1000,
       maxReferences: values.IMAGINE_MAX_REFERENCES,

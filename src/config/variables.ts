@@ -108,6 +108,7 @@ export const variables = {
   HISTORY_TTL_DAYS: wholeNumber(1, 3650).default(30),
   HISTORY_MAX_MESSAGES: wholeNumber(1, 10_000).default(60),
   HISTORY_MAX_TOKENS: wholeNumber(256, 10_000_000).default(16_000),
+  CONTEXT_MESSAGES: wholeNumber(0, 100).default(15),
   MAX_CONCURRENT_TURNS: wholeNumber(1, 10_000).default(16),
   SHUTDOWN_GRACE_SECONDS: wholeNumber(0, 3600).default(25),
 };

@@ -62,7 +62,12 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedQueue["run"]
       for await (const page of inPages(findEntries(keys, toAuthorNamespace({ platform, id: authorId }), within))) {
         const toConversation = ({ position, entryKey }: Found) => position?.conversationId ?? entryKey;
         for (const [conversationId, found] of Map.groupBy(page, toConversation)) {
-          erased += await inTurn(conversationId, () => forgetEntries(keys, found));
+          erased += await inTurn(conversationId, async () => {
+            const head = await keys.readHead(conversationId);
+            // What was erased is not read again in its place.
+            if (head !== undefined) await keys.writeHead(conversationId, { ...head, broughtUntil: now() });
+            return forgetEntries(keys, found);
+          });
         }
       }
       return erased;

@@ -45,13 +45,23 @@ export interface History {
   appendLate(conversationId: string, entry: HistoryEntry, aliases: readonly string[], after: string): Promise<boolean>;
   /** Resolves to true when the conversation never had an entry. */
   isNew(conversationId: string): Promise<boolean>;
-  /** Appends the first entries of a conversation, all or none; none where it is new no more. */
-  begin(conversationId: string, entries: readonly HistoryEntry[]): Promise<void>;
+  /**
+   * Until when what others said in the place of a conversation is here, or was erased, Unix milliseconds; `Infinity`
+   * where nobody knows. undefined: nothing was ever taken over, and there never was an entry.
+   */
+  broughtUntil(conversationId: string): Promise<number | undefined>;
+  /**
+   * Appends what others said in the place of a conversation until then, all or none, except what is here already or in
+   * another conversation.
+   */
+  bring(conversationId: string, entries: readonly HistoryEntry[], until: number): Promise<void>;
   /**
    * The newest entry and those that it follows on its branch, oldest first. Its cost grows with `maxEntries` alone, whatever the
    * length of the conversation.
    */
   read(conversationId: string, options: ReadOptions): Promise<{ entries: HistoryEntry[]; hasOlder: boolean }>;
+  /** The entry that the conversation began with; undefined where it was erased. */
+  readFirst(conversationId: string): Promise<HistoryEntry | undefined>;
   /** Finds the entry of a platform message, or of a turn. */
   find(messageId: string): Promise<{ conversationId: string; entryId: string } | undefined>;
   /** Changes a person's message; keeps it no longer than before. Resolves to false when there is none. */
@@ -116,11 +126,17 @@ export function createHistory(options: HistoryOptions): History {
     appendLate: (conversationId, entry, aliases, after) =>
       inTurn(conversationId, () => append(keys, clock, { conversationId, entry, aliases, after, isLate: true })),
     async isNew(conversationId) {
-      const head = await readHead(keys, conversationId);
+      const head = await keys.readHead(conversationId);
       return head === undefined || head.last < head.first;
     },
-    begin: (conversationId, entries) => inTurn(conversationId, () => begin(keys, clock, conversationId, entries)),
+    broughtUntil: (conversationId) => readBroughtUntil(keys, conversationId),
+    bring: (conversationId, entries, until) =>
+      inTurn(conversationId, () => bring(keys, clock, { conversationId, entries, until })),
     read: (conversationId, options) => read(keys, conversationId, options),
+    async readFirst(conversationId) {
+      const head = await keys.readHead(conversationId);
+      return head && (await keys.readEntry({ conversationId, seq: head.first }))?.entry;
+    },
     async find(messageId) {
       const position = await keys.readPosition(messageId);
       return position && { conversationId: position.conversationId, entryId: position.entryId };
@@ -144,17 +160,17 @@ export function createHistory(options: HistoryOptions): History {
         return stored?.entry !== undefined;
       }),
     async isFollowed(conversationId, at = Infinity) {
-      const head = await readHead(keys, conversationId);
+      const head = await keys.readHead(conversationId);
       return head?.followed === true && at >= (head.followedSince ?? 0);
     },
     setFollowed: (conversationId, followed, since) =>
       inTurn(conversationId, async () => {
-        const head = await readHead(keys, conversationId);
+        const head = await keys.readHead(conversationId);
         if ((head?.followed ?? false) === followed) return;
         await keys.writeHead(conversationId, { ...(head ?? emptyHead(clock)), followed, followedSince: since });
       }),
     forgetConversation: (conversationId, person) =>
-      inTurn(conversationId, () => eraseConversation(keys, conversationId, person)),
+      inTurn(conversationId, () => eraseConversation(keys, now, conversationId, person)),
     async *conversations(prefix) {
       for await (const [part] of keys.walk("h")) {
         const conversationId = readKeyPart(part);
@@ -173,11 +189,11 @@ async function read(keys: HistoryKeys, conversationId: string, options: ReadOpti
   const [head, start] = await keys.getMany(startKey === undefined ? [headKey] : [headKey, startKey]);
   const known = keys.readers.head(headKey, head);
   if (known === undefined || maxEntries < 1) return none;
-  const newest = { conversationId, seq: known.last, isLeftOut: false };
-  if (startKey === undefined) return readChain(keys, known, newest, maxEntries);
-  const position = keys.readers.position(startKey, start);
+  const newest = { conversationId, seq: known.last };
+  const position = startKey === undefined ? newest : keys.readers.position(startKey, start);
   if (position?.conversationId !== conversationId) return none;
-  return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut: upToId === undefined }, maxEntries);
+  const isLeftOut = startKey !== undefined && upToId === undefined;
+  return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut }, maxEntries);
 }
 
 /** Runs a change at the place of a message, once no other change of that conversation runs. */
@@ -236,36 +252,43 @@ function toParent({ author }: HistoryEntry, seq: number, continued: number | und
   return isImplied || (continued !== undefined && continued >= seq) ? undefined : continued;
 }
 
-/** Writes all of the first entries of a conversation, or none. Those found elsewhere already are left where they are. */
-async function begin(
-  keys: HistoryKeys,
-  now: () => number,
-  conversationId: string,
-  entries: readonly HistoryEntry[],
-): Promise<void> {
+interface Bring {
+  conversationId: string;
+  entries: readonly HistoryEntry[];
+  until: number;
+}
+
+/** Those found elsewhere already are left where they are. */
+async function bring(keys: HistoryKeys, now: () => number, { conversationId, entries, until }: Bring): Promise<void> {
   const headKey = toHeadKey(conversationId);
   const indexKeys = entries.map(({ id }) => toIndexKey(id));
   const [head, ...indexes] = await keys.getMany([headKey, ...indexKeys]);
   const known = keys.readers.head(headKey, head) ?? emptyHead(now);
-  if (known.last >= known.first) return;
   const unknown = entries.filter((_, index) => indexes[index] === undefined);
   const placed = unknown.map((entry, index) => ({
-    position: { conversationId, seq: known.first + index, entryId: entry.id },
+    position: { conversationId, seq: known.last + 1 + index, entryId: entry.id },
     stored: { entry, aliases: [] },
   }));
-  await keys.writeEntries(placed, { ...known, last: known.last + placed.length });
+  const brought = { ...known, last: known.last + placed.length, broughtUntil: until };
+  if (placed.length > 0) await keys.writeEntries(placed, brought);
+  else await keys.writeHead(conversationId, brought);
+}
+
+async function readBroughtUntil(keys: HistoryKeys, conversationId: string): Promise<number | undefined> {
+  const head = await keys.readHead(conversationId);
+  if (head === undefined) return undefined;
+  const { broughtUntil, first, last } = head;
+  if (broughtUntil !== undefined) return broughtUntil;
+  if (last < first) return undefined;
+  // Conversations of before do not say.
+  const newest = await keys.readEntry({ conversationId, seq: last });
+  return newest?.entry?.at ?? Infinity;
 }
 
 /** The place of an entry that is stored already and can be seen, not one that an index left behind. */
 function placeOf(position: Position | undefined, conversationId: string, head: Head): Position | undefined {
   if (position?.conversationId !== conversationId) return undefined;
   return position.seq >= head.first && position.seq <= head.last ? position : undefined;
-}
-
-async function readHead(keys: HistoryKeys, conversationId: string): Promise<Head | undefined> {
-  const key = toHeadKey(conversationId);
-  const [head] = await keys.getMany([key]);
-  return keys.readers.head(key, head);
 }
 
 /**
@@ -289,10 +312,11 @@ function toErasure(place: Place, { entry, aliases, after }: StoredEntry): Erasur
  */
 async function eraseConversation(
   keys: HistoryKeys,
+  now: () => number,
   conversationId: string,
   person: { platform: string; id: string } | undefined,
 ): Promise<string[]> {
-  const head = await readHead(keys, conversationId);
+  const head = await keys.readHead(conversationId);
   if (head === undefined) return [];
   const erased: string[] = [];
   for (let from = head.first; from <= head.last; from += PAGE_ENTRIES) {
@@ -313,8 +337,9 @@ async function eraseConversation(
     }
     if (erasures.length > 0) await keys.erase(erasures);
   }
-  // One number stays behind: a conversation that never had any is begun with what was said before it.
-  if (person === undefined) await keys.writeHead(conversationId, { ...head, first: Math.max(head.first, head.last) });
+  // What was erased is not read again in its place. One number stays behind: an erased conversation is not a new one.
+  const first = person === undefined ? Math.max(head.first, head.last) : head.first;
+  await keys.writeHead(conversationId, { ...head, first, broughtUntil: now() });
   return erased;
 }
 

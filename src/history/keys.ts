@@ -43,6 +43,7 @@ export interface HistoryKeys {
   writeEntries(entries: readonly PlacedEntry[], head: Head): Promise<void>;
   /** Writes what stands at a place that exists, and leaves it the time it has. */
   rewriteEntry(place: Place, stored: StoredEntry): Promise<void>;
+  readHead(conversationId: string): Promise<Head | undefined>;
   writeHead(conversationId: string, head: Head): Promise<void>;
   erase(erasures: readonly Erasure[]): Promise<void>;
   eraseKey(key: string): Promise<void>;
@@ -84,6 +85,10 @@ export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: numb
       const expires = (await keyv.getRaw(key))?.expires;
       const leftMs = typeof expires === "number" ? Math.max(1, expires - Date.now()) : ttlMs;
       await keyv.set(key, { v: 1, ...stored }, leftMs);
+    },
+    async readHead(conversationId) {
+      const key = toHeadKey(conversationId);
+      return readers.head(key, (await getMany([key]))[0]);
     },
     async writeHead(conversationId, head) {
       const { key, value } = headValue(conversationId, head);

@@ -48,8 +48,14 @@ const historyEntry = z.object({
   edition: z.int().exactOptional(),
   /** Those before it that are kept, oldest first. The model sees none of them. */
   former: z.array(formerAnswer).exactOptional(),
-  /** A person's message to others, which stood there before the bot was asked. */
+  /** A message to others, which stood there before the bot was asked. */
   isEarlier: z.boolean().exactOptional(),
+  /** An earlier message by another app, or by this bot; absent: by a person. */
+  by: z.enum(["app", "bot"]).exactOptional(),
+  /** The earlier message that the thread began with. */
+  isRoot: z.boolean().exactOptional(),
+  /** Id of the message whose words stand in this one as a quotation. */
+  quotes: z.string().exactOptional(),
 });
 
 /** A person's message, or an answer with everything that belongs to it. */
@@ -62,6 +68,8 @@ const head = z.object({
   followed: z.boolean(),
   /** When the message was written that made the bot follow, Unix milliseconds. */
   followedSince: z.number().optional(),
+  /** What others said in its place is here, or was erased, up to this time, Unix milliseconds. */
+  broughtUntil: z.number().optional(),
 });
 
 /** One per conversation, of a size that does not depend on its length. */

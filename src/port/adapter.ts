@@ -1,4 +1,12 @@
-import type { Accept, AttachmentRef, EarlierMessage, MessageEvent, ReplyAddress } from "./events.ts";
+import type {
+  Accept,
+  AttachmentRef,
+  Earlier,
+  EarlierMessage,
+  EarlierRange,
+  MessageEvent,
+  ReplyAddress,
+} from "./events.ts";
 import type { ReplySink } from "./sink.ts";
 /**
  * The port: what the core asks of a platform, and what a platform tells the core. Everything that crosses it is plain
@@ -19,10 +27,22 @@ export interface Adapter {
   /** A link for the next fifteen minutes and longer. Absent where a token is needed. Rejects when the file is gone. */
   publicUrl?(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
   /**
-   * Reads what people said in the same thread before this message, oldest first, as far as a bot may; empty where the
-   * message began the place. Absent on platforms without such places. Best effort: a rejection means it is not known.
+   * Reads what people and apps said in the same thread before this message, as far as a bot may; empty where the message
+   * began the place. What the bot said itself is there only where everything is asked for. Absent on platforms without
+   * such places. Best effort: a rejection means it is not known.
    */
-  readEarlier?(event: MessageEvent, signal: AbortSignal): Promise<EarlierMessage[]>;
+  readEarlier?(event: MessageEvent, range: EarlierRange, signal: AbortSignal): Promise<Earlier>;
+  /**
+   * Reads the last messages of a channel before the first of these messages that stands in the channel itself, oldest
+   * first, as far as a bot may; empty where none does, and in a direct conversation. Absent on platforms without
+   * channels. Best effort, as above.
+   */
+  readChannel?(
+    reply: ReplyAddress,
+    messageIds: readonly string[],
+    maxMessages: number,
+    signal: AbortSignal,
+  ): Promise<EarlierMessage[]>;
   isConnected(): boolean;
   /** Erases what the adapter itself keeps about a person; absent where messages live elsewhere. */
   forget?(authorId: string): Promise<void>;

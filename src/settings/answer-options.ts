@@ -8,6 +8,8 @@ export const answerOptions = z.object({
   format: z.literal("json").exactOptional(),
   /** What the model thinks stands folded before its answer. */
   thinking: z.literal("shown").exactOptional(),
+  /** How many of the last messages of the channel a question there brings along. */
+  context: z.int().min(0).max(100).exactOptional(),
 });
 
 export type AnswerOptions = z.infer<typeof answerOptions>;
@@ -22,12 +24,18 @@ export function changeOptions(before: AnswerOptions, changes: OptionChanges): An
 }
 
 /** Ends a sentence; "" where all is as usual. */
-export function describeOptions({ temperature, maxTokens, format, thinking }: AnswerOptions = {}): string {
+export function describeOptions({ temperature, maxTokens, format, thinking, context }: AnswerOptions = {}): string {
   const parts = [
     ...(temperature === undefined ? [] : [`with temperature ${temperature}`]),
     ...(maxTokens === undefined ? [] : [`in at most ${maxTokens} tokens`]),
     ...(format === undefined ? [] : ["as JSON"]),
     ...(thinking === undefined ? [] : ["with what the model thinks shown before"]),
+    ...(context === undefined ? [] : [describeContext(context)]),
   ];
   return parts.join(", ");
+}
+
+function describeContext(count: number): string {
+  if (count === 0) return "without what was said in the channel before";
+  return `knowing the last ${count === 1 ? "message" : `${count} messages`} of the channel`;
 }

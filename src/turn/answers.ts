@@ -8,7 +8,7 @@ import type { Attempt } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
 import { isQuestionGone, storeQuestions } from "./context.ts";
 import { showRefusal, takeClosingOff } from "./cut-answer.ts";
-import type { BringEarlier } from "./earlier.ts";
+import type { BringEarlier, Overhear } from "./earlier.ts";
 import { editionOf, readAnswer } from "./editions.ts";
 import { newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
 import { mayPress, NOT_YOURS } from "./rights.ts";
@@ -19,12 +19,14 @@ import type { WaitingMarks } from "./waiting-marks.ts";
 
 export interface Answers {
   /**
-   * Answers the messages of a batch together, once `isWanted` says so. Resolves to the events that are done: a turn
-   * that an earlier run began is ended as it was begun, without what came after it. A batch whose messages were all
+   * Answers the messages of a batch together, once `isWanted` says so; else keeps them as overheard. Resolves to the
+   * events that are done: a turn that an earlier run began is ended as it was begun, without what came after it. A batch whose messages were all
    * deleted takes back what an earlier run wrote for it. Rejects when the reply could not be written, to be called
    * again.
    */
   answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
+  /** Keeps messages that are said to somebody else, see `Overhear`. */
+  overhear: Overhear;
   /** Answers a turn's messages once more, in the same place; the batch may bring a stop. */
   retry(event: ActionEvent, batch: Omit<Batch, "messages">, signal: AbortSignal): Promise<Retried>;
   /**
@@ -76,6 +78,7 @@ export interface AnswersDeps {
   sinkOf: SinkOf;
   attempt: Attempt;
   bringEarlier: BringEarlier;
+  overhear: Overhear;
   waiting: Pick<WaitingMarks, "clear">;
   log: Logger;
 }
@@ -95,10 +98,15 @@ export function createAnswers(deps: AnswersDeps): Answers {
   }
 
   return {
+    overhear: deps.overhear,
     answer(batch, isWanted, signal) {
       const turn = createRunningTurn(newRecord(batch.events, batch.messages), batch.messages);
       if (batch.isGivenUp) turn.giveUp();
-      return whileRunning(turn, async () => ((await isWanted) ? proceed(deps, turn, batch, signal) : batch.events));
+      return whileRunning(turn, async () => {
+        if (await isWanted) return proceed(deps, turn, batch, signal);
+        await deps.overhear(batch.messages);
+        return batch.events;
+      });
     },
 
     async retry(event, { events, isGivenUp }, signal) {
@@ -197,8 +205,8 @@ async function proceed(
   Object.assign(record, earlier, { messageIds: own.map(({ messageId }) => messageId) });
   // It may have been said before a question was changed.
   if (done.some(({ kind }) => kind === "edited" || kind === "deleted")) delete record.said;
-  const [first] = own;
-  if (first !== undefined && !isGivenUp) await deps.bringEarlier(first, signal);
+  const notice = isGivenUp ? undefined : await deps.bringEarlier(own, signal);
+  if (notice !== undefined) turn.tell(notice);
   if (!(await storeQuestions(history, own, log))) turn.missStore();
   for (const event of done) if (event.kind === "action" || event.kind === "command") turn.notice(event);
   await run(deps, turn, signal);

@@ -71,6 +71,8 @@ export interface AttemptDeps {
   /** The configured ones, where a channel has none of its own. */
   model: string;
   systemPrompt: string;
+  /** What a question in a channel sees of it, unless the channel has a number of its own. */
+  contextMessages: number;
   settings: Pick<Settings, "read">;
   history: History;
   records: TurnRecords;
@@ -244,7 +246,9 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
   try {
-    const context = await deps.readContext(record, messages, run.systemPrompt, signal);
+    const told = { systemPrompt: run.systemPrompt, channelMessages: run.options.context ?? deps.contextMessages };
+    const context = await deps.readContext(record, messages, told, signal);
+    context.notices.unshift(...run.notices);
     run.context = { ...context, ...(record.said !== undefined && { written: toWritten(record) }) };
     run.askedCount = run.context.messages.length;
     const handOver = (text: string) => {

@@ -1,18 +1,22 @@
 import type { Logger } from "pino";
 import { fencesHeld } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, retry } from "../concurrency/retry.ts";
-import { fitWindow, toMessages, withoutRefused } from "../conversation/conversation.ts";
+import { fitWindow, toMessages, withoutRefused, withTalk } from "../conversation/conversation.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
 import type { History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { Files } from "../media/files.ts";
-import type { AttachmentRef, EarlierMessage, MessageEvent } from "../port/events.ts";
+import type { AttachmentRef, MessageEvent } from "../port/events.ts";
 import { isStoreOutage } from "../store/outage.ts";
+import type { Branch, ReadChannelTalk } from "./channel-talk.ts";
+import { toEntry } from "./entries.ts";
 import type { TurnRecord } from "./record.ts";
 import { showFiles } from "./shown-files.ts";
 import { type Given, toGiven } from "./sight.ts";
 
 const STORE_AGAIN_MS = 1_000;
+/** Read beside the window's own number: what was said to others counts by its tokens alone. */
+const EARLIER_ENTRIES = 500;
 
 /** The request of one turn to the model. */
 export interface Context {
@@ -30,19 +34,20 @@ export interface Context {
 }
 
 /**
- * Reads what a turn asks the model: the branch of the conversation that ends with its question, inside the window. A
- * history that is out of reach gives only the messages at hand, and says so. Rejects with the signal's reason, and when
- * there are none at hand either.
+ * Reads what a turn asks the model: the branch of the conversation that ends with its question, and the talk around it,
+ * inside the window. A history that is out of reach gives only the messages at hand, and says so. Rejects with the
+ * signal's reason, and when there are none at hand either.
  */
 export type ReadContext = (
   record: TurnRecord,
   messages: readonly MessageEvent[],
-  systemPrompt: string,
+  told: { systemPrompt: string; channelMessages: number },
   signal: AbortSignal,
 ) => Promise<Context>;
 
 export interface ContextDeps {
-  history: History;
+  history: Pick<History, "find" | "read" | "readFirst">;
+  readChannelTalk: ReadChannelTalk;
   maxEntries: number;
   maxTokens: number;
   files: Pick<Files, "load">;
@@ -50,8 +55,9 @@ export interface ContextDeps {
 }
 
 export function createReadContext(deps: ContextDeps): ReadContext {
-  const { history, maxEntries, maxTokens, files, log } = deps;
+  const { history, readChannelTalk, maxEntries, maxTokens, files, log } = deps;
   const limits = { maxEntries, maxTokens };
+  const mostEntries = maxEntries + EARLIER_ENTRIES;
 
   async function readBranch(record: TurnRecord) {
     const { id, conversationId, messageIds } = record;
@@ -59,11 +65,11 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const own = await history.find(id);
     const asked = messageIds.at(-1);
     const end = own !== undefined ? { beforeId: own.entryId } : asked !== undefined && { upToId: asked };
-    const branch = await history.read(conversationId, { maxEntries, ...end });
+    const branch = await history.read(conversationId, { maxEntries: mostEntries, ...end });
     if (own !== undefined) return { ...branch, written: await readWritten(conversationId, own.entryId) };
     if (branch.entries.length > 0) return branch;
     // The question could not be stored.
-    return history.read(conversationId, { maxEntries });
+    return history.read(conversationId, { maxEntries: mostEntries });
   }
 
   /** What could not be stored is asked all the same. */
@@ -83,35 +89,49 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     try {
       const branch = await readBranch(record);
       const entries = withMessages(branch.entries, messages);
-      return { written: [], ...branch, entries, notices: [] as string[] };
+      const first = branch.hasOlder ? await history.readFirst(record.conversationId) : entries[0];
+      return { written: [], ...branch, entries, first, notices: [] as string[] };
     } catch (error) {
       // A question that is nowhere at hand cannot be answered.
       if (messages.length === 0) throw error;
       log.error({ err: error, turnId: record.id }, "the history could not be read");
       const notice = "_My memory is out of reach right now: this answer knows nothing of what was said before._";
-      return { entries: messages.map(toEntry), hasOlder: false, notices: [notice], written: [] };
+      return { entries: messages.map(toEntry), first: undefined, hasOlder: false, notices: [notice], written: [] };
     }
   }
 
-  return async (record, messages, systemPrompt, signal) => {
-    const { entries, hasOlder, notices, written } = await readEntries(record, messages);
+  return async (record, messages, { systemPrompt, channelMessages }, signal) => {
+    const branch = await readEntries(record, messages);
+    const { hasOlder, notices, written } = branch;
+    const entries = withRoot(withoutRefused(branch.entries), branch);
     signal.throwIfAborted();
-    const whole = withoutRefused(entries);
+    const talk = await readChannelTalk(record, branch, channelMessages, signal);
+    const whole = withoutQuoted(withTalk(entries, talk));
     const owner = `${record.reply.platform}:${record.author.id}`;
     const said = fitWindow(whole, limits);
     const room = toRoomForFiles(maxTokens, said.tokens);
     const shown = await showFiles(said.kept, { files, maxTokens: room, owner }, signal);
-    const { kept, dropped } = fitWindow(whole, { ...limits, filesOf: shown.tokensOf });
+    const { kept } = fitWindow(whole, { ...limits, filesOf: shown.tokensOf });
+    // Talk is in no history.
+    const around = new Set(talk.map(({ id }) => id));
+    const stored = kept.filter(({ id }) => !around.has(id));
+    const dropped = withoutQuoted(entries).length - stored.length;
+    const oldest = stored.find(({ isRoot }) => isRoot !== true);
+    const fromChannel = kept.length - stored.length;
     const isCut = dropped > 0 || hasOlder;
     const leftOut = shown.noticesOf(record.messageIds);
     if (isCut) leftOut.push("Earlier messages of this conversation were left out.");
     if (leftOut.length > 0) notices.push(`_${leftOut.join(" ")}_`);
     return {
-      given: toGiven(kept, kept.filter(shown.isShown), { dropped, hasOlder }),
+      given: toGiven(stored, stored.filter(shown.isShown), {
+        dropped,
+        hasOlder,
+        ...(fromChannel > 0 && { fromChannel }),
+      }),
       messages: toMessages(systemPrompt, kept, shown.partsOf),
       notices,
       files: kept.flatMap(({ attachments }) => attachments ?? []),
-      oldestShownId: isCut ? kept[0]?.id : undefined,
+      oldestShownId: isCut ? oldest?.id : undefined,
       written,
     };
   };
@@ -122,22 +142,16 @@ function toRoomForFiles(maxTokens: number, saidTokens: number): number {
   return Math.floor(Math.min(0.75 * maxTokens, Math.max(0.25 * maxTokens, maxTokens - saidTokens)));
 }
 
-/** A person's message as the history keeps it. */
-export function toEntry({
-  messageId,
-  at,
-  text,
-  author,
-  reply,
-  attachments,
-}: EarlierMessage & Pick<MessageEvent, "reply">): HistoryEntry {
-  return {
-    id: messageId,
-    at,
-    author: { platform: reply.platform, id: author.id, name: author.name },
-    messages: [{ role: "user", content: text }],
-    attachments,
-  };
+/** What a thread began with comes first, however long ago that was. */
+function withRoot(entries: readonly HistoryEntry[], { first }: Branch): HistoryEntry[] {
+  const isMissing = first?.isRoot === true && entries.every(({ id }) => id !== first.id);
+  return isMissing ? [first, ...entries] : [...entries];
+}
+
+/** What stands in a question as a quotation is not shown a second time. */
+function withoutQuoted(entries: readonly HistoryEntry[]): HistoryEntry[] {
+  const quoted = new Set(entries.map(({ quotes }) => quotes));
+  return entries.filter(({ id, isEarlier }) => isEarlier !== true || !quoted.has(id));
 }
 
 /**

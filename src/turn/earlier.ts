@@ -1,58 +1,85 @@
 import type { Logger } from "pino";
 import { runWithin } from "../concurrency/deadlines.ts";
-import { fitWindow } from "../conversation/conversation.ts";
 import type { History } from "../history/history.ts";
-import type { HistoryEntry } from "../history/record.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { EarlierMessage, MessageEvent } from "../port/events.ts";
-import { toEntry } from "./context.ts";
+import type { MessageEvent } from "../port/events.ts";
+import { toEarlierEntries } from "./entries.ts";
 
 /** Longest that an answer waits for what was said before it was asked for. */
 const EARLIER_TIMEOUT_MS = 5_000;
-const MAX_EARLIER_MESSAGES = 50;
-/** Share of the model's window; the rest is for the conversation with the bot itself. */
-const SHARE_OF_TOKENS = 0.5;
+/** The newest of a thread: more than any usual window shows. */
+const MAX_EARLIER_MESSAGES = 400;
+/** Of what others said in a place, Unix milliseconds. */
+const NOTHING_YET = 0;
+const ONLY_A_PART = "_I could read only a part of what was said here before._";
 
 /**
- * Brings what people said in the same place before the first message of a conversation into its history. Does so once:
- * a conversation that has entries is left alone, and so is a private one. Best effort, with a bound in time; rejects only when `signal` aborts.
+ * Brings what people and apps said in the same thread before the newest of these questions, which are answered together,
+ * and what the history has not, into it: all of it for the first question of a conversation, and what was said since the
+ * question before for every other one. A private conversation is left alone. Best effort, with a bound in time; rejects
+ * only when `signal` aborts. Resolves to a sentence for people where a part of it could not be read.
  */
-export type BringEarlier = (first: MessageEvent, signal: AbortSignal) => Promise<void>;
+export type BringEarlier = (questions: readonly MessageEvent[], signal: AbortSignal) => Promise<string | undefined>;
+
+/**
+ * Keeps messages that were heard and not answered, where the conversation has a history: the next answer knows of
+ * them. Best effort: never rejects.
+ */
+export type Overhear = (messages: readonly MessageEvent[]) => Promise<void>;
 
 export interface BringEarlierDeps {
-  history: Pick<History, "isNew" | "begin">;
+  history: Pick<History, "broughtUntil" | "bring">;
   adapterOf(platform: string): Pick<Adapter, "readEarlier">;
-  /** The size of the whole window. */
-  maxTokens: number;
   log: Logger;
 }
 
-export function createBringEarlier({ history, adapterOf, maxTokens, log }: BringEarlierDeps): BringEarlier {
-  const limits = { maxEntries: MAX_EARLIER_MESSAGES, maxTokens: Math.floor(maxTokens * SHARE_OF_TOKENS) };
-
-  return async (first, signal) => {
-    const { conversationId, reply } = first;
+export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps): BringEarlier {
+  return async (questions, signal) => {
+    const newest = questions.at(-1);
+    if (newest === undefined) return undefined;
+    const { conversationId, reply, at } = newest;
     const adapter = adapterOf(reply.platform);
     // A private conversation takes up nothing that everybody said.
-    if (adapter.readEarlier === undefined || reply.visibleTo !== undefined) return;
+    if (adapter.readEarlier === undefined || reply.visibleTo !== undefined) return undefined;
     const readEarlier = adapter.readEarlier.bind(adapter);
+    let until: number | undefined;
     try {
-      if (!(await history.isNew(conversationId))) return;
-      const said = await runWithin(EARLIER_TIMEOUT_MS, (signal) => readEarlier(first, signal), signal);
-      await history.begin(conversationId, fitWindow(toEntries(said, first), limits).kept);
+      until = (await history.broughtUntil(conversationId)) ?? NOTHING_YET;
+      if (until >= at) {
+        if (until === Infinity) await history.bring(conversationId, [], at);
+        return undefined;
+      }
+      const range = { ...(until > NOTHING_YET && { since: until }), maxMessages: MAX_EARLIER_MESSAGES };
+      const reading = (signal: AbortSignal) => readEarlier(newest, range, signal);
+      const { messages, isPartial = false } = await runWithin(EARLIER_TIMEOUT_MS, reading, signal);
+      const own = new Set(questions.map(({ messageId }) => messageId));
+      const said = messages.filter(({ messageId }) => !own.has(messageId));
+      // What is missing may be read with the next question.
+      const read = isPartial ? Math.max(until, ...said.map((message) => message.at)) : at;
+      await history.bring(conversationId, toEarlierEntries(said, reply), read);
+      return isPartial && until === NOTHING_YET ? ONLY_A_PART : undefined;
     } catch (error) {
       signal.throwIfAborted();
       log.warn({ err: error, conversationId }, "what was said before the bot was asked could not be read");
+      // The next question tries again: without a word, an answer would make it look as if everything were here.
+      if (until === NOTHING_YET) await history.bring(conversationId, [], NOTHING_YET).catch(() => {});
+      return undefined;
     }
   };
 }
 
-function toEntries(said: readonly EarlierMessage[], { messageId: askedId, reply }: MessageEvent): HistoryEntry[] {
-  const entries = new Map<string, HistoryEntry>();
-  for (const message of said) {
-    const { messageId, text, attachments } = message;
-    if (messageId === askedId || (text.trim() === "" && attachments.length === 0)) continue;
-    entries.set(messageId, { ...toEntry({ ...message, reply }), isEarlier: true });
-  }
-  return [...entries.values()];
+export function createOverhear(history: Pick<History, "isNew" | "append">, log: Logger): Overhear {
+  return async (messages) => {
+    for (const message of messages) {
+      const { conversationId, reply, inReplyTo } = message;
+      try {
+        // Without a history people only speak to each other.
+        if (await history.isNew(conversationId)) continue;
+        const [entry] = toEarlierEntries([message], reply);
+        if (entry !== undefined) await history.append(conversationId, entry, [], inReplyTo);
+      } catch (error) {
+        log.warn({ err: error, conversationId }, "a message to others could not be stored");
+      }
+    }
+  };
 }

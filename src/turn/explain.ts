@@ -24,7 +24,7 @@ export type Explain = (event: ActionEvent, limits: SinkLimits) => Promise<string
 
 export interface ExplainDeps {
   records: Pick<TurnRecords, "load" | "readSight">;
-  history: Pick<History, "read">;
+  history: Pick<History, "read" | "readFirst">;
   settings: Pick<Settings, "read">;
 }
 
@@ -44,7 +44,9 @@ export function createExplain({ records, history, settings }: ExplainDeps): Expl
     const sight = await records.readSight(turnId);
     if (sight === undefined) return TOO_OLD;
     const maxEntries = sight.shown.length + SPARE_ENTRIES;
-    const { entries } = await history.read(record.conversationId, { upToId: turnId, maxEntries });
+    const { entries: newest } = await history.read(record.conversationId, { upToId: turnId, maxEntries });
+    const first = await history.readFirst(record.conversationId);
+    const entries = first === undefined ? newest : [first, ...newest.filter(({ id }) => id !== first.id)];
     const head = [
       "**What I was given for this answer**",
       `- Model: ${[quoteName(sight.model), describeOptions(sight.options)].filter(Boolean).join(", ")}`,
@@ -93,11 +95,16 @@ function describeCall({ name, arguments: json, at, tookMs, state }: Sight["calls
   return `- Tool: ${quoteName(name)} with ${quoteName(json || "{}")}${time}, ${how}${took}`;
 }
 
-function describeMissing({ dropped, hasOlder, notices }: Sight): string[] {
+function describeMissing({ dropped, hasOlder, notices, fromChannel = 0 }: Sight): string[] {
+  const talk = `- Beside them: the last ${fromChannel} ${fromChannel === 1 ? "message" : "messages"} of the channel, which are kept nowhere`;
   const count = dropped === 0 ? "" : `${dropped} ${dropped === 1 ? "message" : "messages"} that did not fit`;
   const older = hasOlder ? "what is older than the window" : "";
   const left = [count, older].filter(Boolean).join(", and ");
-  return [...(left === "" ? [] : [`- Left out: ${left}`]), ...notices.map((notice) => `- Said about it: ${notice}`)];
+  return [
+    ...(fromChannel === 0 ? [] : [talk]),
+    ...(left === "" ? [] : [`- Left out: ${left}`]),
+    ...notices.map((notice) => `- Said about it: ${notice}`),
+  ];
 }
 
 /** Leaves out the oldest messages first, then the last lines, so that one message of the platform takes all of it. */

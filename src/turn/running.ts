@@ -22,6 +22,8 @@ export interface Beginning {
   changes: Array<EditedEvent | DeletedEvent>;
   /** A person pressed Retry. */
   mustAsk: boolean;
+  /** Sentences for the person, to stand under the answer. */
+  notices: readonly string[];
 }
 
 /** A turn that is being answered, and what people do to it meanwhile. */
@@ -34,6 +36,8 @@ export interface RunningTurn {
   notice(event: InboundEvent): "refused" | undefined;
   /** The history has not taken all of the messages. */
   missStore(): void;
+  /** Says something under the answer. */
+  tell(notice: string): void;
   /** Nothing is asked any more: the next attempt ends at once, and says so. */
   giveUp(): void;
   /** Takes what came so far; the record then names only the messages that are still there. */
@@ -50,6 +54,7 @@ export function createRunningTurn(
   { mustAsk = false } = {},
 ): RunningTurn {
   const taken: InboundEvent[] = [];
+  const notices: string[] = [];
   /** Text and attachments of each message, where they are known: what tells an edit from an echo. */
   const bodies = new Map(known.map((message) => [message.messageId, bodyOf(message)]));
   let messages = [...known];
@@ -90,6 +95,7 @@ export function createRunningTurn(
     missStore() {
       areStored = false;
     },
+    tell: (notice) => void notices.push(notice),
     giveUp() {
       isGivenUp = true;
     },
@@ -104,7 +110,7 @@ export function createRunningTurn(
       controller = new AbortController();
       if (isStopped) controller.abort("stopped");
       if (isGivenUp) controller.abort("given-up");
-      return { controller, messages, areStored, changes, mustAsk };
+      return { controller, messages, areStored, changes, mustAsk, notices };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;

@@ -37,6 +37,8 @@ export const sight = z.object({
   /** The number of entries that did not fit, as far as they were counted. */
   dropped: z.number(),
   hasOlder: z.boolean(),
+  /** The number of messages of the channel that it was shown, which are kept nowhere; absent: none. */
+  fromChannel: z.number().exactOptional(),
   calls: z.array(call),
   /** What people were told about what is missing. */
   notices: z.array(z.string()),
@@ -46,14 +48,14 @@ export const sight = z.object({
 export type Sight = z.infer<typeof sight>;
 
 /** The entries of the history that a request was made of. */
-export type Given = Pick<Sight, "shown" | "withFiles" | "dropped" | "hasOlder">;
+export type Given = Pick<Sight, "shown" | "withFiles" | "dropped" | "hasOlder" | "fromChannel">;
 
 export const NOTHING_GIVEN: Given = { shown: [], withFiles: [], dropped: 0, hasOlder: false };
 
 export function toGiven(
   kept: readonly HistoryEntry[],
   withFiles: readonly HistoryEntry[],
-  rest: Pick<Given, "dropped" | "hasOlder">,
+  rest: Pick<Given, "dropped" | "hasOlder" | "fromChannel">,
 ): Given {
   return { shown: kept.map(({ id }) => id), withFiles: withFiles.map(({ id }) => id), ...rest };
 }

@@ -145,7 +145,7 @@ describe("what is asked so that only one person sees the answer", () => {
   test("takes up nothing that others said before, which stays for them", async () => {
     const platform = fakePlatform();
     const said = { messageId: "test:before", author: ben, text: "before", attachments: [], at: 1 };
-    platform.adapter.readEarlier = async () => [said];
+    platform.adapter.readEarlier = async () => ({ messages: [said] });
     const { accept, idle, requests } = startEngine({ platform });
     await accept(message("my secret", { reply: only }));
     await idle();

@@ -27,7 +27,7 @@ function start({ list = async () => OFFERED, scripts = [["Hello."]], ...options 
 }
 
 const HINT =
-  "`--temperature`, `--length`, `--format`, `--thinking` behind it, each with a value or `default`, say how I answer here.";
+  "`--temperature`, `--length`, `--format`, `--thinking`, `--context` behind it, each with a value or `default`, say how I answer here.";
 const elsewhere = { reply: { platform: "test", channelId: "random" }, conversationId: "test:b" };
 
 describe("the options of /model", () => {
@@ -59,9 +59,11 @@ describe("the options of /model", () => {
   test("are refused with what they may be, all at once, and change nothing", async () => {
     const { say, fields } = start();
     expect(
-      await say(command("model", "maker/large --temperature 3 --length 0 --format xml --thinking loud --top 1")),
+      await say(
+        command("model", "maker/large --temperature 3 --length 0 --format xml --thinking loud --context 101 --top 1"),
+      ),
     ).toBe(
-      "I changed nothing: `--temperature` is a number from 0 to 2, or `default`; `--length` is a number of tokens from 1 to 1000000, or `default`; `--format` is `text` or `json`, or `default`; `--thinking` is `shown` or `hidden`, or `default`; there is no option `--top`, only `--temperature`, `--length`, `--format`, `--thinking`.",
+      "I changed nothing: `--temperature` is a number from 0 to 2, or `default`; `--length` is a number of tokens from 1 to 1000000, or `default`; `--format` is `text` or `json`, or `default`; `--thinking` is `shown` or `hidden`, or `default`; `--context` is a number of messages from 0 to 100, or `default`; there is no option `--top`, only `--temperature`, `--length`, `--format`, `--thinking`, `--context`.",
     );
     expect(await say(command("model", "--temperature"))).toContain("I changed nothing");
     const member = { author: { ...ada, mayConfigure: false } };

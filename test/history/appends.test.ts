@@ -1,6 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import type { HistoryEntry } from "../../src/history/record.ts";
 import { answered, said, uniqueId } from "../support/history-contract.ts";
 import { openHistory } from "../support/history-store.ts";
+
+type Person = NonNullable<HistoryEntry["author"]>;
 
 const { database, history } = openHistory();
 let conversation: string;
@@ -40,32 +43,61 @@ describe("an append", () => {
   });
 });
 
-describe("a beginning", () => {
-  test("a beginning is what comes before everything else, in order and once", async () => {
-    const [first, second, question] = [uniqueId(), uniqueId(), uniqueId()];
+describe("what others said", () => {
+  test("what others said stands in order, once, and where it was stored before", async () => {
+    const [first, second, question, third] = [uniqueId(), uniqueId(), uniqueId(), uniqueId()];
+    await history.append(uniqueId(), said(third, "elsewhere"));
     await history.setFollowed(conversation, true);
     expect(await history.isNew(conversation)).toBe(true);
-    await history.begin(conversation, [said(first, "1"), said(second, "2")]);
+    await history.bring(conversation, [said(first, "1"), said(second, "2")], 1);
     expect(await history.isNew(conversation)).toBe(false);
     expect(await history.isFollowed(conversation)).toBe(true);
     await history.append(conversation, said(question, "q"));
-    await history.begin(conversation, [said(uniqueId(), "too late")]);
+    const fourth = uniqueId();
+    await history.bring(conversation, [said(second, "2"), said(third, "3"), said(fourth, "4")], 2);
     const { entries } = await history.read(conversation, { maxEntries: 10 });
-    expect(entries.map(({ id }) => id)).toEqual([first, second, question]);
+    expect(entries.map(({ id }) => id)).toEqual([first, second, question, fourth]);
   });
 
-  test("a beginning leaves a message where it was stored before", async () => {
-    const [known, fresh] = [uniqueId(), uniqueId()];
-    const other = uniqueId();
-    await history.append(other, said(known, "there"));
-    await history.begin(conversation, [said(known, "here"), said(fresh, "fresh")]);
-    expect(await history.find(known)).toEqual({ conversationId: other, entryId: known });
-    const { entries } = await history.read(conversation, { maxEntries: 10 });
-    expect(entries.map(({ id }) => id)).toEqual([fresh]);
-  });
-
-  test("a beginning of nothing leaves a conversation new", async () => {
-    await history.begin(conversation, []);
+  test("what others said is known up to a time, and nothing of it leaves a conversation new", async () => {
+    expect(await history.broughtUntil(conversation)).toBeUndefined();
+    await history.setFollowed(conversation, true);
+    expect(await history.broughtUntil(conversation)).toBeUndefined();
+    await history.bring(conversation, [], 7);
     expect(await history.isNew(conversation)).toBe(true);
+    expect(await history.broughtUntil(conversation)).toBe(7);
+  });
+
+  test("what others said before a conversation that does not know is older than its newest entry", async () => {
+    const id = uniqueId();
+    await history.append(conversation, { ...said(id, "x"), at: 9 });
+    expect(await history.broughtUntil(conversation)).toBe(9);
+    await history.remove(id);
+    expect(await history.broughtUntil(conversation)).toBe(Infinity);
+  });
+
+  test("what others said is not asked for again after it was erased", async () => {
+    const before = Date.now();
+    const [ada, ben] = ["ada", "ben"].map((id) => ({ platform: "test", id, name: id })) as [Person, Person];
+    const [mine, theirs] = [uniqueId(), uniqueId()];
+    await history.bring(conversation, [said(mine, "1", ada), said(theirs, "2", ben)], 1);
+    await history.forgetConversation(conversation, { platform: ada.platform, id: ada.id });
+    expect(await history.broughtUntil(conversation)).toBeGreaterThanOrEqual(before);
+    const other = uniqueId();
+    await history.bring(other, [said(uniqueId(), "3", ben)], 1);
+    await history.forgetAuthor(ben.platform, ben.id);
+    expect(await history.broughtUntil(other)).toBeGreaterThanOrEqual(before);
+  });
+
+  test("what a conversation began with is told until it is erased", async () => {
+    const ids = [uniqueId(), uniqueId(), uniqueId()];
+    await history.bring(
+      conversation,
+      ids.map((id) => said(id, "x")),
+      1,
+    );
+    expect((await history.readFirst(conversation))?.id).toBe(ids[0]);
+    await history.remove(ids[0] ?? "");
+    expect(await history.readFirst(conversation)).toBeUndefined();
   });
 });

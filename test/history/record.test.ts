@@ -70,7 +70,7 @@ describe("createReaders", () => {
 
   test("the history's readers give back every field of what is stored", () => {
     const readers = createReaders(() => {});
-    const head: Required<Head> = { first: 1, last: 2, followed: true, followedSince: 3 };
+    const head: Required<Head> = { first: 1, last: 2, followed: true, followedSince: 3, broughtUntil: 4 };
     expect(readers.head("h", { v: 1, ...head })).toEqual({ v: 1, ...head });
     const attachment = { platform: "p", id: "f", name: "a.png", sizeBytes: 1, isFleeting: true, description: "a cat" };
     const entry: Required<HistoryEntry> = {
@@ -85,6 +85,9 @@ describe("createReaders", () => {
       edition: 2,
       former: [{ edition: 1, at: 1, messages: [{ role: "assistant", content: "Before." }] }],
       isEarlier: true,
+      by: "app",
+      isRoot: true,
+      quotes: "0",
     };
     const stored: Required<StoredEntry> = { entry, aliases: ["a"], after: 7 };
     expect(readers.entry("e", { v: 1, ...stored })).toEqual({ v: 1, ...stored });

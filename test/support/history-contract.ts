@@ -275,7 +275,7 @@ export function historyContract(open: (namespace: string) => Keyv): void {
       string,
       string,
     ];
-    await history.begin(conversation, [{ ...said(before, "earlier"), isEarlier: true }]);
+    await history.bring(conversation, [{ ...said(before, "earlier"), isEarlier: true }], 1);
     await history.append(conversation, said(q0, "q"));
     await history.append(conversation, answered(a0, "a"), [], q0);
     await history.append(conversation, said(q1, "elsewhere"), [], a0);

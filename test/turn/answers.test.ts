@@ -151,22 +151,21 @@ describe("what was said before the bot was asked", () => {
   function place(...said: EarlierMessage[]) {
     const platform = fakePlatform();
     let reads = 0;
-    platform.adapter.readEarlier = async () => {
+    platform.adapter.readEarlier = async (_, { since }) => {
       reads += 1;
-      return said;
+      return { messages: said.filter(({ at }) => at > (since ?? 0)) };
     };
     return { platform, reads: () => reads };
   }
 
-  test("is read once and shown as quotes of those who said it, apart from the question", async () => {
-    const { platform, reads } = place(before("Shall we eat?"), before("At noon\n> then", ada));
+  test("is shown once, as quotes of those who said it, apart from the question", async () => {
+    const { platform } = place(before("Shall we eat?"), before("At noon\n> then", ada));
     const engine = startEngine({ platform });
     const { accept, idle } = engine;
     await accept(message("Which of us is hungry?"));
     await idle();
     await accept(message("And now?"));
     await idle();
-    expect(reads()).toBe(1);
     expect(shown(engine, 0)).toEqual([
       expect.stringMatching(
         /before you were asked[\s\S]*Ben wrote:\n> Shall we eat\?\n\nAda wrote:\n> At noon\n> > then$/,
@@ -206,6 +205,40 @@ describe("what was said before the bot was asked", () => {
     await second.idle();
     expect(reads()).toBe(1);
     expect(shown(second, 0)[0]).toContain("> Shall we eat?");
+  });
+
+  test("is told to be a part where it is one", async () => {
+    const platform = fakePlatform();
+    platform.adapter.readEarlier = async () => ({ messages: [before("Shall we eat?")], isPartial: true });
+    const { accept, idle, texts } = startEngine({ platform });
+    await accept(message("Which of us is hungry?"));
+    await idle();
+    expect(texts()).toEqual(["Hello.\n\n_I could read only a part of what was said here before._"]);
+  });
+
+  test("is what was said to others too, until it is asked of the bot", async () => {
+    const engine = startEngine({ scripts: [["One."], ["Two."], ["Three."]] });
+    const { accept, idle, history } = engine;
+    await accept(message("Hello"));
+    const toCleo = message("Cleo, lunch?", { addressed: "other", author: ben });
+    const toNobody = message("Well?", { addressed: "open", author: ben });
+    for (const event of [toCleo, toNobody]) {
+      await idle();
+      await accept(event);
+    }
+    await idle();
+    await accept(message("And now?"));
+    await idle();
+    expect(shown(engine, 1).slice(2)).toEqual([
+      expect.stringMatching(/Ben wrote:\n> Cleo, lunch\?\n\nBen wrote:\n> Well\?$/),
+      "Ada: And now?",
+    ]);
+    const kept = await history.exportAuthor("test", "ben");
+    expect(kept.conversations[0]?.entries.map(({ id }) => id)).toEqual([toCleo.messageId, toNobody.messageId]);
+    await accept({ ...edited(toCleo, "Bot, lunch?"), addressed: "bot" });
+    await idle();
+    expect(shown(engine, 2).at(-1)).toBe("Ben: Bot, lunch?");
+    expect(shown(engine, 2).join()).not.toContain("Cleo");
   });
 
   test("that cannot be read keeps no answer back", async () => {

@@ -8,13 +8,8 @@ import type { HistoryEntry } from "../../src/history/record.ts";
 import { createFiles } from "../../src/media/files.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
-import {
-  createReadContext,
-  isQuestionGone,
-  storeQuestions,
-  storeQuestionsLate,
-  toEntry,
-} from "../../src/turn/context.ts";
+import { createReadContext, isQuestionGone, storeQuestions, storeQuestionsLate } from "../../src/turn/context.ts";
+import { toEntry } from "../../src/turn/entries.ts";
 import { newRecord } from "../../src/turn/record.ts";
 import { ben, message } from "../support/events.ts";
 import { answered } from "../support/history-contract.ts";
@@ -27,13 +22,16 @@ async function* once(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-function open() {
+const told = { systemPrompt: "", channelMessages: 0 };
+
+function open(talk: HistoryEntry[] = []) {
   const database = new DatabaseSync(":memory:");
   const stores = createStores({ redisUrl: undefined, database, log: silent });
   const history = createHistory({ open: stores.open, ttlMs: 60_000, log: silent, now: Date.now });
   const limits = { maxEntries: 10, maxTokens: 10_000 };
   const files = createFiles(async ({ id }) => once(id));
-  const readContext = createReadContext({ history, ...limits, files, log: silent });
+  const readChannelTalk = async () => talk;
+  const readContext = createReadContext({ history, readChannelTalk, ...limits, files, log: silent });
   return { database, history, readContext };
 }
 
@@ -42,7 +40,7 @@ describe("the context of a turn", () => {
     const { history, readContext } = open();
     const [question, later] = [message("question"), message("later")];
     for (const one of [question, later]) await history.append("test:a", toEntry(one));
-    const { messages } = await readContext(newRecord([question], [question]), [question], "", signal);
+    const { messages } = await readContext(newRecord([question], [question]), [question], told, signal);
     expect(messages.map(({ content }) => content)).toEqual(["question"]);
   });
 
@@ -50,7 +48,7 @@ describe("the context of a turn", () => {
     const { history, readContext } = open();
     await history.append("test:a", toEntry(message("before")));
     const question = message("question", { author: ben });
-    const { messages } = await readContext(newRecord([question], [question]), [question], "", signal);
+    const { messages } = await readContext(newRecord([question], [question]), [question], told, signal);
     expect(messages.map(({ content }) => content)).toEqual(["Ada: before", "Ben: question"]);
   });
 
@@ -61,7 +59,7 @@ describe("the context of a turn", () => {
     for (const missing of messages) {
       for (const one of messages) await history.remove(one.messageId);
       for (const one of messages) if (one !== missing) await history.append("test:a", toEntry(one));
-      const { messages: asked } = await readContext(newRecord(messages, messages), messages, "", signal);
+      const { messages: asked } = await readContext(newRecord(messages, messages), messages, told, signal);
       expect(asked.map(({ content }) => content)).toEqual(["before\n\none\n\ntwo\n\nthree"]);
     }
   });
@@ -72,7 +70,7 @@ describe("the context of a turn", () => {
     const question = message("question");
     const record = newRecord([question], [question]);
     await history.append("test:a", answered(record.id, "half an answer"));
-    const { messages } = await readContext(record, [question], "", signal);
+    const { messages } = await readContext(record, [question], told, signal);
     expect(messages.map(({ content }) => content)).toEqual(["before\n\nquestion"]);
   });
 
@@ -88,7 +86,7 @@ describe("the context of a turn", () => {
     const { messages, notices, oldestShownId } = await readContext(
       newRecord([question], [question]),
       [question],
-      "",
+      told,
       signal,
     );
     expect(JSON.stringify(messages)).not.toContain("another");
@@ -100,7 +98,7 @@ describe("the context of a turn", () => {
     const { database, readContext } = open();
     database.close();
     const question = message("question");
-    const { messages, notices } = await readContext(newRecord([question], [question]), [question], "", signal);
+    const { messages, notices } = await readContext(newRecord([question], [question]), [question], told, signal);
     expect(messages.map(({ content }) => content)).toEqual(["question"]);
     expect(notices).toEqual([expect.stringContaining("out of reach")]);
   });
@@ -109,7 +107,7 @@ describe("the context of a turn", () => {
     const { database, readContext } = open();
     database.close();
     const question = message("question");
-    await expect(readContext(newRecord([question], [question]), [], "", signal)).rejects.toThrow();
+    await expect(readContext(newRecord([question], [question]), [], told, signal)).rejects.toThrow();
   });
 });
 
@@ -123,7 +121,7 @@ describe("files in the context of a turn", () => {
     for (const one of said) await history.append("test:a", toEntry(one));
     const question = said.at(-1);
     if (question === undefined) throw new Error("there is one");
-    const context = await readContext(newRecord([question], [question]), [question], "", signal);
+    const context = await readContext(newRecord([question], [question]), [question], told, signal);
     const text = context.messages.map(textOf).join("\n");
     return { ...context, text, tokens: estimateTokenCount(text) };
   }
@@ -169,7 +167,7 @@ describe("files in the context of a turn", () => {
     const question = message("question", { attachments: [attached("own", "4")], inReplyTo: gone.messageId });
     for (const one of [root, other, gone, question]) await history.append("test:a", toEntry(one), [], one.inReplyTo);
     await history.remove(gone.messageId);
-    const { files } = await readContext(newRecord([question], [question]), [question], "", signal);
+    const { files } = await readContext(newRecord([question], [question]), [question], told, signal);
     expect(files.map(({ name }) => name)).toEqual(["root", "own"]);
   });
 });

@@ -1,29 +1,31 @@
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { HistoryEntry } from "../../src/history/record.ts";
-import type { EarlierMessage } from "../../src/port/events.ts";
-import { createBringEarlier } from "../../src/turn/earlier.ts";
+import { createHistory } from "../../src/history/history.ts";
+import type { Earlier, EarlierMessage, EarlierRange } from "../../src/port/events.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { createBringEarlier, createOverhear } from "../../src/turn/earlier.ts";
+import { toEntry } from "../../src/turn/entries.ts";
 import { ben, message } from "../support/events.ts";
 import { recordingLog } from "../support/log.ts";
 
 const never = new AbortController().signal;
 
-function setUp(said: EarlierMessage[] | Error, { isNew = true, maxTokens = 10_000 } = {}) {
-  const begun: HistoryEntry[][] = [];
-  let reads = 0;
+function setUp(found: Earlier | Error) {
+  const ranges: EarlierRange[] = [];
   const { log, lines } = recordingLog();
-  const bringEarlier = createBringEarlier({
-    history: { isNew: async () => isNew, begin: async (_, entries) => void begun.push([...entries]) },
-    adapterOf: () => ({
-      async readEarlier() {
-        reads += 1;
-        if (said instanceof Error) throw said;
-        return said;
-      },
-    }),
-    maxTokens,
-    log,
-  });
-  return { bringEarlier, begun, lines, reads: () => reads };
+  const stores = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log });
+  const history = createHistory({ open: stores.open, ttlMs: 60_000, log, now: () => 1_800_000_000_000 });
+  const place = { found };
+  const adapter = {
+    async readEarlier(_: unknown, range: EarlierRange) {
+      ranges.push(range);
+      if (place.found instanceof Error) throw place.found;
+      return place.found;
+    },
+  };
+  const bringEarlier = createBringEarlier({ history, adapterOf: () => adapter, log });
+  const kept = async () => (await history.read("test:a", { maxEntries: 500 })).entries;
+  return { bringEarlier, overhear: createOverhear(history, log), history, place, kept, lines, ranges };
 }
 
 function said(text: string, messageId = `test:${text}`): EarlierMessage {
@@ -32,67 +34,104 @@ function said(text: string, messageId = `test:${text}`): EarlierMessage {
 
 describe("bringing in what was said earlier", () => {
   test("stores each message as its author's, marked", async () => {
-    const { bringEarlier, begun } = setUp([said("Lunch?")]);
-    await bringEarlier(message("Hello"), never);
-    expect(begun).toEqual([
-      [
-        {
-          id: "test:Lunch?",
-          at: 5,
-          author: { platform: "test", id: "ben", name: "Ben" },
-          messages: [{ role: "user", content: "Lunch?" }],
-          attachments: [],
-          isEarlier: true,
-        },
+    const { bringEarlier, kept } = setUp({
+      messages: [
+        { ...said("Lunch?"), isRoot: true },
+        { ...said("beep"), by: "app" },
       ],
-    ]);
+    });
+    await bringEarlier([message("Hello")], never);
+    const entry = {
+      id: "test:Lunch?",
+      at: 5,
+      author: { platform: "test", id: "ben", name: "Ben" },
+      messages: [{ role: "user", content: "Lunch?" }],
+      attachments: [],
+      isEarlier: true,
+      isRoot: true,
+    };
+    expect(await kept()).toEqual([entry, expect.objectContaining({ id: "test:beep", by: "app", isEarlier: true })]);
   });
 
-  test("leaves out the question itself, what is empty, and what comes twice", async () => {
+  test("leaves out the question itself, what is empty, and what comes twice, and cuts what is endless", async () => {
     const question = message("Hello");
-    const { bringEarlier, begun } = setUp([said("a"), said("a"), said(" "), said("Hello", question.messageId)]);
-    await bringEarlier(question, never);
-    expect(begun[0]?.map(({ id }) => id)).toEqual(["test:a"]);
+    const messages = [
+      said("a"),
+      said("a"),
+      said(" "),
+      said("Hello", question.messageId),
+      said("x".repeat(9_000), "test:x"),
+    ];
+    const { bringEarlier, kept } = setUp({ messages });
+    await bringEarlier([question], never);
+    expect((await kept()).map(({ id }) => id)).toEqual(["test:a", "test:x"]);
+    expect((await kept())[1]?.messages[0]?.content).toMatch(/^x{4000}\n\[… 5000 characters left out …]$/);
   });
 
-  test("keeps the newest, by number and by what they cost", async () => {
-    const many = Array.from({ length: 80 }, (_, index) => said(String(index)));
-    const short = setUp(many);
-    await short.bringEarlier(message("Hello"), never);
-    expect(short.begun[0]).toHaveLength(50);
-    expect(short.begun[0]?.at(-1)?.id).toBe("test:79");
-    const dear = setUp([said("x ".repeat(400)), said("y ".repeat(100))], { maxTokens: 800 });
-    await dear.bringEarlier(message("Hello"), never);
-    expect(dear.begun[0]).toHaveLength(1);
+  test("asks for everything first, then for what was said since the question before", async () => {
+    const { bringEarlier, history, kept, place, ranges } = setUp({ messages: [said("a")] });
+    const [first, second] = [message("Hello"), message("And?")];
+    await bringEarlier([first], never);
+    await history.append("test:a", toEntry(first));
+    place.found = { messages: [said("a"), said("b")] };
+    await bringEarlier([second], never);
+    // Taken up once more after a crash.
+    await bringEarlier([second], never);
+    expect(ranges.map(({ since }) => since)).toEqual([undefined, first.at]);
+    expect((await kept()).map(({ id }) => id)).toEqual(["test:a", first.messageId, "test:b"]);
   });
 
-  test("asks nobody where the conversation has begun, and nobody who cannot say", async () => {
-    const { bringEarlier, begun, reads } = setUp([said("a")], { isNew: false });
-    await bringEarlier(message("Hello"), never);
-    expect([begun, reads()]).toEqual([[], 0]);
+  test("brings nothing back that was erased", async () => {
+    const { bringEarlier, history, kept, ranges } = setUp({ messages: [said("a")] });
+    await bringEarlier([message("Hello")], never);
+    await history.forgetConversation("test:a");
+    await bringEarlier([message("Hello again")], never);
+    expect([await kept(), ranges.length]).toEqual([[], 1]);
   });
 
-  test("that fails is a warning, and no word of anybody is in it", async () => {
-    const { bringEarlier, begun, lines } = setUp(new Error("missing_scope"));
-    await bringEarlier(message("canary"), never);
-    expect(begun).toEqual([]);
+  test("says once where only a part could be read", async () => {
+    const { bringEarlier, history, place } = setUp({ messages: [said("a")], isPartial: true });
+    const first = message("Hello");
+    expect(await bringEarlier([first], never)).toContain("only a part");
+    await history.append("test:a", toEntry(first));
+    place.found = { messages: [], isPartial: true };
+    expect(await bringEarlier([message("And?")], never)).toBeUndefined();
+  });
+
+  test("that fails is a warning without a word of anybody, and is tried again with the next question", async () => {
+    const { bringEarlier, history, kept, lines, place, ranges } = setUp(new Error("missing_scope"));
+    const first = message("canary");
+    await bringEarlier([first], never);
     expect(lines).toMatchObject([{ level: 40, msg: expect.stringContaining("before the bot was asked") }]);
     expect(JSON.stringify(lines)).not.toContain("canary");
+    await history.append("test:a", toEntry(first));
+    place.found = { messages: [said("a")] };
+    await bringEarlier([message("And?")], never);
+    expect(ranges.map(({ since }) => since)).toEqual([undefined, undefined]);
+    expect((await kept()).map(({ id }) => id)).toEqual([first.messageId, "test:a"]);
   });
 
   test("ends with the work it is part of", async () => {
     const controller = new AbortController();
-    const bringEarlier = createBringEarlier({
-      history: { isNew: async () => true, begin: async () => {} },
-      adapterOf: () => ({
-        readEarlier: () => {
-          controller.abort("shutdown");
-          return new Promise(() => {});
-        },
-      }),
-      maxTokens: 100,
-      log: recordingLog().log,
-    });
-    await expect(bringEarlier(message("Hello"), controller.signal)).rejects.toBe("shutdown");
+    const { history } = setUp({ messages: [] });
+    const readEarlier = () => {
+      controller.abort("shutdown");
+      return new Promise<Earlier>(() => {});
+    };
+    const bringEarlier = createBringEarlier({ history, adapterOf: () => ({ readEarlier }), log: recordingLog().log });
+    await expect(bringEarlier([message("Hello")], controller.signal)).rejects.toBe("shutdown");
+  });
+});
+
+describe("overhearing what is said to others", () => {
+  test("keeps it where the conversation has a history, and nowhere else", async () => {
+    const { overhear, history, kept } = setUp({ messages: [] });
+    await overhear([message("to nobody")]);
+    expect(await kept()).toEqual([]);
+    const question = message("Hello");
+    await history.append("test:a", toEntry(question));
+    const other = message("to Cleo", { addressed: "other", author: ben });
+    await overhear([other]);
+    expect(await kept()).toMatchObject([{ id: question.messageId }, { id: other.messageId, isEarlier: true }]);
   });
 });

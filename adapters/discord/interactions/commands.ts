@@ -85,6 +85,7 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
     ...[
       ["temperature", "How freely it answers: 0 to 2, or default"],
       ["length", "The greatest length of an answer in tokens, or default"],
+      ["context", "How many of the channel's last messages a question sees: 0 to 100, or default"],
     ].map(([name, description]) => ({ type: ApplicationCommandOptionType.String, name, description, max_length: 10 })),
     toChoice("format", "The form of an answer", ["text", "json"]),
     toChoice("thinking", "Is what the model thinks shown before its answer?", ["shown", "hidden"]),

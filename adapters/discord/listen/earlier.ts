@@ -1,15 +1,19 @@
 import { type APIMessage, MessageType, Routes } from "discord.js";
-import type { EarlierMessage, MessageEvent } from "../../../src/port/events.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
+import type { Earlier, EarlierMessage, EarlierRange, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import { askNames, type NamedRooms } from "../api/asked-names.ts";
 import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
+import { createSpareCalls, type SpareCalls } from "../api/spare-calls.ts";
 import { type MessagePlace, readMessageId, timeOf, toMessageId } from "../ids.ts";
-import { isByPerson, toAuthor, toWhole } from "./inbound.ts";
-import { readText } from "./wording.ts";
+import { isByPerson, isWritten, toAuthor, toWhole } from "./inbound.ts";
+import { type Message, readSeen } from "./wording.ts";
 
-/** The newest of what stands in a thread before the question. */
-const MAX_MESSAGES = 50;
+/** Discord's most for one call. */
+const PAGE = 100;
+/** Longest that pages after the first are read: what came before that counts. */
+const PAGES_MS = 3_000;
 /** Replies that are followed back along a chain at most: one call each. */
 const MAX_CHAIN = 6;
 const UNKNOWN_MESSAGE = 10008;
@@ -17,39 +21,74 @@ const UNKNOWN_MESSAGE = 10008;
 export interface EarlierDeps {
   api: Api;
   files: Pick<Files, "toRefs">;
-  botId: string;
-  /** Undefined where the gateway tells nothing. */
-  rooms: NamedRooms | undefined;
+  /** What is known of the place of an address; no rooms where the gateway tells nothing of it. */
+  knownOf(reply: ReplyAddress): { botId: string; rooms: NamedRooms | undefined };
 }
 
 /**
- * Reads the earlier messages of people, oldest first: in a thread or a forum post those above the question, in a
- * channel the chain of replies that leads to it. A channel's own chatter is nobody's conversation, and a direct
- * one has the bot in it from its beginning. What bots say is left out.
+ * In a thread or a forum post what stands above the question is read, in a channel the chain of replies that leads to it:
+ * nobody said that those are one conversation but who replied. A direct conversation has the bot in it from its beginning.
  */
-export async function readEarlier(
-  event: MessageEvent,
-  deps: EarlierDeps,
-  signal: AbortSignal,
-): Promise<EarlierMessage[]> {
-  const { api, botId } = deps;
-  const messages = await readMessages(event, deps, signal);
-  const about = { guildId: event.reply.workspaceId, botId, texts: messages.map(({ content }) => content) };
-  const rooms = deps.rooms ?? (await askNames(api, about, signal));
-  return messages.flatMap((message) => toEarlier(message, { ...deps, rooms }));
+export function createReadsEarlier(deps: EarlierDeps): Required<Pick<Adapter, "readEarlier" | "readChannel">> {
+  const calls = createSpareCalls(deps.api);
+
+  async function toEarlier(
+    found: readonly Found[],
+    reply: ReplyAddress,
+    signal: AbortSignal,
+  ): Promise<EarlierMessage[]> {
+    const { botId, rooms: known } = deps.knownOf(reply);
+    const about = { guildId: reply.workspaceId, botId, texts: found.map(({ message }) => message.content) };
+    const rooms = known ?? (await askNames(deps.api, about, signal));
+    return found.flatMap((one) => toEarlierMessage(one, { ...deps, rooms, botId }));
+  }
+
+  return {
+    async readEarlier(event, range, signal) {
+      const { found, isPartial } = await readAbove(event, range, { ...deps, calls }, signal);
+      const messages = await toEarlier(found, event.reply, signal);
+      // What the bot said itself is known, except where nothing is.
+      const others = range.since === undefined ? messages : messages.filter(({ by }) => by !== "bot");
+      return { messages: others, ...(isPartial && { isPartial }) };
+    },
+
+    async readChannel(reply, messageIds, maxMessages, signal) {
+      const { channelId, threadId, extra } = reply;
+      // A thread whose channel is not known is named alone, and so is a direct conversation.
+      if (threadId === undefined && extra?.["root"] === undefined) return [];
+      const place = messageIds.map(readMessageId).find((one) => one?.channelId === channelId);
+      if (place === undefined) return [];
+      const newest = await readPage(channelId, { before: place.messageId }, maxMessages, calls, signal);
+      return newest === undefined ? [] : toEarlier(newest.toReversed().map(toFound), reply, signal);
+    },
+  };
 }
 
-async function readMessages(event: MessageEvent, deps: EarlierDeps, signal: AbortSignal): Promise<APIMessage[]> {
+/** A message of a place, the one it began with marked. */
+interface Found {
+  message: APIMessage;
+  isRoot?: true;
+}
+
+interface Above {
+  /** Oldest first. */
+  found: Found[];
+  isPartial?: Earlier["isPartial"];
+}
+
+async function readAbove(
+  event: MessageEvent,
+  range: EarlierRange,
+  deps: EarlierDeps & { calls: SpareCalls },
+  signal: AbortSignal,
+): Promise<Above> {
   const place = readMessageId(event.messageId);
   const threadId = toThreadId(event);
-  if (place === undefined) return [];
-  if (threadId === undefined) return readChain(event, deps, signal);
+  if (place === undefined) return { found: [] };
+  if (threadId === undefined) return { found: range.since === undefined ? await readChain(event, deps, signal) : [] };
   // The thread was opened from the question itself.
-  if (threadId === place.messageId) return [];
-  const query = new URLSearchParams({ before: place.messageId, limit: String(MAX_MESSAGES) });
-  const { data } = await deps.api.call({ method: "GET", route: Routes.channelMessages(threadId), query }, signal);
-  // Discord lists the newest first.
-  return (data as APIMessage[]).toReversed().flatMap(toStarter);
+  if (threadId === place.messageId) return { found: [] };
+  return readThread({ channelId: threadId, messageId: place.messageId }, range, deps.calls, signal);
 }
 
 /** Undefined for a question in a channel or in a direct conversation. */
@@ -59,26 +98,83 @@ function toThreadId({ reply }: MessageEvent): string | undefined {
   return reply.extra?.["root"] === undefined && reply.replyToId !== undefined ? reply.channelId : undefined;
 }
 
-/** A thread that hangs on a message begins with a sign that points to it. */
-function toStarter(message: APIMessage): APIMessage[] {
-  if (message.type !== MessageType.ThreadStarterMessage) return [message];
-  const starter = message.referenced_message;
-  return starter ? [starter] : [];
+/** From the newest back to where it began, or to what is known. */
+async function readThread(
+  { channelId, messageId }: MessagePlace,
+  { since, maxMessages }: EarlierRange,
+  calls: SpareCalls,
+  signal: AbortSignal,
+): Promise<Above> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(PAGES_MS)]);
+  const newestFirst: APIMessage[] = [];
+  let before = messageId;
+  let isPartial = false;
+  for (let hasMore = true; hasMore; ) {
+    const count = Math.min(PAGE, maxMessages - newestFirst.length);
+    const isFirst = newestFirst.length === 0;
+    const page = await readPage(channelId, { before }, count, calls, isFirst ? signal : bounded).catch((error) => {
+      if (isFirst) throw error;
+      return undefined;
+    });
+    const wanted = page?.filter(({ id }) => since === undefined || timeOf(id) >= since) ?? [];
+    newestFirst.push(...wanted);
+    before = page?.at(-1)?.id ?? before;
+    const isEnd = page !== undefined && (page.length < count || wanted.length < page.length);
+    isPartial = !isEnd && (page === undefined || newestFirst.length >= maxMessages);
+    hasMore = !isEnd && !isPartial;
+  }
+  const found = newestFirst.toReversed().flatMap(toStarter(channelId));
+  const hasRoot = since !== undefined || !isPartial || found[0]?.isRoot === true;
+  const root = hasRoot ? [] : await readRoot(channelId, calls, signal);
+  return { found: [...root, ...found], ...(isPartial && { isPartial }) };
+}
+
+/** A thread that hangs on a message begins with a sign that points to it; a post in a forum has the id of its thread. */
+function toStarter(threadId: string): (message: APIMessage) => Found[] {
+  return (message) => {
+    if (message.id === threadId) return [{ message, isRoot: true }];
+    if (message.type !== MessageType.ThreadStarterMessage) return [{ message }];
+    const starter = message.referenced_message;
+    return starter ? [{ message: starter, isRoot: true }] : [];
+  };
+}
+
+async function readRoot(threadId: string, calls: SpareCalls, signal: AbortSignal): Promise<Found[]> {
+  const oldest = (await readPage(threadId, { after: "0" }, 1, calls, signal)) ?? [];
+  return oldest.flatMap(toStarter(threadId)).filter(({ isRoot }) => isRoot);
+}
+
+/** Newest first, as Discord lists them; undefined where it wants no such call now. */
+async function readPage(
+  channelId: string,
+  from: Record<string, string>,
+  limit: number,
+  calls: SpareCalls,
+  signal: AbortSignal,
+): Promise<APIMessage[] | undefined> {
+  const query = new URLSearchParams({ ...from, limit: String(limit) });
+  const answer = await calls.call(
+    channelId,
+    { method: "GET", route: Routes.channelMessages(channelId), query },
+    signal,
+  );
+  return answer?.data as APIMessage[] | undefined;
 }
 
 async function readChain(
-  { inReplyTo = "", author }: MessageEvent,
-  deps: EarlierDeps,
+  { inReplyTo = "", author, reply }: MessageEvent,
+  { api, knownOf }: EarlierDeps,
   signal: AbortSignal,
-): Promise<APIMessage[]> {
-  const found: APIMessage[] = [];
+): Promise<Found[]> {
+  const { botId } = knownOf(reply);
+  const found: Found[] = [];
   let place = readMessageId(inReplyTo);
   for (let step = 0; place !== undefined && step < MAX_CHAIN; step++) {
-    const message = await readMessage(place, deps.api, signal);
+    const message = await readMessage(place, api, signal);
     // A reply to the bot belongs to a conversation that is known.
-    if (message === undefined || message.author.id === deps.botId) break;
+    if (message === undefined || message.author.id === botId) break;
     // A message of somebody else that is replied to stands in the question already, as a quotation.
-    if (step > 0 || message.author.id === author.id) found.unshift(message);
+    if (step > 0 || message.author.id === author.id) found.unshift({ message });
     place = toParent(message);
   }
   return found;
@@ -101,15 +197,22 @@ function toParent({ type, message_reference: reference, channel_id }: APIMessage
   return isHere && messageId !== undefined ? { channelId: channel_id, messageId } : undefined;
 }
 
-function toEarlier(given: APIMessage, { files, botId, rooms }: EarlierDeps & { rooms: NamedRooms }): EarlierMessage[] {
+function toFound(message: APIMessage): Found {
+  return { message };
+}
+
+function toEarlierMessage(
+  { message: given, isRoot }: Found,
+  { files, botId, rooms }: Pick<EarlierDeps, "files"> & { botId: string; rooms: NamedRooms },
+): EarlierMessage[] {
   const message = toWhole(given, botId);
-  if (!isByPerson(message)) return [];
+  if (!isWritten(message)) return [];
   const guildId = rooms.guildIdOf(message.channel_id);
-  // The message it replies to stands above it.
-  const alone = { ...message, referenced_message: null, ...(guildId !== undefined && { guild_id: guildId }) };
-  const text = readText(alone, { botId, rooms }, "chain");
+  const placed: Message = { ...message, ...(guildId !== undefined && { guild_id: guildId }) };
+  const text = readSeen(placed, { rooms });
   const attachments = files.toRefs(message);
   if (text === "" && attachments.length === 0) return [];
+  const by = message.author.id === botId ? "bot" : isByPerson(message) ? undefined : "app";
   return [
     {
       messageId: toMessageId({ channelId: message.channel_id, messageId: message.id }),
@@ -117,6 +220,8 @@ function toEarlier(given: APIMessage, { files, botId, rooms }: EarlierDeps & { r
       text,
       attachments,
       at: timeOf(message.id),
+      ...(by !== undefined && { by }),
+      ...(isRoot && { isRoot }),
     },
   ];
 }

@@ -1,44 +1,136 @@
-import type { EarlierMessage, MessageEvent } from "../../../src/port/events.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
+import type { EarlierMessage } from "../../../src/port/events.ts";
 import { readExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
-import { toBodies } from "../api/wire.ts";
+import { SlackApiError } from "../api/error.ts";
+import { createThrottle } from "../api/throttle.ts";
+import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import { readMessageId, timeOf } from "../ids.ts";
-import { type InboundDeps, messageIdOf, readSlackMessage, type SlackMessage, toContent } from "./inbound.ts";
+import { toIdentity } from "../people/people.ts";
+import { type InboundDeps, messageIdOf, readAnyMessage, type SlackMessage, toContent } from "./inbound.ts";
 
-/** Slack gives an app that is sold no more than this, once a minute. */
-const MAX_MESSAGES = 15;
+/** Slack's most for one call. */
+const PAGE = 999;
+/** Slack gives an app that is sold outside of its marketplace no more than this, once a minute. */
+const SOLD_PAGE = 15;
+const MAX_PAGES = 5;
+/** Longest that pages after the first are read: what came before that counts. */
+const PAGES_MS = 3_000;
+/** Below what Slack allows in each workspace. Reads of what was said since the last question leave room for whole threads. */
+const MAX_A_MINUTE = { gaps: 30, threads: 45, channels: 45 };
+const MINUTE_MS = 60_000;
 
 export interface EarlierDeps extends InboundDeps {
   api: Pick<SlackApi, "call">;
   workspaces: Workspaces;
+  now(): number;
 }
 
-/** Reads the beginning of a thread up to a message in it, people's words alone. */
-export type ReadEarlier = (event: MessageEvent, signal: AbortSignal) => Promise<EarlierMessage[]>;
+/** Rejects at once while Slack wants no such calls. */
+export type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel">>;
 
-/** One call for each thread. Rejects at once while Slack wants none. */
-export function createReadEarlier(deps: EarlierDeps): ReadEarlier {
-  return async ({ messageId, reply }, signal) => {
-    const { threadId, channelId } = reply;
-    const ts = readMessageId(messageId)?.ts;
-    if (threadId === undefined || ts === undefined || ts === threadId) return [];
-    const { team } = readExtra(reply);
-    const workspace = await deps.workspaces.find(team, signal);
-    if (workspace === undefined) return [];
-    const range = { channel: channelId, ts: threadId, latest: ts, limit: MAX_MESSAGES };
-    const found = await deps.api.call(team, "conversations.replies", range, signal);
-    const messages = toBodies(found["messages"])
-      .map((raw) => readSlackMessage(raw, { channelId, channelType: undefined }, workspace))
-      .filter((one) => one !== undefined && !one.isBot && Number(one.ts) < Number(ts));
-    return Promise.all(messages.map((one) => toEarlier(one as SlackMessage, workspace, deps)));
+interface Thread {
+  team: string;
+  channel: string;
+  ts: string;
+  latest: string;
+  oldest?: string;
+}
+
+export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
+  const { api, workspaces, now } = deps;
+  const throttle = createThrottle(now);
+  const mayRead = (team: string, what: keyof typeof MAX_A_MINUTE) =>
+    throttle.take(`${team} ${what}`, MAX_A_MINUTE[what]);
+
+  /** Slack lists the oldest first, and what the thread began with before them. */
+  async function readThread({ team, ...range }: Thread, signal: AbortSignal) {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(PAGES_MS)]);
+    const found: Body[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const args = { ...range, limit: PAGE, ...(cursor !== undefined && { cursor }) };
+      try {
+        const answer = await api.call(team, "conversations.replies", args, page === 0 ? signal : bounded);
+        const messages = toBodies(answer["messages"]);
+        found.push(...messages);
+        cursor = readText(toBody(answer["response_metadata"])["next_cursor"]);
+        if (cursor === undefined) return { found, isPartial: false };
+        if (messages.length <= SOLD_PAGE) {
+          throttle.pause(`${team} gaps`, MINUTE_MS);
+          break;
+        }
+      } catch (error) {
+        if (page === 0) throw error;
+        break;
+      }
+    }
+    return { found, isPartial: true };
+  }
+
+  async function toEarlier(raw: Body, channelId: string, workspace: Workspace): Promise<EarlierMessage[]> {
+    const message = readAnyMessage(raw, { channelId, channelType: undefined }, workspace);
+    if (message === undefined) return [];
+    const [content, author] = await Promise.all([toContent(message, deps, false), authorOf(message, deps)]);
+    const by = message.isOwn ? "bot" : message.isBot ? "app" : undefined;
+    const at = Math.floor(timeOf(message.ts));
+    return [{ messageId: messageIdOf(message), author, ...content, at, ...(by !== undefined && { by }) }];
+  }
+
+  return {
+    async readEarlier({ messageId, reply }, { since, maxMessages }, signal) {
+      const { threadId, channelId } = reply;
+      const ts = readMessageId(messageId)?.ts;
+      if (threadId === undefined || ts === undefined || ts === threadId) return { messages: [] };
+      const { team } = readExtra(reply);
+      const workspace = await workspaces.find(team, signal);
+      const isWhole = since === undefined;
+      if (workspace === undefined) return { messages: [] };
+      if (!(isWhole || mayRead(team, "gaps")) || !mayRead(team, "threads")) return { messages: [], isPartial: true };
+      const oldest = isWhole ? {} : { oldest: (since / 1_000).toFixed(6) };
+      const range = { team, channel: channelId, ts: threadId, latest: ts, ...oldest };
+      const { found, isPartial } = await readThread(range, signal);
+      const before = found.filter((raw) => Number(raw["ts"]) < Number(ts));
+      const [root, replies] = [
+        before.filter((raw) => raw["ts"] === threadId),
+        before.filter((raw) => raw["ts"] !== threadId),
+      ];
+      const newest = isWhole ? [...root, ...replies.slice(-maxMessages)] : replies.slice(-maxMessages);
+      const messages = (await Promise.all(newest.map((raw) => toEarlier(raw, channelId, workspace)))).flat();
+      return {
+        messages: messages
+          .filter(({ by, at }) => isWhole || (by !== "bot" && at >= since))
+          .map((one) => (one.messageId.endsWith(`:${threadId}`) ? { ...one, isRoot: true as const } : one)),
+        ...((isPartial || replies.length > maxMessages) && { isPartial: true as const }),
+      };
+    },
+
+    async readChannel(reply, messageIds, maxMessages, signal) {
+      const { threadId, channelId } = reply;
+      const isTop = messageIds.some(
+        (id) => readMessageId(id)?.ts === threadId && readMessageId(id)?.channelId === channelId,
+      );
+      if (threadId === undefined || !isTop || channelId.startsWith("D")) return [];
+      const { team } = readExtra(reply);
+      const workspace = await workspaces.find(team, signal);
+      if (workspace === undefined || !mayRead(team, "channels")) return [];
+      const range = { channel: channelId, latest: threadId, limit: maxMessages };
+      const answer = await api.call(team, "conversations.history", range, signal).catch((error: unknown) => {
+        if (error instanceof SlackApiError && error.retryAfterMs !== undefined) return {};
+        throw error;
+      });
+      const found = toBodies(toBody(answer)["messages"]);
+      // Slack lists the newest first.
+      const before = found.filter(({ ts }) => Number(ts) < Number(threadId)).slice(0, maxMessages);
+      return (await Promise.all(before.map((raw) => toEarlier(raw, channelId, workspace)))).flat().toReversed();
+    },
   };
 }
 
-async function toEarlier(message: SlackMessage, workspace: Workspace, deps: InboundDeps): Promise<EarlierMessage> {
-  const [content, author] = await Promise.all([
-    toContent(message, deps),
-    deps.people.toAuthor(workspace, message.userId, { name: message.userName, team: message.userTeam }),
-  ]);
-  return { messageId: messageIdOf(message), author, ...content, at: Math.floor(timeOf(message.ts)) };
+/** Of an app Slack tells no more than the message does. */
+async function authorOf(message: SlackMessage, { people }: InboundDeps) {
+  const { workspace, userId, userName, userTeam, isBot } = message;
+  if (!isBot) return people.toAuthor(workspace, userId, { name: userName, team: userTeam });
+  return { ...toIdentity(workspace, userId, userTeam), name: userName ?? "An app" };
 }

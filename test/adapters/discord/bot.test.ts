@@ -1,94 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
+import { describe, expect, test } from "vitest";
 import { toDiscordMarkdown } from "../../../adapters/discord/write/markdown.ts";
-import { createEngine } from "../../../src/app/engine.ts";
-import { createMetrics } from "../../../src/metrics/metrics.ts";
-import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
-import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
+import type { Discord } from "../../simulators/discord/index.ts";
 import { type Channel, shown } from "../../simulators/discord/world.ts";
-import { isOnRedis, openBotStores } from "../../support/bot-store.ts";
-import { LIMITS, watchIdle } from "../../support/engine.ts";
-import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
-import { silent } from "../../support/log.ts";
-import { noLinks } from "../../support/picture-job.ts";
+import { isOnRedis } from "../../support/bot-store.ts";
+import { finished, startBot, startGuild } from "./bot-stage.ts";
 import { botMessages, botTexts } from "./stage.ts";
-
-interface BotOptions {
-  discord?: Discord;
-  simulator?: DiscordOptions;
-  database?: DatabaseSync;
-  threads?: "auto" | "on" | "off";
-  /** To everything in every channel. */
-  isListening?: boolean;
-  scripts: Step[][];
-}
-
-/** The whole bot on Discord, with a scripted model. */
-async function startBot({ database = new DatabaseSync(":memory:"), threads = "off", scripts, ...options }: BotOptions) {
-  const discord = options.discord ?? (await startDiscord(options.simulator));
-  const { gateway, requests } = fakeGateway(...scripts);
-  const scheduler = createScheduler({ now: () => performance.now() });
-  const engine = createEngine({
-    botName: "Palaver",
-    model: "fake",
-    imageModel: undefined,
-    systemPrompt: "Be kind.",
-    limits: LIMITS,
-    database,
-    stores: openBotStores(database),
-    gateway,
-    toTools: () => [],
-    references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
-    scheduler,
-    adapterOf: () => adapter,
-    pseudonym: (_, userId) => userId,
-    metrics: createMetrics(),
-    log: silent,
-    retryMs: [1, 4],
-  });
-  const adapter = createDiscordAdapter({
-    token: discord.token,
-    apiUrl: discord.apiUrl,
-    threads,
-    commands: engine.commands,
-    isListening: async () => options.isListening === true,
-    listModels: async () => [],
-    log: silent,
-    onFatal: () => {},
-    now: discord.clock.now,
-  });
-  const idle = watchIdle(engine.queue, engine.worker);
-  await adapter.listen(engine.accept);
-  const stop = async (graceMs = 1_000) => {
-    await adapter.pause();
-    await engine.queue.close(graceMs);
-    scheduler.close();
-    await adapter.close();
-  };
-  onTestFinished(() => stop(0));
-  const waiting = () => engine.queue.depth().waiting;
-  return { discord, database, adapter, requests, stop, idle, waiting };
-}
-
-type Bot = Awaited<ReturnType<typeof startBot>>;
-
-async function startGuild(options: BotOptions) {
-  const bot = await startBot(options);
-  const guild = bot.discord.addGuild();
-  const channel = bot.discord.addChannel(guild, "general");
-  const [ada, bob] = [bot.discord.addUser("ada", guild), bot.discord.addUser("bob", guild)];
-  return { ...bot, guild, channel, ada, bob };
-}
-
-/** What the bot shows when it has begun so many messages and has finished. */
-async function finished({ discord, idle }: Bot, channel: Channel, count = 1): Promise<string[]> {
-  // What an acknowledged command promises is a message too, without words.
-  await discord.until(() => botTexts(discord, channel).filter(Boolean).length >= count);
-  await idle();
-  return botTexts(discord, channel);
-}
 
 const POST = "POST /channels/:channel/messages";
 const EDIT = "PATCH /channels/:channel/messages/:message";
@@ -130,7 +48,10 @@ test("a channel that the bot listens to on Discord has everything answered that 
   discord.people.edit(said, "Tea or coffee?");
   await discord.until(() => botTexts(discord, channel)[0] === "Tea.");
   await idle();
-  expect(requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(["Soup or salad?", "Tea or coffee?"]);
+  expect(requests.map(({ messages }) => messages.at(-1)?.content)).toEqual([
+    "bob: Soup or salad?",
+    "bob: Tea or coffee?",
+  ]);
 });
 
 describe("second thoughts on Discord", () => {
@@ -243,7 +164,9 @@ describe("the bot on Discord", () => {
     await finished(bot, channel, 3);
     const asked = requests.map(({ messages }) => messages.map(({ content }) => JSON.stringify(content)).join());
     expect(asked[1]).toMatch(/first.*One\..*second/s);
-    expect(asked[2]).not.toContain("first");
+    // What was said there before is quoted to it.
+    expect(requests[2]?.messages.map(({ role }) => role)).toEqual(["system", "user", "user"]);
+    expect(asked[2]).toMatch(/> @palaver first.*> One\..*> second.*> Two\..*","apart"$/s);
   });
 
   test("shows a long answer in messages that fit, and nothing is lost", async () => {

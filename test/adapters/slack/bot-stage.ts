@@ -50,6 +50,7 @@ export async function startBot({
       historyTtlMs: 86_400_000,
       historyMaxMessages: 60,
       historyMaxTokens: 16_000,
+      contextMessages: 15,
       maxConcurrentTurns: 16,
       maxReferences: 8,
     },

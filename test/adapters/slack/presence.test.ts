@@ -22,7 +22,10 @@ test("a channel that the bot listens to on Slack has everything answered that pe
   await slack.until(() => slack.texts(general, said)[0] === "Tea.", "the second answer");
   await heard();
   await idle();
-  expect(requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(["Soup or salad?", "Tea or coffee?"]);
+  expect(requests.map(({ messages }) => messages.at(-1)?.content)).toEqual([
+    "Bob: Soup or salad?",
+    "Bob: Tea or coffee?",
+  ]);
 });
 
 test("a thread with the bot alone on Slack is named after the question that begins it, where the app is an agent", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EarlierMessage, MessageEvent } from "../../../../src/port/events.ts";
+import type { EarlierMessage, EarlierRange, MessageEvent } from "../../../../src/port/events.ts";
 import type { SayOptions } from "../../../simulators/discord/people.ts";
 import type { Channel } from "../../../simulators/discord/world.ts";
 import { type Stage, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
@@ -11,28 +11,32 @@ async function startEarlier(options: StageOptions = {}) {
   const { discord, adapter, ada, message } = stage;
   /** Asks in a place, and reads what was said there before. */
   async function ask(place: Channel, text = "and you?", options?: SayOptions) {
-    discord.people.say(place, ada, text, { mentionBot: true, ...options });
-    const event = await question();
+    const said = discord.people.say(place, ada, text, { mentionBot: true, ...options });
+    const event = await question(said.id);
     return { event, earlier: await read({ adapter }, event) };
   }
   /** In a thread the bot hears also what is not said to it. */
-  async function question(): Promise<MessageEvent> {
+  async function question(id = ""): Promise<MessageEvent> {
     for (let index = 0; ; index++) {
       const event = await message(index);
-      if (event.addressed === "bot") return event;
+      if (event.addressed === "bot" && event.messageId.endsWith(id)) return event;
     }
   }
   return { ...stage, ask, question };
 }
 
-async function read({ adapter }: Pick<Stage, "adapter">, event: MessageEvent): Promise<EarlierMessage[]> {
-  return (await adapter.readEarlier?.(event, signal)) ?? [];
+async function read(
+  { adapter }: Pick<Stage, "adapter">,
+  event: MessageEvent,
+  range: Partial<EarlierRange> = {},
+): Promise<EarlierMessage[]> {
+  return (await adapter.readEarlier?.(event, { maxMessages: 400, ...range }, signal))?.messages ?? [];
 }
 
 const texts = (messages: readonly EarlierMessage[]) => messages.map(({ author, text }) => `${author.name}: ${text}`);
 
 describe("what was said before the bot was asked", () => {
-  test("earlier messages of a thread are what people wrote above the question, oldest first, and nothing of bots", async () => {
+  test("earlier messages of a thread are what people and apps wrote above the question, oldest first", async () => {
     const { discord, guild, channel, ada, bob, ask } = await startEarlier();
     const other = discord.addBot("other", guild);
     const thread = discord.people.openThread(channel, bob, "thread");
@@ -41,7 +45,8 @@ describe("what was said before the bot was asked", () => {
     discord.people.sayAsWebhook(thread, "hook", "boop");
     discord.people.say(thread, ada, "two");
     const { earlier } = await ask(thread);
-    expect(texts(earlier)).toEqual(["bob: one", "ada: two"]);
+    expect(texts(earlier)).toEqual(["bob: one", "other: beep", "hook: boop", "ada: two"]);
+    expect(earlier.map(({ by }) => by)).toEqual([undefined, "app", "app", undefined]);
     expect(earlier[0]).toMatchObject({ author: { id: bob.id }, attachments: [{ name: "a.png", sizeBytes: 1 }] });
     expect(earlier[0]?.messageId).toMatch(/^discord:\d+:\d+$/);
     expect(JSON.parse(JSON.stringify(earlier))).toEqual(earlier);
@@ -54,7 +59,7 @@ describe("what was said before the bot was asked", () => {
     discord.people.say(thread, bob, "more");
     const { earlier } = await ask(thread);
     expect(texts(earlier)).toEqual(["bob: the root of it", "bob: more"]);
-    expect(earlier[0]?.messageId).toBe(`discord:${channel.id}:${root.id}`);
+    expect(earlier[0]).toMatchObject({ messageId: `discord:${channel.id}:${root.id}`, isRoot: true });
   });
 
   test("earlier messages of a forum post begin with the post", async () => {
@@ -64,13 +69,38 @@ describe("what was said before the bot was asked", () => {
     expect(texts((await ask(post)).earlier)).toEqual(["bob: the post"]);
   });
 
-  test("the fifty newest of the earlier messages are read", async () => {
-    const { discord, channel, bob, ask } = await startEarlier();
+  test("the newest of the earlier messages are read, and what the thread began with", async () => {
+    const { discord, adapter, guild, channel, bob, ask } = await startEarlier();
+    const forum = discord.addChannel(guild, "forum", { kind: "forum" });
+    const root = discord.people.say(channel, bob, "the root of it");
+    const post = discord.people.postInForum(forum, bob, "title", "the root of it");
+    for (const thread of [discord.people.openThread(root, bob, "thread"), post]) {
+      for (let index = 0; index < 150; index++) discord.people.say(thread, bob, `${index}`);
+      const { event, earlier } = await ask(thread);
+      expect(earlier).toHaveLength(151);
+      const newest = await adapter.readEarlier?.(event, { maxMessages: 110 }, signal);
+      expect(newest?.messages.map(({ text }) => text)).toEqual([
+        "the root of it",
+        ...Array.from({ length: 110 }, (_, index) => `${index + 40}`),
+      ]);
+      expect([newest?.isPartial, newest?.messages[0]?.isRoot]).toEqual([true, true]);
+    }
+  });
+
+  test("earlier messages since a time are what others said from then on", async () => {
+    const { discord, adapter, channel, ada, bob, ask } = await startEarlier();
     const thread = discord.people.openThread(channel, bob, "thread");
-    for (let index = 0; index < 60; index++) discord.people.say(thread, bob, `${index}`);
-    const { earlier } = await ask(thread);
-    expect(earlier).toHaveLength(50);
-    expect(earlier.at(-1)?.text).toBe("59");
+    discord.people.say(thread, bob, "one");
+    discord.clock.advance(1_000);
+    const since = discord.clock.now();
+    discord.people.say(thread, bob, "two");
+    const { event } = await ask(thread);
+    expect(texts(await read({ adapter }, event, { since }))).toEqual(["bob: two"]);
+    expect(texts(await read({ adapter }, event, { since: event.at + 1 }))).toEqual([]);
+    // Nobody said that the talk of a channel is one conversation.
+    const two = discord.people.say(channel, bob, "two", { replyTo: discord.people.say(channel, ada, "one") });
+    const chained = await ask(channel, "?", { replyTo: two });
+    expect(await read({ adapter }, chained.event, { since })).toEqual([]);
   });
 
   test("earlier messages name people, not ids, and quote nothing that stands above", async () => {
@@ -153,5 +183,55 @@ describe("what was said before the bot was asked", () => {
     expect(texts(earlier)).toEqual(said);
     const other = await startAdapter(discord, { listens: false });
     expect(texts(await read(other, event))).toEqual(said);
+  });
+});
+
+describe("the channel around a question", () => {
+  async function around({ adapter }: Stage, { reply, messageId }: MessageEvent, more: string[] = [], count = 15) {
+    return (await adapter.readChannel?.(reply, [messageId, ...more], count, signal)) ?? [];
+  }
+
+  test("is its last messages before the question, oldest first, cards as text", async () => {
+    const stage = await startEarlier();
+    const { discord, guild, channel, ada, bob, ask } = stage;
+    discord.people.say(channel, ada, "one");
+    discord.people.sayAsWebhook(channel, "CI", "", {
+      embeds: [{ type: "rich", title: "Build 7 failed", color: 0xff0000 }],
+    });
+    discord.people.say(channel, bob, "", { attachments: [{ name: "log.txt", bytes }] });
+    discord.people.say(channel, discord.addUser("new", guild), "", { type: 7 });
+    const { event } = await ask(channel);
+    discord.people.say(channel, bob, "after it");
+    const found = await around(stage, event);
+    expect(texts(found)).toEqual(["ada: one", "CI: (red) Build 7 failed", "bob: "]);
+    expect(found.map(({ by }) => by)).toEqual([undefined, "app", undefined]);
+    expect(texts(await around(stage, event, [], 2))).toEqual(["bob: "]);
+  });
+
+  test("is there for a question whose thread it opened, and for those in that thread, and in no other", async () => {
+    const stage = await startEarlier({ threads: "on" });
+    const { discord, channel, ada, bob, ask } = stage;
+    discord.people.say(channel, bob, "one");
+    const { event } = await ask(channel);
+    expect(texts(await around(stage, event))).toEqual(["bob: one"]);
+    const thread = discord.places().find(({ id }) => event.messageId.endsWith(id)) as Channel;
+    discord.people.say(thread, ada, "and then?");
+    const later = await stage.message(1);
+    expect(texts(await around(stage, later, [event.messageId]))).toEqual(["bob: one"]);
+    expect(await around(stage, later)).toEqual([]);
+    const other = discord.people.openThread(channel, bob, "of people");
+    discord.people.say(other, ada, "?", { mentionBot: true });
+    expect(await around(stage, await stage.message(2))).toEqual([]);
+  });
+
+  test("is nothing in a direct conversation, nor where the bot may not read", async () => {
+    const stage = await startEarlier();
+    const { discord, channel, ada, bob } = stage;
+    discord.people.say(discord.openDm(ada), ada, "direct");
+    expect(await around(stage, await stage.message(0))).toEqual([]);
+    discord.people.say(channel, bob, "one");
+    discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
+    discord.people.say(channel, ada, "?", { mentionBot: true });
+    expect(await around(stage, await stage.message(1))).toEqual([]);
   });
 });

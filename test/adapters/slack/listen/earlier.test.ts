@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { MessageEvent } from "../../../../src/port/events.ts";
+import type { EarlierMessage, EarlierRange, MessageEvent } from "../../../../src/port/events.ts";
 import { createWebClient, postMessage } from "../../../simulators/slack/web-api.ts";
+import type { Message } from "../../../simulators/slack/world.ts";
 import { type Stage, signal, startStage } from "../stage.ts";
 import { personOf } from "../workspace.ts";
 
@@ -19,30 +20,92 @@ async function startThread(stage: Stage) {
   }
 }
 
-function readEarlier({ adapter }: Stage, event: MessageEvent) {
+/** Mentions the bot in a thread whose other messages it hears too. */
+async function ask({ general, ada, message }: Stage, root: Message): Promise<MessageEvent> {
+  const asked = ada.mention(general, "sum up", { thread: root });
+  for (let index = 0; ; index++) {
+    const found = await message(index);
+    if (found.messageId.endsWith(asked.ts)) return found;
+  }
+}
+
+function readEarlier({ adapter }: Stage, event: MessageEvent, range: Partial<EarlierRange> = {}) {
   if (adapter.readEarlier === undefined) throw new Error("The adapter reads nothing earlier.");
-  return adapter.readEarlier(event, signal);
+  return adapter.readEarlier(event, { maxMessages: 400, ...range }, signal);
 }
 
 describe("the earlier messages of a thread", () => {
-  test("is what people said in the thread up to the question, with their files", async () => {
+  test("is what people, apps and the bot said in the thread up to the question, with their files", async () => {
     const stage = await startStage();
     const { event, root } = await startThread(stage);
-    const earlier = await readEarlier(stage, event);
-    expect(earlier).toMatchObject([
-      { author: { id: personOf(stage.slack, stage.ada), name: "Ada" }, text: "Lunch at @U0?", attachments: [] },
+    const { messages, isPartial } = await readEarlier(stage, event);
+    expect(messages).toMatchObject([
+      {
+        author: { id: personOf(stage.slack, stage.ada), name: "Ada" },
+        text: "Lunch at @U0?",
+        attachments: [],
+        isRoot: true,
+      },
       { author: { name: "Bob" }, text: "the menu", attachments: [{ platform: "slack", name: "menu.png" }] },
+      { author: { name: "Alarm" }, text: "beep", by: "app" },
+      { text: "I am here", by: "bot" },
     ]);
-    expect(earlier[0]?.messageId).toBe(event.conversationId);
-    expect(earlier[0]?.at).toBe(Math.floor(Number(root.ts) * 1_000));
-    const calls = stage.slack.requests.filter(({ method }) => method === "conversations.replies");
-    expect(calls.map(({ args }) => args["limit"])).toEqual(["15"]);
+    expect(isPartial).toBeUndefined();
+    expect(messages[0]?.messageId).toBe(event.conversationId);
+    expect(messages[0]?.at).toBe(Math.floor(Number(root.ts) * 1_000));
+  });
+
+  test("is what others said since a time, and nothing of the bot's, which is known", async () => {
+    const stage = await startStage();
+    const { event, root } = await startThread(stage);
+    const { messages } = await readEarlier(stage, event, { since: Math.floor(Number(root.ts) * 1_000) });
+    expect(messages.map(({ text }) => text)).toEqual(["the menu", "beep"]);
+    expect(messages.some(({ isRoot }) => isRoot)).toBe(false);
+    expect((await readEarlier(stage, event, { since: event.at + 1 })).messages).toEqual([]);
+  });
+
+  test("is the newest of a long thread and what it began with, over as many pages as Slack makes of it", async () => {
+    const stage = await startStage({ simulator: { limits: { maxPage: 40 } } });
+    const { general, ada, bob } = stage;
+    const root = ada.say(general, "The plan");
+    for (let index = 0; index < 100; index++) bob.say(general, `${index}`, { thread: root });
+    const event = await ask(stage, root);
+    const { messages, isPartial } = await readEarlier(stage, event, { maxMessages: 60 });
+    const newest = Array.from({ length: 60 }, (_, index) => `${index + 40}`);
+    expect(messages.map(({ text }) => text)).toEqual(["The plan", ...newest]);
+    expect(isPartial).toBe(true);
+    expect((await readEarlier(stage, event)).messages).toHaveLength(101);
+  });
+
+  test("is what Slack gives where it gives less, which is said", async () => {
+    const stage = await startStage({ simulator: { limits: { history: "commercial" } } });
+    const { slack, general, ada, bob } = stage;
+    const root = ada.say(general, "The plan");
+    for (let index = 0; index < 30; index++) bob.say(general, `${index}`, { thread: root });
+    const event = await ask(stage, root);
+    const { messages, isPartial } = await readEarlier(stage, event);
+    expect([messages.length, isPartial]).toEqual([15, true]);
+    // What came since is not worth a call that the next thread needs.
+    expect(await readEarlier(stage, event, { since: 1 })).toEqual({ messages: [], isPartial: true });
+    expect(slack.requests.filter(({ method }) => method === "conversations.replies")).toHaveLength(1);
+  });
+
+  test("keeps the pages it has when Slack gives no more of them", async () => {
+    const stage = await startStage({
+      simulator: { limits: { maxPage: 40, perMinute: { "conversations.replies": 1 } } },
+    });
+    stage.slack.allow("rate-limited");
+    const { general, ada, bob } = stage;
+    const root = ada.say(general, "The plan");
+    for (let index = 0; index < 100; index++) bob.say(general, `${index}`, { thread: root });
+    const { messages, isPartial } = await readEarlier(stage, await ask(stage, root));
+    expect([messages.length, isPartial]).toEqual([40, true]);
   });
 
   test("is nothing where the question began the thread, and nobody is asked then", async () => {
     const stage = await startStage();
     stage.ada.mention(stage.general, "hello");
-    expect(await readEarlier(stage, await stage.message(0))).toEqual([]);
+    expect((await readEarlier(stage, await stage.message(0))).messages).toEqual([]);
     expect(stage.slack.requests.some(({ method }) => method === "conversations.replies")).toBe(false);
   });
 
@@ -54,7 +117,57 @@ describe("the earlier messages of a thread", () => {
     await expect(readEarlier(stage, event)).rejects.toThrow();
     await expect(readEarlier(stage, event)).rejects.toThrow(/to wait \d+ s/);
     stage.slack.advance(61_000);
-    expect(await readEarlier(stage, event)).toHaveLength(2);
+    expect((await readEarlier(stage, event)).messages).toHaveLength(4);
     expect(stage.slack.requests.filter(({ method }) => method === "conversations.replies")).toHaveLength(2);
   });
+});
+
+describe("the channel around a question", () => {
+  const texts = (messages: readonly EarlierMessage[]) => messages.map(({ text }) => text);
+
+  async function readChannel({ adapter }: Stage, { reply, messageId }: MessageEvent, more: string[] = [], count = 15) {
+    return (await adapter.readChannel?.(reply, [messageId, ...more], count, signal)) ?? [];
+  }
+
+  test("is its last messages before the question, oldest first, threads left out", async () => {
+    const stage = await startStage();
+    const { slack, general, ada, bob } = stage;
+    const first = bob.say(general, "one");
+    ada.say(general, "in a thread", { thread: first });
+    slack.user({ name: "Alarm", isBot: true }).say(general, "beep");
+    bob.say(general, "two");
+    const event = await asked(stage);
+    bob.say(general, "after it");
+    expect(texts(await readChannel(stage, event))).toEqual(["one", "beep", "two"]);
+    expect(texts(await readChannel(stage, event, [], 2))).toEqual(["beep", "two"]);
+    expect((await readChannel(stage, event))[1]).toMatchObject({ author: { name: "Alarm" }, by: "app" });
+  });
+
+  test("is there for a question in the thread that another one began, and in no other thread", async () => {
+    const stage = await startStage();
+    const { general, ada, bob } = stage;
+    bob.say(general, "one");
+    const event = await asked(stage);
+    const root = general.messages.get(event.reply.threadId ?? "");
+    const later = await ask(stage, root as Message);
+    expect(texts(await readChannel(stage, later, [event.messageId]))).toEqual(["one"]);
+    const other = await ask(stage, ada.say(general, "of people"));
+    expect(await readChannel(stage, other)).toEqual([]);
+  });
+
+  test("is nothing in a direct conversation, and is not read where the bot is not let in", async () => {
+    const stage = await startStage();
+    stage.ada.dm("one");
+    stage.ada.dm("two");
+    expect(await readChannel(stage, await stage.message(1))).toEqual([]);
+    const event = await asked(stage);
+    stage.general.members.delete(stage.slack.workspace.bot.id);
+    await expect(readChannel(stage, event)).rejects.toThrow(/not_in_channel/);
+  });
+
+  async function asked({ ada, general, events, event }: Stage): Promise<MessageEvent> {
+    const count = events.length;
+    ada.mention(general, "what now?");
+    return (await event(count)) as MessageEvent;
+  }
 });

@@ -1,0 +1,58 @@
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import type { Answer, Api, ApiCall } from "./client.ts";
+import { ApiError } from "./error.ts";
+
+/** Calls at once while Discord has not said how many there may be. */
+const FIRST_CALLS = 3;
+/** Left to calls that nobody can do without. */
+const RESERVE = 1;
+const MAX_KEYS = 1_000;
+
+/** Makes calls that may be left out, and none that Discord would refuse for the rate: each key has a limit of its own. */
+export interface SpareCalls {
+  /** Resolves to undefined where no call is made, or it was refused for the rate; otherwise as `Api.call`. */
+  call(key: string, call: ApiCall, signal: AbortSignal): Promise<Answer | undefined>;
+}
+
+interface Counter {
+  left: number;
+  underWay: number;
+  /** As `performance.now` counts. */
+  closedUntil: number;
+}
+
+export function createSpareCalls(api: Pick<Api, "call">): SpareCalls {
+  const counters = new BoundedMap<string, Counter>(MAX_KEYS);
+
+  function counterOf(key: string): Counter {
+    const counter = counters.get(key) ?? { left: FIRST_CALLS, underWay: 0, closedUntil: 0 };
+    counters.set(key, counter);
+    if (counter.closedUntil !== 0 && counter.closedUntil <= performance.now()) {
+      Object.assign(counter, { left: FIRST_CALLS, closedUntil: 0 });
+    }
+    return counter;
+  }
+
+  return {
+    async call(key, call, signal) {
+      const counter = counterOf(key);
+      if (counter.left <= counter.underWay) return undefined;
+      counter.underWay++;
+      try {
+        const answer = await api.call(call, signal);
+        if (answer.budget !== undefined) {
+          counter.left = answer.budget.remaining - RESERVE;
+          counter.closedUntil = performance.now() + answer.budget.resetAfterMs;
+        }
+        return answer;
+      } catch (error) {
+        const waitMs = error instanceof ApiError ? error.retryAfterMs : undefined;
+        if (waitMs === undefined) throw error;
+        Object.assign(counter, { left: 0, closedUntil: performance.now() + waitMs });
+        return undefined;
+      } finally {
+        counter.underWay--;
+      }
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import type { HistoryEntry } from "../history/record.ts";
+import type { EarlierMessage, MessageEvent, ReplyAddress } from "../port/events.ts";
+
+/** Kept of one message that was not said to the bot, in characters. */
+const MAX_EARLIER_CHARS = 4_000;
+
+/** A person's message as the history keeps it. */
+export function toEntry({
+  messageId,
+  at,
+  text,
+  author,
+  reply,
+  attachments,
+  quotes,
+}: Omit<EarlierMessage, "by" | "isRoot"> & Pick<MessageEvent, "reply" | "quotes">): HistoryEntry {
+  return {
+    id: messageId,
+    at,
+    author: { platform: reply.platform, id: author.id, name: author.name },
+    messages: [{ role: "user", content: text }],
+    attachments,
+    ...(quotes !== undefined && { quotes }),
+  };
+}
+
+/** Each message once, without those that say nothing. */
+export function toEarlierEntries(said: readonly EarlierMessage[], reply: ReplyAddress): HistoryEntry[] {
+  const entries = new Map<string, HistoryEntry>();
+  for (const message of said) {
+    const { messageId, text, attachments, by, isRoot } = message;
+    if (text.trim() === "" && attachments.length === 0) continue;
+    const marks = { isEarlier: true, ...(by !== undefined && { by }), ...(isRoot && { isRoot }) };
+    entries.set(messageId, { ...toEntry({ ...message, text: toBounded(text), reply }), ...marks });
+  }
+  return [...entries.values()];
+}
+
+function toBounded(text: string): string {
+  if (text.length <= MAX_EARLIER_CHARS) return text;
+  return `${text.slice(0, MAX_EARLIER_CHARS).toWellFormed()}\n[… ${text.length - MAX_EARLIER_CHARS} characters left out …]`;
+}

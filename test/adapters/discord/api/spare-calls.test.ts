@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import { ApiError } from "../../../../adapters/discord/api/error.ts";
+import { createSpareCalls } from "../../../../adapters/discord/api/spare-calls.ts";
+import { startDiscord } from "../../../simulators/discord/index.ts";
+import { signal, startStage } from "../stage.ts";
+
+const call = { method: "GET", route: "/channels/1/messages" } as const;
+
+describe("calls that may be left out", () => {
+  test("are never so many that Discord refuses one, however many are wanted at once", async () => {
+    const discord = await startDiscord({ limits: { other: { kind: "fixed", limit: 5, windowMs: 600_000 } } });
+    const { adapter, channel, ada, message } = await startStage({ discord });
+    discord.people.say(channel, ada, "one");
+    discord.people.say(channel, ada, "what?", { mentionBot: true });
+    const { reply, messageId } = await message(0);
+    const read = async () => adapter.readChannel?.(reply, [messageId], 15, signal);
+    const first = await Promise.all(Array.from({ length: 10 }, read));
+    const later = await Promise.all(Array.from({ length: 10 }, read));
+    expect(first.filter((found) => found?.length === 1)).toHaveLength(3);
+    expect(later.filter((found) => found?.length === 1)).toHaveLength(1);
+    expect(discord.violations).toEqual([]);
+  });
+
+  test("are left out for as long as Discord says, in that place alone", async () => {
+    let asked = 0;
+    const calls = createSpareCalls({
+      async call() {
+        asked += 1;
+        throw new ApiError("Too many.", { status: 429, code: 0, retryAfterMs: 60_000 });
+      },
+    });
+    for (let index = 0; index < 3; index++) expect(await calls.call("a", call, signal)).toBeUndefined();
+    expect(asked).toBe(1);
+    expect(await calls.call("b", call, signal)).toBeUndefined();
+    expect(asked).toBe(2);
+  });
+
+  test("that fail for another reason say so", async () => {
+    const calls = createSpareCalls({ call: () => Promise.reject(new Error("Missing Access")) });
+    for (let index = 0; index < 5; index++)
+      await expect(calls.call("a", call, signal)).rejects.toThrow("Missing Access");
+  });
+});

@@ -1,0 +1,95 @@
+import { DatabaseSync } from "node:sqlite";
+import { onTestFinished } from "vitest";
+import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
+import { createEngine } from "../../../src/app/engine.ts";
+import { createMetrics } from "../../../src/metrics/metrics.ts";
+import { createScheduler } from "../../../src/pacing/scheduler.ts";
+import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
+import type { Channel } from "../../simulators/discord/world.ts";
+import { openBotStores } from "../../support/bot-store.ts";
+import { LIMITS, watchIdle } from "../../support/engine.ts";
+import { fakeGateway, type Step } from "../../support/fake-gateway.ts";
+import { silent } from "../../support/log.ts";
+import { noLinks } from "../../support/picture-job.ts";
+import { botTexts } from "./stage.ts";
+
+interface BotOptions {
+  discord?: Discord;
+  simulator?: DiscordOptions;
+  database?: DatabaseSync;
+  threads?: "auto" | "on" | "off";
+  /** To everything in every channel. */
+  isListening?: boolean;
+  scripts: Step[][];
+}
+
+/** The whole bot on Discord, with a scripted model. */
+export async function startBot({
+  database = new DatabaseSync(":memory:"),
+  threads = "off",
+  scripts,
+  ...options
+}: BotOptions) {
+  const discord = options.discord ?? (await startDiscord(options.simulator));
+  const { gateway, requests } = fakeGateway(...scripts);
+  const scheduler = createScheduler({ now: () => performance.now() });
+  const engine = createEngine({
+    botName: "Palaver",
+    model: "fake",
+    imageModel: undefined,
+    systemPrompt: "Be kind.",
+    limits: LIMITS,
+    database,
+    stores: openBotStores(database),
+    gateway,
+    toTools: () => [],
+    references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
+    scheduler,
+    adapterOf: () => adapter,
+    pseudonym: (_, userId) => userId,
+    metrics: createMetrics(),
+    log: silent,
+    retryMs: [1, 4],
+  });
+  const adapter = createDiscordAdapter({
+    token: discord.token,
+    apiUrl: discord.apiUrl,
+    threads,
+    commands: engine.commands,
+    isListening: async () => options.isListening === true,
+    listModels: async () => [],
+    log: silent,
+    onFatal: () => {},
+    now: discord.clock.now,
+  });
+  const idle = watchIdle(engine.queue, engine.worker);
+  await adapter.listen(engine.accept);
+  const stop = async (graceMs = 1_000) => {
+    await adapter.pause();
+    await engine.queue.close(graceMs);
+    scheduler.close();
+    await adapter.close();
+  };
+  onTestFinished(() => stop(0));
+  const waiting = () => engine.queue.depth().waiting;
+  const { history } = engine;
+  return { discord, database, adapter, requests, history, stop, idle, waiting };
+}
+
+export type Bot = Awaited<ReturnType<typeof startBot>>;
+
+export async function startGuild(options: BotOptions) {
+  const bot = await startBot(options);
+  const guild = bot.discord.addGuild();
+  const channel = bot.discord.addChannel(guild, "general");
+  const [ada, bob] = [bot.discord.addUser("ada", guild), bot.discord.addUser("bob", guild)];
+  return { ...bot, guild, channel, ada, bob };
+}
+
+/** What the bot shows when it has begun so many messages and has finished. */
+export async function finished({ discord, idle }: Bot, channel: Channel, count = 1): Promise<string[]> {
+  // What an acknowledged command promises is a message too, without words.
+  await discord.until(() => botTexts(discord, channel).filter(Boolean).length >= count);
+  await idle();
+  return botTexts(discord, channel);
+}

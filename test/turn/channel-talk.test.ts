@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import type { EarlierMessage } from "../../src/port/events.ts";
+import { createReadChannelTalk } from "../../src/turn/channel-talk.ts";
+import { toEntry } from "../../src/turn/entries.ts";
+import { newRecord } from "../../src/turn/record.ts";
+import { ben, message } from "../support/events.ts";
+import { recordingLog } from "../support/log.ts";
+
+const never = new AbortController().signal;
+const said = (id: string, more: Partial<EarlierMessage> = {}): EarlierMessage => {
+  return { messageId: id, author: ben, text: id, attachments: [], at: 5, ...more };
+};
+
+function setUp(found: EarlierMessage[] | Error) {
+  const asked: Array<readonly string[]> = [];
+  const { log, lines } = recordingLog();
+  const adapter = {
+    async readChannel(_: unknown, ids: readonly string[]) {
+      asked.push(ids);
+      if (found instanceof Error) throw found;
+      return found;
+    },
+  };
+  // The post "reply" is a part of the turn "answer".
+  const find = async (id: string) => (id === "reply" ? { conversationId: "test:a", entryId: "answer" } : undefined);
+  return { read: createReadChannelTalk({ history: { find }, adapterOf: () => adapter, log }), asked, lines };
+}
+
+describe("the talk of a channel", () => {
+  test("is what the conversation does not have, and is looked for around its questions", async () => {
+    const [first, question] = [message("first"), message("question")];
+    const { read, asked } = setUp([
+      said("new"),
+      said(first.messageId),
+      said("reply", { by: "bot" }),
+      said(question.messageId),
+    ]);
+    const answer = { id: "answer", at: 1, messages: [{ role: "assistant" as const, content: "!" }] };
+    const entries = [toEntry(first), answer, toEntry(question)];
+    const talk = await read(newRecord([question], [question]), { entries, first: entries[0] }, 15, never);
+    expect(talk).toMatchObject([{ id: "new", isEarlier: true }]);
+    expect(asked).toEqual([[question.messageId, first.messageId]]);
+  });
+
+  test("does not begin with what others said", async () => {
+    const question = message("question");
+    const { read, asked } = setUp([]);
+    const first = { ...toEntry(message("of people")), isEarlier: true };
+    await read(newRecord([question], [question]), { entries: [], first }, 15, never);
+    expect(asked).toEqual([[question.messageId]]);
+  });
+
+  test("is not read for a private question, nor where none is wanted", async () => {
+    const { read, asked } = setUp([said("new")]);
+    const question = message("question");
+    const secret = message("secret", { reply: { platform: "test", channelId: "general", visibleTo: "ada" } });
+    const branch = { entries: [], first: undefined };
+    expect(await read(newRecord([question], [question]), branch, 0, never)).toEqual([]);
+    expect(await read(newRecord([secret], [secret]), branch, 15, never)).toEqual([]);
+    expect(asked).toEqual([]);
+  });
+
+  test("that cannot be read keeps no answer back", async () => {
+    const { read, lines } = setUp(new Error("not_in_channel"));
+    const question = message("canary");
+    expect(await read(newRecord([question], [question]), { entries: [], first: undefined }, 15, never)).toEqual([]);
+    expect(lines).toMatchObject([{ level: 40 }]);
+    expect(JSON.stringify(lines)).not.toContain("canary");
+  });
+});
