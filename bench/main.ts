@@ -72,6 +72,14 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "deploy",
+    {
+      url: import.meta.resolve("./deploy.ts"),
+      measures: "what people notice while five processes are replaced; slack or discord, and SIGTERM or SIGKILL",
+      limitMs: 290_000,
+    },
+  ],
+  [
     "turns",
     {
       url: import.meta.resolve("./turns.ts"),

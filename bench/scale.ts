@@ -11,6 +11,7 @@ import { startRedis } from "../test/support/redis.ts";
 import { startService } from "../test/support/service.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
+import { benchInterrupts } from "./support/scale-interrupts.ts";
 import { benchHistory, benchStreams, benchTurns } from "./support/scale-load.ts";
 import { openDiscordStage, openSlackStage, type ScaleStage } from "./support/scale-stages.ts";
 import { formatNumber, summarize } from "./support/statistics.ts";
@@ -23,10 +24,11 @@ const STAGES = new Map<string, () => Promise<ScaleStage>>([
   ["discord", openDiscordStage],
 ]);
 /** What several processes can take, and what it costs. */
-const LOADS = new Map([
+const LOADS = new Map<string, (resources: AsyncDisposableStack) => Promise<string>>([
   ["turns", benchTurns],
   ["streams", benchStreams],
   ["history", benchHistory],
+  ["interrupts", benchInterrupts],
 ]);
 /** When the questions of a scenario are asked, milliseconds from its beginning. */
 const SCENARIOS = new Map<string, readonly number[]>([
@@ -70,7 +72,7 @@ const [, , platform = "native", scenario = "5 at once"] = process.argv;
 
 await runBench(async (resources) => {
   const load = LOADS.get(platform);
-  if (load !== undefined) return await load();
+  if (load !== undefined) return await load(resources);
   const open = STAGES.get(platform);
   const askedAt = SCENARIOS.get(scenario);
   if (open === undefined || askedAt === undefined)

@@ -3,17 +3,24 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { SandboxMessage } from "../../src/sandbox/chat-request.ts";
+import { readCutAnswer } from "../../src/sandbox/cut-answer.ts";
 import { type Arrivals, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
 
 /** Tokens of a sentence, and of a paragraph. */
 const SENTENCE = 24;
 const PARAGRAPH = 120;
 
-/** A gateway whose tokens come when they were planned, each a word of its own in a sentence of a paragraph. */
+/**
+ * A gateway whose tokens come when they were planned, each a word of its own in a sentence of a paragraph. It goes on with
+ * an answer that was cut off.
+ */
 export interface PacedUpstream {
   url: string;
   /** When the answer to this question began, Unix milliseconds. */
   startOf(question: string): number;
+  /** When the first answer to it ended, or was cut; NaN before that. */
+  endOf(question: string): number;
   close(): Promise<void>;
 }
 
@@ -26,16 +33,24 @@ export function wordsOf(arrivals: Arrivals): string[] {
 
 /** `plan` says when the tokens of a question's answer come, in milliseconds from its beginning. */
 export async function startPacedUpstream(plan: (question: string) => Arrivals): Promise<PacedUpstream> {
-  const starts = new Map<string, number>();
+  const [starts, ends] = [new Map<string, number>(), new Map<string, number>()];
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { messages } = JSON.parse(await text(request)) as { messages: Array<{ content: unknown }> };
-    const question = String(messages.at(-1)?.content);
+    const { messages } = JSON.parse(await text(request)) as { messages: SandboxMessage[] };
+    const cut = readCutAnswer(messages);
+    const { content } = (cut?.before ?? messages).at(-1) ?? {};
+    const question = typeof content === "string" ? content : JSON.stringify(content);
     const startMs = Date.now();
-    starts.set(question, startMs);
+    if (cut === undefined) starts.set(question, startMs);
+    response.once("close", () => {
+      if (!ends.has(question)) ends.set(question, Date.now());
+    });
     const arrivals = plan(question);
     response.writeHead(200, { "content-type": "text/event-stream" });
-    for (const [index, word] of wordsOf(arrivals).entries()) {
+    const whole = wordsOf(arrivals).join("");
+    // Each word has the same length.
+    const words = (cut?.toRest(whole) ?? whole).match(new RegExp(`[^]{1,${TOKEN_UNITS}}`, "g")) ?? [];
+    for (const [index, word] of words.entries()) {
       const waitMs = startMs + (arrivals[index] ?? 0) - Date.now();
       if (waitMs > 0) await sleep(waitMs);
       response.write(toEvent({ content: word }, null));
@@ -51,6 +66,7 @@ export async function startPacedUpstream(plan: (question: string) => Arrivals): 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     startOf: (question) => starts.get(question) ?? Number.NaN,
+    endOf: (question) => ends.get(question) ?? Number.NaN,
     async close() {
       server.closeAllConnections();
       server.close();

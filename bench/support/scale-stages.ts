@@ -17,6 +17,8 @@ export interface ScaleStage {
 
 interface Answer {
   text(): string;
+  /** How many answers the question has. */
+  count(): number;
   /** What could be seen, and when, by the clock of this machine. */
   states(): Array<{ atMs: number; length: number }>;
 }
@@ -42,6 +44,7 @@ export async function openSlackStage(isNative: boolean): Promise<ScaleStage> {
       const { ts } = person.mention(channel, question);
       return {
         text: () => slack.texts(channel, ts).join(" "),
+        count: () => slack.answers(channel, ts).length,
         states: () =>
           (slack.answers(channel, ts)[0]?.states ?? []).map(({ atMs, shown: seen }) => ({
             atMs: atMs - aheadMs,
@@ -57,14 +60,13 @@ export async function openSlackStage(isNative: boolean): Promise<ScaleStage> {
   };
 }
 
-/** All questions in one channel. */
-export async function openDiscordStage(): Promise<ScaleStage> {
+/** All questions in one channel, or each in one of its own. */
+export async function openDiscordStage({ isShared = true } = {}): Promise<ScaleStage> {
   const discord = await createDiscord();
   const random = createRandom(1);
   const proxy = await startSlowProxy(discord.apiUrl, () => toRoundTrip(random, DISCORD_TRIP_MS));
   const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const own = () => discord.messages(channel).filter(({ author }) => author === discord.bot);
+  const general = discord.addChannel(guild, "general");
   return {
     env: {
       DISCORD_TOKEN: discord.token,
@@ -73,13 +75,19 @@ export async function openDiscordStage(): Promise<ScaleStage> {
     hear: () => {},
     async ask(name) {
       const person = discord.addUser(name, guild);
+      const channel = isShared ? general : discord.addChannel(guild, name.replaceAll(" ", "-"));
       const question = discord.people.say(channel, person, name, { mentionBot: true });
-      const answer = () => own().find(({ reference }) => reference?.messageId === question.id);
+      const answers = () =>
+        discord
+          .messages(channel)
+          .filter(({ author, reference }) => author === discord.bot && reference?.messageId === question.id);
+      const answer = () => answers()[0];
       return {
         text: () => {
           const found = answer();
           return found === undefined ? "" : shown(found).content;
         },
+        count: () => answers().length,
         states: () => (answer()?.states ?? []).map(({ atMs, content }) => ({ atMs, length: content.length })),
       };
     },

@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { lookFor } from "../test/support/fault-loop/world.ts";
+import { steady } from "../test/support/pacing/scenarios.ts";
+import { startRedis } from "../test/support/redis.ts";
+import { makeDataDir, type RunningService, startService } from "../test/support/service.ts";
+import { describeMachine, runBench } from "./support/lifecycle.ts";
+import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
+import { openDiscordStage, openSlackStage, type ScaleStage } from "./support/scale-stages.ts";
+import { formatNumber, summarize } from "./support/statistics.ts";
+import { formatTable } from "./support/table.ts";
+
+const ROLES = ["ingress", "ingress", "worker", "worker", "worker"] as const;
+/** So short, and asked so seldom, that the platforms' limits let each grow every second. */
+const ANSWER = steady(150, 30);
+const ASK_MS = 4_000;
+/** Asked before the deploy begins, and after its end. */
+const CALM = 5;
+/** Between two processes. */
+const PAUSE_MS = 3_000;
+const WAIT_MS = 60_000;
+const LIMIT_MS = 280_000;
+const GAP_MS = 1_000;
+const KILLED_GAP_MS = 5_000;
+const STAGES = new Map<string, () => Promise<ScaleStage>>([
+  ["slack", () => openSlackStage(true)],
+  ["discord", () => openDiscordStage({ isShared: false })],
+]);
+
+const [, , platform = "slack", signal = "SIGTERM"] = process.argv;
+
+/** Replaces five processes one after the other while questions are asked, each by one that is ready before the other ends. */
+await runBench(async (resources) => {
+  const open = STAGES.get(platform);
+  if (open === undefined || (signal !== "SIGTERM" && signal !== "SIGKILL"))
+    throw new Error(`Say one of ${[...STAGES.keys()].join(", ")}, and how a process ends: SIGTERM or SIGKILL.`);
+  const stage = await open();
+  resources.defer(stage.close);
+  const redis = await startRedis();
+  resources.defer(redis.stop);
+  const upstream = await startPacedUpstream(() => ANSWER);
+  resources.defer(upstream.close);
+
+  async function start(role: string): Promise<RunningService> {
+    const { path, remove } = await makeDataDir();
+    resources.defer(remove);
+    const gateway = { GATEWAY_BASE_URL: upstream.url, GATEWAY_API_KEY: "none", CHAT_MODEL: "paced" };
+    const own = { ...gateway, REDIS_URL: redis.url, ROLE: role, DISCORD_THREADS: "off", ...stage.env };
+    const service = await startService(path, own);
+    resources.defer(async () => void (await service.end("SIGKILL")));
+    return service;
+  }
+
+  const crew = await Promise.all(ROLES.map(start));
+  const asked: Array<{ read: Awaited<ReturnType<ScaleStage["ask"]>>; atMs: number }> = [];
+  const deploying = { fromMs: Number.POSITIVE_INFINITY, toMs: Number.POSITIVE_INFINITY };
+  let calm = CALM;
+  async function askOn(): Promise<void> {
+    while (calm > 0) {
+      if (Date.now() > deploying.toMs) calm -= 1;
+      // As a balancer: to those that hear, in turn.
+      stage.hear(crew[asked.length % 2]?.url ?? "");
+      asked.push({ read: await stage.ask(`question ${asked.length}`), atMs: Date.now() });
+      await sleep(ASK_MS);
+    }
+  }
+  async function deploy(): Promise<string[]> {
+    await lookFor(() => asked.length >= CALM, WAIT_MS);
+    deploying.fromMs = Date.now();
+    const ends: string[] = [];
+    for (const [slot, role] of ROLES.entries()) {
+      const before = crew[slot];
+      crew[slot] = await start(role);
+      ends.push(String(await before?.end(signal as NodeJS.Signals)));
+      await sleep(PAUSE_MS);
+    }
+    deploying.toMs = Date.now();
+    return ends;
+  }
+  const [ends] = await Promise.all([deploy(), askOn()]);
+  const words = wordsOf(ANSWER).join("").replaceAll(/\s+/g, " ").trimEnd();
+  const isWhole = (text: string) => text.replaceAll(/\s+/g, " ").trimEnd() === words;
+  await lookFor(() => asked.every(({ read }) => isWhole(read.text())), WAIT_MS);
+  const isCalm = ({ read, atMs }: (typeof asked)[number]) => {
+    const endMs = read.states().at(-1)?.atMs ?? Number.POSITIVE_INFINITY;
+    return endMs < deploying.fromMs || atMs > deploying.toMs;
+  };
+  const calmGapMs = summarize(asked.filter(isCalm).map(({ read }) => longestGap(read.states()))).median;
+  const tooLongMs = calmGapMs + (signal === "SIGKILL" ? KILLED_GAP_MS : GAP_MS);
+  const rows = [true, false].map((calmOnes) => {
+    const all = asked.filter((one) => isCalm(one) === calmOnes).map(({ read }) => read);
+    const gaps = all.map((read) => longestGap(read.states()));
+    return [
+      calmOnes ? "before and after" : "during",
+      String(all.length),
+      String(all.filter((read) => read.states().length === 0).length),
+      String(all.filter((read) => read.count() > 1).length),
+      String(all.filter((read) => read.states().length > 0 && !isWhole(read.text())).length),
+      formatNumber(summarize(gaps).median / 1_000, 2),
+      formatNumber(Math.max(...gaps) / 1_000, 2),
+      String(gaps.filter((ms) => ms > tooLongMs).length),
+    ];
+  });
+  return [
+    `deploy: ${platform}, ${ROLES.length} processes replaced by ${signal} (ended with ${ends.join(", ")}), a question every ${ASK_MS / 1_000} s, ${ANSWER.length} tokens at 30 a second; ${describeMachine()}.`,
+    `Gap: the longest that an answer did not grow, in seconds; too long is ${formatNumber(tooLongMs / 1_000, 2)}, ${signal === "SIGKILL" ? "five seconds" : "a second"} more than the median before and after.`,
+    "",
+    formatTable(["asked", "questions", "lost", "doubled", "wrong", "gap, median", "longest", "too long"], rows),
+    `${stage.countRefused()} calls refused for too many.`,
+  ].join("\n");
+}, LIMIT_MS);
+
+/** From the first text to the last, milliseconds. */
+function longestGap(states: ReadonlyArray<{ atMs: number; length: number }>): number {
+  let [longest, length, since] = [0, 0, states[0]?.atMs ?? 0];
+  for (const state of states) {
+    if (state.length <= length) continue;
+    if (length > 0) longest = Math.max(longest, state.atMs - since);
+    [length, since] = [state.length, state.atMs];
+  }
+  return longest;
+}
