@@ -2,7 +2,7 @@
  * A process that works on the queue of a Redis, for tests that kill it, stop it and let it stand still. Each line it
  * prints is JSON. Its work lasts until the test says otherwise; what a message says decides what it does meanwhile:
  * "block <file>" lets the process named "first" stand still until there is that file, "die" ends the process, "write"
- * writes ever again, and "write 8000" does that for so many milliseconds and has then done its work.
+ * writes ever again, and "write until <file>" does that until there is that file and has then done its work.
  */
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -39,8 +39,8 @@ function say(line: object): void {
 }
 
 /** As an answer that streams does: a call to a platform, and a note of how far it has come, which no outage stops. */
-async function write(text: string, until: number, signal: AbortSignal): Promise<void> {
-  for (let count = 1; !signal.aborted && performance.now() < until; count++) {
+async function write(text: string, isDone: () => boolean, signal: AbortSignal): Promise<void> {
+  for (let count = 1; !signal.aborted && !isDone(); count++) {
     await callPlatform(async () => say({ call: text }));
     await keyv.set(text, { by: ownName, count }).catch((error: unknown) => {
       if (!isStoreOutage(error)) throw error;
@@ -65,9 +65,9 @@ queue.start({
     if (text.startsWith("quick")) return events;
     const [, file] = /^block (.+)/.exec(text) ?? [];
     if (file !== undefined && ownName === "first") standStill(file);
-    const [, durationMs] = /^write (\d+)/.exec(text) ?? [];
+    const [, end] = /^write until (.+)/.exec(text) ?? [];
     try {
-      await write(text, performance.now() + Number(durationMs ?? Number.POSITIVE_INFINITY), signal);
+      await write(text, () => end !== undefined && existsSync(end), signal);
     } catch (error) {
       say({ refused: text, error: error instanceof Error ? error.name : "" });
     }
@@ -76,7 +76,7 @@ queue.start({
       () => say({ stored: text }),
       () => say({ fenced: text }),
     );
-    if (durationMs !== undefined && !signal.aborted) return events;
+    if (end !== undefined && !signal.aborted) return events;
     throw new Error(String(signal.reason));
   },
   async giveUp(events) {
