@@ -12,9 +12,13 @@ const MIN_CHARS = 2 * LAST_CHARS;
 /** Some models say a word of their own first, or open code again that was open. */
 const MAX_PREFACE = 40;
 
-/** True for the beginning of an answer that a model can be asked to go on with. */
+/**
+ * True for the beginning of an answer that a model can be asked to go on with. Where its first words are its last ones
+ * too, a model that begins anew would be taken for one that goes on.
+ */
 export function isContinuable(said: string): boolean {
-  return said.trim().length >= MIN_CHARS;
+  const beginning = said.trim();
+  return beginning.length >= MIN_CHARS && readRest(beginning, toLastWords(beginning)) === undefined;
 }
 
 /**

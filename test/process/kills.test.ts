@@ -78,7 +78,7 @@ function checkAnswers(messages: MessageRow[], asked: Question[]): void {
     for (const { names, text } of answers) expect(squeeze(text)).toBe(wholeOf(names));
   }
   const offered = messages.filter(isBot).flatMap(({ buttons }) => buttons.map(({ action }) => action));
-  expect(new Set(offered)).toEqual(new Set(["good", "bad"]));
+  expect(new Set(offered)).toEqual(new Set(["regenerate", "explain", "good", "bad"]));
   expect(messages.filter(isBot).every(isFinal)).toBe(true);
 }
 

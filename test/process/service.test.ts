@@ -26,7 +26,7 @@ describe("the service as a process", () => {
     const messages = await client.until((all) => all.some(isFinal));
     const answer = messages.find(isFinal);
     expect(answer?.text).toBe("one two three four five six seven eight nine ten eleven twelve");
-    expect(answer?.buttons.map(({ action }) => action)).toEqual(["good", "bad"]);
+    expect(answer?.buttons.map(({ action }) => action)).toEqual(["regenerate", "explain", "good", "bad"]);
   });
 
   test("remembers the conversation after a restart", async () => {
@@ -59,7 +59,7 @@ describe("the service as a process", () => {
     await client.press(streaming?.id ?? 0, "stop");
     const [stopped] = (await client.until((all) => all.some(isFinal))).filter(isFinal);
     expect(stopped?.text).toContain("Stopped");
-    expect(stopped?.buttons.map(({ action }) => action)).toEqual(["retry"]);
+    expect(stopped?.buttons.map(({ action }) => action)).toEqual(["retry", "explain"]);
     await client.press(stopped?.id ?? 0, "retry");
     await client.until((all) => all.some((message) => message.id === stopped?.id && message.isStreaming));
     expect(client.messages().filter(isBot)).toHaveLength(1);
@@ -70,7 +70,7 @@ describe("the service as a process", () => {
     await client.send("sandbox fault: cut=20");
     const [answer] = (await client.until((all) => all.some(isFinal))).filter(isFinal);
     expect(answer?.text).toMatch(/\n\n_Interrupted: .*Retry.*_$/);
-    expect(answer?.buttons.map(({ action }) => action)).toEqual(["retry"]);
+    expect(answer?.buttons.map(({ action }) => action)).toEqual(["retry", "explain"]);
   });
 
   test("lets a running answer finish when it is told to end", async () => {
@@ -143,12 +143,15 @@ const KILLS = 20;
 /** More than is noted as seen before it is shown: so much further each attempt comes than the one before. */
 const FURTHER_CHARS = 500;
 
-/** A gateway whose answers halt on the way, each of them further on; after so many of them one comes to its end. */
+/**
+ * A gateway whose answers halt on the way, each of them further on; after so many of them one comes to its end. Asked to
+ * go on with one, it begins anew.
+ */
 async function startHaltingGateway(text: string, halts: number): Promise<Record<string, string>> {
   let asked = 0;
   const { url } = await startFaultServer((response, received) => {
     if (!received.path.endsWith("/chat/completions")) return json(404, {})(response, received);
-    asked += 1;
+    if (!JSON.stringify(received.json).includes("Your answer was cut off")) asked += 1;
     const answer = asked > halts ? events(stream(text)) : hanging(ROLE, words(text.slice(0, asked * FURTHER_CHARS)));
     return answer(response, received);
   });

@@ -105,5 +105,6 @@ describe("an answer that another run began", () => {
   test("is begun anew where it has hardly begun", () => {
     expect(isContinuable("Tea is a drink.")).toBe(false);
     expect(isContinuable(SAID)).toBe(true);
+    expect(isContinuable("no ".repeat(200))).toBe(false);
   });
 });
