@@ -7,6 +7,7 @@ import { createApi } from "./api/client.ts";
 import { createFiles } from "./api/files.ts";
 import { inviteLink } from "./api/permissions.ts";
 import type { Rooms } from "./api/rooms.ts";
+import { createSpareCalls } from "./api/spare-calls.ts";
 import { applicationIdOf, PLATFORM, shardOf } from "./ids.ts";
 import { attachListeners, type IncomingParts } from "./incoming.ts";
 import type { Shard } from "./listen/client.ts";
@@ -49,6 +50,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const mayReact = (channelId: string): boolean => heard.values().every(({ rooms }) => rooms.mayReact(channelId));
   const mayReadHistory = (channelId: string): boolean =>
     heard.values().every(({ rooms }) => rooms.mayReadHistory(channelId));
+  const reactions = createSpareCalls(api, 1);
   const closing = new AbortController();
   const directChannels = createDirectChannels(options.directChannels ?? createMemoryStore(), closing.signal);
   const finalMessages = createFinalMessages(api, now, closing.signal);
@@ -88,6 +90,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
         pace,
         typingIn,
         rooms: { mayReadHistory, mayReact },
+        reactions,
         now,
       }),
     openAttachment: files.open,

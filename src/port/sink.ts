@@ -104,10 +104,10 @@ export interface ReplySink {
   /** Posts files as one message, under a caption where one is given. The same nonce never makes a second message. */
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
   /**
-   * Shows at a person's message that it waits for its turn, or takes that away. Best effort; absent where the platform
-   * shows that by itself, or cannot.
+   * Shows at a person's message that it waits for its turn, or takes that away. Resolves to false where the platform's
+   * limits do not allow that at the moment. Absent where the platform shows it by itself, or cannot.
    */
-  markWaiting?(messageId: string, isWaiting: boolean, signal: AbortSignal): Promise<void>;
+  markWaiting?(messageId: string, isWaiting: boolean, signal: AbortSignal): Promise<boolean>;
   /** Takes a message of ours back. Resolves also when it is gone already. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   /**

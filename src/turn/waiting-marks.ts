@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { withoutFence } from "../concurrency/fence.ts";
@@ -10,6 +11,9 @@ import { toKeyPart } from "../store/key-part.ts";
 /** Nothing waits for longer. */
 const TTL_MS = 86_400_000;
 const CALL_MS = 5_000;
+/** Between attempts at taking a mark away, which the platform's limits do not allow yet; and how many there are. */
+const PAUSE_MS = 1_000;
+const MAX_ATTEMPTS = 90;
 
 /** Shows at people's questions that they wait for their turn, until it comes: in whichever process. Best effort. */
 export interface WaitingMarks {
@@ -38,8 +42,12 @@ export function createWaitingMarks({ open, adapterOf, log }: WaitingMarksDeps): 
         if (isWaiting === (await keyv.has(key))) return;
         // Whoever takes the message up, after a crash too, knows that there may be a mark.
         if (isWaiting) await keyv.set(key, 1, TTL_MS);
-        await tell();
-        if (!isWaiting) await keyv.delete(key);
+        let isDone = await tell();
+        for (let attempt = 1; !isDone && !isWaiting && attempt < MAX_ATTEMPTS; attempt++) {
+          await sleep(PAUSE_MS, undefined, { ref: false });
+          isDone = await tell();
+        }
+        if (isDone !== isWaiting) await keyv.delete(key);
       } catch (err) {
         log.info({ err, messageId }, "that a message waits could not be shown, or taken away");
       }

@@ -217,6 +217,7 @@ describe("a question that has to wait", () => {
     platform.sink.markWaiting = async (id, isWaiting) => {
       marks.push([id, isWaiting]);
       marked.resolve();
+      return true;
     };
     await accept(message("Write a lot"));
     await until(() => texts().length === 1);
@@ -244,6 +245,7 @@ describe("a question that has to wait", () => {
     platform.sink.markWaiting = async (_, isWaiting) => {
       marks.push(isWaiting);
       marked.resolve();
+      return true;
     };
     const first = startEngine({ database, platform, scripts: [[held().promise]] });
     await first.accept(message("One"));
@@ -253,5 +255,36 @@ describe("a question that has to wait", () => {
     const second = startEngine({ database, platform });
     await second.idle();
     expect(marks).toEqual([true, false]);
+  });
+
+  test("has no mark where the platform takes none, and loses one though the platform takes that late", async () => {
+    const hold = held();
+    const engine = start({ scripts: [["Begin ", hold.promise], ["Second."], ["Third."]] });
+    const { accept, idle, texts, platform, until } = engine;
+    const marks: Array<[id: string, isWaiting: boolean]> = [];
+    const marked = [held(), held(), held(), held()];
+    const allowed = [false, true, false, true];
+    platform.sink.markWaiting = async (id, isWaiting) => {
+      marked[marks.length]?.resolve();
+      marks.push([id, isWaiting]);
+      return allowed[marks.length - 1] ?? true;
+    };
+    await accept(message("One"));
+    await until(() => texts().length === 1);
+    const second = message("Two", { author: ben });
+    const third = message("Three", { author: ben });
+    await accept(second);
+    await marked[0]?.promise;
+    await accept(third);
+    await marked[1]?.promise;
+    hold.resolve();
+    await idle();
+    await marked[3]?.promise;
+    expect(marks).toEqual([
+      [second.messageId, true],
+      [third.messageId, true],
+      [third.messageId, false],
+      [third.messageId, false],
+    ]);
   });
 });

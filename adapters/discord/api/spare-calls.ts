@@ -2,8 +2,6 @@ import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Answer, Api, ApiCall } from "./client.ts";
 import { ApiError } from "./error.ts";
 
-/** Calls at once while Discord has not said how many there may be. */
-const FIRST_CALLS = 3;
 /** Left to calls that nobody can do without. */
 const RESERVE = 1;
 const MAX_KEYS = 1_000;
@@ -21,14 +19,15 @@ interface Counter {
   closedUntil: number;
 }
 
-export function createSpareCalls(api: Pick<Api, "call">): SpareCalls {
+/** `firstCalls`: so many at once while Discord has not said how many there may be. */
+export function createSpareCalls(api: Pick<Api, "call">, firstCalls: number): SpareCalls {
   const counters = new BoundedMap<string, Counter>(MAX_KEYS);
 
   function counterOf(key: string): Counter {
-    const counter = counters.get(key) ?? { left: FIRST_CALLS, underWay: 0, closedUntil: 0 };
+    const counter = counters.get(key) ?? { left: firstCalls, underWay: 0, closedUntil: 0 };
     counters.set(key, counter);
     if (counter.closedUntil !== 0 && counter.closedUntil <= performance.now()) {
-      Object.assign(counter, { left: FIRST_CALLS, closedUntil: 0 });
+      Object.assign(counter, { left: firstCalls, closedUntil: 0 });
     }
     return counter;
   }

@@ -25,12 +25,15 @@ export interface EarlierDeps {
   knownOf(reply: ReplyAddress): { botId: string; rooms: NamedRooms | undefined };
 }
 
+/** While Discord has not said how many there may be. */
+const READS_AT_ONCE = 3;
+
 /**
  * In a thread or a forum post what stands above the question is read, in a channel the chain of replies that leads to it:
  * nobody said that those are one conversation but who replied. A direct conversation has the bot in it from its beginning.
  */
 export function createReadsEarlier(deps: EarlierDeps): Required<Pick<Adapter, "readEarlier" | "readChannel">> {
-  const calls = createSpareCalls(deps.api);
+  const calls = createSpareCalls(deps.api, READS_AT_ONCE);
 
   async function toEarlier(
     found: readonly Found[],

@@ -6,6 +6,7 @@ import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
+import type { SpareCalls } from "../api/spare-calls.ts";
 import { type MessagePlace, PLATFORM, readMessageId, toFingerprint } from "../ids.ts";
 import { type ChannelWriter, createChannelWriter } from "./channel-writer.ts";
 import { toSinkError } from "./failures.ts";
@@ -44,6 +45,8 @@ export interface SinkDeps {
   pace: DiscordPace;
   typingIn(channelId: string): Typing;
   rooms: Pick<Rooms, "mayReadHistory" | "mayReact">;
+  /** By the channel. Discord takes few: one in a quarter of a second. */
+  reactions: SpareCalls;
   now(): number;
 }
 
@@ -141,9 +144,10 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
         guarded(signal, async () => {
           const place = placeOf(id);
           // Each refused call counts against the bot.
-          if (!deps.rooms.mayReact(place.channelId)) return;
+          if (!deps.rooms.mayReact(place.channelId)) return true;
           const route = Routes.channelMessageOwnReaction(place.channelId, place.messageId, encodeURIComponent(WAITING));
-          await api.call({ method: isWaiting ? "PUT" : "DELETE", route }, signal);
+          const call = { method: isWaiting ? "PUT" : "DELETE", route } as const;
+          return (await deps.reactions.call(place.channelId, call, signal)) !== undefined;
         }),
     }),
     async progress(text, signal) {

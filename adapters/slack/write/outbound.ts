@@ -13,6 +13,7 @@ import { createPostAndUpdateWriter } from "./post-and-update.ts";
 import { createSink, type SinkDeps } from "./sink.ts";
 import { createSinkState } from "./sink-state.ts";
 import { createUploader } from "./upload.ts";
+import { createMarkWaiting } from "./waiting-mark.ts";
 
 export interface OutboundDeps extends Pick<SinkDeps, "api" | "now"> {
   api: SlackApi;
@@ -38,7 +39,8 @@ export function createOutbound(options: OutboundDeps): Outbound {
   const lookup = createLookup({ api, workspaces, toMark, now });
   const store = createFileStore({ api, apiUrl, pollPausesMs });
   const uploader = createUploader({ store, postAndUpdate, lookup, state, toMark });
-  const deps = { api, apiUrl, postAndUpdate, uploader, lookup, state, toMark, now };
+  const markWaiting = createMarkWaiting({ api, state, now });
+  const deps = { api, apiUrl, postAndUpdate, uploader, lookup, markWaiting, state, toMark, now };
 
   return {
     sink(address) {

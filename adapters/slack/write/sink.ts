@@ -16,6 +16,7 @@ import type { SinkState } from "./sink-state.ts";
 import { createStatus } from "./status.ts";
 import { createStreamWriter } from "./stream.ts";
 import { MAX_FILE_BYTES, MAX_FILES, type Uploader } from "./upload.ts";
+import type { MarkWaiting } from "./waiting-mark.ts";
 
 export const LIMITS: SinkLimits = {
   maxLength: MAX_LENGTH,
@@ -27,14 +28,12 @@ export const LIMITS: SinkLimits = {
   maxMessages: 4,
 };
 
-/** Put to a question that waits for its turn. */
-const WAITING = "hourglass_flowing_sand";
-
 export interface SinkDeps {
   api: SlackApi;
   postAndUpdate: PostAndUpdateWriter;
   uploader: Uploader;
   lookup: Lookup;
+  markWaiting: MarkWaiting;
   state: SinkState;
   toMark: ToMark;
   /** Unix milliseconds. */
@@ -43,7 +42,7 @@ export interface SinkDeps {
 
 /** Writes one reply into a thread, a channel or a direct conversation. */
 export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): ReplySink {
-  const { api, postAndUpdate, uploader, lookup, state } = deps;
+  const { api, postAndUpdate, uploader, lookup, markWaiting, state } = deps;
   const { teamId, channelId, threadTs } = place;
   const fallback = createFallback(!mayStream());
   const streams = createStreamWriter({ ...deps, fallback });
@@ -145,32 +144,13 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
         session.end();
         await postAndUpdate.remove(placeOf(id), signal);
       }),
-    markWaiting: (id, isWaiting, signal) => markWaiting(api, state, placeOf(id), isWaiting, signal),
+    markWaiting: (id, isWaiting, signal) => markWaiting(placeOf(id), isWaiting, signal),
     progress: (text, signal) => {
       if (text !== "") session.begin();
       else if (!isWritten) session.end();
       return guarded(signal, () => status.show(text, signal));
     },
   };
-}
-
-/** Rejects where it could not be shown; an app without the scope for it shows nothing, and is not asked again. */
-async function markWaiting(
-  api: SlackApi,
-  state: SinkState,
-  { teamId, channelId, ts }: MessagePlace,
-  isWaiting: boolean,
-  signal: AbortSignal,
-): Promise<void> {
-  if (!state.supports("reactions", teamId)) return;
-  const reaction = { channel: channelId, timestamp: ts, name: WAITING };
-  try {
-    await api.call(teamId, isWaiting ? "reactions.add" : "reactions.remove", reaction, signal);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === "missing_scope") state.markUnsupported("reactions", teamId);
-    else if (code !== "already_reacted" && code !== "no_reaction") throw error;
-  }
 }
 
 function createFallback(isActive: boolean): Fallback {

@@ -23,12 +23,15 @@ describe("calls that may be left out", () => {
 
   test("are left out for as long as Discord says, in that place alone", async () => {
     let asked = 0;
-    const calls = createSpareCalls({
-      async call() {
-        asked += 1;
-        throw new ApiError("Too many.", { status: 429, code: 0, retryAfterMs: 60_000 });
+    const calls = createSpareCalls(
+      {
+        async call() {
+          asked += 1;
+          throw new ApiError("Too many.", { status: 429, code: 0, retryAfterMs: 60_000 });
+        },
       },
-    });
+      3,
+    );
     for (let index = 0; index < 3; index++) expect(await calls.call("a", call, signal)).toBeUndefined();
     expect(asked).toBe(1);
     expect(await calls.call("b", call, signal)).toBeUndefined();
@@ -36,7 +39,7 @@ describe("calls that may be left out", () => {
   });
 
   test("that fail for another reason say so", async () => {
-    const calls = createSpareCalls({ call: () => Promise.reject(new Error("Missing Access")) });
+    const calls = createSpareCalls({ call: () => Promise.reject(new Error("Missing Access")) }, 3);
     for (let index = 0; index < 5; index++)
       await expect(calls.call("a", call, signal)).rejects.toThrow("Missing Access");
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
+import { createSpareCalls } from "../../../../adapters/discord/api/spare-calls.ts";
 import { createFinalMessages } from "../../../../adapters/discord/write/final-message.ts";
 import { createDiscordPace } from "../../../../adapters/discord/write/pace.ts";
 import { createSeenInteractionMessages } from "../../../../adapters/discord/write/seen-messages.ts";
@@ -354,6 +355,7 @@ describe("the sign that the bot is writing", () => {
         seenMessages: createSeenInteractionMessages(),
         fresh: new Set<string>(),
         rooms: { mayReadHistory: () => true, mayReact: () => true },
+        reactions: createSpareCalls(api, 1),
         finalMessages,
         pace: createDiscordPace(),
         now: Date.now,
