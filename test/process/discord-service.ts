@@ -12,11 +12,14 @@ export function botMessages(discord: Discord, channel: Parameters<Discord["messa
   return discord.messages(channel).filter(({ author }) => author.id === discord.bot.id);
 }
 
-/** The bot's messages once there are so many and none of them has a button any more. */
+/** The bot's messages once there are so many and none of them can be stopped any more. */
 export async function answersOf(discord: Discord, channel: Parameters<Discord["messages"]>[0], count: number) {
   const isOver = () => {
     const messages = botMessages(discord, channel);
-    return messages.length >= count && messages.every(({ states }) => (states.at(-1)?.components.length ?? 0) === 0);
+    return (
+      messages.length >= count &&
+      messages.every(({ states }) => !JSON.stringify(states.at(-1)?.components ?? []).includes('"Stop"'))
+    );
   };
   await discord.until(isOver, "the answers to end");
   return botMessages(discord, channel);
