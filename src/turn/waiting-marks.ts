@@ -42,10 +42,13 @@ export function createWaitingMarks({ open, adapterOf, log }: WaitingMarksDeps): 
         if (isWaiting === (await keyv.has(key))) return;
         // Whoever takes the message up, after a crash too, knows that there may be a mark.
         if (isWaiting) await keyv.set(key, 1, TTL_MS);
+        let attempts = 1;
         let isDone = await tell();
-        for (let attempt = 1; !isDone && !isWaiting && attempt < MAX_ATTEMPTS; attempt++) {
+        const maxAttempts = isWaiting ? 1 : MAX_ATTEMPTS;
+        while (!isDone && attempts < maxAttempts) {
           await sleep(PAUSE_MS, undefined, { ref: false });
           isDone = await tell();
+          attempts += 1;
         }
         if (isDone !== isWaiting) await keyv.delete(key);
       } catch (err) {

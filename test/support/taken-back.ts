@@ -1,10 +1,12 @@
 /**
  * What of a message people could read and then no longer: each time that it came to show less of what it showed, or
- * something else. `states` are its texts, oldest first. Marks count for nothing: they come and go as the text grows.
+ * something else. `states` are its texts, oldest first. Marks count for nothing: they come and go as the text grows. Nor
+ * does a word about what is waited for, which the text takes the place of.
  */
 export function findTakenBack(states: readonly string[]): string[] {
-  return states.flatMap((text, index) => {
-    const [is, was] = [text, states[index - 1] ?? ""].map(toLetters) as [string, string];
+  const texts = states.filter((state) => !/^_[^_]* …_$/.test(state));
+  return texts.flatMap((text, index) => {
+    const [is, was] = [text, texts[index - 1] ?? ""].map(toLetters) as [string, string];
     return is.startsWith(was) ? [] : [`"${was.slice(commonLength(was, is)).slice(0, 60)}" of ${was.length} letters`];
   });
 }
