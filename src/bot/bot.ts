@@ -10,6 +10,7 @@ import {
   type ActionEvent,
   asksAnew,
   type CommandEvent,
+  type DeletedEvent,
   type EditedEvent,
   type InboundEvent,
   isSpokenStop,
@@ -54,7 +55,7 @@ export interface BotDeps {
 
 /** One inbound event becomes a turn, a command, a change of the history, or nothing. */
 export function createBot(deps: BotDeps): Worker {
-  const { answers, secondThoughts, explain, history, commands, rate, imagine, accept } = deps;
+  const { answers, secondThoughts, explain, commands, rate, imagine } = deps;
   const replies = createReplies(deps);
   const { reply, notify, refuseAtOnce } = replies;
   /** Stops that were answered when they came, and have yet to come up in their conversation. */
@@ -109,21 +110,6 @@ export function createBot(deps: BotDeps): Worker {
     return answerAgain(deps, replies, event, { events: batch }, signal);
   }
 
-  /**
-   * A message that an edit addresses to the bot becomes a question, unless it was answered before: then, where it says
-   * something else now, it is answered once more.
-   */
-  async function onEdited({ addressed, ...event }: EditedEvent): Promise<void> {
-    const { messageId, text, attachments } = event;
-    const again = await secondThoughts.onEdited(event);
-    if (again !== undefined) await accept(again);
-    await history.edit(messageId, text, attachments);
-    if (addressed === undefined || (await wasAsked(history, messageId))) return;
-    // What was only overheard is asked where the conversation stands by now.
-    await history.remove(messageId);
-    await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
-  }
-
   async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const [first] = batch;
     switch (first?.kind) {
@@ -135,11 +121,8 @@ export function createBot(deps: BotDeps): Worker {
         await onCommand(first, signal);
         break;
       case "edited":
-        await onEdited(first);
-        break;
       case "deleted":
-        await history.remove(first.messageId);
-        await secondThoughts.onDeleted(first, signal);
+        await onChanged(deps, first, signal);
         break;
       case undefined:
     }
@@ -319,6 +302,32 @@ function createReplies({ sinkOf, log }: BotDeps) {
   }
 
   return { reply, notify, refuseAtOnce, sayStoreIsAway };
+}
+
+/** What a person changes or deletes. An answer that waits for a word of theirs begins anew with it, or goes. */
+async function onChanged(deps: BotDeps, event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<void> {
+  if (await deps.answers.reconsider(event, signal)) return;
+  if (event.kind === "edited") return onEdited(deps, event);
+  await deps.history.remove(event.messageId);
+  await deps.secondThoughts.onDeleted(event, signal);
+}
+
+/**
+ * A message that an edit addresses to the bot becomes a question, unless it was answered before: then, where it says
+ * something else now, it is answered once more.
+ */
+async function onEdited(
+  { secondThoughts, history, accept }: BotDeps,
+  { addressed, ...event }: EditedEvent,
+): Promise<void> {
+  const { messageId, text, attachments } = event;
+  const again = await secondThoughts.onEdited(event);
+  if (again !== undefined) await accept(again);
+  await history.edit(messageId, text, attachments);
+  if (addressed === undefined || (await wasAsked(history, messageId))) return;
+  // What was only overheard is asked where the conversation stands by now.
+  await history.remove(messageId);
+  await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
 }
 
 async function wasAsked(history: Pick<History, "find" | "read">, messageId: string): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { History } from "../history/history.ts";
 import { toPictureLane } from "../imagine/picture-lanes.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { type Accept, type ActionEvent, type InboundEvent, isSpokenStop, type MessageEvent } from "../port/events.ts";
-import { isPrivateConversation, readEditionId, toConversationOf } from "../port/ids.ts";
+import { isPrivateConversation, readTurnId, toConversationOf } from "../port/ids.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Answers } from "../turn/answers.ts";
 import type { TurnRecords } from "../turn/record.ts";
@@ -44,9 +44,10 @@ export function createAccept(deps: IntakeDeps): Accept {
     }
   }
 
-  async function conversationOfTurn({ turnId }: ActionEvent): Promise<string | undefined> {
+  async function conversationOfTurn(event: ActionEvent): Promise<string | undefined> {
+    const turnId = readTurnId(event.turnId);
     try {
-      return (await records.load(readEditionId(turnId).turnId))?.conversationId;
+      return (await records.load(turnId))?.conversationId;
     } catch (error) {
       log.warn({ err: error, turnId }, "the conversation of a turn could not be looked up");
       return undefined;

@@ -122,8 +122,10 @@ export function isSpokenStop(event: InboundEvent): event is CommandEvent {
 
 /**
  * `regenerate` asks a question once more whose answer is whole, and `show` brings one of several answers to it; both name
- * the answer (`toEditionId`). `explain` tells the person what the model was given for it. `good` and `bad` judge an answer. Those after them belong to a picture; `delete` takes back
- * an answer as well.
+ * the answer (`toEditionId`). `explain` tells the person what the model was given for it. `approve`, `always` and `deny`
+ * decide about calls of tools that wait for a person (`toCallsId`), and `rerun` makes those once more of which nobody
+ * knows whether they were done. `good` and `bad` judge an answer. Those after them belong to a picture; `delete` takes
+ * back an answer as well.
  */
 export type Action =
   | "stop"
@@ -132,6 +134,10 @@ export type Action =
   | "regenerate"
   | "show"
   | "explain"
+  | "approve"
+  | "always"
+  | "deny"
+  | "rerun"
   | "good"
   | "bad"
   | "again"
@@ -140,9 +146,11 @@ export type Action =
   | "upscale"
   | "delete";
 
-/** True for what has a question answered once more, whichever way it was asked for. */
+const ANEW: ReadonlySet<Action> = new Set(["retry", "regenerate", "approve", "always", "deny", "rerun"]);
+
+/** True for a press that lets a turn which has ended go on, or has its question answered once more. */
 export function asksAnew(event: InboundEvent): event is ActionEvent {
-  return event.kind === "action" && (event.action === "retry" || event.action === "regenerate");
+  return event.kind === "action" && ANEW.has(event.action);
 }
 
 export type PressedAction = Exclude<Action, "edit">;
@@ -151,7 +159,7 @@ export type PressedAction = Exclude<Action, "edit">;
 export interface ActionEvent extends EventBase {
   kind: "action";
   action: PressedAction;
-  /** The turn, one of its answers, or the picture that the button belongs to. */
+  /** The turn, one of its answers, its calls of one round, or the picture that the button belongs to. */
   turnId: string;
 }
 

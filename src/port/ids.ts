@@ -20,6 +20,17 @@ export function readPictureId(id: string): PictureId | undefined {
   return jobId === undefined ? undefined : { jobId, part: Number(part) };
 }
 
+/** Names calls of a turn that wait for a person: their round in it, from 1 on. */
+export function toCallsId(turnId: string, round: number): string {
+  return `${turnId}~${round}`;
+}
+
+/** The turn that a button belongs to, and the round of calls where it is about one. */
+export function readCallsId(id: string): { turnId: string; round: number | undefined } {
+  const [, turnId = id, round] = /^(.+)~(\d+)$/.exec(id) ?? [];
+  return { turnId, round: round === undefined ? undefined : Number(round) };
+}
+
 /**
  * One of the answers that a turn was given: its first one is number 1, and every further asking for it makes the next.
  * Written on buttons as the id of the turn is, and told from that and from a picture's by its end.
@@ -37,6 +48,11 @@ export function toEditionId(turnId: string, edition: number): string {
 export function readEditionId(id: string): EditionId {
   const [, turnId, edition] = /^([\w-]+)\.v(\d{1,6})$/.exec(id) ?? [];
   return { turnId: turnId ?? id, edition: edition === undefined ? undefined : Number(edition) };
+}
+
+/** The turn that a button belongs to, whether its id names that turn, one of its answers or its calls. */
+export function readTurnId(id: string): string {
+  return readEditionId(readCallsId(id).turnId).turnId;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { asksAnew, type EventLane, type InboundEvent } from "../port/events.ts";
-import { readEditionId, toTurnId } from "../port/ids.ts";
+import { readTurnId, toTurnId } from "../port/ids.ts";
 import type { Work } from "./admission.ts";
 
 /** Where an event waits its turn, and as what. */
@@ -8,7 +8,7 @@ export function laneOf(event: InboundEvent): EventLane {
   return {
     id: event.conversationId,
     kind: event.kind === "message" || asksAnew(event) ? "question" : "errand",
-    workId: asksAnew(event) ? readEditionId(event.turnId).turnId : toTurnId(event.key),
+    workId: asksAnew(event) ? readTurnId(event.turnId) : toTurnId(event.key),
   };
 }
 

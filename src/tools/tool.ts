@@ -1,14 +1,11 @@
 import { z } from "zod";
-import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
-import type { ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
+import type { ImagePart, ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
 import type { AttachmentRef, Author, ReplyAddress } from "../port/events.ts";
-import type { Step } from "../port/sink.ts";
 
 /** Longest result that is handed to the model, in UTF-16 units. */
 export const MAX_RESULT_CHARS = 20_000;
 const MAX_TITLE_CHARS = 120;
-const MAX_PARALLEL_CALLS = 4;
-const MAX_CALLS_PER_ROUND = 16;
 
 export interface ToolContext {
   conversationId: string;
@@ -49,15 +46,29 @@ export interface Tool {
   readonly name: string;
   /** Tells the model what the tool does and when to use it. */
   readonly description: string;
-  readonly schema: z.ZodObject;
+  readonly schema: z.ZodType;
+  /** The arguments as JSON schema, for the model. */
+  readonly parameters: Record<string, unknown>;
   readonly timeoutMs: number;
+  /** It may change something that a second call would change again, so a call that was begun is never made twice. */
+  readonly acts: boolean;
+  /** A person has to allow each call before it runs; the server that it belongs to is named to them. */
+  readonly approval?: { server: string };
   /**
    * `args` is what `schema` made of the model's arguments. Rejects with a `ToolError` when the model should
-   * know why; any other rejection is told to it only as a failure.
+   * know why and nothing was done; any other rejection is told to it only as a failure, and of a tool that acts nobody
+   * knows then whether it did.
    */
-  run(args: unknown, context: ToolContext, signal: AbortSignal): Promise<string>;
+  run(args: unknown, context: ToolContext, signal: AbortSignal): Promise<string | ToolOutput>;
   /** Says to people what it does while it runs: "looking up the time in Tokyo". Untrusted text. */
   describeCall(args: unknown): string;
+}
+
+/** A result that is more than a text. */
+export interface ToolOutput {
+  text: string;
+  /** Shown to the model in this turn, and not kept. */
+  pictures: ImagePart[];
 }
 
 export interface ToolOptions<S extends z.ZodObject> {
@@ -74,77 +85,42 @@ export class ToolError extends Error {
   override readonly name = "ToolError";
 }
 
+/** Makes a tool of ours: it changes nothing outside, or bears repeating. */
 export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool {
   const { name, description, schema, timeoutMs } = options;
   return {
     name,
     description,
     schema,
+    parameters: toParameters(schema),
     timeoutMs,
+    acts: false,
     run: (args, context, signal) => options.run(args as z.output<S>, context, signal),
     describeCall: (args) => options.describeCall(args as z.output<S>),
   };
 }
 
-/** The tool as the gateway is told of it. Only the fields of JSON schema that the interface lists at the top. */
-export function toDefinition({ name, description, schema }: Tool): ToolDefinition {
+/** The tool as the gateway is told of it. */
+export function toDefinition({ name, description, parameters }: Tool): ToolDefinition {
+  return { type: "function", function: { name, description, parameters } };
+}
+
+function toParameters(schema: z.ZodObject): Record<string, unknown> {
   // "input": an argument with a default is not required of the model.
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: "input" });
-  return { type: "function", function: { name, description, parameters: { type: "object", properties, required } } };
+  return { type: "object", properties, required };
 }
 
-/**
- * Runs one call the model asked for. Never rejects except with the signal's reason: an unknown tool, arguments
- * that are not JSON or break the schema, a failure or the tool's own time limit come back as the text of the
- * result, in words the model can act on.
- */
-export async function callTool(
-  call: ToolCall,
-  tools: readonly Tool[],
-  context: ToolContext,
-  signal: AbortSignal,
-): Promise<ToolMessage> {
-  signal.throwIfAborted();
-  const ready = readCall(call, tools);
-  return typeof ready === "string" ? toResult(call, ready) : (await runCall(call, ready, context, signal)).result;
-}
-
-/**
- * Runs the calls of one round side by side. Results come in the order of the calls, one for each, also where ids
- * repeat. Rejects only with the signal's reason. `onStep` is told of each call that runs, by its place in the round,
- * and of what becomes of it; not of one that the signal ends.
- */
-export async function callTools(
-  calls: readonly ToolCall[],
-  tools: readonly Tool[],
-  context: ToolContext,
-  signal: AbortSignal,
-  onStep: (step: Step) => void,
-): Promise<ToolMessage[]> {
-  return mapBounded(calls, MAX_PARALLEL_CALLS, async (call, index) => {
-    signal.throwIfAborted();
-    if (index >= MAX_CALLS_PER_ROUND) {
-      return toResult(call, `Not run: only ${MAX_CALLS_PER_ROUND} calls are run at once. Call again if it is needed.`);
-    }
-    const ready = readCall(call, tools);
-    if (typeof ready === "string") return toResult(call, ready);
-    let step: Step = { id: String(index), title: describe(ready), state: "running" };
-    const tell = (news: Partial<Step>) => onStep((step = { ...step, ...news }));
-    tell({});
-    const onProgress = (text: string) => tell({ title: toTitle(text) || step.title });
-    const { isFailed, result } = await runCall(call, ready, { ...context, onProgress }, signal);
-    tell({ state: isFailed ? "failed" : "done" });
-    return result;
-  });
-}
-
-interface ReadyCall {
+export interface ReadyCall {
   tool: Tool;
   args: unknown;
 }
 
-/** Returns the tool with its arguments, or a sentence for the model that says what is wrong with the call. */
-function readCall({ function: { name, arguments: json } }: ToolCall, tools: readonly Tool[]): ReadyCall | string {
+/** Returns the tool of a call with its arguments, or a sentence for the model that says what is wrong with the call. */
+export function readCall(
+  { function: { name, arguments: json } }: ToolCall,
+  tools: readonly Tool[],
+): ReadyCall | string {
   const tool = tools.find((candidate) => candidate.name === name);
   if (tool === undefined) {
     const known = tools.map((candidate) => candidate.name).join(", ") || "none";
@@ -169,21 +145,34 @@ function parseArguments(json: string): unknown {
   return (typeof parsed === "string" ? parseArguments(parsed) : parsed) ?? {};
 }
 
-async function runCall(
-  call: ToolCall,
-  { tool, args }: ReadyCall,
-  context: ToolContext,
-  signal: AbortSignal,
-): Promise<{ result: ToolMessage; isFailed: boolean }> {
+/** What became of a call that ran. */
+export interface Outcome {
+  /** `unknown`: it acts, and nobody can say whether it did. */
+  state: "done" | "failed" | "unknown";
+  /** For the model. */
+  text: string;
+  pictures: ImagePart[];
+}
+
+/** Runs a call. Rejects only with the signal's reason; a failure or the tool's own time limit become words for the model. */
+export async function runCall({ tool, args }: ReadyCall, context: ToolContext, signal: AbortSignal): Promise<Outcome> {
   signal.throwIfAborted();
   try {
-    const text = await runWithin(tool.timeoutMs, (signal) => tool.run(args, context, signal), signal);
-    return { result: toResult(call, text), isFailed: false };
+    const output = await runWithin(tool.timeoutMs, (signal) => tool.run(args, context, signal), signal);
+    const { text, pictures } = typeof output === "string" ? { text: output, pictures: [] } : output;
+    return { state: "done", text: cutResult(text), pictures };
   } catch (error) {
     signal.throwIfAborted();
-    if (!(error instanceof ToolError)) context.onFailure?.(tool.name, error);
-    return { result: toResult(call, describeFailure(tool, error)), isFailed: true };
+    const isRefused = error instanceof ToolError;
+    if (!isRefused) context.onFailure?.(tool.name, error);
+    if (tool.acts && !isRefused) return { state: "unknown", text: describeUnknown(tool.name), pictures: [] };
+    return { state: "failed", text: cutResult(describeFailure(tool, error)), pictures: [] };
   }
+}
+
+/** Tells the model of a call that may have been done. */
+export function describeUnknown(name: string): string {
+  return `It is not known whether ${name} was done: it was begun, and no result came. It was not run again. Do not call it again. Say that it is not known, and that a person should look before it is run again.`;
 }
 
 function describeFailure({ name }: Tool, error: unknown): string {
@@ -195,11 +184,12 @@ function describeFailure({ name }: Tool, error: unknown): string {
   return `${name} failed for a reason of its own. Answer without it, and say so.`;
 }
 
-function toResult({ id }: ToolCall, text: string): ToolMessage {
-  return { role: "tool", tool_call_id: id, content: cutResult(text.toWellFormed()) };
+export function toResult({ id }: ToolCall, text: string): ToolMessage {
+  return { role: "tool", tool_call_id: id, content: text };
 }
 
-function cutResult(text: string): string {
+function cutResult(given: string): string {
+  const text = given.toWellFormed();
   // Some gateways refuse a message without content.
   if (text.trim() === "") return "(no output)";
   if (text.length <= MAX_RESULT_CHARS) return text;
@@ -208,7 +198,8 @@ function cutResult(text: string): string {
   return `${text.slice(0, MAX_RESULT_CHARS - mark.length).replace(/[\uD800-\uDBFF]$/, "")}${mark}`;
 }
 
-function describe({ tool, args }: ReadyCall): string {
+/** Says to people what a call does, in one short line. */
+export function describeCall({ tool, args }: ReadyCall): string {
   try {
     return toTitle(tool.describeCall(args)) || `using ${tool.name}`;
   } catch {
@@ -217,7 +208,7 @@ function describe({ tool, args }: ReadyCall): string {
 }
 
 /** One short line. */
-function toTitle(text: string): string {
+export function toTitle(text: string): string {
   const words = text.replace(/[\p{C}\s]+/gu, " ").trim();
   return words.length <= MAX_TITLE_CHARS ? words : `${words.slice(0, MAX_TITLE_CHARS - 1).toWellFormed()}…`;
 }

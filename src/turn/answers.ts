@@ -1,18 +1,22 @@
 import type { Logger } from "pino";
+import { persist } from "../concurrency/retry.ts";
 import type { History } from "../history/history.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { ActionEvent, InboundEvent, MessageEvent } from "../port/events.ts";
-import { readEditionId } from "../port/ids.ts";
+import type { ActionEvent, DeletedEvent, EditedEvent, InboundEvent, MessageEvent } from "../port/events.ts";
+import { readCallsId, readEditionId, readTurnId } from "../port/ids.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
+import { quoteName } from "../text/quote-name.ts";
+import type { Ledger } from "../tools/ledger.ts";
 import type { Attempt } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
 import { isQuestionGone, storeQuestions } from "./context.ts";
-import { showRefusal, takeClosingOff } from "./cut-answer.ts";
+import { showNote, showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier, Overhear } from "./earlier.ts";
 import { editionOf, readAnswer } from "./editions.ts";
-import { newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
+import { MAX_WAIT_MS, newRecord, type TurnRecord, type TurnRecords } from "./record.ts";
 import { mayPress, NOT_YOURS } from "./rights.ts";
 import { type AttemptResult, createRunningTurn, type RunningTurn } from "./running.ts";
+import { isChanged } from "./second-thoughts.ts";
 import { removePosted, takeBack } from "./take-back.ts";
 import type { UnkeptAnswers } from "./unkept.ts";
 import type { WaitingMarks } from "./waiting-marks.ts";
@@ -27,8 +31,16 @@ export interface Answers {
   answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
   /** Keeps messages that are said to somebody else, see `Overhear`. */
   overhear: Overhear;
-  /** Answers a turn's messages once more, in the same place; the batch may bring a stop. */
+  /**
+   * Answers a turn's messages once more, in the same place, or goes on with it as a person has decided about its calls;
+   * the batch may bring a stop.
+   */
   retry(event: ActionEvent, batch: Omit<Batch, "messages">, signal: AbortSignal): Promise<Retried>;
+  /**
+   * Makes the change of a question whose answer waits for a person, and begins that answer anew, or with a deletion takes
+   * it away. Resolves to whether there was one.
+   */
+  reconsider(event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<boolean>;
   /**
    * The question that goes on with an answer which was cut off, to be accepted as any other; or a sentence when that
    * is refused. The same event makes the same question.
@@ -72,6 +84,7 @@ const NOT_TAKEN =
 
 export interface AnswersDeps {
   records: TurnRecords;
+  ledger: Ledger;
   history: History;
   unkept: Pick<UnkeptAnswers, "replay">;
   adapterOf(platform: string): Adapter;
@@ -97,6 +110,21 @@ export function createAnswers(deps: AnswersDeps): Answers {
     }
   }
 
+  async function askAgain(
+    record: TurnRecord,
+    { events, isGivenUp }: Omit<Batch, "messages">,
+    signal: AbortSignal,
+  ): Promise<Retried> {
+    // A turn that crashed on the way is no new beginning.
+    const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
+    const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], { mustAsk: true });
+    for (const other of events) turn.notice(other);
+    if (isGivenUp) turn.giveUp();
+    await whileRunning(turn, () => run(deps, turn, signal));
+    const done = [...events, ...turn.taken()];
+    return turn.record.isRefused === true ? { done, refusal: NOT_TAKEN } : { done };
+  }
+
   return {
     overhear: deps.overhear,
     answer(batch, isWanted, signal) {
@@ -109,32 +137,34 @@ export function createAnswers(deps: AnswersDeps): Answers {
       });
     },
 
-    async retry(event, { events, isGivenUp }, signal) {
-      const { turnId, edition } = readEditionId(event.turnId);
+    async retry(event, batch, signal) {
+      const { events } = batch;
+      const turnId = readTurnId(event.turnId);
       const record = await records.load(turnId);
       if (record === undefined)
         return refuse(events, "This answer is too old to be written again. Please ask once more.");
-      if (!mayPress(event, record)) {
-        return refuse(events, NOT_YOURS);
-      }
+      if (!mayPress(event, record)) return refuse(events, NOT_YOURS);
       if (await isQuestionGone(deps.history, record)) return refuse(events, "The question was deleted.");
-      const isAnother = edition === undefined ? !record.canRetry : edition !== record.edition;
-      const isWritten = record.phase === "final" && isAnother;
-      // Pressed twice: the answer is there, or is on its way.
-      if (isWritten || running.values().some((turn) => turn.record.id === record.id)) return { done: events };
-      // A turn that crashed on the way is no new beginning.
-      const fresh =
-        record.phase === "final" ? { attempts: 0, seen: 0, edition: await toNextEdition(deps, record) } : {};
-      const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], { mustAsk: true });
-      for (const other of events) turn.notice(other);
-      if (isGivenUp) turn.giveUp();
-      await whileRunning(turn, () => run(deps, turn, signal));
-      const done = [...events, ...turn.taken()];
-      return turn.record.isRefused === true ? { done, refusal: NOT_TAKEN } : { done };
+      // Pressed twice: the answer is on its way.
+      if (running.values().some((turn) => turn.record.id === record.id)) return { done: events };
+      const again = await prepareAgain(deps, event, record, signal);
+      if (again !== "go on") return again === "done" ? { done: events } : refuse(events, again);
+      return askAgain(record, batch, signal);
+    },
+
+    async reconsider(event, signal) {
+      const record = await records.answerTo(event.messageId);
+      if (record?.waits === undefined) return false;
+      if (await takeUpChange(deps, record, event)) await askAgain(record, { events: [event] }, signal);
+      return true;
     },
 
     async stopLate(event, signal) {
       const record = await records.load(event.turnId);
+      if (record?.waits && record.phase === "final" && mayPress(event, record)) {
+        await cancelWaiting(deps, record, signal);
+        return "Stopped: what waited for your word is not done.";
+      }
       const isUnseen = record?.phase === "final" && record.isRefused === true && mayPress(event, record);
       // A place that takes no messages may still let a button change the one it stands under.
       if (isUnseen && (await showRefusal(deps, { ...record, reply: event.reply }, signal))) {
@@ -185,6 +215,93 @@ function refuse(done: readonly InboundEvent[], refusal: string): Retried {
   return { done, refusal };
 }
 
+/**
+ * Gets the calls of a turn ready for what a press asks. Resolves to "go on", to "done" where a press before it did the
+ * same, or to the sentence for a refusal. The record says first that the turn goes on: a crash on the way is followed by
+ * the same press, which finds what is left to do.
+ */
+async function prepareAgain(
+  deps: AnswersDeps,
+  event: ActionEvent,
+  record: TurnRecord,
+  signal: AbortSignal,
+): Promise<string> {
+  const { records, ledger } = deps;
+  const isFresh = record.phase === "final";
+  const calls = await ledger.open(record.id);
+  const goOn = () => records.save({ ...record, phase: "posted", attempts: 0, seen: 0 });
+  if (event.action === "retry" || event.action === "regenerate") {
+    const { edition } = readEditionId(event.turnId);
+    const isAnother = edition === undefined ? !record.canRetry : edition !== record.edition;
+    if (isFresh && isAnother) return "done";
+    if (isFresh) await calls.restart(false);
+    if (isFresh) record.edition = await toNextEdition(deps, record);
+    return "go on";
+  }
+  if (event.action === "rerun") {
+    if (isFresh && calls.uncertain().length === 0) return "There is nothing left here to run again.";
+    if (isFresh) await goOn();
+    await calls.rerun(event.key);
+    return "go on";
+  }
+  const waiting = calls.waiting();
+  const isAsked =
+    (record.waits || !isFresh) && waiting !== undefined && waiting.number === readCallsId(event.turnId).round;
+  if (!isAsked) return isFresh ? "This was decided already." : "go on";
+  if (event.at - waiting.at > MAX_WAIT_MS) {
+    await cancelWaiting(deps, record, signal);
+    return "This waited for more than a day, so it is not done any more. Please ask once more.";
+  }
+  if (isFresh) await goOn();
+  if (event.action === "always") {
+    await ledger.allow(
+      record.conversationId,
+      waiting.calls.map(({ name }) => name),
+    );
+  }
+  if (isFresh) await showNote(deps, record, describeDecision(event), signal);
+  await calls.decide(event.action === "deny" ? "denied" : "approved");
+  return "go on";
+}
+
+/**
+ * Makes the change of a question whose answer waits for a person, and gets that answer ready to begin anew. Resolves to
+ * false where the change changes nothing.
+ */
+async function takeUpChange(
+  { records, history, ledger }: AnswersDeps,
+  record: TurnRecord,
+  event: EditedEvent | DeletedEvent,
+): Promise<boolean> {
+  const isFresh = record.phase === "final";
+  if (isFresh && event.kind === "edited" && !(await isChanged(history, record, event))) return false;
+  const calls = await ledger.open(record.id);
+  Object.assign(record, { phase: "posted", attempts: 0, seen: 0 });
+  if (event.kind === "deleted") {
+    record.messageIds = record.messageIds.filter((id) => id !== event.messageId);
+    // The place of the answer goes with the last of its questions.
+    if (record.messageIds.length === 0) record.attempts = 1;
+  }
+  await records.save(record);
+  await change(history, event);
+  await calls.restart(true);
+  return true;
+}
+
+function describeDecision({ action, author }: ActionEvent): string {
+  const name = quoteName(author.name);
+  if (action === "deny") return `_${name} did not allow that._`;
+  return action === "always" ? `_${name} allowed that for this conversation._` : `_${name} allowed that once._`;
+}
+
+/** Ends the wait of calls for a person: they are not made. */
+async function cancelWaiting(deps: AnswersDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
+  await (await deps.ledger.open(record.id)).decide("denied");
+  const { waits: _, ...over } = record;
+  await deps.records.save({ ...over, canRetry: true });
+  await showNote(deps, record, "_Stopped: what waited for a person was not done._", signal);
+}
+
 /** Begins a turn, or goes on with what an earlier run has made of it. */
 async function proceed(
   deps: AnswersDeps,
@@ -215,7 +332,7 @@ async function proceed(
 
 /** Attempts until one ends the turn: each edit of what is being answered begins another one in the same messages. */
 async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): Promise<void> {
-  const { history, attempt } = deps;
+  const { history, ledger, attempt, log } = deps;
   const { record } = turn;
   let result: AttemptResult;
   do {
@@ -225,7 +342,12 @@ async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): P
     result = await attempt(record, beginning, signal);
     if (result === "forgotten") return removePosted(deps, record);
     // Another question has another answer, whatever people have read of this one.
-    if (result === "superseded") forgetSaid(record);
+    if (result === "superseded") {
+      forgetSaid(record);
+      // Where this is not kept, the next attempt sees what was called as if nothing had been changed.
+      const restart = async () => (await ledger.open(record.id)).restart(true);
+      await persist(restart, (err) => log.error({ err, turnId: record.id }, "the calls of a turn could not be kept"));
+    }
   } while (turn.mustGoOn(result));
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { fencesHeld } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
-import type { ChatMessage } from "../gateway/chunks.ts";
+import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import type { Gateway } from "../gateway/client.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history/history.ts";
@@ -10,6 +10,7 @@ import type { HistoryEntry } from "../history/record.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
+import type { ReplyAddress } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
@@ -19,12 +20,14 @@ import type { AnswerOptions } from "../settings/answer-options.ts";
 import type { ChannelSettings, Settings } from "../settings/settings.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
+import { chooseTools } from "../tools/choice.ts";
+import { type Ledger, MAX_ROUNDS, NO_LEDGER, type TurnLedger, toToolCall } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
 import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
 import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts";
-import { describeEnding, type Ending } from "./endings.ts";
+import { describeEnding, type Ending, WAITS } from "./endings.ts";
 import { goOn, isContinuable } from "./going-on.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
@@ -38,15 +41,17 @@ import {
   toPersonaMark,
 } from "./sight.ts";
 import { createThinking, type Thinking } from "./thinking.ts";
+import { describeUncertain, describeWaiting, toRerunButton, toWaitingButtons } from "./tool-cards.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
 import type { UnkeptAnswers } from "./unkept.ts";
 
-const MAX_ROUNDS = 8;
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
 const ONLY_JSON = "Answer with one JSON object and nothing else.";
 const ONLY_THOUGHT =
   "_Cut off: the model reached its greatest length before it came to an answer. Press Retry to ask again._";
 
+/** What people said last says which tools may help, where there are too many for one request. */
+const MESSAGES_TO_CHOOSE_BY = 2;
 /** Longest that showing more text waits until it is noted: whoever takes over knows of nothing else. */
 const SEEN_WAIT_MS = 500;
 
@@ -66,6 +71,9 @@ export type Attempt = (
 export interface AttemptDeps {
   gateway: Gateway;
   tools: readonly Tool[];
+  /** Tools from outside that are offered in a place. */
+  outsideTools(place: ReplyAddress): readonly Tool[];
+  ledger: Ledger;
   readContext: ReadContext;
   pseudonym(platform: string, userId: string): string;
   /** The configured ones, where a channel has none of its own. */
@@ -96,10 +104,13 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     // A turn that begins once more has not ended: cut off now, it is to be taken up again.
     const phase = record.posted.length > 0 ? "posted" : "received";
     Object.assign(record, { attempts: record.attempts + 1, isRefused: false, phase });
-    const [own] = await Promise.all([
+    const [own, ledger] = await Promise.all([
       deps.settings.read(record.reply),
+      openLedger(deps, record),
       deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
     ]);
+    // What came before a call of a tool is no beginning to go on from: the rounds have it, and more.
+    if (ledger.rounds.length > 0) delete record.said;
     const run: Run = {
       ...beginning,
       deps,
@@ -109,6 +120,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       signal,
       show: progress.show,
       steps,
+      ledger,
       thinking: createThinking({ onTell: (words) => showBeside(run, words) }),
       hasText: false,
       acceptedAt: beginning.messages.at(-1)?.at ?? Date.now(),
@@ -131,7 +143,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       // Nothing more is stored of a person who is being erased.
       if (ending === undefined && signal.reason === "forgotten") return "forgotten";
       if (ending !== undefined) await keep(run, ending);
-      await note(run, ending !== undefined && text !== "");
+      await note(run, ending !== undefined && ending.outcome !== "waiting" && text !== "");
       if (ending === undefined) return "superseded";
       report(run, text, ending);
       return "ended";
@@ -139,6 +151,16 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       await progress.clear();
     }
   };
+}
+
+/** A turn whose calls cannot be read goes on, and does nothing that must be written down. */
+async function openLedger({ ledger, log }: AttemptDeps, { id }: TurnRecord): Promise<TurnLedger> {
+  try {
+    return await ledger.open(id);
+  } catch (err) {
+    log.error({ err, turnId: id }, "the calls of a turn could not be read");
+    return NO_LEDGER;
+  }
 }
 
 /** One attempt under way. */
@@ -152,6 +174,7 @@ interface Run extends Omit<Beginning, "changes"> {
   /** Shows beside the reply what is waited for; "" takes it away. */
   show(words: string): void;
   steps: Steps;
+  ledger: TurnLedger;
   thinking: Thinking;
   /** Some of the answer has come. */
   hasText: boolean;
@@ -192,8 +215,8 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
     if (run.isInVain && run.before !== undefined) record.edition = editionOf(run.before);
-    const note = [...run.context.notices, ending.note].filter(Boolean).join("\n\n");
-    return { note, buttons: toButtons(run, ending) };
+    const notes = [...run.context.notices, ending.note, describeUncertain(run.ledger.uncertain())];
+    return { note: notes.filter(Boolean).join("\n\n"), buttons: toButtons(run, ending) };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
   const text = await writeReply((onText) => ask(run, onText), {
@@ -263,6 +286,8 @@ async function ask(run: Run, onText: OnText): Promise<string> {
     const finish =
       (await goOnWithSaid(run, handOver)) ?? (await runTurn(run.context.messages, toTurnDeps(run), handOver, signal));
     code.end();
+    // Part of what is shown, so that all of it can be read however long it is, and not of what is kept.
+    if (finish === WAITS) onText(`\n\n${describeWaiting(run.ledger.waiting()?.calls ?? [], toolsOf(run))}`);
     return finish;
   } catch (error) {
     // Asked once more in vain: people keep what they have read.
@@ -274,8 +299,9 @@ async function ask(run: Run, onText: OnText): Promise<string> {
 }
 
 /** Notes what another run may go on with: the text of the model alone, which knows of no tool. */
-function noteSaid({ record, options, steps }: Run, said: string): void {
-  const isPlain = options.format !== "json" && options.thinking !== "shown" && steps.all.length === 0;
+function noteSaid({ record, options, steps, ledger }: Run, said: string): void {
+  const hasCalled = steps.all.length > 0 || ledger.rounds.length > 0;
+  const isPlain = options.format !== "json" && options.thinking !== "shown" && !hasCalled;
   if (isPlain && isContinuable(said)) record.said = said;
   else delete record.said;
 }
@@ -337,15 +363,17 @@ function repeatWritten(run: Run, onText: OnText): void {
 
 function toTurnDeps(run: Run): TurnDeps {
   const { deps, record, model, mustAsk, context, used } = run;
-  const { gateway, tools, metrics, log } = deps;
+  const { gateway, metrics, log } = deps;
   return {
     gateway,
-    tools,
+    tools: toolsOf(run),
+    ledger: run.ledger,
+    isAllowed: (toolName) => deps.ledger.isAllowed(record.conversationId, toolName),
     model,
     fields: toFields(run.options),
     maxRounds: MAX_ROUNDS,
     mustAsk,
-    toolContext: {
+    context: {
       conversationId: record.conversationId,
       files: context.files,
       ...(context.oldestShownId !== undefined && { oldestShownId: context.oldestShownId }),
@@ -369,6 +397,20 @@ function toTurnDeps(run: Run): TurnDeps {
       if (estimated) used.estimatedTokens += usage.prompt_tokens + usage.completion_tokens;
     },
   };
+}
+
+/** What must be written down is not offered where that cannot be done. */
+function toolsOf({ deps, record, ledger, context: { messages } }: Run): readonly Tool[] {
+  const offered = deps.outsideTools(record.reply);
+  const outside = ledger === NO_LEDGER ? offered.filter(({ acts }) => !acts) : offered;
+  if (outside.length === 0) return deps.tools;
+  const question = messages.filter(({ role }) => role === "user").slice(-MESSAGES_TO_CHOOSE_BY);
+  const calls = [
+    ...messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : [])),
+    ...ledger.rounds.flatMap(({ calls }) => calls.map(toToolCall)),
+  ];
+  const called = new Set(calls.map((call) => call.function.name));
+  return chooseTools(deps.tools, outside, { question: question.map(textOf).join("\n"), called });
 }
 
 /** Many models give JSON only where they are told so in words as well. */
@@ -422,13 +464,18 @@ function toEnding({ deps, model, signal }: Run, cause: Cause, text: string): End
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
 
-function toButtons({ record, sink, before }: Run, ending: Ending): Button[] {
+function toButtons({ record, sink, before, ledger }: Run, ending: Ending): Button[] {
   const { id: turnId, edition } = record;
+  const waiting = ledger.waiting();
+  // Another answer shown in its place would take the question to people away.
+  if (ending.outcome === "waiting" && waiting !== undefined) return toWaitingButtons(turnId, waiting.number);
   const numbers = [...formerOf(before, edition).map((one) => one.edition), edition];
   const steps = toEditionButtons(turnId, numbers, edition);
   const others = [...steps, ...toExplainButton(record, sink)];
+  const retry: Button[] = ending.retry ? [{ action: "retry", turnId, label: "Retry" }] : [];
+  if (ledger.uncertain().length > 0) return [toRerunButton(turnId), ...retry, ...others];
   if (canContinue(ending)) return [{ action: "continue", turnId, label: "Continue" }, ...others];
-  if (ending.retry) return [{ action: "retry", turnId, label: "Retry" }, ...others];
+  if (ending.retry) return [...retry, ...others];
   return ending.outcome === "complete" ? [...steps, ...toAnswerButtons(record, sink)] : others;
 }
 
@@ -448,7 +495,8 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   const { id, conversationId, author, reply, posted, messageIds, edition } = record;
   const askedBy = { platform: reply.platform, id: author.id };
   const messages = context.messages.slice(askedCount);
-  const isRefused = messages.length === 0 && (ending.outcome === "filtered" || !ending.retry);
+  const waits = ending.outcome === "waiting";
+  const isRefused = messages.length === 0 && !waits && (ending.outcome === "filtered" || !ending.retry);
   const partial = ending.outcome !== "complete";
   const former = formerOf(run.before, edition);
   const entry = {
@@ -463,7 +511,9 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   };
   const after = pieces.at(-1) ?? messageIds.at(-1);
   delete record.said;
-  const final = { phase: "final", attempts: 0, canRetry: ending.retry, canContinue: canContinue(ending) } as const;
+  delete record.waits;
+  const offers = { canRetry: ending.retry, canContinue: canContinue(ending), ...(waits && { waits }) } as const;
+  const final = { phase: "final", attempts: 0, ...offers } as const;
   const isStored = await persist(
     () => history.append(conversationId, run.isInVain ? (run.before ?? entry) : entry, posted, after),
     (error) => {

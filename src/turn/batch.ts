@@ -1,5 +1,5 @@
 import { asksAnew, type InboundEvent, isSpokenStop, type MessageEvent } from "../port/events.ts";
-import { readEditionId, toTurnId } from "../port/ids.ts";
+import { readTurnId, toTurnId } from "../port/ids.ts";
 
 /** Messages answered by one turn at most: a flood is answered in several turns rather than in one endless prompt. */
 const MAX_TOGETHER = 20;
@@ -14,7 +14,7 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
   const [first, ...rest] = waiting;
   if (first === undefined) return [];
   if (asksAnew(first)) {
-    const { turnId } = readEditionId(first.turnId);
+    const turnId = readTurnId(first.turnId);
     return [first, ...rest.filter((event) => isStopOf(event, turnId, first))];
   }
   if (first.kind !== "message") return [first];

@@ -27,6 +27,16 @@ export async function takeClosingOff(deps: CutAnswerDeps, record: TurnRecord, si
   await rewriteClosing(deps, record, NO_CLOSING, signal);
 }
 
+/** Puts another sentence, without buttons, in the place of what an answer asked people at its end. */
+export async function showNote(
+  deps: CutAnswerDeps,
+  record: TurnRecord,
+  note: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await rewriteClosing(deps, record, { note, buttons: [] }, signal);
+}
+
 /** Shows the end of an answer that its place refused when it ended. Resolves to whether it takes it now; never rejects. */
 export async function showRefusal(deps: CutAnswerDeps, record: TurnRecord, signal: AbortSignal): Promise<boolean> {
   const retry: Button = { action: "retry", turnId: record.id, label: "Retry" };

@@ -1,7 +1,18 @@
 import { GatewayError } from "../gateway/errors.ts";
 
 /** The end of a turn, as it is counted. */
-export type Outcome = "complete" | "length" | "filtered" | "interrupted" | "stopped" | "failed" | "shutdown";
+export type Outcome =
+  | "complete"
+  | "waiting"
+  | "length"
+  | "filtered"
+  | "interrupted"
+  | "stopped"
+  | "failed"
+  | "shutdown";
+
+/** Why a turn ended that goes on when a person has decided about its calls. No gateway gives such a reason. */
+export const WAITS = "waits for a person";
 
 export interface Ending {
   outcome: Outcome;
@@ -70,6 +81,8 @@ function describeFinish(reason: string): Ending {
       return filtered();
     case "tool_limit":
       return end("interrupted", `Interrupted: the model went on using tools without coming to an answer. ${ASK_AGAIN}`);
+    case WAITS:
+      return { outcome: "waiting", note: "", retry: false };
     case "error":
       return end("interrupted", `Interrupted: the model's answer broke off. ${ASK_AGAIN}`);
     default:

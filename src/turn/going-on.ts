@@ -1,5 +1,6 @@
 import type { ChatMessage } from "../gateway/chunks.ts";
 import type { OnText } from "../reply/reply.ts";
+import type { TurnLedger } from "../tools/ledger.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
 
 /** Begins the request to go on with an answer; its last words follow. */
@@ -42,6 +43,14 @@ export async function goOn(
   ];
   const askedCount = asked.length;
   const elsewhere = new AbortController();
+  const ledger: TurnLedger = {
+    ...deps.ledger,
+    // Whoever takes its calls up has the text before them whole.
+    plan(round) {
+      const rest = deps.ledger.rounds.length === 0 ? readRest(round.content, lastWords) : undefined;
+      return deps.ledger.plan(rest === undefined ? round : Object.assign(round, { content: beginning + rest }));
+    },
+  };
   let heard = "";
   let isJoined = false;
   const onMore = (text: string) => {
@@ -54,7 +63,7 @@ export async function goOn(
     } else if (heard.trimStart().length > MAX_PREFACE + lastWords.length) elsewhere.abort();
   };
   try {
-    const finish = await runTurn(asked, deps, onMore, AbortSignal.any([signal, elsewhere.signal]));
+    const finish = await runTurn(asked, { ...deps, ledger }, onMore, AbortSignal.any([signal, elsewhere.signal]));
     return isJoined ? finish : undefined;
   } catch (error) {
     if (!elsewhere.signal.aborted || signal.aborted) throw error;

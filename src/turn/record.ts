@@ -8,6 +8,7 @@ import { toTurnId } from "../port/ids.ts";
 import { replyRecord } from "../reply/messages.ts";
 import { toKeyPart, toOwnerKey } from "../store/key-part.ts";
 import { walk } from "../store/values.ts";
+import { toLedgerKeys } from "../tools/ledger.ts";
 import { type Sight, sight } from "./sight.ts";
 
 /**
@@ -43,6 +44,8 @@ const turnRecord = replyRecord.extend({
   edition: z.int().default(1),
   /** The place took no more of it at some point, so that its last message may look as if more were to come. */
   isRefused: z.boolean().exactOptional(),
+  /** Its end asks a person to allow calls of tools; when they decide, it goes on. */
+  waits: z.literal(true).exactOptional(),
   /** How many pictures and the like the turn made before this attempt, besides the answer; absent: none. */
   made: z.number().exactOptional(),
   /** People's judgements of the answer, by their id; the latest word of each counts. */
@@ -95,7 +98,10 @@ export interface Judgement {
   feedback: Feedback;
 }
 
-const NAMESPACE = "turns";
+/** What is kept of turns. */
+export const TURNS = "turns";
+/** Longest that calls of tools wait for a person. */
+export const MAX_WAIT_MS = 86_400_000;
 /** Longer than an answer is written; after that the history knows its messages. */
 const POSTED_TTL_MS = 3_600_000;
 
@@ -110,9 +116,9 @@ export interface TurnRecordsOptions {
 /** Records by id, and for each person two namespaces: one names their turns, one those that they judged. */
 export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
   const { open, ttlMs, log, inTurn: takeTurn = createKeyedQueue().run } = options;
-  const keyv = open(NAMESPACE);
+  const keyv = open(TURNS);
   // Two people who judge one answer at once must not replace each other's word.
-  const inTurn = <T>(id: string, task: () => Promise<T>) => takeTurn(`${NAMESPACE}:${id}`, task);
+  const inTurn = <T>(id: string, task: () => Promise<T>) => takeTurn(`${TURNS}:${id}`, task);
 
   async function load(id: string): Promise<TurnRecord | undefined> {
     return readTurnRecord(await keyv.get(id));
@@ -139,7 +145,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
 
   /** Ids of the turns that a namespace names. */
   async function* idsOf(namespace: string, within?: string): AsyncGenerator<string> {
-    for await (const [id] of walk(open(`${NAMESPACE}:${namespace}`))) {
+    for await (const [id] of walk(open(`${TURNS}:${namespace}`))) {
       if (within === undefined || (await load(id))?.conversationId.startsWith(within) === true) yield id;
     }
   }
@@ -209,7 +215,8 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       const [owner, rater] = [toOwnerKey(platform, authorId), toRater(platform, authorId)];
       for await (const id of idsOf(owner, within)) {
         const record = await load(id);
-        await keyv.deleteMany([id, `${owner}:${id}`, toSightKey(id), ...(record === undefined ? [] : keysOf(record))]);
+        const kept = record === undefined ? [] : keysOf(record);
+        await keyv.deleteMany([id, `${owner}:${id}`, toSightKey(id), ...toLedgerKeys(id), ...kept]);
       }
       for await (const id of idsOf(rater, within)) await inTurn(id, () => takeBack(id, rater, authorId));
     },
@@ -224,7 +231,7 @@ function withoutFeedback({ feedback, ...record }: TurnRecord, authorId: string):
 /** All keys that a record is kept or found under for longer than it is written. */
 function keysOf({ id, reply, author, messageIds }: TurnRecord): string[] {
   const found = [`${toOwnerKey(reply.platform, author.id)}:${id}`, toNewest(reply, author.id)];
-  return [id, toSightKey(id), ...found, ...messageIds.map(toAsked)];
+  return [id, toSightKey(id), ...toLedgerKeys(id), ...found, ...messageIds.map(toAsked)];
 }
 
 function toSightKey(id: string): string {

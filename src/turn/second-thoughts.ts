@@ -7,15 +7,18 @@ import type { Button, ReplySink } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { writeReply } from "../reply/reply.ts";
-import { toAnswerButtons } from "./answer-buttons.ts";
+import type { Ledger } from "../tools/ledger.ts";
+import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
 import { isQuestionGone } from "./context.ts";
 import { rewriteClosing } from "./cut-answer.ts";
 import { editionsOf, readAnswer, toAnswerText, toEditionButtons } from "./editions.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import { mayPress, NOT_YOURS } from "./rights.ts";
 import { type TakeBackDeps, takeBack } from "./take-back.ts";
+import { describeUncertain, toRerunButton } from "./tool-cards.ts";
 
 const TOO_OLD = "This answer is too old for that: it is not kept any more.";
+const STILL_WAITS = "This answer waits for somebody to allow what it is to do.";
 const STILL_WRITTEN = "This answer is still being written.";
 
 /** What people do about an answer after its end. Promises reject when their event has to be worked on again. */
@@ -36,6 +39,7 @@ export interface SecondThoughts {
 export interface SecondThoughtsDeps extends TakeBackDeps {
   records: Pick<TurnRecords, "load" | "save" | "answerTo">;
   history: Pick<History, "read" | "find" | "append" | "remove">;
+  ledger: Pick<Ledger, "open">;
   scheduler: Scheduler;
   sinkOf: SinkOf;
   /** The answer to a question goes with it; else a button takes it back. */
@@ -44,7 +48,7 @@ export interface SecondThoughtsDeps extends TakeBackDeps {
 }
 
 export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
-  const { records, history } = deps;
+  const { records, history, ledger } = deps;
 
   /** A record whose answer has its end, or a sentence for the person. */
   async function findOwn(event: ActionEvent): Promise<TurnRecord | string> {
@@ -57,17 +61,16 @@ export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
   return {
     async onEdited({ key, conversationId, author, reply, at, messageId, text, attachments }) {
       const record = await records.answerTo(messageId);
-      if (record?.phase !== "final" || record.posted.length === 0) return undefined;
-      const { entries } = await history.read(record.conversationId, { upToId: messageId, maxEntries: 1 });
-      const before = entries.find(({ id }) => id === messageId);
-      if (before === undefined || isSame(before, { text, attachments })) return undefined;
+      if (record?.phase !== "final" || record.waits || record.posted.length === 0) return undefined;
+      if (!(await isChanged(history, record, { messageId, text, attachments }))) return undefined;
+      await (await ledger.open(record.id)).restart(true);
       const turnId = toEditionId(record.id, record.edition);
       return { kind: "action", key: `${key}:again`, conversationId, author, reply, at, action: "regenerate", turnId };
     },
 
     async onDeleted({ messageId }, signal) {
       const record = await records.answerTo(messageId);
-      if (record?.phase !== "final" || record.posted.length === 0) return;
+      if (record?.phase !== "final" || record.waits || record.posted.length === 0) return;
       if (!(await isQuestionGone(history, record))) return;
       if (deps.removesWithQuestion) return takeBack(deps, record);
       const remove: Button = { action: "delete", turnId: record.id, label: "Delete this answer" };
@@ -83,12 +86,18 @@ export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
       const { edition } = readEditionId(event.turnId);
       const shown = editions.find((one) => one.edition === edition);
       if (answer === undefined || shown === undefined || record.sealed !== undefined) return TOO_OLD;
+      if (record.waits) return STILL_WAITS;
       const numbers = editions.map((one) => one.edition);
       const isNewest = shown === editions.at(-1);
-      const note = isNewest ? "" : `_Answer ${editions.indexOf(shown) + 1} of ${editions.length}: an earlier one._`;
+      const uncertain = isNewest ? (await ledger.open(record.id)).uncertain() : [];
+      const note = isNewest
+        ? describeUncertain(uncertain)
+        : `_Answer ${editions.indexOf(shown) + 1} of ${editions.length}: an earlier one._`;
       const sink = deps.adapterOf(record.reply.platform).sink(record.reply);
       const steps = toEditionButtons(record.id, numbers, shown.edition);
-      const closing = { note, buttons: [...steps, ...(isNewest ? toAnswerButtons(record, sink) : [])] };
+      const own = isNewest ? toAnswerButtons(record, sink) : [];
+      const open = [toRerunButton(record.id), ...steps, ...toExplainButton(record, sink)];
+      const closing = { note, buttons: uncertain.length > 0 ? open : [...steps, ...own] };
       await writeWhole(deps, { ...record, posted: [...record.posted] }, sink, toAnswerText(shown.messages), closing);
       return undefined;
     },
@@ -102,16 +111,17 @@ export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
   };
 }
 
-/** Platforms tell of an edit also where nothing of the words was changed. */
-function isSame(
-  {
-    messages: [first],
-    attachments: before = [],
-  }: { messages: readonly { content: unknown }[]; attachments?: readonly { id: string }[] },
-  { text, attachments }: Pick<EditedEvent, "text" | "attachments">,
-): boolean {
-  const idsOf = (files: readonly { id: string }[]) => files.map(({ id }) => id).join();
-  return first?.content === text && idsOf(before) === idsOf(attachments);
+/** False for an edit that says what the message said before: platforms tell of that as well. */
+export async function isChanged(
+  history: Pick<History, "read">,
+  { conversationId }: Pick<TurnRecord, "conversationId">,
+  { messageId, text, attachments }: Pick<EditedEvent, "messageId" | "text" | "attachments">,
+): Promise<boolean> {
+  const { entries } = await history.read(conversationId, { upToId: messageId, maxEntries: 1 });
+  const before = entries.find(({ id }) => id === messageId);
+  if (before === undefined) return false;
+  const idsOf = (files: readonly { id: string }[] = []) => files.map(({ id }) => id).join();
+  return before.messages[0]?.content !== text || idsOf(before.attachments) !== idsOf(attachments);
 }
 
 /** Puts a text that is known into the messages of an answer, into more or fewer of them where it needs that. */

@@ -21,6 +21,7 @@ export async function takeBack(deps: TakeBackDeps, record: TurnRecord): Promise<
   await removePosted(deps, record);
   await history.remove(record.id);
   delete record.said;
+  delete record.waits;
   await records.save({ ...record, posted: [], phase: "final", canRetry: false });
 }
 

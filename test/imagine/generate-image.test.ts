@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { createGenerateImage } from "../../src/imagine/generate-image.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { callTool } from "../../src/tools/tool.ts";
 import { isOnRedis } from "../support/bot-store.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, command, message } from "../support/events.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 import { type Meet, startImageGateway } from "../support/image-gateway.ts";
+import { callTool } from "../support/tool-calls.ts";
 
 const draw = (args: object, index = 0): Step => ({
   tool_calls: [

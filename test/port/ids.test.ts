@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { readEditionId, readPictureId, toEditionId, toPictureId, toTurnId } from "../../src/port/ids.ts";
+import {
+  readEditionId,
+  readPictureId,
+  readTurnId,
+  toCallsId,
+  toEditionId,
+  toPictureId,
+  toTurnId,
+} from "../../src/port/ids.ts";
 
 test("an id of a picture is read back, and fits beside others into what platforms allow", () => {
   const id = toPictureId(toTurnId("test:event:1"), 4);
@@ -18,4 +26,9 @@ test("an id of an answer is read back, and told from that of its turn and from a
   expect(readEditionId(id)).toEqual({ turnId, edition: 12 });
   expect(readEditionId(turnId)).toEqual({ turnId, edition: undefined });
   expect(readPictureId(id)).toBeUndefined();
+});
+
+test("a button names its turn, whether it is about that, one of its answers or its calls", () => {
+  const turnId = toTurnId("test:1");
+  expect([turnId, toEditionId(turnId, 3), toCallsId(turnId, 2)].map(readTurnId)).toEqual([turnId, turnId, turnId]);
 });

@@ -7,6 +7,7 @@ import type { References } from "../../src/media/reference.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../src/port/events.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { countWaiting, endWithTest, openBotStores } from "./bot-store.ts";
@@ -40,7 +41,9 @@ export interface EngineOptions {
   /** Instead of the platform's. */
   adapterOf?: (platform: string) => Adapter;
   maxEntries?: number;
-  tools?: Tool[];
+  tools?: readonly Tool[];
+  /** Tools of servers, by place. */
+  outsideTools?(place: ReplyAddress): readonly Tool[];
   /** Makes pictures reachable for the gateway; without it none is. */
   references?: References;
   removesWithQuestion?: boolean;
@@ -73,6 +76,7 @@ export function startEngine({
     stores: openBotStores(options.storeDatabase ?? database, log),
     gateway: options.gateway ?? gateway,
     toTools: () => tools,
+    ...(options.outsideTools && { outsideTools: options.outsideTools }),
     references: options.references ?? {
       ...noLinks,
       prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }),

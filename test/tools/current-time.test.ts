@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createCurrentTime } from "../../src/tools/current-time.ts";
-import { callTool, callTools } from "../../src/tools/tool.ts";
+import { callTool, callTools } from "../support/tool-calls.ts";
 
 const NOW = Date.UTC(2026, 6, 3, 20, 5, 9, 750);
 const never = new AbortController().signal;

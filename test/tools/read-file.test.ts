@@ -3,7 +3,8 @@ import { createFiles } from "../../src/media/files.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
 import type { PastEntry } from "../../src/tools/past.ts";
 import { createReadFile } from "../../src/tools/read-file.ts";
-import { callTool, type ToolContext } from "../../src/tools/tool.ts";
+import type { ToolContext } from "../../src/tools/tool.ts";
+import { callTool } from "../support/tool-calls.ts";
 
 const never = new AbortController().signal;
 const ref = (name: string, id = name): AttachmentRef => ({ platform: "test", id, name, sizeBytes: 1 });

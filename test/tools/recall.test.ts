@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PastEntry } from "../../src/tools/past.ts";
 import { createHistorySearch, createRecall, type RecallQuery } from "../../src/tools/recall.ts";
-import { callTool } from "../../src/tools/tool.ts";
+import { callTool } from "../support/tool-calls.ts";
 
 const never = new AbortController().signal;
 const AT = Date.UTC(2026, 10, 20, 14, 5);

@@ -1,15 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { ToolCall } from "../../src/gateway/chunks.ts";
-import {
-  callTool,
-  callTools,
-  defineTool,
-  MAX_RESULT_CHARS,
-  type Tool,
-  ToolError,
-  toDefinition,
-} from "../../src/tools/tool.ts";
+import { defineTool, MAX_RESULT_CHARS, type Tool, ToolError, toDefinition } from "../../src/tools/tool.ts";
+import { callTool, callTools } from "../support/tool-calls.ts";
 
 const never = new AbortController().signal;
 const context = { conversationId: "local:1" };
@@ -20,7 +13,7 @@ const call = (name: string, args: unknown, id = "call_1"): ToolCall => ({
   function: { name, arguments: typeof args === "string" ? args : JSON.stringify(args) },
 });
 
-function tool(name: string, run: Tool["run"], timeoutMs = 60_000): Tool {
+function tool(name: string, run: (...args: Parameters<Tool["run"]>) => Promise<string>, timeoutMs = 60_000): Tool {
   const schema = z.object({ text: z.string().default("nothing"), times: z.int().min(1).max(9).optional() });
   return defineTool({
     name,
@@ -252,13 +245,15 @@ describe("callTools", () => {
 
   test("rejects with the reason of the signal and begins nothing more", async () => {
     const controller = new AbortController();
+    const all = Promise.withResolvers<void>();
     let begun = 0;
     const stuck = tool("stuck", () => {
-      begun++;
+      if (++begun === 4) all.resolve();
       return new Promise(() => {});
     });
     const calls = Array.from({ length: 10 }, () => call("stuck", {}));
     const running = callTools(calls, [stuck], context, controller.signal, () => {});
+    await all.promise;
     controller.abort("stopped");
     await expect(running).rejects.toBe("stopped");
     expect(begun).toBe(4);

@@ -95,12 +95,37 @@ describe("an answer that the process died in", () => {
     expect(second.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(["coffee?"]);
   });
 
-  test("begins anew where it had used a tool", async () => {
+  test("begins anew behind the tool that it had used, whose result it keeps", async () => {
     const { database, platform } = await dieIn(LOOK);
-    const second = startEngine({ database, platform, tools: [look], scripts: [[LOOK], [`${BEGINNING}.`]] });
+    const second = startEngine({ database, platform, tools: [look], scripts: [[`${BEGINNING}.`]] });
     await second.idle();
     expect(platform.texts()).toEqual([`${BEGINNING}.`]);
-    expect(second.requests[0]?.messages.at(-1)?.content).toBe("tea?");
+    expect(second.requests.map(({ messages }) => messages.slice(1).map(({ content }) => content))).toEqual([
+      ["tea?", "", "rain"],
+    ]);
+  });
+
+  test("goes on from the tool that it called after its text, not from that text", async () => {
+    const TEXT = "Tea is a drink made of leaves and hot water, first had in China too.";
+    const [database, platform, called] = [new DatabaseSync(":memory:"), fakePlatform(), Promise.withResolvers<void>()];
+    const stuck = { ...look, acts: true, run: () => (called.resolve(), new Promise<string>(() => {})) };
+    const question = message("tea?");
+    const first = startEngine({ database, platform, tools: [stuck], scripts: [[TEXT, LOOK]] });
+    await first.accept(question);
+    await called.promise;
+    await first.until(() => platform.texts().some((text) => text.includes(TEXT)));
+    const record = await first.records.load(toTurnId(question.key));
+    // As it stands where nothing more was shown than the text before the call.
+    if (record !== undefined) await first.records.save({ ...record, said: TEXT });
+    const second = startEngine({ database, platform, tools: [stuck], scripts: [["I cannot say."]] });
+    await second.idle();
+    expect(second.requests).toHaveLength(1);
+    expect(second.requests[0]?.messages.slice(1)).toMatchObject([
+      { role: "user", content: "tea?" },
+      { role: "assistant", content: TEXT },
+      { role: "tool", content: expect.stringMatching(/^It is not known whether look was done/) },
+    ]);
+    expect(platform.texts()[0]).toMatch(new RegExp(`^${TEXT}\n\nI cannot say\\.`));
   });
 
   test("leaves none of its text in the record of its turn", async () => {

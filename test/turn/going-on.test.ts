@@ -4,6 +4,7 @@ import type { ChatMessage } from "../../src/gateway/chunks.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { goOn, isContinuable } from "../../src/turn/going-on.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";
+import { newLedger } from "../support/tool-calls.ts";
 
 const SAID = "Tea is a drink that is made of leaves and hot water. It was first drunk in China, where";
 const LAST_WORDS = "was first drunk in China, where";
@@ -24,6 +25,7 @@ const LOOK = {
 /** Goes on with what was said; what the model says is scripted. */
 async function setUp(said: string, ...scripts: Step[][]) {
   const { gateway, requests } = fakeGateway(...scripts);
+  const ledger = await newLedger();
   const messages = [QUESTION];
   let text = "";
   const deps = {
@@ -33,7 +35,9 @@ async function setUp(said: string, ...scripts: Step[][]) {
     fields: {},
     mustAsk: false,
     maxRounds: 4,
-    toolContext: { conversationId: "test:a" },
+    context: { conversationId: "test:a" },
+    ledger,
+    isAllowed: async () => false,
     user: "someone",
     onStep: () => {},
     onReasoning: () => {},
@@ -43,7 +47,7 @@ async function setUp(said: string, ...scripts: Step[][]) {
   const finish = await goOn(messages, said, deps, (more) => void (text += more), new AbortController().signal).catch(
     (error: unknown) => error,
   );
-  return { finish, text, added: messages.slice(1), asked: requests[0]?.messages ?? [] };
+  return { finish, text, added: messages.slice(1), asked: requests[0]?.messages ?? [], rounds: ledger.rounds };
 }
 
 describe("an answer that another run began", () => {
@@ -100,6 +104,11 @@ describe("an answer that another run began", () => {
     expect(text).toBe(`${SAID} it grows.`);
     expect(added.map(({ role }) => role)).toEqual(["assistant", "tool", "assistant"]);
     expect(added[2]?.content).toBe(`${SAID} it grows.`);
+  });
+
+  test("has the text before a tool whole in the ledger, for whoever goes on from there", async () => {
+    const { rounds } = await setUp(SAID, [LAST_WORDS, " it grows.", LOOK], ["So it is."]);
+    expect(rounds.map(({ content }) => content)).toEqual([`${SAID} it grows.`]);
   });
 
   test("is begun anew where it has hardly begun", () => {

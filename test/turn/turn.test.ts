@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { ChatMessage, Usage } from "../../src/gateway/chunks.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import type { OnText } from "../../src/reply/reply.ts";
+import { NO_LEDGER } from "../../src/tools/ledger.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { runTurn, type TurnDeps } from "../../src/turn/turn.ts";
 import { fakeGateway, type Step } from "../support/fake-gateway.ts";
@@ -39,7 +40,9 @@ function setUp(...scripts: Step[][]) {
     fields: {},
     mustAsk: false,
     maxRounds: 4,
-    toolContext: { conversationId: "test:a" },
+    context: { conversationId: "test:a" },
+    ledger: NO_LEDGER,
+    isAllowed: async () => false,
     user: "someone",
     onStep: ({ id, title, state }) => void progress.push(`${id} ${title}: ${state}`),
     onReasoning: (text) => void reasoning.push(text),

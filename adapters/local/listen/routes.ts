@@ -52,23 +52,28 @@ const EDIT = z.object({
   text: text.refine((value) => value.trim() !== "", "The message is empty; delete it instead."),
 });
 const DELETE = z.object({ nonce, authorId: id });
+const PRESSED_ACTIONS = [
+  "stop",
+  "retry",
+  "continue",
+  "regenerate",
+  "show",
+  "explain",
+  "approve",
+  "always",
+  "deny",
+  "rerun",
+  "good",
+  "bad",
+  "again",
+  "vary",
+  "upscale",
+  "delete",
+] as const;
 const ACTION = z.object({
   nonce,
   authorId: id,
-  action: z.enum([
-    "stop",
-    "retry",
-    "continue",
-    "regenerate",
-    "show",
-    "explain",
-    "good",
-    "bad",
-    "again",
-    "vary",
-    "upscale",
-    "delete",
-  ]),
+  action: z.enum(PRESSED_ACTIONS),
   turnId: z.string().min(1).max(200),
 });
 const STOP = z.object({ nonce, authorId: id, turnId: z.string().min(1).max(200) });

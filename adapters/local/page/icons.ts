@@ -21,6 +21,8 @@ export const ICONS = {
     svg`<g fill="currentColor" stroke="none"><circle cx="5" cy="12" r="2" /><circle cx="12" cy="12" r="2" /><circle cx="19" cy="12" r="2" /></g>`,
   ),
   close: stroke("M6 6l12 12M18 6 6 18"),
+  check: stroke("M5 12.5l4.5 4.5L19 7.5"),
+  checks: stroke("M2.5 12.5 7 17l9.5-9.5M11.5 16l1 1L22 7.5"),
   menu: stroke("M4 7h16M4 12h16M4 17h16"),
   search: stroke("M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14Zm5-2 4 4"),
   edit: stroke("M4 20l.9-4L16 4.9a2.1 2.1 0 0 1 3 3L8 19.1 4 20Z"),

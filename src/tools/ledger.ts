@@ -1,0 +1,220 @@
+import type { Keyv } from "keyv";
+import { z } from "zod";
+import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { AssistantMessage, ToolCall } from "../gateway/chunks.ts";
+import { toKeyPart } from "../store/key-part.ts";
+
+/**
+ * `planned`: the model asked for it. `approved`: it may run. `started`: written before the tool is called, so whatever
+ * finds it so after a crash does not know whether it was done. `unknown`: neither does whoever called it.
+ */
+const state = z.enum(["planned", "approved", "started", "done", "failed", "unknown", "denied"]);
+
+const ledgerCall = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** JSON as the model wrote it. */
+  arguments: z.string(),
+  state,
+  /** It may change something that a second call would change again. */
+  acts: z.boolean(),
+  /** A person has to allow it before it runs. */
+  asks: z.boolean().exactOptional(),
+  /** What the model is told came of it. */
+  result: z.string().exactOptional(),
+  /** The press that let it run once more. */
+  rerunBy: z.string().exactOptional(),
+});
+
+const ledgerRound = z.object({
+  v: z.literal(1),
+  /** What the model said before it called. */
+  content: z.string(),
+  calls: z.array(ledgerCall),
+  /** Unix milliseconds. */
+  at: z.number(),
+  /** The question was another one when these were made. */
+  isBeforeEdit: z.literal(true).exactOptional(),
+});
+
+export type LedgerCall = z.infer<typeof ledgerCall>;
+export type LedgerRound = z.infer<typeof ledgerRound>;
+
+/**
+ * The calls of tools in one turn, round by round, as far as they have come. Whoever takes the turn up again goes on from
+ * here: what was done is not done again, and what may have been done is not done again by itself.
+ */
+export interface TurnLedger {
+  readonly rounds: readonly LedgerRound[];
+  /** Writes down a round that the model asked for. Rejects when the store does not take it. */
+  plan(round: LedgerRound): Promise<void>;
+  /** Writes down how far a call of a round has come. Rejects when the store does not take it. */
+  note(round: LedgerRound, call: LedgerCall, change: Partial<LedgerCall>): Promise<void>;
+  /**
+   * The turn begins anew: only the rounds stay in which something was done, or may have been. `isEdited`: the question
+   * is another one since.
+   */
+  restart(isEdited: boolean): Promise<void>;
+  /** Calls of which nobody knows whether they were done. */
+  uncertain(): LedgerCall[];
+  /** Calls that wait for a person, with the number of their round, from 1 on; undefined when none does. */
+  waiting(): WaitingCalls | undefined;
+  /** A person has decided about the calls that wait. */
+  decide(decision: "approved" | "denied"): Promise<void>;
+  /** Lets the uncertain calls run once more; the same press lets them once. Resolves to how many do. */
+  rerun(pressKey: string): Promise<number>;
+}
+
+export interface WaitingCalls {
+  number: number;
+  /** When they were asked for, Unix milliseconds. */
+  at: number;
+  calls: LedgerCall[];
+}
+
+export interface Ledger {
+  /** Reads the calls of a turn. Rejects when the store does not answer. */
+  open(turnId: string): Promise<TurnLedger>;
+  /** True when a person allowed every call of a tool in a conversation. */
+  isAllowed(conversationId: string, toolName: string): Promise<boolean>;
+  allow(conversationId: string, toolNames: readonly string[]): Promise<void>;
+}
+
+/** Rounds of one turn at most; also those that an erasure looks for. */
+export const MAX_ROUNDS = 8;
+
+export interface LedgerOptions {
+  /** The records of turns are kept there too, so that one fence and one erasure hold for both. */
+  keyv: Keyv;
+  ttlMs: number;
+}
+
+/** The keys under which the calls of a turn are kept. */
+export function toLedgerKeys(turnId: string): string[] {
+  return Array.from({ length: MAX_ROUNDS }, (_, index) => toKey(turnId, index));
+}
+
+export function createLedger({ keyv, ttlMs }: LedgerOptions): Ledger {
+  return {
+    open: (turnId) => openTurn(keyv, ttlMs, turnId),
+    isAllowed: async (conversationId, name) => (await keyv.get(toAllowedKey(conversationId, name))) === 1,
+    async allow(conversationId, names) {
+      await keyv.setMany(names.map((name) => ({ key: toAllowedKey(conversationId, name), value: 1, ttl: ttlMs })));
+    },
+  };
+}
+
+async function openTurn(keyv: Keyv, ttlMs: number, turnId: string): Promise<TurnLedger> {
+  const stored: unknown[] = await keyv.getMany(toLedgerKeys(turnId));
+  const readable = stored.map((value) => ledgerRound.safeParse(value).data);
+  const end = readable.indexOf(undefined);
+  const rounds = readable.slice(0, end === -1 ? undefined : end).filter((round) => round !== undefined);
+  const inTurn = createKeyedQueue().run;
+
+  /** One write of a round at a time, each with all that is known by then: calls of a round run side by side. */
+  function write(round: LedgerRound): Promise<void> {
+    const index = rounds.indexOf(round);
+    // One that could not be written down when it was planned has nothing that must be.
+    if (index === -1) return Promise.resolve();
+    return inTurn(String(index), async () => void (await keyv.set(toKey(turnId, index), round, ttlMs)));
+  }
+
+  function uncertain(): LedgerCall[] {
+    return rounds.flatMap(({ calls }) => calls.filter(isUncertain));
+  }
+
+  return {
+    rounds,
+    async plan(round) {
+      rounds.push(round);
+      try {
+        await write(round);
+      } catch (error) {
+        rounds.pop();
+        throw error;
+      }
+    },
+    async note(round, call, change) {
+      Object.assign(call, change);
+      await write(round);
+    },
+    async restart(isEdited) {
+      const count = rounds.findLastIndex(({ calls }) => calls.some(hasActed)) + 1;
+      const dropped = rounds.splice(count);
+      for (const round of rounds) {
+        if (isEdited) round.isBeforeEdit = true;
+        for (const call of round.calls) if (isOpen(call)) Object.assign(call, CANCELLED);
+        await write(round);
+      }
+      const keys = dropped.map((_, index) => toKey(turnId, count + index));
+      if (keys.length > 0) await keyv.deleteMany(keys);
+    },
+    uncertain,
+    waiting() {
+      const index = rounds.findIndex(({ calls }) => calls.some(waits));
+      const round = rounds[index];
+      return round && { number: index + 1, at: round.at, calls: round.calls.filter(waits) };
+    },
+    async decide(decision) {
+      for (const round of rounds) {
+        const calls = round.calls.filter(waits);
+        for (const call of calls) call.state = decision;
+        if (calls.length > 0) await write(round);
+      }
+    },
+    async rerun(pressKey) {
+      const calls = uncertain().filter(({ rerunBy }) => rerunBy !== pressKey);
+      for (const call of calls) Object.assign(call, { state: "approved", rerunBy: pressKey });
+      for (const round of rounds) if (round.calls.some((call) => calls.includes(call))) await write(round);
+      return calls.length;
+    },
+  };
+}
+
+/** Where what is done cannot be written down, nothing is done that must be. */
+export const NO_LEDGER: TurnLedger = {
+  rounds: [],
+  plan: () => Promise.reject(new Error("The calls of this turn could not be read.")),
+  note: async () => {},
+  restart: async () => {},
+  uncertain: () => [],
+  waiting: () => undefined,
+  decide: async () => {},
+  rerun: async () => 0,
+};
+
+const CANCELLED = { state: "denied", result: "Not run: the answer was begun anew before anybody allowed it." } as const;
+
+/** The round as a message of the model. */
+export function toAnswer({ content, calls }: LedgerRound): AssistantMessage {
+  return { role: "assistant", content, tool_calls: calls.map(toToolCall) };
+}
+
+export function toToolCall({ id, name, arguments: json }: LedgerCall): ToolCall {
+  return { id, type: "function", function: { name, arguments: json } };
+}
+
+/** It may have been done, and nobody knows. */
+export function isUncertain({ state, acts }: LedgerCall): boolean {
+  return acts && (state === "started" || state === "unknown");
+}
+
+function hasActed({ state, acts }: LedgerCall): boolean {
+  return acts && ["started", "done", "failed", "unknown"].includes(state);
+}
+
+function isOpen({ state }: LedgerCall): boolean {
+  return state === "planned" || state === "approved";
+}
+
+function waits({ state, asks }: LedgerCall): boolean {
+  return state === "planned" && asks === true;
+}
+
+function toKey(turnId: string, index: number): string {
+  return `calls:${toKeyPart(turnId)}:${index}`;
+}
+
+function toAllowedKey(conversationId: string, toolName: string): string {
+  return `allowed:${toKeyPart(conversationId)}:${toKeyPart(toolName)}`;
+}

@@ -1,0 +1,36 @@
+import { Keyv } from "keyv";
+import type { ToolCall, ToolMessage } from "../../src/gateway/chunks.ts";
+import type { Step } from "../../src/port/sink.ts";
+import { createLedger, type TurnLedger } from "../../src/tools/ledger.ts";
+import { runRound } from "../../src/tools/round.ts";
+import type { Tool, ToolContext } from "../../src/tools/tool.ts";
+
+/** The calls of a turn that nothing was called in yet, in memory. */
+export function newLedger(): Promise<TurnLedger> {
+  return createLedger({ keyv: new Keyv(), ttlMs: 60_000 }).open("turn");
+}
+
+/** The results of the calls of one round. */
+export async function callTools(
+  calls: readonly ToolCall[],
+  tools: readonly Tool[],
+  context: ToolContext,
+  signal: AbortSignal,
+  onStep: (step: Step) => void = () => {},
+): Promise<ToolMessage[]> {
+  const deps = { tools, context, onStep, isAllowed: async () => false, ledger: await newLedger() };
+  const answer = { role: "assistant" as const, content: "", tool_calls: [...calls] };
+  return (await runRound(answer, 1, deps, signal)).results;
+}
+
+/** The result of one call. */
+export async function callTool(
+  call: ToolCall,
+  tools: readonly Tool[],
+  context: ToolContext,
+  signal: AbortSignal,
+): Promise<ToolMessage> {
+  const [result] = await callTools([call], tools, context, signal);
+  if (result === undefined) throw new Error("There is no result.");
+  return result;
+}

@@ -1,0 +1,370 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { readTurnId, toCallsId, toEditionId } from "../../src/port/ids.ts";
+import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import { type EngineOptions, startEngine } from "../support/engine.ts";
+import { action, ada, ben, deleted, edited, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+type Script = NonNullable<EngineOptions["scripts"]>[number];
+
+const never = new Promise<string>(() => {});
+
+/** A tool that leaves a mark each time it is called, and answers as `answer` says. */
+function counting(answer: (note: string) => Promise<string>, how: Partial<Tool> = {}) {
+  const marks: string[] = [];
+  const plain = defineTool({
+    name: "shop__buy",
+    description: "Buys.",
+    schema: z.object({ note: z.string() }),
+    timeoutMs: 60_000,
+    run: async ({ note }) => {
+      marks.push(note);
+      return answer(note);
+    },
+    describeCall: () => "buying",
+  });
+  const tool: Tool = { ...plain, acts: true, ...how };
+  return { tool, marks };
+}
+
+const buy = (note: string, id = "c1") => ({
+  tool_calls: [
+    { index: 0, id, type: "function" as const, function: { name: "shop__buy", arguments: JSON.stringify({ note }) } },
+  ],
+});
+
+const results = ({ requests }: ReturnType<typeof startEngine>) =>
+  requests.at(-1)?.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
+
+describe("a call of a tool that acts, cut by the death of the process", () => {
+  /** A process dies while the tool runs, and the next one goes on. */
+  async function die(how: Partial<Tool> = {}) {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const { tool, marks } = counting(() => (marks.length === 1 ? never : Promise.resolve("bought")), how);
+    const common = { database, platform, outsideTools: () => [tool] };
+    const first = startEngine({ ...common, scripts: [["Buying.", buy("tea")]] });
+    await first.accept(message("buy tea"));
+    while (marks.length === 0) await new Promise(setImmediate);
+    // It "dies" here: nothing of `first` is closed, and its tool never says another word.
+    const second = startEngine({ ...common, scripts: [["I do not know."], ["It is bought."]] });
+    await second.idle();
+    return { second, platform, marks };
+  }
+
+  test("is not made again, and the model and the person are told that nobody knows", async () => {
+    const { second, platform, marks } = await die();
+    expect(marks).toEqual(["tea"]);
+    expect(results(second)).toEqual([expect.stringMatching(/^It is not known whether shop__buy was done/)]);
+    const [shown] = platform.channel;
+    expect(shown?.draft.markdown).toMatch(
+      /^Buying\.\n\nI do not know\.\n\n_It is not known whether `shop__buy` was done/,
+    );
+    expect(shown?.draft.buttons.map(({ action }) => action)).toEqual(["rerun"]);
+  });
+
+  test("is made once more when a person says so, and once only", async () => {
+    const { second, platform, marks } = await die();
+    const turnId = platform.channel[0]?.draft.buttons[0]?.turnId ?? "";
+    const press = action("rerun", turnId);
+    await second.accept(press);
+    await second.accept(action("rerun", turnId));
+    await second.idle();
+    expect(marks).toEqual(["tea", "tea"]);
+    expect(results(second)).toEqual(["bought"]);
+    expect(platform.texts()[0]).toBe("Buying.\n\nIt is bought.");
+    expect(platform.texts()[1]).toBe("There is nothing left here to run again.");
+  });
+
+  test("is made again by itself where a second call changes nothing", async () => {
+    const { second, marks } = await die({ acts: false });
+    expect(marks).toEqual(["tea", "tea"]);
+    expect(results(second)).toEqual(["bought"]);
+  });
+});
+
+describe("a call of a tool that acts", () => {
+  test("that gave no result in time is not made again under another number", async () => {
+    const { tool, marks } = counting(() => never, { timeoutMs: 5 });
+    const engine = startEngine({ outsideTools: () => [tool], scripts: [[buy("tea")], [buy("tea", "c2")], ["Sorry."]] });
+    await engine.accept(message("buy tea"));
+    await engine.idle();
+    expect(marks).toEqual(["tea"]);
+    expect(engine.texts()[0]).toMatch(/^Sorry\.\n\n_It is not known/);
+  });
+
+  test("that was done is not made again by Retry", async () => {
+    const { tool, marks } = counting(async () => "bought");
+    const scripts = [["Buying.", buy("tea")], [new Error("cut")], ["Done."]];
+    const engine = startEngine({ outsideTools: () => [tool], scripts });
+    await engine.accept(message("buy tea"));
+    await engine.idle();
+    const turnId = engine.channel[0]?.draft.buttons[0]?.turnId ?? "";
+    await engine.accept(action("retry", turnId));
+    await engine.idle();
+    expect(marks).toEqual(["tea"]);
+    expect(engine.texts()).toEqual(["Buying.\n\nDone."]);
+    expect(results(engine)).toEqual(["bought"]);
+  });
+
+  /** An answer that is whole, after a call that was made. */
+  async function buyTea(more: Script[], how: Partial<Tool> = {}) {
+    const { tool, marks } = counting(async (note) => `bought ${note}`, how);
+    const platform = fakePlatform();
+    Object.assign(platform.sink, { supportsSecondThoughts: true });
+    const scripts = [[buy("tea")], ["Tea it is."], ...more];
+    const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
+    const question = message("buy tea");
+    await engine.accept(question);
+    await engine.idle();
+    const regenerate = async () => {
+      const found = engine.channel[0]?.draft.buttons.find((button) => button.action === "regenerate");
+      await engine.accept(action("regenerate", found?.turnId ?? ""));
+      await engine.idle();
+    };
+    return { engine, marks, question, regenerate };
+  }
+
+  test("that was done is not made again by Regenerate, which asks the model anew", async () => {
+    const { engine, marks, regenerate } = await buyTea([["Green tea it is."]]);
+    await regenerate();
+    expect(marks).toEqual(["tea"]);
+    expect(engine.requests).toHaveLength(3);
+    expect(results(engine)).toEqual(["bought tea"]);
+    expect(engine.texts()).toEqual(["Green tea it is."]);
+  });
+
+  test("is a new one where the model makes it when it is asked anew", async () => {
+    const { engine, marks, regenerate } = await buyTea([[buy("milk", "c2")], ["Tea with milk."], ["Both, then."]]);
+    await regenerate();
+    expect(marks).toEqual(["tea", "milk"]);
+    expect(results(engine)).toEqual(["bought tea", "bought milk"]);
+    await regenerate();
+    expect(marks).toEqual(["tea", "milk"]);
+    expect(results(engine)).toEqual(["bought tea", "bought milk"]);
+    expect(engine.texts()).toEqual(["Both, then."]);
+  });
+
+  test("is forgotten by Regenerate where a second call changes nothing", async () => {
+    const { engine, marks, regenerate } = await buyTea([[buy("milk")], ["Milk it is."]], { acts: false });
+    await regenerate();
+    expect(marks).toEqual(["tea", "milk"]);
+    expect(results(engine)).toEqual(["bought milk"]);
+  });
+
+  test("that was done is told to the model when the question is edited after the answer", async () => {
+    const { engine, marks, question } = await buyTea([[buy("coffee", "c2")], ["Coffee too."]]);
+    await engine.accept(edited(question, "buy coffee"));
+    await engine.idle();
+    expect(marks).toEqual(["tea", "coffee"]);
+    expect(results(engine)).toEqual([
+      "bought tea\n(This was before the question was changed to what it says now.)",
+      "bought coffee",
+    ]);
+    expect(engine.texts()).toEqual(["Coffee too."]);
+  });
+
+  test("and of which nobody knows is offered to be made again before the other answers, also where one was shown", async () => {
+    const { tool, marks } = counting(() =>
+      marks.length === 1 ? Promise.reject(new Error("cut")) : Promise.resolve("ok"),
+    );
+    const platform = fakePlatform();
+    Object.assign(platform.sink, { supportsSecondThoughts: true });
+    const scripts = [["Tea?"], [buy("tea")], ["Maybe."], ["Bought."]];
+    const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
+    await engine.accept(message("buy tea"));
+    await engine.idle();
+    const press = async (label: string) => {
+      const button = engine.channel[0]?.draft.buttons.find((one) => one.label === label);
+      if (button === undefined || button.action === "edit") throw new Error(`there is no button ${label}`);
+      await engine.accept(action(button.action, button.turnId));
+      await engine.idle();
+    };
+    const labels = () => engine.channel[0]?.draft.buttons.map(({ label }) => label);
+    await press("Regenerate");
+    expect(labels()).toEqual(["Run it again", "‹ 2/2", "What did you see?"]);
+    await press("‹ 2/2");
+    await press("1/2 ›");
+    expect(engine.texts()[0]).toMatch(/^Maybe\.\n\n_It is not known whether/);
+    expect(labels()).toEqual(["Run it again", "‹ 2/2", "What did you see?"]);
+    await press("Run it again");
+    expect(marks).toEqual(["tea", "tea"]);
+    expect(engine.texts()).toEqual(["Bought."]);
+    expect(labels()?.slice(0, 2)).toEqual(["‹ 2/2", "Regenerate"]);
+  });
+
+  test("that was done is told to the model when the question is edited meanwhile", async () => {
+    const { tool, marks } = counting(async () => "bought");
+    const scripts = [[buy("tea")], ["Bought", never], ["Tea it is."]];
+    const engine = startEngine({ outsideTools: () => [tool], scripts });
+    const question = message("buy tea");
+    await engine.accept(question);
+    while (engine.requests.length < 2) await new Promise(setImmediate);
+    await engine.accept(edited(question, "buy coffee"));
+    await engine.idle();
+    expect(marks).toEqual(["tea"]);
+    expect(results(engine)).toEqual(["bought\n(This was before the question was changed to what it says now.)"]);
+    expect(engine.texts()).toEqual(["Tea it is."]);
+  });
+});
+
+describe("a call that a person has to allow", () => {
+  const asked = { approval: { server: "shop" } };
+
+  async function ask(scripts = [["Let me.", buy("tea")], ["Here you are."]], answer = async () => "bought") {
+    const database = new DatabaseSync(":memory:");
+    const platform = fakePlatform();
+    const { tool, marks } = counting(answer, asked);
+    const common = { database, platform, outsideTools: () => [tool] };
+    const engine = startEngine({ ...common, scripts });
+    const question = message("buy tea");
+    await engine.accept(question);
+    await engine.idle();
+    const id = platform.channel[0]?.draft.buttons[0]?.turnId ?? "";
+    return { engine, common, marks, question, id, platform };
+  }
+
+  test("waits, and shows its name, its server and its arguments in full", async () => {
+    const { engine, marks } = await ask([["Let me.", buy("```\n@everyone \u{e0041}\u200b tea")], ["Here."]]);
+    const [shown] = engine.channel;
+    expect(shown?.draft.markdown).toBe(
+      'Let me.\n\n**May I use `shop__buy`** of the server `shop`?\n\n````json\n{\n  "note": "```\\n@everyone \\udb40\\udc41\\u200b tea"\n}\n````',
+    );
+    expect(shown?.draft.buttons.map(({ label }) => label)).toEqual(["Approve once", "Always in this thread", "Deny"]);
+    expect(marks).toEqual([]);
+    // Nothing of it holds a place of work.
+    await engine.accept(message("and you?"));
+    await engine.idle();
+    expect(engine.channel).toHaveLength(2);
+  });
+
+  test("is made once it is approved, by another process too, and once however often that is pressed", async () => {
+    const { common, marks, id, platform } = await ask();
+    const next = startEngine({ ...common, scripts: [["Here you are."]] });
+    for (const press of [action("approve", id), action("approve", id), action("deny", id)]) await next.accept(press);
+    await next.idle();
+    expect(marks).toEqual(["tea"]);
+    const [answer, ...notices] = platform.texts();
+    expect(answer).toBe("Let me.\n\nHere you are.");
+    expect(notices).toEqual(["This was decided already.", "This was decided already."]);
+  });
+
+  test("is not made when it is denied, and the model is told", async () => {
+    const { engine, marks, id } = await ask([["Let me.", buy("tea")], ["Then not."]]);
+    await engine.accept(action("deny", id));
+    await engine.idle();
+    expect(marks).toEqual([]);
+    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a person did not allow this call/)]);
+    expect(engine.texts()).toEqual(["Let me.\n\nThen not."]);
+  });
+
+  test("is not asked about again where a person allowed it for the conversation", async () => {
+    const { engine, marks, id } = await ask([[buy("tea")], ["Tea."], [buy("milk")], ["Milk."], [buy("gin")]]);
+    await engine.accept(action("always", id));
+    await engine.accept(message("and milk"));
+    await engine.idle();
+    expect(marks).toEqual(["tea", "milk"]);
+    await engine.accept(message("buy gin", { conversationId: "test:b" }));
+    await engine.idle();
+    expect(marks).toEqual(["tea", "milk"]);
+    expect(engine.texts()[2]).toContain("**May I use `shop__buy`**");
+  });
+
+  test("is decided by the person who asked or a moderator, and by nobody else", async () => {
+    const { engine, marks, id } = await ask();
+    await engine.accept(action("approve", id, { author: ben }));
+    await engine.idle();
+    expect(marks).toEqual([]);
+    expect(engine.texts()[1]).toMatch(/^Only the person who asked/);
+    await engine.accept(action("approve", id, { author: { ...ben, isModerator: true } }));
+    await engine.idle();
+    expect(marks).toEqual(["tea"]);
+  });
+
+  test("is asked about anew when the question is edited, and its old button does nothing", async () => {
+    const { engine, marks, question, id } = await ask([[buy("tea")], [buy("coffee")], ["Coffee."]]);
+    await engine.accept(edited(question, "buy coffee"));
+    await engine.idle();
+    expect(engine.texts()).toEqual([expect.stringContaining('"note": "coffee"')]);
+    const again = engine.channel[0]?.draft.buttons[0]?.turnId ?? "";
+    await engine.accept(action("approve", toCallsId(id.split("~")[0] ?? "", 7)));
+    await engine.accept(action("approve", again));
+    await engine.idle();
+    expect(marks).toEqual(["coffee"]);
+    expect(engine.texts()[0]).toBe("Coffee.");
+  });
+
+  test("stays as it is where an edit changes nothing of the words", async () => {
+    const { engine, marks, question, id } = await ask();
+    await engine.accept(edited(question, "buy tea"));
+    await engine.accept(action("approve", id));
+    await engine.idle();
+    expect(marks).toEqual(["tea"]);
+    expect(engine.requests).toHaveLength(2);
+  });
+
+  test("is asked about where the answer is asked for anew, and is decided by that answer's buttons alone", async () => {
+    const platform = fakePlatform();
+    Object.assign(platform.sink, { supportsSecondThoughts: true });
+    const { tool, marks } = counting(async () => "bought", asked);
+    const scripts = [["Tea?"], [buy("tea")], ["Bought."]];
+    const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
+    await engine.accept(message("buy tea"));
+    await engine.idle();
+    const regenerate = engine.channel[0]?.draft.buttons.find((button) => button.action === "regenerate");
+    await engine.accept(action("regenerate", regenerate?.turnId ?? ""));
+    await engine.idle();
+    const buttons = engine.channel[0]?.draft.buttons ?? [];
+    expect(buttons.map(({ label }) => label)).toEqual(["Approve once", "Always in this thread", "Deny"]);
+    const id = buttons[0]?.turnId ?? "";
+    await engine.accept(action("show", toEditionId(readTurnId(id), 1)));
+    await engine.accept(action("approve", id));
+    await engine.idle();
+    expect(marks).toEqual(["tea"]);
+    const [answer, refusal] = engine.texts();
+    expect(answer).toMatch(/Bought\.$/);
+    expect(refusal).toBe("This answer waits for somebody to allow what it is to do.");
+    expect(engine.channel[0]?.draft.buttons[0]?.label).toBe("‹ 2/2");
+  });
+
+  test("goes with its question, and with a stop", async () => {
+    const one = await ask();
+    await one.engine.accept(deleted(one.question));
+    await one.engine.idle();
+    expect(one.engine.channel).toEqual([]);
+    const other = await ask();
+    const turnId = other.id.split("~")[0] ?? "";
+    await other.engine.accept(action("stop", turnId));
+    await other.engine.accept(action("approve", other.id));
+    await other.engine.idle();
+    expect([...one.marks, ...other.marks]).toEqual([]);
+    expect(other.engine.texts()).toEqual([
+      "Let me.\n\n_Stopped: what waited for a person was not done._",
+      "Stopped: what waited for your word is not done.",
+      "This was decided already.",
+    ]);
+  });
+
+  test("that is too long for a person to read is not asked about", async () => {
+    const { engine, marks } = await ask([[buy("x".repeat(6_100))], ["Too long."]]);
+    expect(marks).toEqual([]);
+    expect(engine.texts()).toEqual(["Too long."]);
+    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a person has to read/)]);
+  });
+});
+
+describe("/forget", () => {
+  test("erases the calls of a person's turns", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { tool } = counting(async () => "bought");
+    const engine = startEngine({ database, outsideTools: () => [tool], scripts: [[buy("canary")], ["Done."]] });
+    await engine.accept(message("buy"));
+    await engine.idle();
+    const kept = () => JSON.stringify(database.prepare("SELECT * FROM keyv").all());
+    expect(kept()).toContain("canary");
+    await engine.records.forget("test", ada.id);
+    await engine.history.forgetAuthor("test", ada.id);
+    expect(kept()).not.toContain("canary");
+  });
+});
