@@ -6,6 +6,7 @@ import { secretsOf } from "./config/summary.ts";
 import { checkAddress } from "./doctor/address.ts";
 import { checkData } from "./doctor/data.ts";
 import { checkGateway, type GatewayCheckOptions } from "./doctor/gateway.ts";
+import { checkMcp } from "./doctor/mcp.ts";
 import { createPlatformSections, findEventsAddress } from "./doctor/platforms.ts";
 import { checkRedis } from "./doctor/redis.ts";
 import { formatFinding, formatSummary, type ReportOptions, type Section } from "./doctor/report.ts";
@@ -21,13 +22,14 @@ conversation. Ends with 0 when everything works, else with 1.
   --no-chat   do not ask the model a question, which costs a few tokens`;
 
 function createSections(config: Config, options: GatewayCheckOptions): Section[] {
-  const { redisUrl } = config;
+  const { redisUrl, mcp } = config;
   const redis = redisUrl === undefined ? [] : [{ title: "Redis", run: () => checkRedis(redisUrl) }];
   return [
     { title: "Configuration", run: async () => describeRoles(config) },
     { title: "Gateway", run: (signal) => checkGateway(config.gateway, options, signal) },
     { title: "Storage", run: async () => checkData(config.dataDir) },
     ...redis,
+    ...(mcp.servers.length === 0 ? [] : [{ title: "Tools", run: () => checkMcp(mcp.servers) }]),
     { title: "Address", run: (signal) => checkAddress(config, findEventsAddress(config), signal) },
     ...createPlatformSections(config),
   ];

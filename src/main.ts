@@ -1,8 +1,10 @@
 /** `npm start`: reads the environment, starts the service, and ends it when it is told to. */
+import { readFileSync } from "node:fs";
 import type { Logger } from "pino";
 import { startService } from "./app/service.ts";
 import { createEnding, watchLauncher } from "./app/shutdown.ts";
 import { type Config, ConfigError, readConfig } from "./config/config.ts";
+import { readMcpFile } from "./config/mcp-servers.ts";
 import { describeConfig, secretsOf } from "./config/summary.ts";
 import { createLogger } from "./log/log.ts";
 import { createPlatforms } from "./platforms.ts";
@@ -48,6 +50,7 @@ async function main(): Promise<void> {
 
   const starting = startService({
     config,
+    readMcp: () => readMcpFile(config.mcp.path, process.env, (path) => readFileSync(path, "utf8")),
     log,
     createPlatforms,
     onFatal(reason, isLast) {

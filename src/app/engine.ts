@@ -12,6 +12,7 @@ import { createModelCommand } from "../commands/model.ts";
 import { createPersonaCommand } from "../commands/persona.ts";
 import { createQuietCommand } from "../commands/quiet.ts";
 import { createStopCommand } from "../commands/stop.ts";
+import { createToolsCommand, type ToolServer } from "../commands/tools.ts";
 import { createUsageCommand } from "../commands/usage.ts";
 import type { LimitsConfig } from "../config/config.ts";
 import type { Gateway } from "../gateway/client.ts";
@@ -70,6 +71,8 @@ export interface EngineOptions {
   toTools(history: History, files: Files): readonly Tool[];
   /** Tools from outside that are offered in a place; absent: none. */
   outsideTools?(place: ReplyAddress): readonly Tool[];
+  /** The servers that they are of. */
+  toolServers?(place: ReplyAddress): readonly ToolServer[];
   /** Makes pictures reachable for the gateway. */
   references: References;
   scheduler: Scheduler;
@@ -161,7 +164,8 @@ export function createEngine(options: EngineOptions): Engine {
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const { botName } = options;
-  const told = { botName, history, settings, listModels, model, imagine, usage, collect, erasers };
+  const offered = { toolNames: tools.map(({ name }) => name), toolServers: options.toolServers ?? (() => []) };
+  const told = { botName, history, settings, listModels, model, imagine, usage, collect, erasers, ...offered };
   const commands = createCommands(told);
 
   const rate = createRate({ records, metrics });
@@ -210,13 +214,15 @@ interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels"> 
   settings: Settings;
   model: string;
   imagine: Parameters<typeof createImagineCommand>[0];
+  toolNames: readonly string[];
+  toolServers: NonNullable<EngineOptions["toolServers"]>;
   collect: PersonalData["collect"];
   erasers: PersonalData["erasers"];
 }
 
 /** The words that people give the bot, on every platform. */
 function createCommands({ botName, history, settings, ...deps }: CommandsDeps): Command[] {
-  const { listModels, model, imagine, usage, collect, erasers } = deps;
+  const { listModels, model, imagine, toolNames, toolServers, usage, collect, erasers } = deps;
   const commands: Command[] = [
     createStopCommand(),
     createQuietCommand(history),
@@ -224,6 +230,7 @@ function createCommands({ botName, history, settings, ...deps }: CommandsDeps): 
     createModelCommand({ settings, listModels, model }),
     createPersonaCommand(settings),
     createImagineCommand(imagine),
+    createToolsCommand(toolNames, toolServers),
     createUsageCommand(usage),
     createExportCommand(collect),
     createForgetCommand(erasers),

@@ -1,14 +1,17 @@
+import { unwatchFile, watchFile } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
 import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "../config/config.ts";
+import type { McpSettings } from "../config/mcp-servers.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { type GatewayHealth, type GatewayProblem, type GatewayState, watchGateway } from "../gateway/health.ts";
 import type { PauseBoard } from "../gateway/retry.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
 import { startHttpServer } from "../http/server.ts";
+import { createMcpServers, type McpServers } from "../mcp/servers.ts";
 import type { Files } from "../media/files.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
@@ -31,6 +34,8 @@ const LAST_REQUESTS_MS = 1_000;
 const STORE_PROBE_MS = 2_000;
 /** Longest that other processes are waited for, which are to hear what only this one does. */
 const HAND_OVER_MS = 10_000;
+/** Between two looks whether the file of the tool servers has changed. */
+const CONFIG_LOOK_MS = 2_000;
 
 export interface Service {
   url: string;
@@ -45,6 +50,8 @@ export interface Service {
 
 export interface ServiceOptions {
   config: Config;
+  /** Reads the file of the tool servers again. */
+  readMcp(): McpSettings;
   log: Logger;
   createPlatforms(options: PlatformsOptions): Promise<Platforms>;
   /** A platform takes this bot no more. `isLast`: there is no other one. */
@@ -89,7 +96,8 @@ export interface Platforms {
 }
 
 /** Puts the service together: store, gateway, engine, platforms, HTTP. Nothing is worked on before `run`. */
-export async function startService({ config, log, createPlatforms, onFatal, onEnd }: ServiceOptions): Promise<Service> {
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { config, log, createPlatforms, onFatal, onEnd } = options;
   const [listens, works] = [config.role !== "worker", config.role !== "ingress"];
   let isClosing = false;
   let serviceUrl: string | undefined;
@@ -115,6 +123,7 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
     serviceUrl: () => serviceUrl,
     log,
   });
+  const mcp = works ? createMcp(config.mcp, options.readMcp, log) : undefined;
   const engine = createEngine({
     botName: config.botName,
     removesWithQuestion: config.removesWithQuestion,
@@ -127,6 +136,7 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
     stores,
     gateway: gateway.client,
     toTools,
+    ...(mcp && { outsideTools: mcp.toolsOf, toolServers: mcp.report }),
     references: pictures.references,
     scheduler,
     ...(limits && { calls: limits.calls }),
@@ -178,13 +188,35 @@ export async function startService({ config, log, createPlatforms, onFatal, onEn
       const handOverMs = Math.min(graceMs, HAND_OVER_MS);
       await Promise.allSettled(adapters.map((adapter) => adapter.pause(handOverMs)));
       await engine.queue.close(Math.max(0, cutAt - performance.now()));
+      const leaving = mcp?.close();
       scheduler.close();
       gateway.health?.close();
       await Promise.allSettled([...adapters.map((adapter) => adapter.close()), server.close()]);
       await gateway.close();
+      await leaving;
       limits?.close();
       await stores.close();
       database.close();
+    },
+  };
+}
+
+/** The servers of the file, and of what becomes of it. */
+function createMcp({ path, servers }: Config["mcp"], read: () => McpSettings, log: Logger): McpServers {
+  const mcp = createMcpServers(servers, log);
+  const takeUp = () => {
+    const { servers, problems } = read();
+    if (problems.length > 0)
+      return log.error({ path, problems }, "MCP_CONFIG has changed and has problems; the servers stay as they are");
+    log.info({ path, servers: servers.map(({ name }) => name) }, "MCP_CONFIG has changed and is taken up");
+    mcp.update(servers);
+  };
+  watchFile(path, { persistent: false, interval: CONFIG_LOOK_MS }, takeUp);
+  return {
+    ...mcp,
+    close() {
+      unwatchFile(path, takeUp);
+      return mcp.close();
     },
   };
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { type ExtraBody, readExtraFields, readModelFields } from "../gateway/extra-body.ts";
+import { DEFAULT_MCP_CONFIG, type McpServerConfig, type ReadText, readMcpFile } from "./mcp-servers.ts";
 import { similarNames } from "./misspelling.ts";
 import { findConflicts, findOddForms, type GivenVariables, isPageOn } from "./rules.ts";
 import { variables } from "./variables.ts";
@@ -96,6 +97,8 @@ export interface Config {
   metricsToken: string | undefined;
   /** Keys of the links under which the gateway fetches pictures: the first signs, all verify. Empty: one is made. */
   relaySecrets: string[];
+  /** Tools from outside, and the file that names them. */
+  mcp: { path: string; servers: readonly McpServerConfig[] };
   botName: string;
   /** The answer to a question that is deleted goes with it; else a button offers that. */
   removesWithQuestion: boolean;
@@ -116,8 +119,6 @@ export class ConfigError extends Error {
   }
 }
 
-/** The text of a file; throws when it cannot be read. */
-type ReadText = (path: string) => string;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const schema = z.object(variables);
@@ -133,7 +134,7 @@ const CONSOLE_DEFAULTS = [
 const WILDCARD_HOSTS = ["0.0.0.0", "::", "[::]"];
 
 /**
- * Reads the configuration, and with `readText` the file that it names. A variable that is empty counts as unset. Throws
+ * Reads the configuration, and with `readText` the files that it names. A variable that is empty counts as unset. Throws
  * one `ConfigError` that lists every problem.
  */
 export function readConfig(env: Environment, readText: ReadText = (path) => readFileSync(path, "utf8")): Config {
@@ -153,8 +154,11 @@ export function readConfig(env: Environment, readText: ReadText = (path) => read
     ...[...invalid].toReversed().map(([name, message]) => `${name} ${message}.`),
     ...findConflicts(given),
   ];
+  const mcpPath = given["MCP_CONFIG"] ?? DEFAULT_MCP_CONFIG;
+  const mcp = readMcpFile(mcpPath, env, readText);
+  problems.push(...mcp.problems.map((problem) => `MCP_CONFIG ${problem}.`));
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
-  return toConfig(parsed.data, extra.body, isPageOn(given));
+  return { ...toConfig(parsed.data, extra.body, isPageOn(given)), mcp: { path: mcpPath, servers: mcp.servers } };
 }
 
 /** Reads what is added to chat requests, for all models and for single ones. */
@@ -201,7 +205,7 @@ function findMisspelt(given: GivenVariables): string[] {
     });
 }
 
-function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Config {
+function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Omit<Config, "mcp"> {
   const consoleChat = values.CONSOLE_CHAT === "on";
   return {
     gateway: toGateway(values, extraBody),

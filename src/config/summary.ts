@@ -1,5 +1,6 @@
 import type { ExtraBody } from "../gateway/extra-body.ts";
 import type { Config, SlackConfig } from "./config.ts";
+import { secretsOfMcp } from "./mcp-servers.ts";
 import { isLoopback } from "./variables.ts";
 
 /** Says for each part whether it is on, and what would switch it on: a line each for the log at the start, without secrets. */
@@ -11,6 +12,7 @@ export function describeConfig(config: Config): string[] {
     describeDiscord(config),
     describePage(config),
     ...describeRole(config),
+    ...describeTools(config),
     config.redisUrl === undefined
       ? `Storage: SQLite in ${config.dataDir} (set REDIS_URL to share it with other processes)`
       : `Storage: Redis, and SQLite in ${config.dataDir} for what is this process's own`,
@@ -23,6 +25,7 @@ export function secretsOf(config: Config): string[] {
   const secrets = [gateway.apiKey, discord?.token, localChat.password, metricsToken, ...config.relaySecrets];
   if (slack !== undefined) secrets.push(...slackSecrets(slack));
   if (redisUrl !== undefined) secrets.push(...passwordsOf(redisUrl));
+  secrets.push(...config.mcp.servers.flatMap(secretsOfMcp));
   return secrets.filter((secret) => secret !== undefined);
 }
 
@@ -97,6 +100,11 @@ function describeRole({ role }: Config): string[] {
       ? "Role: ingress, which hears the platforms and leaves the answers to workers"
       : "Role: worker, which answers what others hear",
   ];
+}
+
+function describeTools({ mcp: { path, servers } }: Config): string[] {
+  if (servers.length === 0) return [];
+  return [`Tools from outside: ${servers.map(({ name }) => name).join(", ")} (${path})`];
 }
 
 function describePage({ localChat, slack, discord }: Config): string {

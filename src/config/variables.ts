@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
+import { DEFAULT_MCP_CONFIG } from "./mcp-servers.ts";
 
 const DEFAULT_SYSTEM_PROMPT =
   "You are a helpful assistant in a team's chat. Answer in the language you are written to, briefly and plainly, in Markdown.";
@@ -95,6 +96,7 @@ export const variables = {
       "must begin with https://, except on this machine itself",
     )
     .optional(),
+  MCP_CONFIG: z.string().default(DEFAULT_MCP_CONFIG),
   METRICS_TOKEN: secret().min(16, needsChars(16)).optional(),
   RELAY_SECRETS: list(/^[\x21-\x7e]{32,}$/, "must be keys of at least 32 characters each, with commas between"),
   IMAGINE_MAX_REFERENCES: wholeNumber(1, 16).default(8),

@@ -67,17 +67,18 @@ describe("readConfig", () => {
   });
 
   test("readConfig says in one sentence what is wrong with the file of fields for models", () => {
+    const none = () => {
+      throw Object.assign(new Error("There is no such file."), { code: "ENOENT" });
+    };
     const about = (text: () => string) => {
+      const read = (path: string) => (path === "models.json" ? text() : none());
       try {
-        return readConfig({ GATEWAY_EXTRA_BODY_FILE: "models.json" }, text).gateway.extraBody;
+        return readConfig({ GATEWAY_EXTRA_BODY_FILE: "models.json" }, read).gateway.extraBody;
       } catch (error) {
         return (error as ConfigError).problems;
       }
     };
-    const missing = () => {
-      throw new Error("ENOENT");
-    };
-    expect(about(missing)).toEqual(["GATEWAY_EXTRA_BODY_FILE must be the path of a file that can be read."]);
+    expect(about(none)).toEqual(["GATEWAY_EXTRA_BODY_FILE must be the path of a file that can be read."]);
     expect(about(() => "{")).toEqual([expect.stringContaining('must be JSON that has fields for models, like {"')]);
     expect(about(() => '{"large":7}')).toEqual([
       'GATEWAY_EXTRA_BODY_FILE must have a JSON object of fields (for the model "large").',
@@ -87,6 +88,7 @@ describe("readConfig", () => {
 
   test("readConfig reads every variable", () => {
     const readText = (path: string) => {
+      if (path === "tools.json") return '{"mcpServers":{"wiki":{"url":"https://wiki.example/mcp"}}}';
       expect(path).toBe("models.json");
       return '{"large":{"stream_options":{"include_usage":true}}}';
     };
@@ -97,6 +99,7 @@ describe("readConfig", () => {
         GATEWAY_IMAGE_KEY_HEADER: "X-Vendor-API-Key",
         GATEWAY_EXTRA_BODY: '{"reasoning_effort":"low"}',
         GATEWAY_EXTRA_BODY_FILE: "models.json",
+        MCP_CONFIG: "tools.json",
         IMAGE_MODEL: "painter",
         SYSTEM_PROMPT: "Be brief.",
         SLACK_BOT_TOKEN: "xoxb-1",
@@ -170,6 +173,20 @@ describe("readConfig", () => {
       publicUrl: "https://Bot.example",
       metricsToken: "m".repeat(16),
       relaySecrets: ["n".repeat(32), "o".repeat(40)],
+      mcp: {
+        path: "tools.json",
+        servers: [
+          {
+            name: "wiki",
+            transport: { type: "http", url: "https://wiki.example/mcp", headers: {}, oauth: undefined },
+            allow: undefined,
+            deny: [],
+            channels: undefined,
+            approve: "acting",
+            timeoutMs: 60_000,
+          },
+        ],
+      },
       botName: "Ada",
       removesWithQuestion: true,
       logLevel: "debug",

@@ -1,0 +1,233 @@
+import { z } from "zod";
+import { editDistance } from "../text/edit-distance.ts";
+
+/** A server of the Model Context Protocol, as `mcp.json` describes it, with its variables filled in. */
+export interface McpServerConfig {
+  /** Begins the names of its tools. */
+  name: string;
+  transport: McpTransport;
+  /** Tools that are offered; undefined: all but those that `deny` names. */
+  allow: readonly string[] | undefined;
+  deny: readonly string[];
+  /** Places that are offered its tools, each `{platform}` or `{platform}:{channel}`; undefined: all. */
+  channels: readonly string[] | undefined;
+  /** Which calls a person is asked about before they run: all, those that may change something, or none. */
+  approve: "always" | "acting" | "never";
+  /** Longest that one call may take. */
+  timeoutMs: number;
+}
+
+export type McpTransport =
+  | {
+      type: "stdio";
+      command: string;
+      args: readonly string[];
+      env: Readonly<Record<string, string>>;
+      cwd: string | undefined;
+    }
+  | { type: "http"; url: string; headers: Readonly<Record<string, string>>; oauth: McpOauth | undefined };
+
+/** Client credentials with which a server's own authorization server gives out tokens. */
+export interface McpOauth {
+  clientId: string;
+  clientSecret: string;
+  /** The only authorization server that is told the secret. */
+  issuer: string;
+  scope: string | undefined;
+}
+
+export interface McpSettings {
+  servers: readonly McpServerConfig[];
+  /** Everything that is wrong, each in one sentence without any value. */
+  problems: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** With a tool's name they make a name of at most 64 characters. */
+const SERVER_NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/i;
+const MAX_SERVER_NAME_CHARS = 24;
+const MAX_SERVERS = 50;
+/** Letters in which a misspelt field differs from a known one. */
+const MAX_SLIPS = 2;
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+
+const common = {
+  disabled: z.boolean("must be true or false").default(false),
+  tools: z.strictObject({ allow: texts().optional(), deny: texts().default([]) }).default({ deny: [] }),
+  channels: z
+    .array(z.string().regex(/^[a-z]+(:[^\s:]+)?$/), 'must be a list of places such as "slack:C0123456789" or "local"')
+    .optional(),
+  approve: z.enum(["always", "acting", "never"], 'must be one of "always", "acting", "never"').default("acting"),
+  timeoutSeconds: z
+    .number("must be a number of seconds from 1 to 600")
+    .min(1, "must be at least 1")
+    .max(600, "must be at most 600")
+    .default(60),
+};
+
+const stdio = z.strictObject({
+  ...common,
+  type: z.literal("stdio", 'must be "stdio" where there is a command').optional(),
+  command: z.string("must be the program that is the server").min(1, "must be the program that is the server"),
+  args: texts().default([]),
+  env: values().default({}),
+  cwd: z.string("must be a folder").optional(),
+});
+
+const http = z.strictObject({
+  ...common,
+  type: z
+    .enum(
+      ["http", "streamable-http", "streamableHttp"],
+      'must be "http" where there is an url: no other kind is spoken',
+    )
+    .optional(),
+  url: z.string("must be an address").refine(isWebAddress, "must be an address that begins with https:// or http://"),
+  headers: values().default({}),
+  oauth: z
+    .strictObject({
+      clientId: z.string("must be a text").min(1, "must not be empty"),
+      clientSecret: z.string("must be a text").min(1, "must not be empty"),
+      issuer: z.string("must be an address").refine(isWebAddress, "must be the address of the authorization server"),
+      scope: z.string("must be a text").optional(),
+    })
+    .optional(),
+});
+
+/**
+ * Reads the text of an `mcp.json`. `${NAME}` in any text of it stands for a variable of the environment, `${NAME:-text}`
+ * for that or a text. A server that is `disabled` is left out, and so is one with a problem.
+ */
+function readMcpSettings(json: string, env: Environment): McpSettings {
+  const problems: string[] = [];
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(json);
+  } catch {
+    return { servers: [], problems: ["is not valid JSON"] };
+  }
+  const entries = readEntries(parsed);
+  if (entries === undefined) return { servers: [], problems: ['must be an object with "mcpServers", an object'] };
+  if (entries.length > MAX_SERVERS) problems.push(`has ${entries.length} servers; ${MAX_SERVERS} are the most`);
+  const servers = entries.flatMap(([name, value]) => {
+    const found: string[] = [];
+    const server = readServer(name, fillIn(value, env, name, found), found);
+    problems.push(...found);
+    return server === undefined || found.length > 0 ? [] : [server];
+  });
+  return { servers, problems };
+}
+
+function readEntries(parsed: unknown): [string, unknown][] | undefined {
+  if (!isObject(parsed) || !isObject(parsed["mcpServers"])) return undefined;
+  return Object.entries(parsed["mcpServers"]);
+}
+
+function readServer(name: string, value: unknown, problems: string[]): McpServerConfig | undefined {
+  const at = JSON.stringify(name);
+  if (!SERVER_NAME.test(name) || name.length > MAX_SERVER_NAME_CHARS) {
+    problems.push(
+      `server ${at}: its name must be at most ${MAX_SERVER_NAME_CHARS} letters and digits, with single "-" or "_" between`,
+    );
+  }
+  if (!isObject(value) || "command" in value === "url" in value) {
+    problems.push(`server ${at}: needs either "command" or "url"`);
+    return undefined;
+  }
+  const result = "command" in value ? stdio.safeParse(value) : http.safeParse(value);
+  if (!result.success) {
+    const known = Object.keys("command" in value ? stdio.shape : http.shape);
+    problems.push(...result.error.issues.map((issue) => `server ${at}: ${describeIssue(issue, known)}`));
+    return undefined;
+  }
+  const { data } = result;
+  if (data.disabled) return undefined;
+  return {
+    name,
+    transport: "command" in data ? toStdio(data) : toHttp(data),
+    allow: data.tools.allow,
+    deny: data.tools.deny,
+    channels: data.channels,
+    approve: data.approve,
+    timeoutMs: data.timeoutSeconds * 1_000,
+  };
+}
+
+function toStdio({ command, args, env, cwd }: z.output<typeof stdio>): McpTransport {
+  return { type: "stdio", command, args, env, cwd };
+}
+
+function toHttp({ url, headers, oauth }: z.output<typeof http>): McpTransport {
+  return { type: "http", url, headers, oauth: oauth && { ...oauth, scope: oauth.scope } };
+}
+
+function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): string {
+  const path = issue.path.join(".");
+  if (issue.code !== "unrecognized_keys") return `${path} ${issue.message}`;
+  return issue.keys
+    .map((key) => {
+      const near = issue.path.length === 0 ? known.filter((name) => editDistance(key, name) <= MAX_SLIPS) : [];
+      const name = [...issue.path, key].join(".");
+      return `${name} is not known${near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`}`;
+    })
+    .join(", ");
+}
+
+/** Fills in the variables of every text, however deep. A name that is not set becomes a problem. */
+function fillIn(value: unknown, env: Environment, server: string, problems: string[]): unknown {
+  if (typeof value === "string") {
+    return value.replace(VARIABLE, (_, name: string, otherwise: string | undefined) => {
+      const found = env[name] || otherwise;
+      if (found === undefined) problems.push(`server ${JSON.stringify(server)}: the variable ${name} is not set`);
+      return found ?? "";
+    });
+  }
+  if (Array.isArray(value)) return value.map((item) => fillIn(item, env, server, problems));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillIn(item, env, server, problems)]));
+}
+
+/** Every value of a server's configuration that must never be shown. */
+export function secretsOfMcp({ transport }: McpServerConfig): string[] {
+  if (transport.type === "stdio") return Object.values(transport.env);
+  const { headers, oauth } = transport;
+  const given = Object.values(headers).flatMap((value) => [value, value.replace(/^\S+\s+/, "")]);
+  return oauth === undefined ? given : [...given, oauth.clientSecret];
+}
+
+function texts() {
+  return z.array(z.string(), "must be a list of texts");
+}
+
+function values() {
+  return z.record(z.string(), z.string("must be a text"), "must be an object of texts");
+}
+
+function isWebAddress(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && (url.protocol === "https:" || url.protocol === "http:");
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The text of a file; throws when it cannot be read. */
+export type ReadText = (path: string) => string;
+
+/** Where the file is looked for unless another place is named. */
+export const DEFAULT_MCP_CONFIG = "./mcp.json";
+
+/** Reads the file of the servers. There need be none at the default place. */
+export function readMcpFile(path: string, env: Environment, readText: ReadText): McpSettings {
+  let json: string;
+  try {
+    json = readText(path);
+  } catch (error) {
+    const isAbsent =
+      path === DEFAULT_MCP_CONFIG && error instanceof Error && "code" in error && error.code === "ENOENT";
+    return { servers: [], problems: isAbsent ? [] : ["must be the path of a file that can be read"] };
+  }
+  return readMcpSettings(json, env);
+}

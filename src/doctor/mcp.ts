@@ -1,0 +1,35 @@
+import { pino } from "pino";
+import type { McpServerConfig } from "../config/mcp-servers.ts";
+import { createMcpServers, type ServerReport } from "../mcp/servers.ts";
+import type { Finding } from "../port/finding.ts";
+
+const MAX_NAMES = 12;
+
+/** Connects to every tool server once, and tells what each offers. Calls none of their tools. */
+export async function checkMcp(configs: readonly McpServerConfig[]): Promise<Finding[]> {
+  // Where they are offered does not matter here.
+  const everywhere = configs.map((config) => ({ ...config, channels: undefined }));
+  const servers = createMcpServers(everywhere, pino({ level: "silent" }));
+  try {
+    await servers.tried();
+    return servers.report({ platform: "doctor", channelId: "" }).map(toFinding);
+  } finally {
+    await servers.close();
+  }
+}
+
+function toFinding({ name, state, problem, tools }: ServerReport): Finding {
+  if (state !== "ready") {
+    return { ok: false, what: `${name} cannot be reached: ${problem}.`, fix: "Check its entry in MCP_CONFIG." };
+  }
+  if (tools.length === 0) {
+    return { ok: false, what: `${name} answers, and offers no tool.`, fix: "Check tools.allow and tools.deny." };
+  }
+  const names = tools.slice(0, MAX_NAMES).map((tool) => tool.name.slice(name.length + 2));
+  const more = tools.length > names.length ? ` and ${tools.length - names.length} more` : "";
+  const asked = tools.filter(({ approval }) => approval !== undefined).length;
+  return {
+    ok: true,
+    what: `${name} answers, with ${tools.length} tools (${names.join(", ")}${more}); people are asked before ${asked} of them.`,
+  };
+}

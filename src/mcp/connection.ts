@@ -1,0 +1,171 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallToolResult, Client, ListResourcesResult, ReadResourceResult } from "@modelcontextprotocol/client";
+import type { Logger } from "pino";
+import { type McpServerConfig, secretsOfMcp } from "../config/mcp-servers.ts";
+import { createRedactor } from "../log/redact.ts";
+import { ToolError } from "../tools/tool.ts";
+import { type Offer, openSession, type Session } from "./session.ts";
+
+const AGAIN_MIN_MS = 1_000;
+const AGAIN_MAX_MS = 300_000;
+/** A server that lives as long has begun well: the next pause is the shortest again. */
+const STEADY_MS = 60_000;
+const MAX_PROBLEM_CHARS = 200;
+
+export type ServerState = "connecting" | "ready" | "failed";
+
+/** Progress of a call, as the server tells it. Untrusted text. */
+export type OnProgress = (progress: {
+  progress: number;
+  total?: number | undefined;
+  message?: string | undefined;
+}) => void;
+
+/**
+ * One server, connected to again and again for as long as it is wanted. Calls reject with a `ToolError` where nothing was
+ * done, and with anything else where nobody knows.
+ */
+export interface McpConnection {
+  readonly config: McpServerConfig;
+  readonly state: ServerState;
+  /** Why it is not ready, in words without secrets; undefined when it is. */
+  readonly problem: string | undefined;
+  /** Stays as it was while the server is away. */
+  readonly offer: Offer;
+  callTool(
+    name: string,
+    args: Record<string, unknown>,
+    onProgress: OnProgress,
+    signal: AbortSignal,
+  ): Promise<CallToolResult>;
+  listResources(signal: AbortSignal): Promise<ListResourcesResult>;
+  readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
+  /** Resolves when it is ready for the first time, or could not be reached once. */
+  readonly tried: Promise<void>;
+  /** Ends the server's program too. */
+  close(): Promise<void>;
+}
+
+/** Begins to connect. `onOffer` is told when the server offers other things than before. */
+export function connectTo(config: McpServerConfig, onOffer: () => void, log: Logger): McpConnection {
+  const closing = new AbortController();
+  const tried = Promise.withResolvers<void>();
+  const words = createWords(config);
+  const status: Pick<McpConnection, "state" | "problem"> = { state: "connecting", problem: "it is being started" };
+  let live: Session | undefined;
+  let offer: Offer = { tools: [], hasResources: false };
+
+  async function list(session: Session): Promise<void> {
+    offer = await session.list();
+    onOffer();
+  }
+
+  /** Connects, and resolves to why the connection has ended. Rejects when there was none. */
+  async function serve(): Promise<string> {
+    const onChanged = () => {
+      list(session).catch((error: unknown) => {
+        log.warn({ server: config.name, problem: words(error) }, "the tools of a server could not be listed again");
+      });
+    };
+    const onError = (error: unknown) =>
+      log.debug({ server: config.name, problem: words(error) }, "a tool server: error");
+    const session = await openSession({ config, onChanged, onError, log }, closing.signal);
+    const leave = () => session.end("it is not wanted any more");
+    closing.signal.addEventListener("abort", leave, { once: true });
+    try {
+      await list(session);
+      live = session;
+      Object.assign(status, { state: "ready", problem: undefined });
+      log.info({ server: config.name, tools: offer.tools.length }, "a tool server is ready");
+      tried.resolve();
+      return await session.ended;
+    } finally {
+      live = undefined;
+      closing.signal.removeEventListener("abort", leave);
+      await session.close();
+    }
+  }
+
+  async function keepConnected(): Promise<void> {
+    let pauseMs = AGAIN_MIN_MS;
+    while (!closing.signal.aborted) {
+      const begunAt = performance.now();
+      const problem = await serve().catch(words);
+      if (closing.signal.aborted) break;
+      Object.assign(status, { state: "failed", problem });
+      tried.resolve();
+      if (performance.now() - begunAt > STEADY_MS) pauseMs = AGAIN_MIN_MS;
+      log.warn({ server: config.name, problem, pauseMs }, "a tool server is away and is tried again");
+      const wait = pauseMs * (0.5 + Math.random() / 2);
+      await sleep(wait, undefined, { signal: closing.signal, ref: false }).catch(() => {});
+      pauseMs = Math.min(AGAIN_MAX_MS, pauseMs * 2);
+    }
+    tried.resolve();
+  }
+
+  /** Asks the server for something, and says of a failure whether anything was done. */
+  async function ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const session = live;
+    if (session === undefined) {
+      throw new ToolError(`The server "${config.name}" cannot be reached now. Answer without it, and say so.`);
+    }
+    try {
+      return await request(session.client);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toCallError(error, config.name, session, words);
+    }
+  }
+
+  const running = keepConnected();
+  const { timeoutMs: timeout } = config;
+
+  return {
+    config,
+    get state() {
+      return status.state;
+    },
+    get problem() {
+      return status.problem;
+    },
+    get offer() {
+      return offer;
+    },
+    callTool(name, args, onprogress, signal) {
+      const options = { timeout, maxTotalTimeout: timeout, signal, onprogress };
+      return ask((client) => client.callTool({ name, arguments: args }, options), signal);
+    },
+    listResources: (signal) => ask((client) => client.listResources(undefined, { timeout, signal }), signal),
+    readResource: (uri, signal) => ask((client) => client.readResource({ uri }, { timeout, signal }), signal),
+    tried: tried.promise,
+    async close() {
+      closing.abort(new Error("It is not wanted any more."));
+      await running;
+    },
+  };
+}
+
+/** Says what is wrong on one short line, without the server's secrets. */
+function createWords(config: McpServerConfig): (error: unknown) => string {
+  const { text: redact } = createRedactor(secretsOfMcp(config));
+  return (error) => {
+    const text = redact(error instanceof Error ? error.message : String(error));
+    return text
+      .replace(/[\p{C}\s]+/gu, " ")
+      .trim()
+      .slice(0, MAX_PROBLEM_CHARS);
+  };
+}
+
+function toCallError(error: unknown, server: string, session: Session, words: (error: unknown) => string): Error {
+  const { SdkError, SdkErrorCode, SdkHttpError, ProtocolError } = session.sdk;
+  if (error instanceof ProtocolError) return new ToolError(`The server "${server}" refused the call: ${words(error)}`);
+  const isRefused = error instanceof SdkHttpError && error.status >= 400 && error.status < 500;
+  const isUnsent = error instanceof SdkError && error.code === SdkErrorCode.NotConnected;
+  // A session that the server does not know any more, or a connection that is gone.
+  if (!(error instanceof SdkError) || error instanceof SdkHttpError || isUnsent) session.end(words(error));
+  if (isRefused || isUnsent) {
+    return new ToolError(`The server "${server}" did not take the call. Answer without it, and say so.`);
+  }
+  return new Error(words(error));
+}

@@ -1,0 +1,18 @@
+/** What a server may send within `WINDOW_MS`; nothing useful says as much. */
+const MAX_MESSAGES = 5_000;
+const MAX_BYTES = 32 * 1024 * 1024;
+const WINDOW_MS = 10_000;
+
+/** Counts what a server sends. Returns false once that is too much. `now` gives milliseconds of any origin. */
+export function createFloodGate(now: () => number = () => performance.now()): (sizeBytes: number) => boolean {
+  let since = now();
+  let messages = 0;
+  let bytes = 0;
+
+  return (sizeBytes) => {
+    if (now() - since > WINDOW_MS) [since, messages, bytes] = [now(), 0, 0];
+    messages += 1;
+    bytes += sizeBytes;
+    return messages <= MAX_MESSAGES && bytes <= MAX_BYTES;
+  };
+}

@@ -1,0 +1,121 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import type { McpTransport } from "../config/mcp-servers.ts";
+import { createFloodGate } from "./flood.ts";
+
+/** One message at most. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
+/** After its input has ended a program may put things in order, then it is told to end, then it is ended. */
+const ENDING_MS = 2_000;
+const LAST_WORDS_MS = 500;
+const LINE_FEED = 0x0a;
+
+export interface ProgramOptions {
+  program: Extract<McpTransport, { type: "stdio" }>;
+  /** Variables that it has besides its own. */
+  env: Readonly<Record<string, string>>;
+  /** Told what it writes for people. Untrusted text. */
+  onWords(text: string): void;
+}
+
+/**
+ * A server that is a program, spoken to by lines on its standard input and output. The SDK's own transport reads whatever
+ * comes as fast as it comes, and starts each program twice to find out what it speaks: a program that never stops
+ * talking would hold up everything else. This one ends it.
+ */
+export function openProgram({ program: { command, args, env: own, cwd }, env, onWords }: ProgramOptions): Transport {
+  let child: ChildProcessWithoutNullStreams | undefined;
+  let closing: Promise<void> | undefined;
+  const mayGoOn = createFloodGate();
+
+  function takeLine(line: Buffer): void {
+    if (!mayGoOn(line.length)) return giveUp("it sends too much");
+    try {
+      const message = JSON.parse(line.toString("utf8")) as JSONRPCMessage;
+      if (typeof message === "object" && message !== null) transport.onmessage?.(message);
+    } catch {
+      // Some programs greet people there too.
+    }
+  }
+
+  function giveUp(reason: string): void {
+    transport.onerror?.(new Error(reason));
+    // It does not deserve the time to end by itself.
+    if (child !== undefined) stop(child.pid, "SIGKILL");
+    void close();
+  }
+
+  /** Cuts the output into lines. What comes after the end of the connection is not looked at. */
+  function readLines(output: Readable): void {
+    let parts: Buffer[] = [];
+    let partBytes = 0;
+    output.on("data", (chunk: Buffer) => {
+      let from = 0;
+      while (closing === undefined) {
+        const end = chunk.indexOf(LINE_FEED, from);
+        const part = chunk.subarray(from, end === -1 ? undefined : end);
+        parts.push(part);
+        partBytes += part.length;
+        if (partBytes > MAX_LINE_BYTES) return giveUp("it sends a message that is too large");
+        if (end === -1) return;
+        takeLine(Buffer.concat(parts));
+        [parts, partBytes, from] = [[], 0, end + 1];
+      }
+    });
+  }
+
+  async function close(): Promise<void> {
+    closing ??= end();
+    await closing;
+  }
+
+  async function end(): Promise<void> {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, "exit");
+    child.stdin.end();
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      const isOver = await Promise.race([exited.then(() => true), sleep(ENDING_MS, false, { ref: false })]);
+      if (isOver) return;
+      stop(child.pid, signal);
+    }
+    await exited;
+  }
+
+  /** What it said last is still read, unless something that it started holds its output open. */
+  async function leave(ended: ChildProcessWithoutNullStreams): Promise<void> {
+    await Promise.race([once(ended, "close"), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+    transport.onclose?.();
+  }
+
+  const transport: Transport = {
+    async start() {
+      // A group of its own: what a launcher such as npx starts ends with it.
+      const started = spawn(command, [...args], { env: { ...env, ...own }, stdio: "pipe", detached: true, cwd });
+      child = started;
+      started.on("error", (error) => transport.onerror?.(error));
+      started.stdin.on("error", (error) => transport.onerror?.(error));
+      started.stderr.on("data", (chunk: Buffer) => onWords(String(chunk)));
+      readLines(started.stdout);
+      started.once("exit", () => void leave(started));
+      await once(started, "spawn");
+    },
+    async send(message) {
+      if (child === undefined || closing !== undefined) throw new Error("It is not running.");
+      if (!child.stdin.write(`${JSON.stringify(message)}\n`)) await once(child.stdin, "drain");
+    },
+    close,
+  };
+  return transport;
+}
+
+function stop(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has ended meanwhile.
+  }
+}

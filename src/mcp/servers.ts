@@ -1,0 +1,90 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Logger } from "pino";
+import type { McpServerConfig } from "../config/mcp-servers.ts";
+import type { ReplyAddress } from "../port/events.ts";
+import type { Tool } from "../tools/tool.ts";
+import { connectTo, type McpConnection, type ServerState } from "./connection.ts";
+import { toTools } from "./tools.ts";
+
+type Place = Pick<ReplyAddress, "platform" | "channelId" | "threadId">;
+
+/** What people are told of a server. */
+export interface ServerReport {
+  name: string;
+  state: ServerState;
+  problem: string | undefined;
+  tools: readonly Pick<Tool, "name" | "acts" | "approval">[];
+}
+
+/** The servers of the configuration, each kept connected. */
+export interface McpServers {
+  /** The tools that are offered in a place. */
+  toolsOf(place: Place): readonly Tool[];
+  /** The servers that are offered there. */
+  report(place: Place): ServerReport[];
+  /** Takes up another configuration: what is as before goes on. */
+  update(servers: readonly McpServerConfig[]): void;
+  /** Resolves when each server is ready, or could not be reached once. */
+  tried(): Promise<void>;
+  /** Ends all of them, and their programs. */
+  close(): Promise<void>;
+}
+
+interface Member {
+  connection: McpConnection;
+  tools: readonly Tool[];
+}
+
+export function createMcpServers(servers: readonly McpServerConfig[], log: Logger): McpServers {
+  let members: readonly Member[] = [];
+  const leaving = new Set<Promise<void>>();
+
+  function join(config: McpServerConfig): Member {
+    const connection = connectTo(config, () => void (member.tools = toTools(connection)), log);
+    const member: Member = { connection, tools: [] };
+    return member;
+  }
+
+  function leave({ connection }: Member): void {
+    const left = connection.close().finally(() => leaving.delete(left));
+    leaving.add(left);
+  }
+
+  function update(wanted: readonly McpServerConfig[]): void {
+    const before = members;
+    members = wanted.map((config) => {
+      return before.find(({ connection }) => isDeepStrictEqual(connection.config, config)) ?? join(config);
+    });
+    for (const member of before) if (!members.includes(member)) leave(member);
+  }
+
+  const at = (place: Place) => members.filter(({ connection }) => isOffered(connection.config, place));
+
+  update(servers);
+
+  return {
+    toolsOf: (place) => at(place).flatMap(({ tools }) => tools),
+    report: (place) =>
+      at(place).map(({ connection: { config, state, problem }, tools }) => ({
+        name: config.name,
+        state,
+        problem,
+        tools,
+      })),
+    update,
+    tried: async () => void (await Promise.all(members.map(({ connection }) => connection.tried))),
+    async close() {
+      for (const member of members) leave(member);
+      members = [];
+      await Promise.all(leaving);
+    },
+  };
+}
+
+/** A thread counts as the channel that it is in. */
+function isOffered({ channels }: McpServerConfig, { platform, channelId, threadId }: Place): boolean {
+  if (channels === undefined) return true;
+  return [platform, `${platform}:${channelId}`, `${platform}:${threadId ?? channelId}`].some((place) =>
+    channels.includes(place),
+  );
+}

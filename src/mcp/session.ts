@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client, Tool as ListedTool, Transport } from "@modelcontextprotocol/client";
+import type { Logger } from "pino";
+import type { McpServerConfig } from "../config/mcp-servers.ts";
+import { boundedFetch } from "./bounded-fetch.ts";
+import { createFloodGate } from "./flood.ts";
+import { openProgram } from "./program.ts";
+
+/** Longest until a server answers; a program may have to be downloaded first. */
+const CONNECT_MS = 60_000;
+/** Longest that a server is asked whether it speaks the newest revision. */
+const PROBE_MS = 10_000;
+const LIST_MS = 30_000;
+const LIST_PAGES = 20;
+const CLOSE_MS = 5_000;
+const MAX_LINE_CHARS = 200;
+const VERSION = "1.0.0";
+
+/** What a server offers, as it said last. */
+export interface Offer {
+  tools: readonly ListedTool[];
+  hasResources: boolean;
+}
+
+export type Sdk = typeof import("@modelcontextprotocol/client");
+
+/** One connection to a server, from its beginning to its end. */
+export interface Session {
+  sdk: Sdk;
+  client: Client;
+  /** Resolves to why it has ended. */
+  ended: Promise<string>;
+  end(reason: string): void;
+  /** Asks what the server offers. */
+  list(): Promise<Offer>;
+  /** Ends the server's program too. Never rejects. */
+  close(): Promise<void>;
+}
+
+export interface SessionOptions {
+  config: McpServerConfig;
+  /** The server says that it offers other things than before. */
+  onChanged(): void;
+  onError(error: unknown): void;
+  log: Logger;
+}
+
+/** Connects to a server. Rejects when it cannot be reached, and leaves nothing behind then. */
+export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
+  const { config, onChanged, onError, log } = options;
+  // Loaded where it is needed: it takes 0.3 s.
+  const sdk = await import("@modelcontextprotocol/client");
+  const ended = Promise.withResolvers<string>();
+  const transport = await openTransport(sdk, config, log);
+  const client = createClient(sdk, (error) => {
+    if (error === null) onChanged();
+  });
+  // Neither is an event target.
+  Object.assign(client, { onclose: () => ended.resolve("its connection has ended"), onerror: onError });
+  const close = async () => {
+    await Promise.race([client.close().catch(() => {}), sleep(CLOSE_MS, undefined, { ref: false })]);
+  };
+  try {
+    await client.connect(transport, { timeout: CONNECT_MS, signal });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  watchFlood(transport, () => ended.resolve("it sends too much"));
+  return {
+    sdk,
+    client,
+    ended: ended.promise,
+    end: ended.resolve,
+    async list() {
+      const { tools } = await client.listTools(undefined, { timeout: LIST_MS, signal, cacheMode: "bypass" });
+      return { tools, hasResources: client.getServerCapabilities()?.resources !== undefined };
+    },
+    close,
+  };
+}
+
+/** It can neither ask a model through us nor see our files: nothing of that is offered to it. */
+function createClient({ Client }: Sdk, onChanged: (error: Error | null) => void): Client {
+  return new Client(
+    { name: "palaver", version: VERSION },
+    {
+      versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
+      listChanged: { tools: { autoRefresh: false, onChanged } },
+      listMaxPages: LIST_PAGES,
+      // A schema of the server's would be made into a program here, and its patterns tried on its own texts.
+      jsonSchemaValidator: {
+        getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+      },
+    },
+  );
+}
+
+async function openTransport(sdk: Sdk, { name, transport }: McpServerConfig, log: Logger): Promise<Transport> {
+  if (transport.type === "http") {
+    const { url, headers, oauth } = transport;
+    const authProvider =
+      oauth &&
+      new sdk.ClientCredentialsProvider({
+        clientId: oauth.clientId,
+        clientSecret: oauth.clientSecret,
+        expectedIssuer: oauth.issuer,
+        ...(oauth.scope !== undefined && { scope: oauth.scope }),
+      });
+    return new sdk.StreamableHTTPClientTransport(new URL(url), {
+      requestInit: { headers: { ...headers } },
+      fetch: boundedFetch,
+      ...(authProvider && { authProvider }),
+    });
+  }
+  const { getDefaultEnvironment } = await import("@modelcontextprotocol/client/stdio");
+  return openProgram({
+    program: transport,
+    // PATH, HOME and the like, and nothing else of ours.
+    env: getDefaultEnvironment(),
+    onWords: (text) => log.trace({ server: name, text: text.slice(0, MAX_LINE_CHARS) }, "a tool server says"),
+  });
+}
+
+/** Ends a server that never stops talking, before it takes all the time there is. */
+function watchFlood(transport: Transport, onFlood: () => void): void {
+  const deliver = transport.onmessage;
+  const mayGoOn = createFloodGate();
+  const onmessage: Transport["onmessage"] = (message, extra) => {
+    if (mayGoOn(0)) deliver?.(message, extra);
+    else onFlood();
+  };
+  Object.assign(transport, { onmessage });
+}

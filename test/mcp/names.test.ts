@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { toToolNames } from "../../src/mcp/names.ts";
+
+test("the name of a tool from outside begins with its server's", () => {
+  expect([...toToolNames("tracker", ["create", "list-all"])]).toEqual([
+    ["create", "tracker__create"],
+    ["list-all", "tracker__list-all"],
+  ]);
+});
+
+test("names that gateways do not take, or that would be the same, become others that are always the same", () => {
+  const tools = ["a.b", "a/b", "a_b", "日本", "x".repeat(200)];
+  const names = toToolNames("s", tools);
+  expect(new Set(names.values()).size).toBe(tools.length);
+  for (const name of names.values()) expect(name).toMatch(/^s__[a-zA-Z0-9_-]{1,61}$/);
+  expect(toToolNames("s", tools.toReversed()).get("a.b")).toBe(names.get("a.b"));
+});

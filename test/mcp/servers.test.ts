@@ -1,0 +1,263 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { McpServerConfig } from "../../src/config/mcp-servers.ts";
+import { createMcpServers, type McpServers } from "../../src/mcp/servers.ts";
+import type { ToolContext } from "../../src/tools/tool.ts";
+import { eventually } from "../support/eventually.ts";
+import { silent } from "../support/log.ts";
+import {
+  address,
+  program,
+  referenceServer,
+  startCountingServer,
+  startRawServer,
+  toMcpConfig,
+} from "../support/mcp-world.ts";
+
+const PLACE = { platform: "test", channelId: "general" };
+
+/** Calls a tool by its name. */
+async function run(servers: McpServers, name: string, args: object = {}, context: Partial<ToolContext> = {}) {
+  const tool = servers.toolsOf(PLACE).find((candidate) => candidate.name === name);
+  if (tool === undefined) throw new Error(`There is no ${name}.`);
+  const output = await tool.run(
+    tool.schema.parse(args),
+    { conversationId: "c", ...context },
+    AbortSignal.timeout(30_000),
+  );
+  return typeof output === "string" ? { text: output, pictures: [] } : output;
+}
+
+async function start(...configs: McpServerConfig[]): Promise<McpServers> {
+  const servers = createMcpServers(configs, silent);
+  onTestFinished(() => servers.close());
+  await servers.tried();
+  return servers;
+}
+
+describe("the reference servers", () => {
+  const cleanUps: Array<() => unknown> = [];
+  let folder: string;
+  let servers: McpServers;
+
+  beforeAll(async () => {
+    folder = await realpath(await mkdtemp(join(tmpdir(), "palaver-mcp-")));
+    await writeFile(join(folder, "note.txt"), "buy tea");
+    const port = await freePort();
+    const far = spawn(process.execPath, [referenceServer("everything"), "streamableHttp"], {
+      env: { PATH: process.env["PATH"], PORT: String(port) },
+      stdio: "ignore",
+    });
+    cleanUps.push(
+      () => rm(folder, { recursive: true, force: true }),
+      () => far.kill("SIGKILL"),
+    );
+    servers = createMcpServers(
+      [
+        toMcpConfig("near", program(referenceServer("everything"), ["stdio"], { OWN: "its own" })),
+        toMcpConfig("far", address(`http://127.0.0.1:${port}/mcp`)),
+        toMcpConfig("files", program(referenceServer("filesystem"), [folder])),
+        toMcpConfig(
+          "memory",
+          program(referenceServer("memory"), [], { MEMORY_FILE_PATH: join(folder, "memory.jsonl") }),
+        ),
+      ],
+      silent,
+    );
+    cleanUps.push(() => servers.close());
+    await eventually(() => statesOf(servers)).toEqual(["ready", "ready", "ready", "ready"]);
+  });
+
+  afterAll(async () => {
+    for (const cleanUp of cleanUps.toReversed()) await cleanUp();
+  });
+
+  test.each(["near", "far"])("answer over %s with text, structure, pictures and links", async (name) => {
+    expect((await run(servers, `${name}__echo`, { message: "hello" })).text).toContain("Echo: hello");
+    const weather = await run(servers, `${name}__get-structured-content`, { location: "Chicago" });
+    expect(weather.text).toContain('"conditions"');
+    const picture = await run(servers, `${name}__get-tiny-image`);
+    expect(picture.text).toContain("[A picture, image/png");
+    expect(picture.pictures).toMatchObject([{ image_url: { url: expect.stringMatching(/^data:image\/png;base64,/) } }]);
+    const links = await run(servers, `${name}__get-resource-links`, { count: 2 });
+    expect(links.text).toMatch(/\[A resource ".+" at demo:\/\/resource/);
+    const [, uri = ""] = /- (demo:\S+features\.md)/.exec((await run(servers, `${name}__resources`)).text) ?? [];
+    expect((await run(servers, `${name}__resources`, { uri })).text).toContain(`[The resource ${uri}`);
+  });
+
+  test("tell how far a call has come", async () => {
+    const told: string[] = [];
+    const onProgress = (text: string) => void told.push(text);
+    await run(servers, "near__trigger-long-running-operation", { duration: 0.2, steps: 2 }, { onProgress });
+    expect(told[0]).toBe("using Trigger Long Running Operation Tool: 50 %");
+  });
+
+  test("have none of the bot's variables but their own", async () => {
+    const { text } = await run(servers, "near__get-env");
+    const names = [...text.matchAll(/^ {2}"(\w+)":/gm)].map(([, name]) => name);
+    expect(names).toContain("OWN");
+    const usual = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "OWN"];
+    expect(names.filter((name) => !usual.includes(name ?? ""))).toEqual([]);
+  });
+
+  test("are offered neither sampling nor roots, so they have no tools for them", () => {
+    const names = servers.toolsOf(PLACE).map(({ name }) => name);
+    expect(names.filter((name) => /sampling|roots|elicitation/.test(name))).toEqual([]);
+  });
+
+  test("say which of their tools act, and those are asked about", async () => {
+    const [reads, writes] = ["files__read_text_file", "files__move_file"].map((name) =>
+      servers.toolsOf(PLACE).find((tool) => tool.name === name),
+    );
+    expect([reads?.acts, reads?.approval]).toEqual([false, undefined]);
+    expect([writes?.acts, writes?.approval]).toEqual([true, { server: "files" }]);
+    expect((await run(servers, "files__read_text_file", { path: join(folder, "note.txt") })).text).toContain("buy tea");
+  });
+
+  test("keep what they are told, and refuse what they must not do", async () => {
+    const entities = [{ name: "Ada", entityType: "person", observations: ["likes tea"] }];
+    await run(servers, "memory__create_entities", { entities });
+    expect((await run(servers, "memory__search_nodes", { query: "tea" })).text).toContain("likes tea");
+    await expect(run(servers, "files__read_text_file", { path: "/etc/passwd" })).rejects.toThrow(/outside|denied/i);
+  });
+
+  test("are offered in their places, with the tools that are allowed", async () => {
+    const more = { channels: ["chat:c1"], allow: ["echo", "get-sum"], deny: ["get-sum"] };
+    const bounded = await start(toMcpConfig("near", program(referenceServer("everything"), ["stdio"]), more));
+    const names = (place: object) =>
+      bounded.toolsOf({ platform: "chat", channelId: "c2", ...place }).map(({ name }) => name);
+    expect(names({ channelId: "c1" })).toEqual(["near__echo"]);
+    expect(names({ channelId: "c1", threadId: "t" })).toEqual(["near__echo"]);
+    expect(names({})).toEqual([]);
+  });
+});
+
+describe("a server of the stateless revision", () => {
+  test("is spoken to over HTTP, with the headers of its configuration", async () => {
+    const counter = await startCountingServer();
+    onTestFinished(counter.close);
+    const servers = await start(toMcpConfig("shop", address(counter.url, { authorization: "Bearer x" })));
+    const { text } = await run(servers, "shop__buy", { note: "tea" });
+    expect(text).toContain("bought");
+    expect(counter.marks).toEqual(["tea"]);
+  });
+});
+
+describe("a server that goes away", () => {
+  test("is started again, and meanwhile a call says that it cannot be reached", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "palaver-mcp-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const note = join(folder, "pid");
+    const code = `
+      import { writeFileSync } from "node:fs";
+      writeFileSync(${JSON.stringify(note)}, String(process.pid));
+      await import(${JSON.stringify(referenceServer("memory"))});`;
+    const servers = await start(toMcpConfig("near", program("--input-type=module", ["-e", code])));
+    expect(statesOf(servers)).toEqual(["ready"]);
+    process.kill(Number(await readFile(note, "utf8")), "SIGKILL");
+    await eventually(() => statesOf(servers)).toEqual(["failed"]);
+    await expect(run(servers, "near__read_graph")).rejects.toThrow(/cannot be reached/);
+    await eventually(() => statesOf(servers)).toEqual(["ready"]);
+  });
+
+  test("that was never there is told of, without its secrets", async () => {
+    const servers = await start(
+      toMcpConfig("none", {
+        type: "stdio",
+        command: "/no/such-program-secret",
+        args: [],
+        env: { T: "such-program-secret" },
+        cwd: undefined,
+      }),
+      toMcpConfig("far", address(`http://127.0.0.1:${await freePort()}/mcp`)),
+    );
+    const [none, far] = servers.report(PLACE);
+    expect(none).toMatchObject({ state: "failed", problem: expect.stringMatching(/ENOENT/) });
+    expect(none?.problem).not.toContain("secret");
+    expect(far?.state).toBe("failed");
+  });
+});
+
+const statesOf = (servers: McpServers) => servers.report(PLACE).map(({ state }) => state);
+
+describe("a hostile server", () => {
+  const list = (tools: unknown[]) => (method: string) => (method === "tools/list" ? { tools } : {});
+
+  test("with ten thousand tools and a schema like a bomb has a bounded list", async () => {
+    let deep: object = { type: "string" };
+    for (let level = 0; level < 500; level++) deep = { type: "object", properties: { next: deep } };
+    const tools = Array.from({ length: 10_000 }, (_, index) => {
+      return {
+        name: `tool ${index}`,
+        description: "call me ".repeat(150),
+        inputSchema: index === 0 ? deep : { type: "object" },
+      };
+    });
+    const raw = await startRawServer(list([...tools, { name: "tool_0", inputSchema: { type: "object" } }]));
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("hostile", address(raw.url)));
+    const offered = servers.toolsOf(PLACE);
+    expect(offered).toHaveLength(128);
+    expect(new Set(offered.map(({ name }) => name)).size).toBe(128);
+    expect(Math.max(...offered.map(({ description }) => description.length))).toBeLessThanOrEqual(1_000);
+    expect(JSON.stringify(offered.map(({ parameters }) => parameters)).length).toBeLessThan(50_000);
+  });
+
+  test("that does not answer a call holds it up for its time and no longer", async () => {
+    const raw = await startRawServer((method) => {
+      if (method === "tools/call") return undefined;
+      return { tools: [{ name: "hang", inputSchema: { type: "object" } }] };
+    });
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("hostile", address(raw.url), { timeoutMs: 50 }));
+    await expect(run(servers, "hostile__hang")).rejects.toThrow(/timed out/i);
+  });
+
+  test("that answers without end is cut off", async () => {
+    const raw = await startRawServer((method, _, response) => {
+      if (method !== "tools/call") return { tools: [{ name: "pour", inputSchema: { type: "object" } }] };
+      response.writeHead(200, { "content-type": "application/json" });
+      const chunk = Buffer.alloc(1024 * 1024, "x");
+      const pour = () => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on("drain", pour);
+      pour();
+      return undefined;
+    });
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("hostile", address(raw.url)));
+    await expect(run(servers, "hostile__pour")).rejects.toThrow(/too large/);
+  });
+
+  test.each([
+    ["says the same line for ever", ["yes"]],
+    [
+      "never ends its line",
+      [
+        "-e",
+        "for (;;) if (!process.stdout.write('x'.repeat(65536))) await new Promise((r) => process.stdout.once('drain', r))",
+      ],
+    ],
+    ["ends at once", ["-e", "process.exit(3)"]],
+  ])("whose program %s is ended, and holds nothing up", async (_, [first = "", ...rest]) => {
+    const transport =
+      first === "yes"
+        ? { ...program(""), command: "yes", args: ["{}"] }
+        : { ...program(""), args: ["--input-type=module", first, ...rest] };
+    const servers = await start(toMcpConfig("hostile", transport));
+    expect(servers.report(PLACE)).toMatchObject([{ state: "failed", tools: [] }]);
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}

@@ -1,0 +1,114 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createAdaptorServer } from "@hono/node-server";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import type { McpServerConfig, McpTransport } from "../../src/config/mcp-servers.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** A server's configuration with nothing particular in it. */
+export function toMcpConfig(
+  name: string,
+  transport: McpTransport,
+  more: Partial<McpServerConfig> = {},
+): McpServerConfig {
+  return {
+    name,
+    transport,
+    allow: undefined,
+    deny: [],
+    channels: undefined,
+    approve: "acting",
+    timeoutMs: 20_000,
+    ...more,
+  };
+}
+
+/** A program of this Node, such as a reference server that is a package. */
+export function program(path: string, args: readonly string[] = [], env: Record<string, string> = {}): McpTransport {
+  return { type: "stdio", command: process.execPath, args: [path, ...args], env, cwd: undefined };
+}
+
+/** The program of a reference server. */
+export function referenceServer(name: "everything" | "filesystem" | "memory"): string {
+  return join(ROOT, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
+}
+
+export function address(url: string, headers: Record<string, string> = {}): McpTransport {
+  return { type: "http", url, headers, oauth: undefined };
+}
+
+/** A server that counts: each call of `buy` leaves a mark. It speaks the stateless revision and those before it. */
+export async function startCountingServer() {
+  const marks: string[] = [];
+  let answer: (note: string) => Promise<string> = async () => "bought";
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: "counter", version: "1.0.0" });
+    const note = z.object({ note: z.string() });
+    server.registerTool("buy", { description: "Buys something.", inputSchema: note }, async ({ note }) => {
+      marks.push(note);
+      return { content: [{ type: "text", text: await answer(note) }] };
+    });
+    const annotations = { readOnlyHint: true };
+    server.registerTool("count", { description: "Counts what was bought.", annotations }, async () => {
+      return { content: [{ type: "text", text: `${marks.length} bought` }] };
+    });
+    return server;
+  });
+  const server = createAdaptorServer({ fetch: (request) => handler.fetch(request), overrideGlobalObjects: false });
+  const url = await listen(server);
+  return {
+    url: `${url}/mcp`,
+    marks,
+    /** What `buy` says, and when. */
+    answerWith: (next: typeof answer) => void (answer = next),
+    async close() {
+      await handler.close();
+      await end(server);
+    },
+  };
+}
+
+/** A server that answers each method as it is told, whatever the protocol says. */
+export async function startRawServer(answer: (method: string, params: unknown, response: ServerResponse) => unknown) {
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => void serve(request, response));
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const { id, method, params } = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString()) as {
+      id?: number;
+      method: string;
+      params?: unknown;
+    };
+    if (id === undefined) return void response.writeHead(202).end();
+    const result = method === "initialize" ? INITIALIZED : answer(method, params, response);
+    if (result === undefined) return;
+    const isUnknown = method === "server/discover";
+    const body = isUnknown ? { error: { code: -32601, message: "Method not found" } } : { result };
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
+  }
+
+  const url = await listen(server);
+  return { url: `${url}/mcp`, close: () => end(server) };
+}
+
+const INITIALIZED = {
+  protocolVersion: "2025-06-18",
+  capabilities: { tools: {} },
+  serverInfo: { name: "raw", version: "1" },
+};
+
+async function listen(server: ReturnType<typeof createAdaptorServer>): Promise<string> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function end(server: ReturnType<typeof createAdaptorServer>): Promise<void> {
+  if ("closeAllConnections" in server) server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}
