@@ -9,6 +9,7 @@ import { createScheduler } from "../../src/pacing/scheduler.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { ReplyAddress } from "../../src/port/events.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
+import type { Stores } from "../../src/store/keyv.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { countWaiting, endWithTest, openBotStores } from "./bot-store.ts";
 import { fakeGateway, type Step } from "./fake-gateway.ts";
@@ -35,6 +36,7 @@ export interface EngineOptions {
   /** Without it nothing is drawn. */
   imageModel?: string;
   database?: DatabaseSync;
+  wrapStores?(stores: Stores): Stores;
   /** Instead of the database of the queue. */
   storeDatabase?: DatabaseSync;
   platform?: ReturnType<typeof fakePlatform>;
@@ -65,6 +67,7 @@ export function startEngine({
 }: EngineOptions = {}) {
   const { gateway, requests, open } = fakeGateway(...scripts);
   const metrics = createMetrics();
+  const stores = openBotStores(options.storeDatabase ?? database, log);
   const engine = createEngine({
     botName: "Palaver",
     removesWithQuestion: options.removesWithQuestion ?? false,
@@ -73,7 +76,7 @@ export function startEngine({
     systemPrompt: "Be kind.",
     limits: { ...LIMITS, historyMaxMessages: maxEntries },
     database,
-    stores: openBotStores(options.storeDatabase ?? database, log),
+    stores: options.wrapStores?.(stores) ?? stores,
     gateway: options.gateway ?? gateway,
     toTools: () => tools,
     ...(options.outsideTools && { outsideTools: options.outsideTools }),

@@ -1,13 +1,17 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createAdaptorServer } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { McpServerConfig, McpTransport } from "../../src/config/mcp-servers.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
+const REFERENCE_SERVERS = {
+  everything: import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"),
+  filesystem: import.meta.resolve("@modelcontextprotocol/server-filesystem/dist/index.js"),
+  memory: import.meta.resolve("@modelcontextprotocol/server-memory/dist/index.js"),
+};
 
 /** A server's configuration with nothing particular in it. */
 export function toMcpConfig(
@@ -33,8 +37,8 @@ export function program(path: string, args: readonly string[] = [], env: Record<
 }
 
 /** The program of a reference server. */
-export function referenceServer(name: "everything" | "filesystem" | "memory"): string {
-  return join(ROOT, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
+export function referenceServer(name: keyof typeof REFERENCE_SERVERS): string {
+  return fileURLToPath(REFERENCE_SERVERS[name]);
 }
 
 export function address(url: string, headers: Record<string, string> = {}): McpTransport {

@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { Draft } from "../../src/port/sink.ts";
+import { action, message } from "../support/events.ts";
+import type { LedgerProcessOptions } from "../support/ledger-process.ts";
+import { startCountingServer } from "../support/mcp-world.ts";
+import { makeDataDir, PROCESS_ENV } from "../support/service.ts";
+
+const PROGRAM = join(import.meta.dirname, "../support/ledger-process.ts");
+
+/** Runs the bot to its end. Resolves to what its channel shows, or to nothing when it was killed. */
+async function live(options: LedgerProcessOptions): Promise<Draft[] | undefined> {
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", PROGRAM, JSON.stringify(options)], {
+    env: PROCESS_ENV,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.on("data", (chunk) => void (output += String(chunk)));
+  const [code, signal] = (await once(child, "close")) as [number | null, string | null];
+  if (code !== 0 && signal !== "SIGKILL") throw new Error(`It ended with ${signal ?? code}.`);
+  return signal === "SIGKILL" ? undefined : (JSON.parse(output) as Draft[]);
+}
+
+test("a call that acts is made at most once for each time that a person says so, wherever kill -9 meets it", async () => {
+  const folder = await makeDataDir();
+  const counter = await startCountingServer();
+  onTestFinished(async () => {
+    await counter.close();
+    await folder.remove();
+  });
+  const common = { path: join(folder.path, "data.sqlite"), serverUrl: counter.url };
+  const question = message("buy tea");
+
+  expect(await live({ ...common, events: [question], death: { state: "planned" } })).toBeUndefined();
+  const asked = await live({ ...common, events: [] });
+  expect(asked?.[0]?.markdown).toContain("**May I use `shop__buy`** of the server `shop`?");
+  const approve = action("approve", asked?.[0]?.buttons[0]?.turnId ?? "");
+
+  expect(await live({ ...common, events: [approve], death: { state: "approved" } })).toBeUndefined();
+  expect(counter.marks).toEqual([]);
+  expect(await live({ ...common, events: [], death: { state: "started" } })).toBeUndefined();
+  expect(counter.marks).toEqual([]);
+
+  // Nobody knows that it was not made.
+  const unknown = await live({ ...common, events: [] });
+  expect(unknown?.[0]?.markdown).toMatch(/It is not known whether `shop__buy` was done/);
+  expect(counter.marks).toEqual([]);
+  const rerun = action("rerun", unknown?.[0]?.buttons[0]?.turnId ?? "");
+
+  // It is made, and the process dies before that is written down.
+  expect(await live({ ...common, events: [rerun], death: { state: "done", isBefore: true } })).toBeUndefined();
+  expect(counter.marks).toEqual(["tea"]);
+  const after = await live({ ...common, events: [] });
+  expect(counter.marks).toEqual(["tea"]);
+  expect(after?.[0]?.markdown).toMatch(/It is not known whether `shop__buy` was done/);
+});

@@ -1,0 +1,80 @@
+/**
+ * A bot with one tool server, in a process that kills itself when a call of a tool comes so far in the ledger. What it
+ * is told stands in its arguments: the database, the server, the events it hears, and where it dies.
+ */
+import { DatabaseSync } from "node:sqlite";
+import type { Gateway } from "../../src/gateway/client.ts";
+import { createMcpServers } from "../../src/mcp/servers.ts";
+import type { InboundEvent } from "../../src/port/events.ts";
+import type { LedgerRound } from "../../src/tools/ledger.ts";
+import { startEngine } from "./engine.ts";
+import { fakeGateway } from "./fake-gateway.ts";
+import { fakePlatform } from "./fake-platform.ts";
+import { silent } from "./log.ts";
+import { address, toMcpConfig } from "./mcp-world.ts";
+
+export interface LedgerProcessOptions {
+  path: string;
+  serverUrl: string;
+  events: InboundEvent[];
+  /** The process dies when a call comes to this state: before that is written, or when it is. */
+  death?: { state: string; isBefore?: boolean };
+}
+
+const { path, serverUrl, events, death } = JSON.parse(process.argv[2] ?? "") as LedgerProcessOptions;
+const servers = createMcpServers([toMcpConfig("shop", address(serverUrl))], silent);
+await servers.tried();
+const platform = fakePlatform();
+const { sink } = platform;
+const BUY = {
+  tool_calls: [
+    { index: 0, id: "c", type: "function" as const, function: { name: "shop__buy", arguments: '{"note":"tea"}' } },
+  ],
+};
+
+/** Messages that an earlier process wrote are there, as on any platform. */
+const edit: typeof sink.edit = async (id, draft, signal) => {
+  if (!platform.channel.some((shown) => shown.id === id)) platform.channel.push({ id, nonce: id, draft, files: [] });
+  return sink.edit(id, draft, signal);
+};
+
+/** A model that buys when it is asked to, and answers when it is shown what came of that. */
+const { gateway: scripted } = fakeGateway([]);
+const gateway: Gateway = {
+  ...scripted,
+  streamChat(request, signal, options) {
+    const last = request.messages.at(-1);
+    const answer = last?.content === "buy tea" ? BUY : `I see: ${last?.role}`;
+    return fakeGateway([answer]).gateway.streamChat(request, signal, options);
+  },
+};
+
+function die(): void {
+  process.kill(process.pid, "SIGKILL");
+}
+
+const engine = startEngine({
+  database: new DatabaseSync(path),
+  platform: { ...platform, adapter: { ...platform.adapter, sink: () => ({ ...sink, edit }) } },
+  outsideTools: servers.toolsOf,
+  gateway,
+  wrapStores: (stores) => ({
+    ...stores,
+    open: (namespace) => {
+      const keyv = stores.open(namespace);
+      const set = keyv.set.bind(keyv);
+      keyv.set = async <T>(key: string, value: T, ttl?: number) => {
+        const isThere = (value as LedgerRound).calls?.some(({ state }) => state === death?.state) ?? false;
+        if (isThere && death?.isBefore) die();
+        const result = await set(key, value, ttl);
+        if (isThere) die();
+        return result;
+      };
+      return keyv;
+    },
+  }),
+});
+for (const event of events) await engine.accept(event);
+await engine.idle();
+process.stdout.write(JSON.stringify(platform.channel.map(({ draft }) => draft)));
+process.exit(0);
