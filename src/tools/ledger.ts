@@ -33,6 +33,8 @@ const ledgerRound = z.object({
   calls: z.array(ledgerCall),
   /** Unix milliseconds. */
   at: z.number(),
+  /** Who decided about the calls that waited, and how: a line for people, not for the model. */
+  decision: z.string().exactOptional(),
   /** The question was another one when these were made. */
   isBeforeEdit: z.literal(true).exactOptional(),
 });
@@ -59,8 +61,8 @@ export interface TurnLedger {
   uncertain(): LedgerCall[];
   /** Calls that wait for a person, with the number of their round, from 1 on; undefined when none does. */
   waiting(): WaitingCalls | undefined;
-  /** A person has decided about the calls that wait. */
-  decide(decision: "approved" | "denied"): Promise<void>;
+  /** A person has decided about the calls that wait. `words` say so where the answer goes on. */
+  decide(decision: "approved" | "denied", words: string): Promise<void>;
   /** Lets the uncertain calls run once more; the same press lets them once. Resolves to how many do. */
   rerun(pressKey: string): Promise<number>;
 }
@@ -155,11 +157,13 @@ async function openTurn(keyv: Keyv, ttlMs: number, turnId: string): Promise<Turn
       const round = rounds[index];
       return round && { number: index + 1, at: round.at, calls: round.calls.filter(waits) };
     },
-    async decide(decision) {
+    async decide(decision, words) {
       for (const round of rounds) {
         const calls = round.calls.filter(waits);
+        if (calls.length === 0) continue;
         for (const call of calls) call.state = decision;
-        if (calls.length > 0) await write(round);
+        round.decision = words;
+        await write(round);
       }
     },
     async rerun(pressKey) {

@@ -259,8 +259,9 @@ async function prepareAgain(
       waiting.calls.map(({ name }) => name),
     );
   }
-  if (isFresh) await showNote(deps, record, describeDecision(event), signal);
-  await calls.decide(event.action === "deny" ? "denied" : "approved");
+  const words = describeDecision(event);
+  if (isFresh) await showNote(deps, record, words, signal);
+  await calls.decide(event.action === "deny" ? "denied" : "approved", words);
   return "go on";
 }
 
@@ -296,7 +297,7 @@ function describeDecision({ action, author }: ActionEvent): string {
 
 /** Ends the wait of calls for a person: they are not made. */
 async function cancelWaiting(deps: AnswersDeps, record: TurnRecord, signal: AbortSignal): Promise<void> {
-  await (await deps.ledger.open(record.id)).decide("denied");
+  await (await deps.ledger.open(record.id)).decide("denied", "");
   const { waits: _, ...over } = record;
   await deps.records.save({ ...over, canRetry: true });
   await showNote(deps, record, "_Stopped: what waited for a person was not done._", signal);

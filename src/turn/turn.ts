@@ -47,8 +47,9 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
 /**
  * Asks the model, runs the tools it calls, and asks again until it answers; hands over the text as it comes. Resolves to
  * why the answer ended: the gateway's own `finish_reason`, `tool_limit` when the model still called tools in the last
- * round, or `WAITS` when a person has to allow a call first. Rounds that the ledger has are not asked for again. Appends each finished round to `messages`, so whatever stops the turn - an error, the signal - the gateway will
- * accept them next time: a round that was cut keeps only its text.
+ * round, or `WAITS` when a person has to allow a call first. Rounds that the ledger has are not asked for again. Appends
+ * each finished round to `messages`, so whatever stops the turn - an error, the signal - the gateway will accept them next
+ * time: a round that was cut keeps only its text.
  */
 export async function runTurn(
   messages: ChatMessage[],
@@ -60,13 +61,15 @@ export async function runTurn(
   for (let number = 1; number <= deps.maxRounds; number++) {
     const tools = number < deps.maxRounds ? deps.tools : [];
     const begun = deps.ledger.rounds[number - 1];
+    /** Text that people have seen does not go again: also who allowed what. */
+    const shown = [begun?.content, begun?.decision].filter(Boolean).join("\n\n");
     const answer: AssistantMessage = begun === undefined ? { role: "assistant", content: "" } : toAnswer(begun);
     const round: Round = { messages, pictures, tools, answer, reasoning: "", finish: "stop" };
     const results: ChatMessage[] = [];
     let complete = false;
     try {
       if (begun === undefined) await askModel(round, deps, onText, signal);
-      else if (begun.content !== "") onText(begun.content);
+      else if (shown !== "") onText(shown);
       const calls = round.answer.tool_calls;
       if (calls !== undefined && CUT_OFF.test(round.finish) && !calls.every(isWholeCall)) return round.finish;
       if (calls !== undefined && number === deps.maxRounds) break;
@@ -85,7 +88,7 @@ export async function runTurn(
     }
     if (round.answer.tool_calls === undefined) return round.finish;
     // The text before a call and the text after it are two paragraphs.
-    if (round.answer.content !== "") onText("\n\n");
+    if (round.answer.content !== "" || shown !== "") onText("\n\n");
   }
   return "tool_limit";
 }

@@ -1,11 +1,15 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createAdaptorServer } from "@hono/node-server";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { McpServerConfig, McpTransport } from "../../src/config/mcp-servers.ts";
+import { createMcpServers } from "../../src/mcp/servers.ts";
+import type { Step } from "./fake-gateway.ts";
+import { silent } from "./log.ts";
 
 const REFERENCE_SERVERS = {
   everything: import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"),
@@ -115,4 +119,25 @@ async function listen(server: ReturnType<typeof createAdaptorServer>): Promise<s
 async function end(server: ReturnType<typeof createAdaptorServer>): Promise<void> {
   if ("closeAllConnections" in server) server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
+}
+
+/** The reference server that remembers, as a program, and a model that lets it remember and then reads it back. */
+export async function startMemory(folder: string) {
+  const transport = program(referenceServer("memory"), [], { MEMORY_FILE_PATH: join(folder, "memory.jsonl") });
+  const servers = createMcpServers([toMcpConfig("memory", transport)], silent);
+  await servers.tried();
+  const call = (name: string, args: object): Step => ({
+    tool_calls: [
+      { index: 0, id: name, type: "function", function: { name: `memory__${name}`, arguments: JSON.stringify(args) } },
+    ],
+  });
+  const entities = [{ name: "Ada", entityType: "person", observations: ["likes tea"] }];
+  return {
+    servers,
+    scripts: [
+      ["Let me note that.", call("create_entities", { entities })],
+      [call("search_nodes", { query: "tea" })],
+      ["Noted."],
+    ] satisfies Step[][],
+  };
 }

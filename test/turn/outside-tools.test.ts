@@ -246,7 +246,7 @@ describe("a call that a person has to allow", () => {
     await next.idle();
     expect(marks).toEqual(["tea"]);
     const [answer, ...notices] = platform.texts();
-    expect(answer).toBe("Let me.\n\nHere you are.");
+    expect(answer).toBe("Let me.\n\n_`Ada` allowed that once._\n\nHere you are.");
     expect(notices).toEqual(["This was decided already.", "This was decided already."]);
   });
 
@@ -256,7 +256,7 @@ describe("a call that a person has to allow", () => {
     await engine.idle();
     expect(marks).toEqual([]);
     expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a person did not allow this call/)]);
-    expect(engine.texts()).toEqual(["Let me.\n\nThen not."]);
+    expect(engine.texts()).toEqual(["Let me.\n\n_`Ada` did not allow that._\n\nThen not."]);
   });
 
   test("is not asked about again where a person allowed it for the conversation", async () => {
@@ -292,7 +292,7 @@ describe("a call that a person has to allow", () => {
     await engine.accept(action("approve", again));
     await engine.idle();
     expect(marks).toEqual(["coffee"]);
-    expect(engine.texts()[0]).toBe("Coffee.");
+    expect(engine.texts()[0]).toBe("_`Ada` allowed that once._\n\nCoffee.");
   });
 
   test("stays as it is where an edit changes nothing of the words", async () => {

@@ -4,6 +4,7 @@ import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import { createEngine } from "../../../src/app/engine.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
+import type { Tool } from "../../../src/tools/tool.ts";
 import { type Discord, type DiscordOptions, startDiscord } from "../../simulators/discord/index.ts";
 import type { Channel } from "../../simulators/discord/world.ts";
 import { openBotStores } from "../../support/bot-store.ts";
@@ -21,6 +22,7 @@ interface BotOptions {
   /** To everything in every channel. */
   isListening?: boolean;
   scripts: Step[][];
+  outsideTools?(): readonly Tool[];
 }
 
 /** The whole bot on Discord, with a scripted model. */
@@ -43,6 +45,7 @@ export async function startBot({
     stores: openBotStores(database),
     gateway,
     toTools: () => [],
+    ...(options.outsideTools && { outsideTools: options.outsideTools }),
     references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
     scheduler,
     adapterOf: () => adapter,

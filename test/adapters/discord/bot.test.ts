@@ -1,10 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { toDiscordMarkdown } from "../../../adapters/discord/write/markdown.ts";
 import type { Fault } from "../../simulators/discord/faults.ts";
 import type { Discord } from "../../simulators/discord/index.ts";
 import { type Channel, shown } from "../../simulators/discord/world.ts";
 import { isOnRedis } from "../../support/bot-store.ts";
+import { startMemory } from "../../support/mcp-world.ts";
+import { makeDataDir } from "../../support/service.ts";
 import { finished, startBot, startGuild } from "./bot-stage.ts";
 import { botMessages, botTexts } from "./stage.ts";
 
@@ -207,6 +209,28 @@ describe("the bot on Discord", () => {
     expect(text).toContain("Once upon a time");
     expect(text).not.toContain("never");
     gate.resolve();
+  });
+
+  test("lets a tool from outside do what the one who asked allows, in the same message", async () => {
+    const folder = await makeDataDir();
+    const { servers, scripts } = await startMemory(folder.path);
+    onTestFinished(async () => {
+      await servers.close();
+      await folder.remove();
+    });
+    const outsideTools = () => servers.toolsOf({ platform: "discord", channelId: "" });
+    const bot = await startGuild({ scripts, outsideTools });
+    const { discord, channel, ada, requests } = bot;
+    discord.people.say(channel, ada, "Ada likes tea", { mentionBot: true });
+    const [card] = await finished(bot, channel);
+    expect(card).toContain("memory__create_entities");
+    expect(card).toContain('"likes tea"');
+    const [message] = botMessages(discord, channel);
+    if (message !== undefined) discord.people.press(message, ada, "Approve once");
+    await discord.until(() => botTexts(discord, channel)[0]?.includes("Noted.") === true);
+    await bot.idle();
+    expect(botTexts(discord, channel)).toEqual(["Let me note that.\n\n_`ada` allowed that once._\n\nNoted."]);
+    expect(requests.at(-1)?.messages.at(-1)?.content).toContain("likes tea");
   });
 
   test("begins again when the question is edited, and takes its answer back when it is deleted", async () => {

@@ -22,6 +22,7 @@ export interface BotOptions {
   transport?: TransportName;
   scripts: Step[][];
   tools?: Tool[];
+  outsideTools?(): readonly Tool[];
   installed?: SlackAdapterOptions["installed"];
 }
 
@@ -58,6 +59,7 @@ export async function startBot({
     stores,
     gateway: { ...gateway, listModels: async () => ["fake", "another"] },
     toTools: () => tools,
+    ...(options.outsideTools && { outsideTools: options.outsideTools }),
     references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
     scheduler,
     adapterOf: () => started.adapter,

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { defineTool, type Tool } from "../../../src/tools/tool.ts";
 import { startSlack } from "../../simulators/slack/slack.ts";
 import type { Message } from "../../simulators/slack/world.ts";
 import type { Step } from "../../support/fake-gateway.ts";
+import { startMemory } from "../../support/mcp-world.ts";
+import { makeDataDir } from "../../support/service.ts";
 import { startBot, WORDS } from "./bot-stage.ts";
 import { TRANSPORTS } from "./stage.ts";
 import { personOf } from "./workspace.ts";
@@ -139,6 +141,35 @@ describe("tools of the bot on Slack", () => {
     gate.resolve("rain");
     expect(await bot.finished(bot.general, asked)).toEqual(["Let me look.\n\nIt rains."]);
     expect(slack.status(bot.general, asked)).toBe("");
+  });
+});
+
+describe("tools from outside on Slack", () => {
+  test("wait for the person who asked, and then do what they say in the same message", async () => {
+    const folder = await makeDataDir();
+    const { servers, scripts } = await startMemory(folder.path);
+    onTestFinished(async () => {
+      await servers.close();
+      await folder.remove();
+    });
+    const outsideTools = () => servers.toolsOf({ platform: "slack", channelId: "" });
+    const bot = await startBot({ scripts, outsideTools });
+    const { slack, ada, bob, general, requests } = bot;
+    const asked = ada.mention(general, "Ada likes tea");
+    const [card] = await bot.finished(general, asked);
+    expect(card).toContain("memory__create_entities");
+    expect(card).toContain('"likes tea"');
+    const [message] = slack.answers(general, asked);
+    if (message === undefined) throw new Error("There is no card.");
+    await bob.press(message, "approve");
+    await slack.acknowledged();
+    await bot.idle();
+    expect(requests).toHaveLength(1);
+    await ada.press(message, "approve");
+    await slack.until(() => slack.texts(general, asked)[0]?.includes("Noted."), "the answer");
+    await bot.idle();
+    expect(slack.texts(general, asked)[0]).toBe("Let me note that.\n\n_`Ada` allowed that once._\n\nNoted.");
+    expect(requests.at(-1)?.messages.at(-1)?.content).toContain("likes tea");
   });
 });
 
