@@ -54,7 +54,9 @@ export function openProgram({ program: { command, args, env: own, cwd }, env, on
     let partBytes = 0;
     output.on("data", (chunk: Buffer) => {
       let from = 0;
-      while (closing === undefined) {
+      for (;;) {
+        // A line may be the one that ends it.
+        if (closing !== undefined) return;
         const end = chunk.indexOf(LINE_FEED, from);
         const part = chunk.subarray(from, end === -1 ? undefined : end);
         parts.push(part);

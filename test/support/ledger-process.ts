@@ -63,7 +63,7 @@ const engine = startEngine({
     open: (namespace) => {
       const keyv = stores.open(namespace);
       const set = keyv.set.bind(keyv);
-      keyv.set = async <T>(key: string, value: T, ttl?: number) => {
+      keyv.set = async (key: string, value: unknown, ttl?: number) => {
         const isThere = (value as LedgerRound).calls?.some(({ state }) => state === death?.state) ?? false;
         if (isThere && death?.isBefore) die();
         const result = await set(key, value, ttl);
