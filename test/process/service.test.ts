@@ -104,10 +104,12 @@ describe("kill -9 in the middle of a stream", () => {
 
   test("twenty times over: one answer, complete, in the same messages", async () => {
     const text = Array.from({ length: 2_500 }, (_, index) => String(index + 1)).join(" ");
-    const env = await startHaltingGateway(text, KILLS);
+    const gateway = await startHaltingGateway(text);
+    const { env } = gateway;
     let ids: number[] = [];
     let shown = "";
     for (let round = 0; round < KILLS; round++) {
+      gateway.haltAt((round + 1) * FURTHER_CHARS);
       const service = await startService(folder.path, env);
       const client = await connectLocal(service.url);
       if (round === 0) await client.send("Count");
@@ -124,6 +126,7 @@ describe("kill -9 in the middle of a stream", () => {
       client.close();
       await service.end("SIGKILL");
     }
+    gateway.haltAt(Number.POSITIVE_INFINITY);
     const service = await startService(folder.path, env);
     onTestFinished(async () => void (await service.end("SIGKILL")));
     const client = await connectLocal(service.url);
@@ -143,19 +146,18 @@ const KILLS = 20;
 /** More than is noted as seen before it is shown: so much further each attempt comes than the one before. */
 const FURTHER_CHARS = 500;
 
-/**
- * A gateway whose answers halt on the way, each of them further on; after so many of them one comes to its end. Asked to
- * go on with one, it begins anew.
- */
-async function startHaltingGateway(text: string, halts: number): Promise<Record<string, string>> {
-  let asked = 0;
+/** A gateway whose answers halt behind so many characters. Asked to go on with one, it begins anew. */
+async function startHaltingGateway(text: string) {
+  let haltsAt = 0;
   const { url } = await startFaultServer((response, received) => {
     if (!received.path.endsWith("/chat/completions")) return json(404, {})(response, received);
-    if (!JSON.stringify(received.json).includes("Your answer was cut off")) asked += 1;
-    const answer = asked > halts ? events(stream(text)) : hanging(ROLE, words(text.slice(0, asked * FURTHER_CHARS)));
+    const answer = haltsAt > text.length ? events(stream(text)) : hanging(ROLE, words(text.slice(0, haltsAt)));
     return answer(response, received);
   });
-  return { GATEWAY_BASE_URL: url, GATEWAY_API_KEY: "none", CHAT_MODEL: "halting" };
+  return {
+    env: { GATEWAY_BASE_URL: url, GATEWAY_API_KEY: "none", CHAT_MODEL: "halting" },
+    haltAt: (chars: number) => void (haltsAt = chars),
+  };
 }
 
 /** What an answer shows over all its messages. */

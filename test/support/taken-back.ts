@@ -1,10 +1,10 @@
 /**
  * What of a message people could read and then no longer: each time that it came to show less of what it showed, or
  * something else. `states` are its texts, oldest first. Marks count for nothing: they come and go as the text grows. Nor
- * does a word about what is waited for, which the text takes the place of.
+ * does what tells of the way to an answer: a word about what is waited for, and the steps above the text, in small print.
  */
 export function findTakenBack(states: readonly string[]): string[] {
-  const texts = states.filter((state) => !/^_[^_]* …_$/.test(state));
+  const texts = states.filter((state) => !/^_[^_]* …_$/.test(state)).map((state) => state.replaceAll(/^-# .*\n/gm, ""));
   return texts.flatMap((text, index) => {
     const [is, was] = [text, texts[index - 1] ?? ""].map(toLetters) as [string, string];
     return is.startsWith(was) ? [] : [`"${was.slice(commonLength(was, is)).slice(0, 60)}" of ${was.length} letters`];
