@@ -21,8 +21,8 @@ describe("a discussion on Slack", () => {
     }
     const asked = bob.mention(general, "summarise this thread", place);
     const whole = "The sum of it.\n\n_Earlier messages of this conversation were left out._";
-    await slack.until(() => slack.texts(general, root)[0] === whole, "the answer");
     await finished(general, root);
+    await slack.until(() => slack.texts(general, root)[0] === whole, "the answer");
     expectDiscussion(requests[0] ?? never(), "summarise this thread");
 
     bob.say(general, `<@${ada.id}> what do you think?`, place);
@@ -32,6 +32,8 @@ describe("a discussion on Slack", () => {
     const wrong = bob.say(general, "I think it is wrong", place);
     await slack.acknowledged();
     bob.edit(wrong, "I think it is right");
+    // Slack keeps no order between its deliveries.
+    await slack.acknowledged();
     ada.mention(general, "and now?", place);
     await finished(general, root, 2);
     const since = ["@Ada what do you think?", "Now it is full", "I think it is right"];
