@@ -50,7 +50,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const mayReact = (channelId: string): boolean => heard.values().every(({ rooms }) => rooms.mayReact(channelId));
   const mayReadHistory = (channelId: string): boolean =>
     heard.values().every(({ rooms }) => rooms.mayReadHistory(channelId));
-  const reactions = createSpareCalls(api, 1);
+  const reactions = createSpareCalls(api, { firstCalls: 1 });
   const closing = new AbortController();
   const directChannels = createDirectChannels(options.directChannels ?? createMemoryStore(), closing.signal);
   const finalMessages = createFinalMessages(api, now, closing.signal);

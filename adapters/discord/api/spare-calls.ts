@@ -2,8 +2,6 @@ import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Answer, Api, ApiCall } from "./client.ts";
 import { ApiError } from "./error.ts";
 
-/** Left to calls that nobody can do without. */
-const RESERVE = 1;
 const MAX_KEYS = 1_000;
 
 /** Makes calls that may be left out, and none that Discord would refuse for the rate: each key has a limit of its own. */
@@ -19,8 +17,14 @@ interface Counter {
   closedUntil: number;
 }
 
-/** `firstCalls`: so many at once while Discord has not said how many there may be. */
-export function createSpareCalls(api: Pick<Api, "call">, firstCalls: number): SpareCalls {
+export interface SpareCallsOptions {
+  /** So many at once while Discord has not said how many there may be. */
+  firstCalls: number;
+  /** Left to calls that nobody can do without; absent: none. */
+  reserve?: number;
+}
+
+export function createSpareCalls(api: Pick<Api, "call">, { firstCalls, reserve = 0 }: SpareCallsOptions): SpareCalls {
   const counters = new BoundedMap<string, Counter>(MAX_KEYS);
 
   function counterOf(key: string): Counter {
@@ -40,7 +44,7 @@ export function createSpareCalls(api: Pick<Api, "call">, firstCalls: number): Sp
       try {
         const answer = await api.call(call, signal);
         if (answer.budget !== undefined) {
-          counter.left = answer.budget.remaining - RESERVE;
+          counter.left = answer.budget.remaining - reserve;
           counter.closedUntil = performance.now() + answer.budget.resetAfterMs;
         }
         return answer;

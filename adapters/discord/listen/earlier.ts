@@ -33,7 +33,7 @@ const READS_AT_ONCE = 3;
  * nobody said that those are one conversation but who replied. A direct conversation has the bot in it from its beginning.
  */
 export function createReadsEarlier(deps: EarlierDeps): Required<Pick<Adapter, "readEarlier" | "readChannel">> {
-  const calls = createSpareCalls(deps.api, READS_AT_ONCE);
+  const calls = createSpareCalls(deps.api, { firstCalls: READS_AT_ONCE, reserve: 1 });
 
   async function toEarlier(
     found: readonly Found[],

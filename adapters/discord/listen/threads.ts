@@ -1,11 +1,11 @@
 import { Routes } from "discord.js";
 import type { Logger } from "pino";
-import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { MessageEvent } from "../../../src/port/events.ts";
 import { toTitle } from "../../../src/text/title.ts";
 import type { Api } from "../api/client.ts";
-import { ApiError, codeOf } from "../api/error.ts";
+import { codeOf } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
+import { createSpareCalls } from "../api/spare-calls.ts";
 import { PLATFORM } from "../ids.ts";
 import type { ThreadMode } from "../options.ts";
 import type { Activity } from "./activity.ts";
@@ -14,7 +14,8 @@ const NAME_CHARS = 90;
 const ARCHIVE_MINUTES = 1_440;
 const OPEN_MS = 5_000;
 const EXISTS = 160004;
-const MAX_CHANNELS = 1_000;
+/** In one channel, while Discord has not said how many there may be. */
+const OPENED_AT_ONCE = 10;
 
 export interface ThreadsDeps {
   mode: ThreadMode;
@@ -31,25 +32,16 @@ export type PlaceQuestion = (
 ) => Promise<MessageEvent>;
 
 export function createPlaceQuestion({ mode, api, activity, rooms, log }: ThreadsDeps): PlaceQuestion {
-  /** Until when no more threads may be opened in a channel; as `performance.now` counts. */
-  const closedUntil = new BoundedMap<string, number>(MAX_CHANNELS);
-
-  function close(channelId: string, waitMs: number): void {
-    closedUntil.set(channelId, performance.now() + waitMs);
-  }
+  const calls = createSpareCalls(api, { firstCalls: OPENED_AT_ONCE });
 
   async function open(channelId: string, messageId: string, name: string): Promise<boolean> {
     // A question does not wait for its thread: it is answered in the channel.
-    if ((closedUntil.get(channelId) ?? 0) > performance.now()) return false;
     const body = { name, auto_archive_duration: ARCHIVE_MINUTES };
     const call = { method: "POST" as const, route: Routes.threads(channelId, messageId), body };
     try {
-      const { budget } = await api.call(call, AbortSignal.timeout(OPEN_MS));
-      if (budget !== undefined && budget.remaining < 1) close(channelId, budget.resetAfterMs);
-      return true;
+      return (await calls.call(channelId, call, AbortSignal.timeout(OPEN_MS))) !== undefined;
     } catch (error) {
       if (codeOf(error) === EXISTS) return true;
-      if (error instanceof ApiError && error.retryAfterMs !== undefined) close(channelId, error.retryAfterMs);
       log.warn({ err: error, channelId }, "A thread could not be opened; the answer stands in the channel.");
       return false;
     }

@@ -30,7 +30,7 @@ describe("calls that may be left out", () => {
           throw new ApiError("Too many.", { status: 429, code: 0, retryAfterMs: 60_000 });
         },
       },
-      3,
+      { firstCalls: 3 },
     );
     for (let index = 0; index < 3; index++) expect(await calls.call("a", call, signal)).toBeUndefined();
     expect(asked).toBe(1);
@@ -39,7 +39,7 @@ describe("calls that may be left out", () => {
   });
 
   test("that fail for another reason say so", async () => {
-    const calls = createSpareCalls({ call: () => Promise.reject(new Error("Missing Access")) }, 3);
+    const calls = createSpareCalls({ call: () => Promise.reject(new Error("Missing Access")) }, { firstCalls: 3 });
     for (let index = 0; index < 5; index++)
       await expect(calls.call("a", call, signal)).rejects.toThrow("Missing Access");
   });

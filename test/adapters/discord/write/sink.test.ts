@@ -355,7 +355,7 @@ describe("the sign that the bot is writing", () => {
         seenMessages: createSeenInteractionMessages(),
         fresh: new Set<string>(),
         rooms: { mayReadHistory: () => true, mayReact: () => true },
-        reactions: createSpareCalls(api, 1),
+        reactions: createSpareCalls(api, { firstCalls: 1 }),
         finalMessages,
         pace: createDiscordPace(),
         now: Date.now,
