@@ -127,24 +127,27 @@ export function isSpokenStop(event: InboundEvent): event is CommandEvent {
  * knows whether they were done. `good` and `bad` judge an answer. Those after them belong to a picture; `delete` takes
  * back an answer as well.
  */
-export type Action =
-  | "stop"
-  | "retry"
-  | "continue"
-  | "regenerate"
-  | "show"
-  | "explain"
-  | "approve"
-  | "always"
-  | "deny"
-  | "rerun"
-  | "good"
-  | "bad"
-  | "again"
-  | "vary"
-  | "edit"
-  | "upscale"
-  | "delete";
+export const ACTIONS = [
+  "stop",
+  "retry",
+  "continue",
+  "regenerate",
+  "show",
+  "explain",
+  "approve",
+  "always",
+  "deny",
+  "rerun",
+  "good",
+  "bad",
+  "again",
+  "vary",
+  "edit",
+  "upscale",
+  "delete",
+] as const;
+
+export type Action = (typeof ACTIONS)[number];
 
 const ANEW: ReadonlySet<Action> = new Set(["retry", "regenerate", "approve", "always", "deny", "rerun"]);
 

@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { limitBody } from "../../../src/http/body-limit.ts";
 import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
+import { ACTIONS } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
 import { PLATFORM } from "../ids.ts";
 import type { Described, PictureMenu } from "../page/wire.ts";
@@ -52,28 +53,10 @@ const EDIT = z.object({
   text: text.refine((value) => value.trim() !== "", "The message is empty; delete it instead."),
 });
 const DELETE = z.object({ nonce, authorId: id });
-const PRESSED_ACTIONS = [
-  "stop",
-  "retry",
-  "continue",
-  "regenerate",
-  "show",
-  "explain",
-  "approve",
-  "always",
-  "deny",
-  "rerun",
-  "good",
-  "bad",
-  "again",
-  "vary",
-  "upscale",
-  "delete",
-] as const;
 const ACTION = z.object({
   nonce,
   authorId: id,
-  action: z.enum(PRESSED_ACTIONS),
+  action: z.enum(ACTIONS).exclude(["edit"]),
   turnId: z.string().min(1).max(200),
 });
 const STOP = z.object({ nonce, authorId: id, turnId: z.string().min(1).max(200) });

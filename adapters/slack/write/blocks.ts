@@ -1,5 +1,5 @@
 import { SinkError } from "../../../src/port/errors.ts";
-import type { Action } from "../../../src/port/events.ts";
+import { ACTIONS } from "../../../src/port/events.ts";
 import type { Button, Draft } from "../../../src/port/sink.ts";
 import { codeOf } from "../api/error.ts";
 import { PLATFORM, toFingerprint } from "../ids.ts";
@@ -16,26 +16,6 @@ const MAX_LABEL = 75;
 const MAX_BUTTONS = 25;
 const FEEDBACK = "feedback";
 const ENDING = "An answer without words.";
-
-const ACTIONS: readonly string[] = [
-  "stop",
-  "retry",
-  "continue",
-  "regenerate",
-  "show",
-  "explain",
-  "approve",
-  "always",
-  "deny",
-  "rerun",
-  "good",
-  "bad",
-  "again",
-  "vary",
-  "edit",
-  "upscale",
-  "delete",
-] satisfies Action[];
 
 export type Block = Readonly<Record<string, unknown>>;
 
@@ -213,7 +193,8 @@ export function toButtonValue({ action, turnId }: ButtonValue): string {
 export function readButtonValue(value: unknown): ButtonValue | undefined {
   if (typeof value !== "string") return undefined;
   const [, action = "", turnId = ""] = /^([a-z]+):(.+)$/s.exec(value) ?? [];
-  return ACTIONS.includes(action) ? { action: action as Action, turnId } : undefined;
+  const known = ACTIONS.find((one) => one === action);
+  return known === undefined ? undefined : { action: known, turnId };
 }
 
 /** True for a call that was refused for one of its blocks. */
