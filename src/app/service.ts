@@ -1,4 +1,3 @@
-import { unwatchFile, watchFile } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
@@ -11,7 +10,6 @@ import type { PauseBoard } from "../gateway/retry.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
 import { startHttpServer } from "../http/server.ts";
-import { createMcpServers, type McpServers } from "../mcp/servers.ts";
 import type { Files } from "../media/files.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
@@ -26,6 +24,7 @@ import { createHistorySearch, createRecall } from "../tools/recall.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { readKeys } from "./keys.ts";
+import { openMcpServers } from "./mcp.ts";
 import { createPictureSources } from "./picture-sources.ts";
 import { openSharedLimits } from "./shared.ts";
 
@@ -34,8 +33,6 @@ const LAST_REQUESTS_MS = 1_000;
 const STORE_PROBE_MS = 2_000;
 /** Longest that other processes are waited for, which are to hear what only this one does. */
 const HAND_OVER_MS = 10_000;
-/** Between two looks whether the file of the tool servers has changed. */
-const CONFIG_LOOK_MS = 2_000;
 
 export interface Service {
   url: string;
@@ -123,7 +120,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     serviceUrl: () => serviceUrl,
     log,
   });
-  const mcp = works ? createMcp(config.mcp, options.readMcp, log) : undefined;
+  const mcp = works ? openMcpServers({ ...config.mcp, read: options.readMcp, log }) : undefined;
   const engine = createEngine({
     botName: config.botName,
     removesWithQuestion: config.removesWithQuestion,
@@ -197,26 +194,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       limits?.close();
       await stores.close();
       database.close();
-    },
-  };
-}
-
-/** The servers of the file, and of what becomes of it. */
-function createMcp({ path, servers }: Config["mcp"], read: () => McpSettings, log: Logger): McpServers {
-  const mcp = createMcpServers(servers, log);
-  const takeUp = () => {
-    const { servers, problems } = read();
-    if (problems.length > 0)
-      return log.error({ path, problems }, "MCP_CONFIG has changed and has problems; the servers stay as they are");
-    log.info({ path, servers: servers.map(({ name }) => name) }, "MCP_CONFIG has changed and is taken up");
-    mcp.update(servers);
-  };
-  watchFile(path, { persistent: false, interval: CONFIG_LOOK_MS }, takeUp);
-  return {
-    ...mcp,
-    close() {
-      unwatchFile(path, takeUp);
-      return mcp.close();
     },
   };
 }

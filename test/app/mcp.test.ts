@@ -1,0 +1,40 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { openMcpServers } from "../../src/app/mcp.ts";
+import { readMcpFile } from "../../src/config/mcp-servers.ts";
+import { eventually } from "../support/eventually.ts";
+import { recordingLog } from "../support/log.ts";
+
+const PLACE = { platform: "local", channelId: "c" };
+
+test("the file of tool servers is followed while it changes, and problems in it change nothing", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "palaver-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const path = join(folder, "mcp.json");
+  const { log, lines } = recordingLog();
+  const read = () => readMcpFile(path, {}, (file) => readFileSync(file, "utf8"));
+  const mcp = openMcpServers({ path, servers: [], read, log, lookMs: 20 });
+  onTestFinished(() => mcp.close());
+  const names = () => mcp.report(PLACE).map(({ name }) => name);
+  const told = () => lines.filter(({ msg }) => String(msg).startsWith("MCP_CONFIG")).map(({ level }) => level);
+
+  // At once: half of it would be a file with problems.
+  function write(json: string): void {
+    writeFileSync(`${path}.new`, json);
+    renameSync(`${path}.new`, path);
+  }
+
+  const server = { command: process.execPath, args: ["-e", ""] };
+  write(JSON.stringify({ mcpServers: { first: server } }));
+  await eventually(names).toEqual(["first"]);
+  write(JSON.stringify({ mcpServers: { second: { ...server, timeoutSeconds: "soon" } } }));
+  await eventually(told).toContain(50);
+  expect(names()).toEqual(["first"]);
+  write(JSON.stringify({ mcpServers: { second: server } }));
+  await eventually(names).toEqual(["second"]);
+  // Not even of a file that was not there is anything told before it changes.
+  expect(told()).toEqual([30, 50, 30]);
+});
