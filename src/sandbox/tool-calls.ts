@@ -109,7 +109,7 @@ function changePicture(
 
 /** `current_time` is also named by "current time" and "current-time". */
 function toPattern(name: string): RegExp {
-  return new RegExp(`(?<![\\w-])${name.replace(/[_-]+/g, "[ _-]")}(?![\\w-])`, "i");
+  return new RegExp(`(?<![\\w-])${name.replace(/[_-]+/g, "[ _-]+")}(?![\\w-])`, "i");
 }
 
 /** Arguments for each call: one call for each place, where the words name several and the tool takes one. */

@@ -42,6 +42,8 @@ describe("choosing tools", () => {
     expect(callsFor("use current_time in Berlin, format iso")).toEqual([
       ["current_time", { zone: "Europe/Berlin", format: "iso" }],
     ]);
+    const search = define("notes__search", {}, []);
+    expect(callsFor("use notes__search", { tools: [search] })).toEqual([["notes__search", {}]]);
     expect(callsFor('Please recall "red cats", limit 3')).toEqual([["recall", { query: "red cats", limit: 3 }]]);
     expect(callsFor("current time, zone: Asia/Kolkata")).toEqual([["current_time", { zone: "Asia/Kolkata" }]]);
   });
