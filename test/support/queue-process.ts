@@ -49,6 +49,22 @@ async function write(text: string, isDone: () => boolean, signal: AbortSignal): 
   }
 }
 
+/**
+ * As an answer that has ended: once more until it is stored, or refused. Without a look at the clock: what the store itself
+ * takes is what counts.
+ */
+async function store(text: string): Promise<void> {
+  for (;;) {
+    try {
+      await keyv.set(text, { by: ownName, count: -1 });
+      return say({ stored: text });
+    } catch (error) {
+      if (!isStoreOutage(error)) return say({ fenced: text });
+      await sleep(WRITE_MS);
+    }
+  }
+}
+
 /** Until there is this file, with everything else in this process. */
 function standStill(file: string): void {
   while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCK_LOOK_MS);
@@ -71,11 +87,7 @@ queue.start({
     } catch (error) {
       say({ refused: text, error: error instanceof Error ? error.name : "" });
     }
-    // Written without a look at the clock: what the store itself takes is what counts.
-    await keyv.set(text, { by: ownName, count: -1 }).then(
-      () => say({ stored: text }),
-      () => say({ fenced: text }),
-    );
+    await store(text);
     if (end !== undefined && !signal.aborted) return events;
     throw new Error(String(signal.reason));
   },

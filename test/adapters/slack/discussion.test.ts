@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { textOf } from "../../../src/gateway/chunks.ts";
 import { expectDiscussion, expectSince, ROOT, saidIn, toLines } from "../../support/discussion.ts";
+import { eventually } from "../../support/eventually.ts";
 import { startBot } from "./bot-stage.ts";
 
 const card = (text: string) => ({ attachments: [{ color: "danger", title: "Disk", text, fallback: "x" }] });
@@ -22,7 +23,7 @@ describe("a discussion on Slack", () => {
     const asked = bob.mention(general, "summarise this thread", place);
     const whole = "The sum of it.\n\n_Earlier messages of this conversation were left out._";
     await finished(general, root);
-    await slack.until(() => slack.texts(general, root)[0] === whole, "the answer");
+    await eventually(() => slack.texts(general, root)[0]).toBe(whole);
     expectDiscussion(requests[0] ?? never(), "summarise this thread");
 
     bob.say(general, `<@${ada.id}> what do you think?`, place);
