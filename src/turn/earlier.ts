@@ -12,12 +12,14 @@ const MAX_EARLIER_MESSAGES = 400;
 /** Of what others said in a place, Unix milliseconds. */
 const NOTHING_YET = 0;
 const ONLY_A_PART = "_I could read only a part of what was said here before._";
+const NOTHING = "_I could not read what was said here before._";
 
 /**
  * Brings what people and apps said in the same thread before the newest of these questions, which are answered together,
  * and what the history has not, into it: all of it for the first question of a conversation, and what was said since the
  * question before for every other one. A private conversation is left alone. Best effort, with a bound in time; rejects
- * only when `signal` aborts. Resolves to a sentence for people where a part of it could not be read.
+ * only when `signal` aborts. Resolves to a sentence for people where what came before their first question could not be
+ * read, or only a part of it.
  */
 export type BringEarlier = (questions: readonly MessageEvent[], signal: AbortSignal) => Promise<string | undefined>;
 
@@ -62,8 +64,9 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
       signal.throwIfAborted();
       log.warn({ err: error, conversationId }, "what was said before the bot was asked could not be read");
       // The next question tries again: without a word, an answer would make it look as if everything were here.
-      if (until === NOTHING_YET) await history.bring(conversationId, [], NOTHING_YET).catch(() => {});
-      return undefined;
+      if (until !== NOTHING_YET) return undefined;
+      await history.bring(conversationId, [], NOTHING_YET).catch(() => {});
+      return NOTHING;
     }
   };
 }

@@ -241,13 +241,13 @@ describe("what was said before the bot was asked", () => {
     expect(shown(engine, 2).join()).not.toContain("Cleo");
   });
 
-  test("that cannot be read keeps no answer back", async () => {
+  test("that cannot be read keeps no answer back, which says so", async () => {
     const platform = fakePlatform();
     platform.adapter.readEarlier = () => Promise.reject(new Error("missing_scope"));
     const engine = startEngine({ platform });
     await engine.accept(message("Hello"));
     await engine.idle();
-    expect(engine.texts()).toEqual(["Hello."]);
+    expect(engine.texts()).toEqual(["Hello.\n\n_I could not read what was said here before._"]);
     expect(shown(engine, 0)).toEqual(["Hello"]);
   });
 });

@@ -101,7 +101,7 @@ describe("bringing in what was said earlier", () => {
   test("that fails is a warning without a word of anybody, and is tried again with the next question", async () => {
     const { bringEarlier, history, kept, lines, place, ranges } = setUp(new Error("missing_scope"));
     const first = message("canary");
-    await bringEarlier([first], never);
+    expect(await bringEarlier([first], never)).toContain("could not read");
     expect(lines).toMatchObject([{ level: 40, msg: expect.stringContaining("before the bot was asked") }]);
     expect(JSON.stringify(lines)).not.toContain("canary");
     await history.append("test:a", toEntry(first));

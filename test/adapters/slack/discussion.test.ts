@@ -20,6 +20,8 @@ describe("a discussion on Slack", () => {
       else if (file === undefined) person.say(general, text, place);
       else person.upload(general, [{ name: file, bytes: Buffer.from("inside") }], text, place);
     }
+    // They are heard in this process too, and would hold up the reading of the thread, which has a bound in time.
+    await slack.acknowledged();
     const asked = bob.mention(general, "summarise this thread", place);
     const whole = "The sum of it.\n\n_Earlier messages of this conversation were left out._";
     await finished(general, root);

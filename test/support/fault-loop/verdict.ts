@@ -40,6 +40,8 @@ const NOTE =
 
 /** Stands under an answer whose conversation could not be read, which is otherwise as it should be. */
 export const AMNESIA = /\s*_My memory is out of reach right now: [^\n]*_/;
+/** Stands under an answer whose thread could not be read, or not to its end. */
+const UNREAD = /\s*_I could (?:not read|read only a part of) what was said here before\._/;
 /** Stands under an answer that was there when its question was deleted. */
 const QUESTION_GONE = /\s*_The question was deleted\._/;
 /** What the bot says to whoever pressed a button or gave a command; no answer, though everybody may see it. */
@@ -110,7 +112,7 @@ function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
 function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked }: Remains): Complaint[] {
   const who = own.join(" ");
   const shown = messages.map((message) => message.text).join("\n");
-  const text = shown.replace(AMNESIA, "").replace(QUESTION_GONE, "");
+  const text = shown.replace(AMNESIA, "").replace(UNREAD, "").replace(QUESTION_GONE, "");
   const [note] = NOTE.exec(text) ?? [];
   const said = text.slice(0, text.length - (note?.length ?? 0));
   const names = namesIn(said.slice(0, said.indexOf(".") + 1));
