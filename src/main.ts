@@ -5,6 +5,7 @@ import { startService } from "./app/service.ts";
 import { createEnding, watchLauncher } from "./app/shutdown.ts";
 import { type Config, ConfigError, readConfig } from "./config/config.ts";
 import { readMcpFile } from "./config/mcp-servers.ts";
+import { readPolicyFile } from "./config/policy/policy-file.ts";
 import { describeConfig, secretsOf } from "./config/summary.ts";
 import { createLogger } from "./log/log.ts";
 import { createPlatforms } from "./platforms.ts";
@@ -37,6 +38,8 @@ async function openLog(config: Config): Promise<Logger> {
   return createLogger({ level: config.logLevel, secrets, destination });
 }
 
+const readText = (path: string) => readFileSync(path, "utf8");
+
 async function main(): Promise<void> {
   // Whatever this process writes, its libraries included, is for nobody else to read.
   process.umask(0o077);
@@ -50,7 +53,8 @@ async function main(): Promise<void> {
 
   const starting = startService({
     config,
-    readMcp: () => readMcpFile(config.mcp.path, process.env, (path) => readFileSync(path, "utf8")),
+    readMcp: () => readMcpFile(config.mcp.path, process.env, readText),
+    readPolicy: () => readPolicyFile(config.policy.path ?? "", readText),
     log,
     createPlatforms,
     onFatal(reason, isLast) {

@@ -1,10 +1,7 @@
-import { unwatchFile, watchFile } from "node:fs";
 import type { Logger } from "pino";
 import type { McpServerConfig, McpSettings } from "../config/mcp-servers.ts";
 import { createMcpServers, type McpServers } from "../mcp/servers.ts";
-
-/** How often the file of tool servers is looked at for changes. */
-const LOOK_MS = 2_000;
+import { followFile } from "./followed-file.ts";
 
 export interface McpFileOptions {
   path: string;
@@ -16,25 +13,14 @@ export interface McpFileOptions {
   lookMs?: number;
 }
 
-/** The tool servers that a file names, and follows what becomes of it: a file with problems changes nothing. */
-export function openMcpServers({ path, servers, read, log, lookMs = LOOK_MS }: McpFileOptions): McpServers {
+/** The tool servers that a file names, and follows what becomes of it. */
+export function openMcpServers({ servers, log, ...file }: McpFileOptions): McpServers {
   const mcp = createMcpServers(servers, log);
-  function takeUp(now: { mtimeMs: number }, before: { mtimeMs: number }): void {
-    // Told once of a file that is not there, too.
-    if (now.mtimeMs === before.mtimeMs) return;
-    const { servers, problems } = read();
-    if (problems.length > 0) {
-      log.error({ path, problems }, "MCP_CONFIG has changed and has problems; the servers stay as they are");
-      return;
-    }
-    log.info({ path, servers: servers.map(({ name }) => name) }, "MCP_CONFIG has changed and is taken up");
-    mcp.update(servers);
-  }
-  watchFile(path, { persistent: false, interval: lookMs }, takeUp);
+  const unfollow = followFile({ ...file, variable: "MCP_CONFIG", log, onChange: ({ servers }) => mcp.update(servers) });
   return {
     ...mcp,
     close() {
-      unwatchFile(path, takeUp);
+      unfollow();
       return mcp.close();
     },
   };

@@ -4,14 +4,13 @@ import type { Hono } from "hono";
 import type { Logger } from "pino";
 import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "../config/config.ts";
 import type { McpSettings } from "../config/mcp-servers.ts";
-import { createGateway, type Gateway } from "../gateway/client.ts";
-import { type GatewayHealth, type GatewayProblem, type GatewayState, watchGateway } from "../gateway/health.ts";
-import type { PauseBoard } from "../gateway/retry.ts";
+import type { PolicySettings } from "../config/policy/policy-file.ts";
+import type { GatewayProblem, GatewayState } from "../gateway/health.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
 import { startHttpServer } from "../http/server.ts";
 import type { Files } from "../media/files.ts";
-import { createMetrics } from "../metrics/metrics.ts";
+import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { openDatabase } from "../store/database.ts";
@@ -23,9 +22,11 @@ import { createReadFile } from "../tools/read-file.ts";
 import { createHistorySearch, createRecall } from "../tools/recall.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createEngine, type Engine } from "./engine.ts";
+import { openGateway } from "./gateway.ts";
 import { readKeys } from "./keys.ts";
 import { openMcpServers } from "./mcp.ts";
 import { createPictureSources } from "./picture-sources.ts";
+import { openPolicyFile } from "./policy.ts";
 import { openSharedLimits } from "./shared.ts";
 
 /** Longest that requests under way hold up the end. */
@@ -49,6 +50,8 @@ export interface ServiceOptions {
   config: Config;
   /** Reads the file of the tool servers again. */
   readMcp(): McpSettings;
+  /** Reads the file of the policy again. */
+  readPolicy(): PolicySettings;
   log: Logger;
   createPlatforms(options: PlatformsOptions): Promise<Platforms>;
   /** A platform takes this bot no more. `isLast`: there is no other one. */
@@ -120,6 +123,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     serviceUrl: () => serviceUrl,
     log,
   });
+  const policy = openPolicyFile({ ...config.policy, read: options.readPolicy, log });
   const mcp = works ? openMcpServers({ ...config.mcp, read: options.readMcp, log }) : undefined;
   const engine = createEngine({
     botName: config.botName,
@@ -148,11 +152,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   gateway.health?.begin();
 
   const isStoreReachable = () => stores.isReachable(AbortSignal.timeout(STORE_PROBE_MS));
-  metrics.observe("role", () => ({ [config.role]: 1 }));
-  metrics.observe("queue_places", () => (works ? config.limits.maxConcurrentTurns : 0));
-  metrics.observe("store_reachable", async () => Number(await isStoreReachable()));
-  metrics.observe("gateway_working", () => Number(isWorking(gateway.health?.state())));
-  metrics.observe("platform_connected", () => (listens ? toConnections(adapters) : {}));
+  const connected = () => (listens ? toConnections(adapters) : {});
+  observeService(metrics, { config, isStoreReachable, gatewayState: () => gateway.health?.state(), connected });
 
   const server = await startHttpServer({
     host: config.host,
@@ -185,6 +186,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const handOverMs = Math.min(graceMs, HAND_OVER_MS);
       await Promise.allSettled(adapters.map((adapter) => adapter.pause(handOverMs)));
       await engine.queue.close(Math.max(0, cutAt - performance.now()));
+      policy.close();
       const leaving = mcp?.close();
       scheduler.close();
       gateway.health?.close();
@@ -196,6 +198,21 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       database.close();
     },
   };
+}
+
+interface Observed {
+  config: Config;
+  isStoreReachable(): Promise<boolean>;
+  gatewayState(): GatewayState | undefined;
+  connected(): Record<string, number>;
+}
+
+function observeService(metrics: Metrics, { config, isStoreReachable, gatewayState, connected }: Observed): void {
+  metrics.observe("role", () => ({ [config.role]: 1 }));
+  metrics.observe("queue_places", () => (config.role === "ingress" ? 0 : config.limits.maxConcurrentTurns));
+  metrics.observe("store_reachable", async () => Number(await isStoreReachable()));
+  metrics.observe("gateway_working", () => Number(isWorking(gatewayState())));
+  metrics.observe("platform_connected", connected);
 }
 
 function toConnected(adapters: readonly Adapter[]): Record<string, () => Promise<boolean>> {
@@ -220,49 +237,6 @@ function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {
     );
   }
   return database;
-}
-
-interface OpenGateway {
-  client: Gateway;
-  /** Undefined for the embedded sandbox, which is what it is configured to be. */
-  health: GatewayHealth | undefined;
-  close(): Promise<void>;
-}
-
-/** The configured gateway, or else the embedded sandbox, which fetches files of `reachable` origins as they come. */
-async function openGateway(
-  { gateway: { baseUrl, apiKey, chatModel, imageModel, imageKeyHeader, extraBody } }: Config,
-  reachable: readonly string[],
-  onProblem: (problem: GatewayProblem | undefined) => void,
-  pauses: PauseBoard | undefined,
-  log: Logger,
-): Promise<OpenGateway> {
-  const options = { ...(imageKeyHeader !== undefined && { imageKeyHeader }), extraBody, log };
-  if (baseUrl === undefined) {
-    const sandbox = await startEmbeddedSandbox(reachable, log);
-    const client = createGateway({ ...options, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" });
-    const close = async () => {
-      await client.close();
-      await sandbox.close();
-    };
-    return { client, health: undefined, close };
-  }
-  const gateway = createGateway({ ...options, baseUrl, apiKey, ...(pauses && { pauses }) });
-  const health = watchGateway({ gateway, baseUrl, chatModel, imageModel, log, onChange: onProblem });
-  return { client: health.heard, health, close: gateway.close };
-}
-
-/** It takes links as if it were far away, except to the `reachable` origins; more may be added while it runs. */
-async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
-  const { startSandbox } = await import("../sandbox/server.ts");
-  const sandbox = await startSandbox({
-    host: "127.0.0.1",
-    port: 0,
-    trustedFileOrigins: reachable,
-    log: log.child({ part: "sandbox" }),
-  });
-  log.info("No GATEWAY_BASE_URL is set: the embedded sandbox gateway answers. It needs no key and is no real model.");
-  return sandbox;
 }
 
 function toTools(history: History, files: Files): Tool[] {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type ExtraBody, readExtraFields, readModelFields } from "../gateway/extra-body.ts";
 import { DEFAULT_MCP_CONFIG, type McpServerConfig, type ReadText, readMcpFile } from "./mcp-servers.ts";
 import { similarNames } from "./misspelling.ts";
+import { type Policy, type PolicySettings, readPolicyFile } from "./policy/policy-file.ts";
 import { findConflicts, findOddForms, type GivenVariables, isPageOn } from "./rules.ts";
 import { variables } from "./variables.ts";
 
@@ -99,6 +100,8 @@ export interface Config {
   relaySecrets: string[];
   /** Tools from outside, and the file that names them. */
   mcp: { path: string; servers: readonly McpServerConfig[] };
+  /** Who may do what, how much, and what it costs; without a path everything is as where there is no policy. */
+  policy: { path: string | undefined; policy: Policy };
   botName: string;
   /** The answer to a question that is deleted goes with it; else a button offers that. */
   removesWithQuestion: boolean;
@@ -157,8 +160,20 @@ export function readConfig(env: Environment, readText: ReadText = (path) => read
   const mcpPath = given["MCP_CONFIG"] ?? DEFAULT_MCP_CONFIG;
   const mcp = readMcpFile(mcpPath, env, readText);
   problems.push(...mcp.problems.map((problem) => `MCP_CONFIG ${problem}.`));
+  const policyPath = given["POLICY_FILE"];
+  const policy = readPolicy(policyPath, readText);
+  problems.push(...policy.problems.map((problem) => `POLICY_FILE ${problem}.`));
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
-  return { ...toConfig(parsed.data, extra.body, isPageOn(given)), mcp: { path: mcpPath, servers: mcp.servers } };
+  return {
+    ...toConfig(parsed.data, extra.body, isPageOn(given)),
+    mcp: { path: mcpPath, servers: mcp.servers },
+    policy: { path: policyPath, policy: policy.policy },
+  };
+}
+
+/** Reads the file of the policy; there need be none. */
+function readPolicy(path: string | undefined, readText: ReadText): PolicySettings {
+  return path === undefined ? { policy: {}, problems: [] } : readPolicyFile(path, readText);
 }
 
 /** Reads what is added to chat requests, for all models and for single ones. */
@@ -205,7 +220,7 @@ function findMisspelt(given: GivenVariables): string[] {
     });
 }
 
-function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Omit<Config, "mcp"> {
+function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Omit<Config, "mcp" | "policy"> {
   const consoleChat = values.CONSOLE_CHAT === "on";
   return {
     gateway: toGateway(values, extraBody),

@@ -97,6 +97,7 @@ export const variables = {
     )
     .optional(),
   MCP_CONFIG: z.string().default(DEFAULT_MCP_CONFIG),
+  POLICY_FILE: z.string().optional(),
   METRICS_TOKEN: secret().min(16, needsChars(16)).optional(),
   RELAY_SECRETS: list(/^[\x21-\x7e]{32,}$/, "must be keys of at least 32 characters each, with commas between"),
   IMAGINE_MAX_REFERENCES: wholeNumber(1, 16).default(8),

@@ -89,6 +89,7 @@ describe("readConfig", () => {
   test("readConfig reads every variable", () => {
     const readText = (path: string) => {
       if (path === "tools.json") return '{"mcpServers":{"wiki":{"url":"https://wiki.example/mcp"}}}';
+      if (path === "policy.yaml") return "$schema: policy.schema.json";
       expect(path).toBe("models.json");
       return '{"large":{"stream_options":{"include_usage":true}}}';
     };
@@ -100,6 +101,7 @@ describe("readConfig", () => {
         GATEWAY_EXTRA_BODY: '{"reasoning_effort":"low"}',
         GATEWAY_EXTRA_BODY_FILE: "models.json",
         MCP_CONFIG: "tools.json",
+        POLICY_FILE: "policy.yaml",
         IMAGE_MODEL: "painter",
         SYSTEM_PROMPT: "Be brief.",
         SLACK_BOT_TOKEN: "xoxb-1",
@@ -171,6 +173,7 @@ describe("readConfig", () => {
       host: "0.0.0.0",
       port: 0,
       publicUrl: "https://Bot.example",
+      policy: { path: "policy.yaml", policy: {} },
       metricsToken: "m".repeat(16),
       relaySecrets: ["n".repeat(32), "o".repeat(40)],
       mcp: {

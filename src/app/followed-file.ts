@@ -1,0 +1,45 @@
+import { statSync } from "node:fs";
+import type { Logger } from "pino";
+
+/** How often a file is looked at for changes. */
+const LOOK_MS = 2_000;
+
+export interface FollowedFileOptions<T> {
+  path: string;
+  /** The variable that names the file, for the log. */
+  variable: string;
+  /** Reads the file anew. */
+  read(): T & { problems: readonly string[] };
+  /** Told of each change that has no problem. */
+  onChange(content: T): void;
+  log: Logger;
+  lookMs?: number;
+}
+
+/** Follows what becomes of a file of the configuration until the function it returns is called: a file with problems changes nothing. */
+export function followFile<T>({ path, variable, read, onChange, log, ...options }: FollowedFileOptions<T>): () => void {
+  let seen = changedAt(path);
+  function look(): void {
+    const now = changedAt(path);
+    if (now === seen) return;
+    seen = now;
+    const content = read();
+    if (content.problems.length > 0) {
+      log.error(
+        { path, problems: content.problems },
+        `${variable} has changed and has problems; what was read before stays in force`,
+      );
+      return;
+    }
+    log.info({ path }, `${variable} has changed and is taken up`);
+    onChange(content);
+  }
+  // By its clock and not by `fs.watch`, which loses files that are renamed into place and mounted volumes.
+  const timer = setInterval(look, options.lookMs ?? LOOK_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** Unix milliseconds; undefined where there is no such file. */
+function changedAt(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+}

@@ -1,0 +1,71 @@
+import { parseDocument } from "yaml";
+import { z } from "zod";
+import { editDistance } from "../../text/edit-distance.ts";
+import type { ReadText } from "../mcp-servers.ts";
+import { access } from "./access.ts";
+import { models } from "./models.ts";
+import { prices } from "./prices.ts";
+import { quotas } from "./quotas.ts";
+
+/** Letters in which a misspelt field differs from a known one. */
+const MAX_SLIPS = 2;
+
+const sections = {
+  access: access.optional(),
+  quotas: quotas.optional(),
+  prices: prices.optional(),
+  models: models.optional(),
+};
+
+/** The whole file. `$schema` is for editors. */
+export const policySchema = z.strictObject({ $schema: z.string().optional(), ...sections }, "must be an object");
+
+/** Who may do what, how much of it, what it costs, and which models there are. A section that is absent changes nothing. */
+export type Policy = Omit<z.output<typeof policySchema>, "$schema">;
+
+export interface PolicySettings {
+  policy: Policy;
+  /** Everything that is wrong, each in one sentence without a full stop. */
+  problems: readonly string[];
+}
+
+/** Reads the file, which is YAML or JSON. */
+export function readPolicyFile(path: string, readText: ReadText): PolicySettings {
+  let text: string;
+  try {
+    text = readText(path);
+  } catch {
+    return { policy: {}, problems: ["must be the path of a file that can be read"] };
+  }
+  return readPolicy(text);
+}
+
+/** Reads the text of a policy file. */
+function readPolicy(text: string): PolicySettings {
+  const document = parseDocument(text, { prettyErrors: true });
+  if (document.errors.length > 0) {
+    const lines = document.errors.map(
+      ({ linePos, code }) => `is not valid YAML in line ${linePos?.[0].line ?? 1} (${code})`,
+    );
+    return { policy: {}, problems: [...new Set(lines)] };
+  }
+  const { success, data, error } = policySchema.safeParse(document.toJS() ?? {});
+  if (!success) return { policy: {}, problems: error.issues.flatMap(describeIssue) };
+  const { $schema: _, ...policy } = data;
+  return { policy, problems: [] };
+}
+
+/** Names the place as people write it: `access[2].who`. */
+function describeIssue(issue: z.core.$ZodIssue): string[] {
+  const place = issue.path.reduce<string>(
+    (before, part) =>
+      typeof part === "number" ? `${before}[${part}]` : before === "" ? String(part) : `${before}.${String(part)}`,
+    "",
+  );
+  if (issue.code !== "unrecognized_keys") return [`${place} ${issue.message}`.trim()];
+  return issue.keys.map((key) => {
+    const near =
+      issue.path.length === 0 ? Object.keys(sections).filter((name) => editDistance(key, name) <= MAX_SLIPS) : [];
+    return `${place === "" ? key : `${place}.${key}`} is not known${near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`}`;
+  });
+}
