@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxMessage } from "../../src/sandbox/chat-request.ts";
 import { readCutAnswer } from "../../src/sandbox/cut-answer.ts";
+import { withoutNames } from "../../src/sandbox/speakers.ts";
 import { type Arrivals, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
 
 /** Tokens of a sentence, and of a paragraph. */
@@ -36,7 +37,8 @@ export async function startPacedUpstream(plan: (question: string) => Arrivals): 
   const [starts, ends] = [new Map<string, number>(), new Map<string, number>()];
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { messages } = JSON.parse(await text(request)) as { messages: SandboxMessage[] };
+    const { messages: asked } = JSON.parse(await text(request)) as { messages: SandboxMessage[] };
+    const messages = withoutNames(asked);
     const cut = readCutAnswer(messages);
     const { content } = (cut?.before ?? messages).at(-1) ?? {};
     const question = typeof content === "string" ? content : JSON.stringify(content);
