@@ -95,6 +95,12 @@ describe("the documents", () => {
   });
 });
 
+describe("README.md", () => {
+  test("is read in a few minutes: a thousand words at most", () => {
+    expect(readText("README.md").split(/\s+/).length).toBeLessThanOrEqual(1000);
+  });
+});
+
 describe("docs/architecture.md", () => {
   /** The files of a path through the code, in the order in which they run. */
   const filesOf = (path: string) => {

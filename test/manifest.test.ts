@@ -134,8 +134,8 @@ describe("manifest.json", () => {
     expect(oauth.scopes.bot.length).toBeLessThanOrEqual(255);
   });
 
-  test("is explained in the README, scope by scope", () => {
-    const readme = read("README.md");
-    expect(Object.keys(SCOPES).filter((scope) => !readme.includes(`\`${scope}\``))).toEqual([]);
+  test("is explained in docs/slack.md, scope by scope", () => {
+    const page = read("docs/slack.md");
+    expect(Object.keys(SCOPES).filter((scope) => !page.includes(`\`${scope}\``))).toEqual([]);
   });
 });
