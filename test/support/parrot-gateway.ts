@@ -33,13 +33,13 @@ export function answerTo(question: string): string {
   return [`Answer to ${question.split(/\s+/).join(" ")}.`, ...body].join("\n\n");
 }
 
-/** `paceMs` is the time between two pieces of an answer. */
-export async function startParrotGateway(paceMs: number): Promise<ParrotGateway> {
+/** `paceMs` is the time between two pieces of an answer, of which there are some forty. */
+export async function startParrotGateway(paceMs: number, toAnswer = answerTo): Promise<ParrotGateway> {
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // It has no list of models.
     if (request.method === "GET") return void response.writeHead(404).end();
     const { messages } = JSON.parse(await text(request)) as Request;
-    const answer = answerTo(messages.at(-1)?.content ?? "");
+    const answer = toAnswer(messages.at(-1)?.content ?? "");
     const chunk = (delta: object, finish: string | null = null) =>
       `data: ${JSON.stringify({
         id: "chatcmpl-1",
