@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeMachine } from "../bench/support/lifecycle.ts";
 import { findGaps, type Gap } from "./gaps.ts";
@@ -7,16 +9,18 @@ import type { Record } from "./record.ts";
 import { runPlan } from "./run.ts";
 import { tellStory } from "./story.ts";
 
-const USAGE = "npm run chaos -- --seed 1 --turns 200 --platform slack|discord [--processes 3] [--roles] [--plan]";
+const USAGE =
+  "npm run chaos -- --seed 1 --turns 200 --platform slack|discord [--processes 3] [--roles] [--plan] [--logs folder]";
 const MAX_STORIES = 10;
 
 async function main(args: string[]): Promise<void> {
-  const { plan, isShown, isVerbose } = readOptions(args);
+  const { plan, isShown, isVerbose, logs } = readOptions(args);
   if (isShown) return print(describePlan(plan));
   const startMs = performance.now();
   const onNote = ({ what }: { what: string }) =>
     process.stderr.write(`${((performance.now() - startMs) / 1_000).toFixed(2).padStart(8)}  ${what}\n`);
-  const record = await runPlan(plan, isVerbose ? { onNote } : {});
+  const record = await runPlan(plan, { ...(isVerbose && { onNote }), hasDetails: logs !== undefined });
+  if (logs !== undefined) await keepLogs(record, logs);
   const verdict = judge(record);
   print(describe(record, verdict, (performance.now() - startMs) / 1_000));
   if (isVerbose) print(tellLongest(findGaps(record), record));
@@ -24,7 +28,7 @@ async function main(args: string[]): Promise<void> {
 }
 
 /** Throws in plain words. */
-function readOptions(args: string[]): { plan: Plan; isShown: boolean; isVerbose: boolean } {
+function readOptions(args: string[]): { plan: Plan; isShown: boolean; isVerbose: boolean; logs: string | undefined } {
   const { values } = parseArgs({
     args,
     options: {
@@ -35,6 +39,7 @@ function readOptions(args: string[]): { plan: Plan; isShown: boolean; isVerbose:
       roles: { type: "boolean", default: false },
       plan: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
+      logs: { type: "string" },
     },
   });
   const { platform } = values;
@@ -50,7 +55,18 @@ function readOptions(args: string[]): { plan: Plan; isShown: boolean; isVerbose:
     plan: planRun({ seed, turns, platform, processes, hasRoles }),
     isShown: values.plan,
     isVerbose: values.verbose,
+    logs: values.logs,
   };
+}
+
+/** A file for each process from its start to its end, and one of what happened to them. */
+async function keepLogs({ lives, notes }: Record, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const files: Array<[name: string, lines: readonly string[]]> = [
+    ...lives.map(({ name, lines }): [string, readonly string[]] => [name, lines]),
+    ["notes", notes.map(({ atMs, what }) => `${new Date(atMs).toISOString()} ${what}`)],
+  ];
+  for (const [name, lines] of files) await writeFile(join(folder, `${name}.log`), `${lines.join("\n")}\n`);
 }
 
 function isPlatform(name: string): name is Platform {

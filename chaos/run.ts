@@ -32,13 +32,15 @@ export interface RunOptions {
   preload?: readonly string[];
   /** Without anything that changes for so long, whatever is still open stays open. */
   restMs?: number;
+  /** Processes log what only those need who look for a cause. */
+  hasDetails?: boolean;
   onNote?(note: Note): void;
 }
 
 /** Lets a plan happen to real processes, waits until all is at rest, and resolves to everything that was recorded. */
 export async function runPlan(
   plan: Plan,
-  { preload = [], restMs = REST_MS, onNote }: RunOptions = {},
+  { preload = [], restMs = REST_MS, hasDetails = false, onNote }: RunOptions = {},
 ): Promise<Record> {
   await using resources = new AsyncDisposableStack();
   const notes: Note[] = [];
@@ -72,6 +74,7 @@ export async function runPlan(
       MAX_CONCURRENT_TURNS: "64",
       // Seven of them are for the end itself.
       SHUTDOWN_GRACE_SECONDS: "9",
+      ...(hasDetails && { LOG_LEVEL: "debug" }),
     }),
     preload,
     note,
