@@ -10,13 +10,16 @@ import type { Message } from "./wording.ts";
 
 /** Somebody whose question is older than this has asked elsewhere meanwhile. */
 const MAX_AGE_MS = 15 * 60_000;
-/** Of the rooms of servers, which Discord lists with their newest messages. */
-const MAX_ROOMS = 30;
+/** Of the rooms of servers, which Discord lists with their newest messages: those of a quarter of an hour may be many. */
+const MAX_ROOMS = 100;
 /** The most that Discord gives at once. */
 const PAGE = 100;
 const CALL_MS = 10_000;
-/** Before a room is read again that could not be read. */
+/** Before rooms are read again that could not be read; the last one again and again. */
 const PAUSES_MS = [1_000, 3_000, 10_000];
+/** A wait that is told for the calls of all rooms ends sooner than this, and others may be quicker to use its end. */
+const SHORT_WAIT_MS = 2_000;
+const WAITS = 20;
 
 export interface CatchUpDeps {
   api: Api;
@@ -53,39 +56,58 @@ export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<v
   ]);
 }
 
-/** Those that could not be read are tried again when all the others have been. */
+/**
+ * Those that could not be read are tried again when all the others have been, for as long as what was said there is
+ * not too old: whatever keeps them from being read, such as many answers being written at once, nobody else reads them.
+ */
 async function readRooms(rooms: readonly Room[], deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
+  const { log, now } = deps;
+  const until = now() + MAX_AGE_MS;
   let left = rooms;
-  for (const pauseMs of PAUSES_MS) {
-    const failed = await readEach(left, deps, signal);
-    if (failed.length === 0 || signal.aborted) return;
-    left = failed.map(({ room }) => room);
-    const waitMs = Math.max(pauseMs, ...failed.map(({ retryAfterMs }) => retryAfterMs));
-    await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {});
+  for (let round = 0; ; round++) {
+    left = await readEach(left, deps, signal);
+    if (left.length === 0 || signal.aborted) return;
+    if (now() > until) break;
+    const pauseMs = PAUSES_MS[Math.min(round, PAUSES_MS.length - 1)];
+    await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
   }
-  await readEach(left, deps, signal);
+  log.warn({ rooms: left.length }, "Channels could not be read for what was missed; it stays unanswered.");
 }
 
-/** Resolves to the rooms that may be readable later, and how long to wait for that. */
+/** Resolves to the rooms that may be readable later. */
 async function readEach(
   rooms: readonly Room[],
   { api, botId, onMessage, now, log }: CatchUpDeps,
   signal: AbortSignal,
-): Promise<Array<{ room: Room; retryAfterMs: number }>> {
-  const failed: Array<{ room: Room; retryAfterMs: number }> = [];
+): Promise<Room[]> {
+  const failed: Room[] = [];
   for (const room of rooms) {
     if (signal.aborted) return [];
     try {
-      const messages = await readRoom(api, room, now() - MAX_AGE_MS, signal);
+      const read = () => readRoom(api, room, now() - MAX_AGE_MS, signal);
+      // The next room would be refused as well, and all of them be left behind.
+      const messages = await retry(
+        read,
+        { pausesMs: Array<number>(WAITS).fill(0), mayPass: isShort, askedMs: waitOf, isIdle: true },
+        signal,
+      );
       const answered = findAnswered(messages, botId());
       for (const message of messages) onMessage(message, answered.has(message.id));
     } catch (error) {
       if (signal.aborted) return [];
       log.debug({ err: error, channelId: room.channelId }, "A channel could not be read for what was missed.");
-      if (mayPass(error)) failed.push({ room, retryAfterMs: (error instanceof ApiError && error.retryAfterMs) || 0 });
+      if (mayPass(error)) failed.push(room);
     }
   }
   return failed;
+}
+
+function waitOf(error: unknown): number | undefined {
+  return error instanceof ApiError ? error.retryAfterMs : undefined;
+}
+
+function isShort(error: unknown): boolean {
+  return (waitOf(error) ?? Infinity) < SHORT_WAIT_MS;
 }
 
 function mayPass(error: unknown): boolean {

@@ -4,8 +4,11 @@ import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { retry } from "../../../src/concurrency/retry.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
-/** Discord delivers once and waits for nothing, so what cannot be stored is offered again for a while. */
-const RETRY_PAUSES_MS = [200, 500, 1_000, 2_000, 4_000, 8_000];
+/**
+ * Discord delivers once and waits for nothing, so what cannot be stored is offered again: for ten minutes, while whoever
+ * gave a command can still be told that nothing came of it. In all, milliseconds.
+ */
+export const RETRY_PAUSES_MS: readonly number[] = [200, 500, 1_000, 2_000, 4_000, ...Array<number>(74).fill(8_000)];
 
 /** Longest that what is being stored holds up the end. */
 const STOP_MS = 5_000;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
+import { ApiError } from "../../../../adapters/discord/api/error.ts";
 import { idAt } from "../../../../adapters/discord/ids.ts";
 import { catchUp } from "../../../../adapters/discord/listen/catch-up.ts";
 import { createMemoryStore } from "../../../../adapters/discord/listen/direct-channels.ts";
@@ -77,13 +78,13 @@ describe("what was said while the bot was away", () => {
     expect((await message(0)).text).toBe("hello");
   });
 
-  test("missed messages are read in a few dozen rooms of servers at most, in none where all is long ago, and in all direct conversations", async () => {
+  test("missed messages are read in a hundred rooms of servers at most, in none where all is long ago, and in all direct conversations", async () => {
     const now = Date.now();
     const toRoom = (index: number, at: number) => ({ channelId: String(index), guildId: "1", lastMessageId: idAt(at) });
     const rooms = [
       ...Array.from({ length: 20 }, (_, index) => toRoom(index, now - MINUTE_MS)),
       ...Array.from({ length: 20 }, (_, index) => toRoom(100 + index, now - 60 * MINUTE_MS)),
-      ...Array.from({ length: 20 }, (_, index) => toRoom(200 + index, now - MINUTE_MS)),
+      ...Array.from({ length: 120 }, (_, index) => toRoom(200 + index, now - MINUTE_MS)),
     ];
     const read: string[] = [];
     const api: Api = {
@@ -99,7 +100,7 @@ describe("what was said while the bot was away", () => {
     await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, directChannels }, signal);
     const directs = (await directChannels()).map(toRoute);
     expect(read.filter((route) => directs.includes(route))).toEqual(directs);
-    const expected = [...rooms.slice(0, 20), ...rooms.slice(40, 50)].map(({ channelId }) => toRoute(channelId));
+    const expected = [...rooms.slice(0, 20), ...rooms.slice(40, 120)].map(({ channelId }) => toRoute(channelId));
     expect(read.filter((route) => !directs.includes(route))).toEqual(expected);
   });
 
@@ -122,6 +123,28 @@ describe("what was said while the bot was away", () => {
     const { message } = await startAdapter(discord);
     expect((await message(0)).text).toBe("hello");
     expect((await message(1)).text).toBe("psst");
+  });
+
+  test("missed messages are read however often others use up the calls that Discord allows", async () => {
+    const now = Date.now();
+    const rooms = Array.from({ length: 12 }, (_, index) => {
+      return { channelId: String(index), guildId: "1", lastMessageId: idAt(now) };
+    });
+    const heard = new Set<string>();
+    let calls = 0;
+    const api: Api = {
+      async call({ route }) {
+        // One call of a second is left, the others are those of answers.
+        if (calls++ % 8 !== 7) throw new ApiError("Too many calls.", { status: 429, code: 0, retryAfterMs: 1 });
+        const [, channelId = ""] = /channels\/(\d+)/.exec(route) ?? [];
+        return { data: [{ id: idAt(now), channel_id: channelId, author: { id: "ada" }, content: "hello" }] };
+      },
+      settled: async () => {},
+    };
+    const deps = { api, shard: 1, directChannels: async () => [], botId: () => "1", log: silent, now: () => now };
+    const onMessage = ({ channel_id }: { channel_id: string }) => void heard.add(channel_id);
+    await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, onMessage }, signal);
+    expect(heard.size).toBe(rooms.length);
   });
 
   test("a missed direct message is heard where the conversation was kept", async () => {

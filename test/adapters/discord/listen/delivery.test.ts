@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createDelivery } from "../../../../adapters/discord/listen/delivery.ts";
+import { createDelivery, RETRY_PAUSES_MS } from "../../../../adapters/discord/listen/delivery.ts";
 import { message } from "../../../support/events.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
 
@@ -28,6 +28,12 @@ describe("delivery", () => {
       if (failures >= 0) throw new Error("the disk is full");
     }, silent);
     expect(await delivery.enqueue("a", async () => [message("x")])).toBe(true);
+  });
+
+  test("offers again for longer than a store is away that is started anew, and for less than a command waits", () => {
+    const minutes = RETRY_PAUSES_MS.reduce((sum, ms) => sum + ms, 0) / 60_000;
+    expect(minutes).toBeGreaterThanOrEqual(9);
+    expect(minutes).toBeLessThan(14);
   });
 
   test("gives up when it is stopped, says what was lost, and goes on with nothing", async () => {
