@@ -10,11 +10,15 @@ import {
 import type { PlaceKind } from "./plan.ts";
 import type { Call, Stage } from "./stage.ts";
 
+/** "Shards with the same rate limit key may identify once in five seconds." https://docs.discord.com/developers/events/gateway#sharding */
+const IDENTIFY_WINDOW_MS = 5_000;
 /** Those that leave no answer to be judged are no part of this. */
 const DISTURBING = new Set(["blind", "mute", "gone"]);
 
+const NO_WRITE = /^GET|\/reactions\//;
+
 export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Stage> {
-  const discord = await createDiscord();
+  const discord = await createDiscord({ sessions: { identifyWindowMs: IDENTIFY_WINDOW_MS } });
   const guild = discord.addGuild();
   const rooms = kinds.map((place) => {
     const people = ["Ada", "Ben"].map((name) => discord.addUser(name, guild));
@@ -31,8 +35,8 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
       host,
       method: route,
       budget: `${route} ${place}`,
-      // Whoever reads a message does not write it.
-      messageId: message === undefined || route.startsWith("GET") ? undefined : `discord:${place}:${message}`,
+      // Whoever reads a message does not write it, nor who takes the sign of a wait off the question of a person.
+      messageId: message === undefined || NO_WRITE.test(route) ? undefined : `discord:${place}:${message}`,
       status,
       retryAfterMs,
       words: wordsOf(body),
@@ -57,7 +61,8 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
     breaks: () => discordBreaks(discord),
     // Whatever was said is told to every session, or read later.
     told: () => ({ toldAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false }),
-    isSettled: () => true,
+    // Whoever begins to hear reads then what was said while nobody did.
+    isSettled: () => discord.gateway.sessions.some(({ isAttached }) => isAttached),
     secrets: [discord.token],
     close: discord.close,
   };
