@@ -15,6 +15,7 @@ import { createStopCommand } from "../commands/stop.ts";
 import { createToolsCommand, type ToolServer } from "../commands/tools.ts";
 import { createUsageCommand } from "../commands/usage.ts";
 import type { LimitsConfig } from "../config/config.ts";
+import type { Policy } from "../config/policy/policy-file.ts";
 import type { Gateway } from "../gateway/client.ts";
 import { createModelLists } from "../gateway/model-list.ts";
 import { withOptionalPictures, withOptionalTools } from "../gateway/optional-parts.ts";
@@ -65,6 +66,8 @@ export interface EngineOptions {
   /** The usual one for pictures; undefined: nothing is drawn. */
   imageModel: string | undefined;
   limits: Omit<LimitsConfig, "shutdownGraceMs">;
+  /** The policy file as it is now: asked at each decision, because it may change while the service runs. */
+  policy(): Policy;
   database: DatabaseSync;
   stores: Pick<Stores, "open" | "now" | "shared" | "inTurn">;
   gateway: Gateway;

@@ -132,6 +132,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     imageModel: config.gateway.imageModel,
     systemPrompt: config.gateway.systemPrompt,
     limits: config.limits,
+    policy: policy.current,
     severalWorkspaces: platformsOfSeveralWorkspaces(config),
     database,
     stores,

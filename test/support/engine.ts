@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { createEngine } from "../../src/app/engine.ts";
+import type { Policy } from "../../src/config/policy/policy-file.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
 import type { References } from "../../src/media/reference.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
@@ -49,6 +50,8 @@ export interface EngineOptions {
   /** Makes pictures reachable for the gateway; without it none is. */
   references?: References;
   removesWithQuestion?: boolean;
+  /** What the policy file says; without it nothing. */
+  policy?: () => Policy;
   /** Replies are written at the pace that their sinks bring; otherwise they hardly wait. */
   isPaced?: boolean;
   log?: Logger;
@@ -75,6 +78,7 @@ export function startEngine({
     imageModel: options.imageModel,
     systemPrompt: "Be kind.",
     limits: { ...LIMITS, historyMaxMessages: maxEntries },
+    policy: options.policy ?? (() => ({})),
     database,
     stores: options.wrapStores?.(stores) ?? stores,
     gateway: options.gateway ?? gateway,

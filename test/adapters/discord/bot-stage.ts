@@ -41,6 +41,7 @@ export async function startBot({
     imageModel: undefined,
     systemPrompt: "Be kind.",
     limits: LIMITS,
+    policy: () => ({}),
     database,
     stores: openBotStores(database),
     gateway,

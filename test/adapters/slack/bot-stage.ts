@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { onTestFinished } from "vitest";
 import type { SlackAdapterOptions } from "../../../adapters/slack/options.ts";
 import { createEngine } from "../../../src/app/engine.ts";
+import type { Policy } from "../../../src/config/policy/policy-file.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import type { Tool } from "../../../src/tools/tool.ts";
@@ -23,6 +24,7 @@ export interface BotOptions {
   scripts: Step[][];
   tools?: Tool[];
   outsideTools?(): readonly Tool[];
+  policy?: () => Policy;
   installed?: SlackAdapterOptions["installed"];
 }
 
@@ -47,6 +49,7 @@ export async function startBot({
     model: "fake",
     imageModel: undefined,
     systemPrompt: "Be kind.",
+    policy: options.policy ?? (() => ({})),
     limits: {
       historyTtlMs: 86_400_000,
       historyMaxMessages: 60,

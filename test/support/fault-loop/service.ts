@@ -67,6 +67,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     imageModel: undefined,
     systemPrompt: "Be kind.",
     limits: { ...LIMITS, historyMaxMessages: 1_000, historyMaxTokens: 1_000_000 },
+    policy: () => ({}),
     database,
     stores,
     gateway,
