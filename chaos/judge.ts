@@ -5,6 +5,7 @@ import { AMNESIA, judge as judgeEndings, NOTICE } from "../test/support/fault-lo
 import type { Shown } from "../test/support/fault-loop/world.ts";
 import type { Life } from "./cluster.ts";
 import type { Disturbance, Record, SaidQuestion } from "./record.ts";
+import { excuseShrink, isBegunAnew } from "./shrinks.ts";
 import type { Call } from "./stage.ts";
 
 export const COLUMNS = [
@@ -83,6 +84,9 @@ export function judge(record: Record): Verdict {
 
 // --- endings ---
 
+/** Longest that a conversation is tried to be read, and that the first words of its answer then wait for a place. */
+const READ_MS = 15_000;
+
 /** As every round of `npm run bench -- turns` is judged. */
 function judgeAnswers({ record, shown, find, excuse }: Court): void {
   const { removed, begunAnew, turns, asked, told } = record;
@@ -108,9 +112,11 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
     find(fault === "wrong" || fault === "taken back" ? "wrong text" : fault, sentence);
   }
   for (const turn of turns) judgeAsked(record, turn, find);
-  for (const { id, text } of shown.values()) {
+  for (const { id, text, statesAtMs } of shown.values()) {
     if (!AMNESIA.test(text)) continue;
-    if (record.disturbances.some(({ kind }) => kind.startsWith("redis-") || kind === "stop")) {
+    const [firstAtMs = 0, lastAtMs = firstAtMs] = [statesAtMs[0], statesAtMs.at(-1)];
+    const isAway = ({ kind }: Disturbance) => kind.startsWith("redis-") || kind === "stop";
+    if (isDisturbed(record, firstAtMs - READ_MS, lastAtMs, isAway)) {
       excuse("an answer says that Redis was away when its conversation was to be read");
     } else
       find("wrong text", `An answer knows nothing of its conversation: ${text.slice(0, 60)}`, { messageIds: [id] });
@@ -148,30 +154,32 @@ function judgePictures({ record, find, excuse }: Court): void {
 
 /** What is judged elsewhere, by what was recorded of the calls themselves. */
 const JUDGED_ELSEWHERE = new Set(["early-retry", "rate-limited"]);
-const TAKES_BACK = new Set(["stale-edit", "backwards"]);
+const SHRINKS = new Set(["stale-edit", "backwards"]);
 const LATE = new Set(["late-ack", "late-acknowledgement"]);
+/** Both platforms wait for three seconds. https://docs.slack.dev/apis/events-api#error-handling, and the same at Discord. */
+const ACKNOWLEDGE_MS = 3_000;
 
-function judgeBreaks({ record, find, excuse }: Court): void {
-  for (const { kind, sentence, messageId } of record.breaks) {
+function judgeBreaks({ record, shown, find, excuse }: Court): void {
+  for (const { kind, sentence, messageId, atMs } of record.breaks) {
+    const about = { messageIds: messageId ? [messageId] : [] };
     const turn = record.turns.find(({ posted }) => posted.includes(messageId ?? ""));
-    // Another attempt may say less than the one before it; the end of a full message moves to the next one.
-    const isAnew = turn !== undefined && isBegunAnew(record, turn);
-    if (JUDGED_ELSEWHERE.has(kind) || (TAKES_BACK.has(kind) && (isAnew || turn?.posted.at(-1) !== messageId))) continue;
-    if (LATE.has(kind)) excuse("acknowledged late or not at all by a process that was dead or stood still");
-    else
-      find(kind === "double-post" ? "doubled" : "other", `${kind}: ${sentence}`, {
-        messageIds: messageId ? [messageId] : [],
-      });
+    // The way to a picture says what it likes, and so does a word to whoever pressed a button.
+    const isOther = SHRINKS.has(kind) && messageId !== undefined && !shown.has(messageId);
+    if (JUDGED_ELSEWHERE.has(kind) || isOther) continue;
+    const why =
+      SHRINKS.has(kind) && turn !== undefined && messageId !== undefined
+        ? excuseShrink(record, turn, messageId)
+        : LATE.has(kind) && isDisturbed(record, atMs - ACKNOWLEDGE_MS, atMs)
+          ? "acknowledged late or not at all, while something was broken"
+          : undefined;
+    if (why !== undefined) excuse(why);
+    else find(kind === "double-post" ? "doubled" : "other", `${kind}: ${sentence}`, about);
   }
   for (const { crash } of record.lives) if (crash !== undefined) find("other", crash);
 }
 
-/** Whether people had an answer begin anew: by an edit or Retry, or by taking back a question that it also answered. */
-function isBegunAnew({ begunAnew, questions, removed, shown }: Record, { messageIds, posted }: TurnRecord): boolean {
-  if (messageIds.some((id) => begunAnew.has(id) || removed.has(id))) return true;
-  const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
-  const names = new Set(states.flatMap(namesIn).map(unedited));
-  return questions.some(({ id, name }) => removed.has(id) && names.has(name));
+function isDisturbed({ disturbances }: Record, fromMs: number, toMs: number, isIt = (_: Disturbance) => true): boolean {
+  return disturbances.some((one) => one.fromMs < toMs && one.toMs > fromMs && isIt(one));
 }
 
 // --- order ---
@@ -183,9 +191,7 @@ const HEARD_MS = 1_000;
 function isBefore({ record }: Court, one: SaidQuestion, other: SaidQuestion): boolean | undefined {
   const [first, second] = [record.told(one), record.told(other)];
   if (second.toldAtMs !== undefined) return (first.acknowledgedAtMs ?? Number.POSITIVE_INFINITY) < second.toldAtMs;
-  const isUnrest = record.disturbances.some(
-    ({ fromMs, toMs }) => fromMs < other.saidAtMs + HEARD_MS && toMs > one.saidAtMs - HEARD_MS,
-  );
+  const isUnrest = isDisturbed(record, one.saidAtMs - HEARD_MS, other.saidAtMs + HEARD_MS);
   return isUnrest ? undefined : one.saidAtMs < other.saidAtMs;
 }
 

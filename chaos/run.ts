@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHistory, type History } from "../src/history/history.ts";
+import { createHistoryKeys, type HistoryKeys } from "../src/history/keys.ts";
 import type { HistoryEntry } from "../src/history/record.ts";
 import { startSandbox } from "../src/sandbox/server.ts";
 import { createStores, type Stores } from "../src/store/keyv.ts";
@@ -26,6 +27,7 @@ const REST_MS = 75_000;
 /** Nothing changes for so long: it is over. */
 const QUIET_MS = 2_500;
 const STEP_MS = 250;
+const DAY_MS = 86_400_000;
 
 export interface RunOptions {
   /** Modules that each process of the service loads first, as addresses. */
@@ -269,15 +271,23 @@ async function settle({ stage, cluster }: Script, restMs: number): Promise<numbe
   }
 }
 
-/** What is kept at the end, read as the service reads it. */
+/** All of a conversation: read from its end, one that ends with an answer is that answer's branch alone. */
+async function readWhole(keys: HistoryKeys, conversationId: string): Promise<HistoryEntry[]> {
+  const { first = 0, last = -1 } = (await keys.readHead(conversationId)) ?? {};
+  const places = Array.from({ length: last - first + 1 }, (_, offset) => ({ conversationId, seq: first + offset }));
+  return (await keys.readEntries(places)).flatMap((stored) => stored?.entry ?? []);
+}
+
+/** What is kept at the end. */
 async function readStores(redisUrl: string, prefixes: readonly string[]) {
   const stores: Stores = createStores({ redisUrl, database: new DatabaseSync(":memory:"), log: silent });
   try {
-    const history: History = createHistory({ open: stores.open, ttlMs: 86_400_000, log: silent, now: Date.now });
+    const history: History = createHistory({ open: stores.open, ttlMs: DAY_MS, log: silent, now: Date.now });
+    const keys = createHistoryKeys(stores.open, DAY_MS, silent);
     const histories = new Map<string, HistoryEntry[]>();
     for (const prefix of prefixes) {
       for await (const id of history.conversations(prefix)) {
-        histories.set(id, (await history.read(id, { maxEntries: 10_000 })).entries);
+        histories.set(id, await readWhole(keys, id));
       }
     }
     return { turns: await readTurns(stores), histories };

@@ -31,6 +31,18 @@ const shownAt = (states: ReadonlyArray<readonly [atMs: number, text: string]>) =
   buttons: [],
 });
 
+const toCall = (atMs: number) => ({
+  atMs,
+  endedAtMs: atMs + 50,
+  host: "host0",
+  method: "edit",
+  budget: "",
+  messageId: "answer",
+  status: 200,
+  retryAfterMs: undefined,
+  words: "",
+});
+
 /** One question that was answered as it should be, but for what is given. */
 function toRecord(given: Partial<Record>): Record {
   const turn = { ...newRecord([QUESTION], [QUESTION]), posted: ["answer"], phase: "final" as const };
@@ -86,8 +98,10 @@ describe("the judge of what was recorded", () => {
   test("lets an answer say that Redis was away, where it was", () => {
     const note = "_My memory is out of reach right now: this answer knows nothing of what was said before._";
     const shown = [shownAt([[0, `${ANSWER}\n\n${note}`]])];
+    const long = { ...REDIS_AWAY, fromMs: -60_000, toMs: -50_000 };
     expect(columnsOf({ shown })).toEqual(["wrong text"]);
-    expect(columnsOf({ shown, disturbances: [REDIS_AWAY] })).toEqual([]);
+    expect(columnsOf({ shown, disturbances: [long] })).toEqual(["wrong text"]);
+    expect(columnsOf({ shown, disturbances: [{ ...REDIS_AWAY, fromMs: -1_000 }] })).toEqual([]);
   });
 
   test("takes no word to whoever pressed a button for a second answer", () => {
@@ -96,10 +110,51 @@ describe("the judge of what was recorded", () => {
     expect(columnsOf({ shown: [answer, { ...answer, id: "x" }] })).toEqual(["doubled"]);
   });
 
+  const shrunk = { kind: "stale-edit", sentence: "It brought older text.", messageId: "answer", atMs: 1_600 };
+  const unnoted = {
+    breaks: [shrunk],
+    shown: [
+      shownAt([
+        [1_000, ANSWER.slice(0, 20)],
+        [1_500, ANSWER],
+        [1_600, ANSWER.slice(0, 30)],
+        [1_700, ANSWER],
+      ]),
+    ],
+    calls: [toCall(1_490)],
+    lives: [life(0, 1_550), life(1)],
+  };
+
+  test("lets an answer show less whose process died while Redis took no note of it, and no other one", () => {
+    expect(columnsOf({ ...unnoted, disturbances: [REDIS_AWAY] })).toEqual([]);
+    expect(columnsOf(unnoted)).toEqual(["other"]);
+    expect(columnsOf({ ...unnoted, disturbances: [REDIS_AWAY], lives: [life(0), life(1)] })).toEqual(["other"]);
+    expect(columnsOf({ ...unnoted, disturbances: [{ ...REDIS_AWAY, slot: 1 }] })).toEqual(["other"]);
+  });
+
+  test("lets the end of a full message move to the next one, and not go away", () => {
+    const [half, turn] = [ANSWER.length / 2, toRecord({}).turns[0]];
+    const first = shownAt([
+      [1_500, ANSWER.slice(0, half + 9)],
+      [1_600, ANSWER.slice(0, half)],
+    ]);
+    const turns = turn === undefined ? [] : [{ ...turn, posted: ["answer", "next"] }];
+    const next = { ...shownAt([[1_600, ANSWER.slice(half)]]), id: "next" };
+    expect(columnsOf({ breaks: [shrunk], shown: [first, next], turns })).toEqual([]);
+    const lost = { ...next, text: ANSWER.slice(half + 9) };
+    expect(columnsOf({ breaks: [shrunk], shown: [first, lost], turns })).toContain("other");
+  });
+
+  test("lets a question be acknowledged late while something is broken", () => {
+    const breaks = [{ kind: "late-ack", sentence: "It was late.", atMs: 1_500 }];
+    expect(columnsOf({ breaks })).toEqual(["other"]);
+    expect(columnsOf({ breaks, disturbances: [REDIS_AWAY] })).toEqual([]);
+  });
+
   test("lets an answer begin anew whose other question was taken back", () => {
     const taken = { name: "q1n2", id: "taken", person: 0, isTold: true, place: 0, saidAtMs: 0 };
     const { questions } = toRecord({});
-    const breaks = [{ kind: "stale-edit", sentence: "It brought older text.", messageId: "answer" }];
+    const breaks = [{ kind: "stale-edit", sentence: "It brought older text.", messageId: "answer", atMs: 1 }];
     const shown = [
       shownAt([
         [0, answerTo([NAME, taken.name])],
@@ -112,19 +167,10 @@ describe("the judge of what was recorded", () => {
 });
 
 test("the time that an answer stood still when its process was killed is measured", () => {
-  const call = {
-    atMs: 900,
-    endedAtMs: 950,
-    host: "host0",
-    method: "edit",
-    budget: "",
-    messageId: "answer",
-    status: 200,
-  };
   const record = toRecord({
     lives: [life(0, 1_010), life(1)],
     disturbances: [{ kind: "kill", slot: 0, fromMs: 1_000, toMs: 3_000 }],
-    calls: [{ ...call, retryAfterMs: undefined, words: "" }],
+    calls: [toCall(900)],
     shown: [
       shownAt([
         [900, "one two"],

@@ -4,11 +4,16 @@
  * does what tells of the way to an answer: a word about what is waited for, and the steps above the text, in small print.
  */
 export function findTakenBack(states: readonly string[]): string[] {
-  const texts = states.filter((state) => !/^_[^_]* …_$/.test(state)).map((state) => state.replaceAll(/^-# .*\n/gm, ""));
-  return texts.flatMap((text, index) => {
-    const [is, was] = [text, texts[index - 1] ?? ""].map(toLetters) as [string, string];
+  const texts = states.flatMap((state) => toSaidLetters(state) ?? []);
+  return texts.flatMap((is, index) => {
+    const was = texts[index - 1] ?? "";
     return is.startsWith(was) ? [] : [`"${was.slice(commonLength(was, is)).slice(0, 60)}" of ${was.length} letters`];
   });
+}
+
+/** The letters of the answer that a message shows; undefined while it shows none of it. */
+export function toSaidLetters(state: string): string | undefined {
+  return /^_[^_]* …_$/.test(state) ? undefined : toLetters(state.replaceAll(/^-# .*\n/gm, ""));
 }
 
 function toLetters(text: string): string {

@@ -214,10 +214,10 @@ function toRoom(discord: Discord, general: Channel, ada: User, place: "channel" 
   return place === "channel" ? general : discord.people.openThread(general, ada, "thread");
 }
 
-function toBreak({ kind, sentence }: Violation, messages: readonly Message[]): Break {
+function toBreak({ kind, sentence, atMs }: Violation, messages: readonly Message[]): Break {
   const [, id] = /message (\d+)/.exec(sentence) ?? [];
   const message = messages.find((one) => one.id === id);
-  return { kind, sentence, ...(message && { messageId: toId(message), isNotice: !isAnswer(message) }) };
+  return { kind, sentence, atMs, ...(message && { messageId: toId(message), isNotice: !isAnswer(message) }) };
 }
 
 function toId({ channelId, id }: Message): string {

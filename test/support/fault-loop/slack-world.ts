@@ -126,7 +126,7 @@ function allAnswers(workspace: Workspace, slack: Slack): Message[] {
 }
 
 export function slackBreaks(slack: Slack): Break[] {
-  return slack.violations.map(({ kind, sentence }) => ({ kind, sentence }));
+  return slack.violations.map(({ kind, sentence, atMs }) => ({ kind, sentence, atMs }));
 }
 
 interface Victim {

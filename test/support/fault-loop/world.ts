@@ -47,6 +47,8 @@ export async function lookFor<T>(find: () => T | undefined | false, withinMs: nu
 export interface Break {
   kind: string;
   sentence: string;
+  /** Unix milliseconds. */
+  atMs: number;
   /** The message it was about, as the port names it, where it was one. */
   messageId?: string;
   /** That message only says why there is no answer. */

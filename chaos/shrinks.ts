@@ -1,0 +1,73 @@
+import type { TurnRecord } from "../src/turn/record.ts";
+import { namesIn, unedited } from "../test/support/fault-loop/answers.ts";
+import type { Shown } from "../test/support/fault-loop/world.ts";
+import { toSaidLetters } from "../test/support/taken-back.ts";
+import type { Life } from "./cluster.ts";
+import type { Record } from "./record.ts";
+
+/** Around a time when Redis was away or slow: until a process is connected again, and notes pass as usual. */
+const REDIS_MARGIN_MS = 1_000;
+
+/** Why a message of an answer could not but show less than it had shown; undefined where it should not have. */
+export function excuseShrink(record: Record, turn: TurnRecord, messageId: string): string | undefined {
+  if (isBegunAnew(record, turn)) return "an answer that people had begin anew shows less than the one before it";
+  const own = turn.posted.flatMap((id) => record.shown.find((message) => message.id === id) ?? []);
+  const at = own.findIndex(({ id }) => id === messageId);
+  const message = own[at];
+  if (message === undefined) return undefined;
+  if (movesOn(message, own.slice(at + 1))) return "the end of a full message moved to the next one";
+  if (!hasGrownUnnoted(record, message)) return undefined;
+  return "an answer showed less for a moment: it had grown while Redis did not take notes, and its process ended or stood still before it did";
+}
+
+/** Whether people had an answer begin anew: by an edit or Retry, or by taking back a question that it also answered. */
+export function isBegunAnew(
+  { begunAnew, questions, removed, shown }: Record,
+  { messageIds, posted }: TurnRecord,
+): boolean {
+  if (messageIds.some((id) => begunAnew.has(id) || removed.has(id))) return true;
+  const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
+  const names = new Set(states.flatMap(namesIn).map(unedited));
+  return questions.some(({ id, name }) => removed.has(id) && names.has(name));
+}
+
+/** Whether all that a message ever showed stands at the end in it and in those behind it. */
+function movesOn({ states, text }: Shown, behind: readonly Shown[]): boolean {
+  if (behind.length === 0) return false;
+  const whole = [text, ...behind.map((message) => message.text)].map((one) => toSaidLetters(one) ?? "").join("");
+  return states.every((state) => whole.startsWith(toSaidLetters(state) ?? ""));
+}
+
+/** Whether each text that was taken back had come while Redis was away, or slow, for a process that did not outlive it. */
+function hasGrownUnnoted(record: Record, { id, states, statesAtMs }: Shown): boolean {
+  return states.every((state, index) => {
+    const [was, is] = [states[index - 1] ?? "", state].map((one) => toSaidLetters(one) ?? "");
+    const [shownAtMs = 0, shrunkAtMs = 0] = [statesAtMs[index - 1], statesAtMs[index]];
+    if (is === undefined || was === undefined || is.startsWith(was)) return true;
+    const writer = writerOf(record, id, shownAtMs);
+    return (
+      writer !== undefined && isUnnoted(record, writer, shownAtMs) && hasEnded(record, writer, shownAtMs, shrunkAtMs)
+    );
+  });
+}
+
+/** Whoever made the last call for a message until then. */
+function writerOf({ calls, lives }: Record, messageId: string, atMs: number): Life | undefined {
+  const last = calls.filter((call) => call.messageId === messageId && call.atMs <= atMs).at(-1);
+  return lives.find(({ hosts }) => last !== undefined && hosts.includes(last.host));
+}
+
+function isUnnoted({ disturbances }: Record, { slot }: Life, atMs: number): boolean {
+  return disturbances.some(
+    (one) =>
+      one.kind.startsWith("redis-") &&
+      (one.slot === undefined || one.slot === slot) &&
+      one.fromMs < atMs + REDIS_MARGIN_MS &&
+      one.toMs > atMs - REDIS_MARGIN_MS,
+  );
+}
+
+function hasEnded({ disturbances }: Record, { slot, endedAtMs }: Life, fromMs: number, toMs: number): boolean {
+  if (endedAtMs !== undefined && endedAtMs >= fromMs && endedAtMs <= toMs) return true;
+  return disturbances.some((one) => one.kind === "stop" && one.slot === slot && one.fromMs < toMs && one.toMs > fromMs);
+}
