@@ -30,6 +30,9 @@ import { createEraseConversations, type EraseConversations } from "../people/con
 import { createRate } from "../people/feedback.ts";
 import { withLinkErasure } from "../people/link-erasure.ts";
 import { createPersonalData, type PersonalData } from "../people/personal-data.ts";
+import { type Access, createAccess } from "../policy/access.ts";
+import { type Audit, createAudit } from "../policy/audit.ts";
+import { type ChatRules, createChatRules } from "../policy/chat-rules.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { FindTurn, ImagineMenu, IsListening, ListModels, ReadAbout } from "../port/catalogue.ts";
 import type { Accept, InboundEvent, ReplyAddress } from "../port/events.ts";
@@ -106,6 +109,9 @@ export interface Engine {
   history: History;
   records: TurnRecords;
   usage: Usage;
+  /** Who changed which settings. */
+  audit: Audit;
+  access: Access;
   queue: Queue;
   /** Carries out accepted events: the queue is started with it. */
   worker: Worker;
@@ -121,6 +127,8 @@ export function createEngine(options: EngineOptions): Engine {
   const records = createTurnRecords(kept);
   const byPlace = { ...kept, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
   const settings = createSettings(byPlace);
+  const rights = openRights(options);
+  const { access, audit } = rights;
   const queue = createQueue(options);
   const files = createFiles(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
   const readContext = openContext(options, history, files);
@@ -163,7 +171,16 @@ export function createEngine(options: EngineOptions): Engine {
   const { removesWithQuestion = false } = options;
   const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });
 
-  const data = { history, records, jobs, imagine, settings, usage, eraseCopies: () => eraseCopies(files, database) };
+  const data = {
+    history,
+    records,
+    jobs,
+    imagine,
+    settings,
+    usage,
+    audit,
+    eraseCopies: () => eraseCopies(files, database),
+  };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const { botName } = options;
@@ -189,6 +206,8 @@ export function createEngine(options: EngineOptions): Engine {
     history,
     records,
     usage,
+    audit,
+    access,
     queue,
     worker: createBot({
       answers,
@@ -240,6 +259,20 @@ function createCommands({ botName, history, settings, ...deps }: CommandsDeps): 
   ];
   commands.unshift(createHelpCommand(botName, commands));
   return commands;
+}
+
+/** Who may do what, and what became of it. */
+function openRights({ policy, stores, pseudonym, log }: EngineOptions): Rights {
+  const kept = { open: stores.open, inTurn: stores.inTurn, log };
+  const chatRules = createChatRules({ ...kept, now: () => performance.now() });
+  const audit = createAudit({ ...kept, pseudonym, now: Date.now });
+  return { chatRules, audit, access: createAccess({ policy, chatRules }) };
+}
+
+interface Rights {
+  access: Access;
+  audit: Audit;
+  chatRules: ChatRules;
 }
 
 function openContext({ limits, adapterOf, log }: EngineOptions, history: History, files: Files): ReadContext {

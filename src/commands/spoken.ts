@@ -23,7 +23,7 @@ export function toSpokenCommand(event: MessageEvent, names: readonly string[]): 
   const { key, conversationId, author, reply, at, attachments } = event;
   const said = readSpoken(event);
   if (said === undefined || !names.includes(said.name)) return undefined;
-  return { kind: "command", key, conversationId, author, reply, at, ...said, attachments };
+  return { kind: "command", key, conversationId, author, reply, at, ...said, attachments, isSpoken: true };
 }
 
 function readSpoken({ text, attachments, addressed }: MessageEvent): { name: string; text: string } | undefined {

@@ -4,6 +4,7 @@ import type { Erasers } from "../commands/forget.ts";
 import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
 import type { JobStore } from "../imagine/job-store.ts";
+import type { Audit } from "../policy/audit.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { Author, CommandEvent } from "../port/events.ts";
 import { idsOf, isWhole } from "../port/identity.ts";
@@ -22,6 +23,7 @@ export interface PersonalDataDeps {
   imagine: Pick<Imagine, "forget">;
   settings: Pick<Settings, "forgetAuthor" | "exportAuthor">;
   usage: Pick<Usage, "forgetAuthor" | "exportAuthor">;
+  audit: Pick<Audit, "forgetAuthor" | "exportAuthor">;
   adapterOf(platform: string): Adapter;
   /** Removes what was erased from the disk and the memory of this process too. */
   eraseCopies(): void;
@@ -35,7 +37,7 @@ export interface PersonalData {
 }
 
 export function createPersonalData(deps: PersonalDataDeps): PersonalData {
-  const { queue, history, records, jobs, imagine, settings, usage, adapterOf, eraseCopies } = deps;
+  const { queue, history, records, jobs, imagine, settings, usage, audit, adapterOf, eraseCopies } = deps;
 
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
@@ -72,6 +74,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       if (!isWhole(known)) continue;
       await settings.forgetAuthor(platform, id);
       await usage.forgetAuthor(platform, id);
+      await audit.forgetAuthor(platform, id);
       await adapterOf(platform).forget?.(id);
     }
     eraseCopies();
@@ -89,6 +92,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
         feedback: await records.readFeedback(platform, id, within),
         givenToModel: await records.readSights(platform, id, within),
         usage: isWhole(known) ? await usage.exportAuthor(platform, id) : [],
+        changes: isWhole(known) ? await audit.exportAuthor(platform, id) : [],
       });
     }
     return {
@@ -101,6 +105,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       feedback: found.flatMap(({ feedback }) => feedback),
       givenToModel: found.flatMap(({ givenToModel }) => givenToModel),
       usage: found.flatMap(({ usage }) => usage),
+      changes: found.flatMap(({ changes }) => changes),
     };
   }
 

@@ -9,6 +9,12 @@ export interface Author {
   isModerator?: boolean;
   /** May change the settings of the channel; absent: everybody may. */
   mayConfigure?: boolean;
+  /** What the place takes them for; absent: a member. `external` are people of another organisation. */
+  kind?: "member" | "guest" | "external" | "bot";
+  /** Ids of the platform's groups or roles that they are in, as far as the policy asks for them. */
+  groups?: readonly string[];
+  /** The workspace that they are of, where that is another one than the place's. */
+  workspaceId?: string;
 }
 
 /** The place of a reply. Plain JSON: any process of ours can write there, also after a restart. */
@@ -18,6 +24,10 @@ export interface ReplyAddress {
   threadId?: string;
   /** The workspace, or server, that the channel is in; absent where there is none. */
   workspaceId?: string;
+  /** The category that the channel is in, where the platform has such. */
+  categoryId?: string;
+  /** A conversation with one person, or a few, that nobody else can join. */
+  isDirect?: true;
   /** The message the reply answers, where the platform shows that. */
   replyToId?: string;
   /** Only this person, an author's id, sees the reply, where the platform can do that. */
@@ -87,6 +97,8 @@ export interface MessageEvent extends EventBase {
    * with it.
    */
   isAnsweredAlone?: true;
+  /** It is addressed to nobody: the bot hears it because it answers everything in the channel. */
+  isListenedTo?: true;
 }
 
 /** A person changed a message. The text and the attachments are whole, not a difference. */
@@ -113,6 +125,8 @@ export interface CommandEvent extends EventBase {
   attachments?: AttachmentRef[];
   /** The values of the platform's own fields, by the names of `ImagineOptions` in `catalogue.ts`. */
   options?: Readonly<Record<string, string>>;
+  /** The words of a message: the platform holds no place open for what is said about it. */
+  isSpoken?: true;
 }
 
 /** A stop that a person says rather than presses: it is meant for the answer that is written in its conversation. */

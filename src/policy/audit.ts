@@ -1,0 +1,179 @@
+import type { Keyv } from "keyv";
+import type { Logger } from "pino";
+import { z } from "zod";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
+import { persist } from "../concurrency/retry.ts";
+import type { InboundEvent } from "../port/events.ts";
+
+/** A log of who changed which settings. */
+
+const NAMESPACE = "audit";
+const HEAD = "head";
+/** As long as usage is kept: settings matter longer than what was said under them. */
+const TTL_MS = 396 * 86_400_000;
+/** The newest so many are kept: each entry takes the place of the one that many before it. */
+const MAX_ENTRIES = 5_000;
+const MAX_VALUE_CHARS = 2_000;
+/** An event that is worked on again, after a crash, is known by its key for so many further entries. */
+const MAX_KEYS = 50;
+const PAGE = 200;
+
+const entry = z.object({
+  v: z.literal(1),
+  /** Rises with each entry, without end. */
+  number: z.int(),
+  /** Unix milliseconds. */
+  at: z.number(),
+  platform: z.string(),
+  /** Of the person; a pseudonym, without a name, once they are forgotten. */
+  authorId: z.string(),
+  name: z.string(),
+  workspaceId: z.string().exactOptional(),
+  channelId: z.string().exactOptional(),
+  /** Such as `persona`, `model`, `listen`, `access`, `quota`. */
+  what: z.string(),
+  /** In words; absent: as configured, or nothing. */
+  before: z.string().exactOptional(),
+  after: z.string().exactOptional(),
+});
+const head = z.object({ v: z.literal(1), next: z.int(), keys: z.array(z.string()) });
+
+export type AuditEntry = Omit<z.infer<typeof entry>, "v">;
+
+/** A change, by the event that asked for it. */
+export interface Change {
+  event: Pick<InboundEvent, "key" | "author" | "reply">;
+  what: string;
+  before?: string | undefined;
+  after?: string | undefined;
+}
+
+export interface Audit {
+  /** Notes a change, once for each event and kind; one that changed nothing is none. Never rejects. */
+  note(change: Change): Promise<void>;
+  /** Resolves to the newest entries, newest first. Rejects when the store does not answer. */
+  read(maxEntries: number): Promise<AuditEntry[]>;
+  /** Resolves to what a person changed, newest first. Rejects as `read` does. */
+  exportAuthor(platform: string, authorId: string): Promise<AuditEntry[]>;
+  /** Leaves a pseudonym of a person, and nothing of the personas that they wrote. Rejects as `read` does. */
+  forgetAuthor(platform: string, authorId: string): Promise<void>;
+}
+
+export interface AuditOptions {
+  /** `setMany` does all or nothing, see `Stores`. */
+  open(namespace: string): Keyv;
+  /** One entry at a time, in all processes that share the store; absent: in this one. */
+  inTurn?: KeyedQueue["run"];
+  pseudonym(platform: string, authorId: string): string;
+  log: Logger;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+export function createAudit({ open, pseudonym, log, now, ...options }: AuditOptions): Audit {
+  const keyv = open(NAMESPACE);
+  const takeTurn = options.inTurn ?? createKeyedQueue().run;
+  const inTurn = <T>(task: () => Promise<T>) => takeTurn(NAMESPACE, task);
+
+  async function readHead(): Promise<z.infer<typeof head>> {
+    return head.safeParse(await keyv.get<unknown>(HEAD)).data ?? { v: 1, next: 0, keys: [] };
+  }
+
+  /** Newest first, at most so many. */
+  async function* walkNewest(maxEntries: number): AsyncGenerator<z.infer<typeof entry>> {
+    const { next } = await readHead();
+    const oldest = Math.max(0, next - Math.min(maxEntries, MAX_ENTRIES));
+    for (let end = next; end > oldest; end -= PAGE) {
+      const numbers = Array.from({ length: Math.min(PAGE, end - oldest) }, (_, index) => end - 1 - index);
+      const values = await keyv.getMany<unknown>(numbers.map(toKey));
+      for (const [index, value] of values.entries()) {
+        const { data } = entry.safeParse(value);
+        // A place that was not written yet in this round holds an older entry.
+        if (data !== undefined && data.number === numbers[index]) yield data;
+      }
+    }
+  }
+
+  async function append({ event, what, before, after }: Change): Promise<void> {
+    const { next, keys } = await readHead();
+    const key = `${what} ${event.key}`;
+    if (keys.includes(key)) return;
+    const { author, reply } = event;
+    const { platform, workspaceId, channelId } = reply;
+    const noted: z.infer<typeof entry> = {
+      v: 1,
+      number: next,
+      at: now(),
+      platform,
+      authorId: author.id,
+      name: author.name,
+      ...(workspaceId !== undefined && { workspaceId }),
+      channelId,
+      what,
+      ...(before !== undefined && { before: cut(before) }),
+      ...(after !== undefined && { after: cut(after) }),
+    };
+    await keyv.setMany([
+      { key: toKey(next), value: noted, ttl: TTL_MS },
+      { key: HEAD, value: { v: 1, next: next + 1, keys: [key, ...keys].slice(0, MAX_KEYS) } },
+    ]);
+  }
+
+  async function collect(maxEntries: number, isWanted: (one: AuditEntry) => boolean): Promise<AuditEntry[]> {
+    const found: AuditEntry[] = [];
+    for await (const { v: _, ...one } of walkNewest(maxEntries)) if (isWanted(one)) found.push(one);
+    return found;
+  }
+
+  return {
+    async note(change) {
+      if (change.before === change.after) return;
+      const onFailure = (err: unknown) => log.error({ err, what: change.what }, "a change of settings was not noted");
+      await persist(() => inTurn(() => append(change)), onFailure);
+    },
+    read: (maxEntries) => collect(maxEntries, () => true),
+    exportAuthor: (platform, authorId) =>
+      collect(MAX_ENTRIES, (one) => one.platform === platform && one.authorId === authorId),
+    forgetAuthor: (platform, authorId) =>
+      inTurn(async () => {
+        const all = await Array.fromAsync(walkNewest(MAX_ENTRIES));
+        const isTheirs = (one: AuditEntry) => one.platform === platform && one.authorId === authorId;
+        const own = all.filter((one) => isTheirs(one) && one.what === "persona");
+        const written = new Set(own.map(({ after }) => after).filter((text) => text !== undefined));
+        const alias = pseudonym(platform, authorId);
+        const redact = (text: string) => (written.has(text) ? ERASED : withoutPerson(text, authorId, alias));
+        const changed = all.flatMap((one) => {
+          const { before, after } = one;
+          const next = {
+            ...one,
+            ...(isTheirs(one) && { authorId: alias, name: "" }),
+            ...(before !== undefined && { before: redact(before) }),
+            ...(after !== undefined && { after: redact(after) }),
+          };
+          return JSON.stringify(next) === JSON.stringify(one) ? [] : [next];
+        });
+        for (let from = 0; from < changed.length; from += PAGE) {
+          const page = changed.slice(from, from + PAGE);
+          await keyv.setMany(
+            page.map((value) => ({ key: toKey(value.number), value, ttl: Math.max(1, value.at + TTL_MS - now()) })),
+          );
+        }
+      }),
+  };
+}
+
+const ERASED = "(erased)";
+
+/** A rule may name the person. */
+function withoutPerson(text: string, authorId: string, alias: string): string {
+  const names = [authorId, authorId.slice(authorId.lastIndexOf("/") + 1)];
+  return names.reduce((found, name) => found.replaceAll(`person:${name}`, `person:${alias}`), text);
+}
+
+function toKey(number: number): string {
+  return String(number % MAX_ENTRIES);
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_VALUE_CHARS ? text : `${text.slice(0, MAX_VALUE_CHARS - 1)}…`;
+}

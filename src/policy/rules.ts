@@ -1,0 +1,152 @@
+import type { AccessRule } from "../config/policy/access.ts";
+import type { Actor } from "../port/catalogue.ts";
+import type { Author, ReplyAddress } from "../port/events.ts";
+
+/**
+ * Something a person may do or not: `chat`, `pictures`, `files` (have files read), `settings`, `model:NAME`, `tool:NAME`.
+ * A tool of a server is called `server__tool`.
+ */
+export type Deed = "chat" | "pictures" | "files" | "settings" | `model:${string}` | `tool:${string}`;
+
+/** Platforms by the words of the policy. */
+const PAGE = "local";
+
+/** True when a rule is about this person, place and deed. */
+export function matches(rule: AccessRule, by: Actor, deed: Deed, isAdmin: boolean): boolean {
+  return (
+    toList(rule.allow ?? rule.deny).some((what) => isDeed(what, deed)) &&
+    (rule.to === undefined || toList(rule.to).some((who) => isWho(who, by, isAdmin))) &&
+    (rule.in === undefined || toList(rule.in).some((where) => isWhere(where, by.reply)))
+  );
+}
+
+/** True for a person that a word of the policy means. `admins` is nobody here: they are named by other words. */
+export function isWho(who: string, { author, reply }: Actor, isAdmin: boolean): boolean {
+  const [word, name] = splitSelector(who);
+  const kind = author.kind ?? "member";
+  switch (word) {
+    case "everybody":
+      return true;
+    case "members":
+      return kind === "member";
+    case "guests":
+      return kind === "guest";
+    case "external":
+      return kind === "external";
+    case "bots":
+      return kind === "bot";
+    case "admins":
+      return isAdmin;
+    case "person":
+      return isPerson(author, name);
+    case "group":
+    case "role":
+      return author.groups?.includes(name) === true;
+    case "workspace":
+      return (author.workspaceId ?? reply.workspaceId) === name;
+    default:
+      return false;
+  }
+}
+
+/** An id may stand alone, without the workspace that makes it unique. */
+function isPerson({ id }: Author, name: string): boolean {
+  return id === name || (!name.includes("/") && id.endsWith(`/${name}`));
+}
+
+function isWhere(where: string, place: ReplyAddress): boolean {
+  const [word, name] = splitSelector(where);
+  switch (word) {
+    case "everywhere":
+      return true;
+    case "direct":
+      return place.isDirect === true;
+    case "channels":
+      return place.isDirect !== true;
+    case "page":
+      return place.platform === PAGE;
+    case "channel":
+      return place.channelId === name || place.threadId === name;
+    case "category":
+      return place.categoryId === name;
+    case "workspace":
+      return place.workspaceId === name;
+    case "platform":
+      return place.platform === name;
+    default:
+      return false;
+  }
+}
+
+function isDeed(what: string, deed: Deed): boolean {
+  const [kind, thing] = splitSelector(deed);
+  const [word, name] = splitSelector(what);
+  switch (word) {
+    case "everything":
+      return true;
+    case "models":
+      return kind === "model";
+    case "tools":
+      return kind === "tool";
+    case "model":
+    case "tool":
+      return kind === word && isLike(thing, name);
+    case "server":
+      return kind === "tool" && isLike(thing.split("__", 1)[0] ?? "", name) && thing.includes("__");
+    default:
+      return word === deed;
+  }
+}
+
+/** `*` stands for any letters. */
+function isLike(name: string, pattern: string): boolean {
+  const [first = "", ...rest] = pattern.toLowerCase().split("*");
+  const [last, ...between] = rest.toReversed();
+  const text = name.toLowerCase();
+  if (last === undefined) return text === first;
+  if (!text.startsWith(first)) return false;
+  let from = first.length;
+  for (const part of between.toReversed()) {
+    const at = text.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
+  }
+  return text.length - last.length >= from && text.endsWith(last);
+}
+
+export function splitSelector(selector: string): [word: string, name: string] {
+  const at = selector.indexOf(":");
+  return at < 0 ? [selector, ""] : [selector.slice(0, at), selector.slice(at + 1)];
+}
+
+export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
+  if (given === undefined) return [];
+  return Array.isArray(given) ? given : [given as T];
+}
+
+/** As people write it in the chat: "deny pictures, tools to guests in channel:C1". */
+export function describeRule(rule: AccessRule): string {
+  const verb = rule.allow === undefined ? "deny" : "allow";
+  const to = rule.to === undefined ? "" : ` to ${toList(rule.to).join(", ")}`;
+  const place = rule.in === undefined ? "" : ` in ${toList(rule.in).join(", ")}`;
+  return `${verb} ${toList(rule.allow ?? rule.deny).join(", ")}${to}${place}`;
+}
+
+/** What is asked, in words that follow "may". */
+export function describeDeed(deed: Deed): string {
+  const [kind, name] = splitSelector(deed);
+  switch (kind) {
+    case "chat":
+      return "ask me here";
+    case "pictures":
+      return "have pictures drawn here";
+    case "files":
+      return "have files read here";
+    case "settings":
+      return "change my settings here";
+    case "model":
+      return `use the model ${name} here`;
+    default:
+      return `use the tool ${name} here`;
+  }
+}
