@@ -1,0 +1,194 @@
+import type { DatabaseSync } from "node:sqlite";
+import { transact } from "./database.ts";
+
+/** Whole numbers by name, such as `{ tokens: 12 }`. */
+export type Counts = Readonly<Record<string, number>>;
+
+/** An amount that is added to each count of a row. Absent rows and counts are 0. */
+export interface Addition {
+  row: string;
+  counts: Counts;
+  /** From its last addition on. */
+  ttlMs: number;
+}
+
+/** What a hold takes of one count of a row: what is counted and held there never passes `most`. */
+export interface Bound {
+  row: string;
+  count: string;
+  by: number;
+  most: number;
+}
+
+/** Part of several counts, kept for one piece of work until that is settled. */
+export interface Hold {
+  /** The piece of work: whoever takes it up again has the same one. */
+  id: string;
+  /** Tells the attempts at it apart. */
+  token: string;
+  bounds: readonly Bound[];
+  /** Counted in its place when nobody settles it: when another attempt holds under its id, and after `forMs`. */
+  loss: readonly Addition[];
+  forMs: number;
+}
+
+/**
+ * Sums that every process of the store adds to, in single steps: nothing is read, changed and written back. Every
+ * operation rejects when the store does not answer; all of them but `list` may then be made again, and count once.
+ */
+export interface Counters {
+  /**
+   * Holds all bounds, or where one of them has too little room, none. Resolves to what each had left before, by its
+   * position; the hold is made where none of them is below its `by`.
+   */
+  hold(hold: Hold): Promise<number[]>;
+  /** Ends a hold and counts what was used instead. Resolves to false where it had ended before: then nothing is counted. */
+  settle(id: string, token: string, additions: readonly Addition[]): Promise<boolean>;
+  /** Counts once for each `once`. */
+  add(once: string, additions: readonly Addition[]): Promise<void>;
+  read(row: string): Promise<Counts>;
+  /** All rows whose names begin like this, in the order of their names. */
+  list(prefix: string): Promise<Array<[row: string, counts: Counts]>>;
+  /** Gives a row another name; what is counted under that already stays too. */
+  rename(row: string, to: string): Promise<void>;
+  remove(row: string): Promise<void>;
+  /** How much is held: `read` and `list` know only what is counted. */
+  readHeld(row: string): Promise<Counts>;
+  /** How many holds there are. */
+  countHolds(): Promise<number>;
+}
+
+/** That something was counted is remembered for so long: no work is taken up again after that. */
+export const ONCE_MS = 8 * 86_400_000;
+const SWEEP_EVERY_MS = 3_600_000;
+
+/** Sums in the database of one process. `now`: milliseconds, see `Clock`. */
+export function createSqliteCounters(database: DatabaseSync, now: () => number): Counters {
+  const table = openTables(database);
+  let sweptAt = 0;
+
+  function apply(additions: readonly Addition[]): void {
+    for (const { row, counts, ttlMs } of additions) {
+      for (const [count, by] of Object.entries(counts)) if (by !== 0) table.add.run(row, count, by, now() + ttlMs);
+    }
+  }
+
+  function end(id: string): Hold {
+    const hold = JSON.parse(String(table.hold.get(id)?.["body"])) as Hold;
+    table.release.run(id);
+    table.unhold.run(id);
+    return hold;
+  }
+
+  /** Ends what nobody has settled in time, and now and then forgets what is too old. */
+  function sweep(): void {
+    for (const { id } of table.lapsed.all(now())) apply(end(String(id)).loss);
+    if (now() - sweptAt < SWEEP_EVERY_MS) return;
+    sweptAt = now();
+    table.expireSums.run(now());
+    table.expireOnce.run(now());
+  }
+
+  function readCount(row: string, count: string): number {
+    return Number(table.count.get(row, count, now())?.["amount"] ?? 0);
+  }
+
+  function makeHold(hold: Hold): number[] {
+    sweep();
+    const former = table.hold.get(hold.id);
+    if (former !== undefined) {
+      const { loss } = end(hold.id);
+      if (former["token"] !== hold.token) apply(loss);
+    }
+    const left = hold.bounds.map(
+      ({ row, count, most }) => most - readCount(row, count) - Number(table.heldOf.get(row, count)?.["amount"] ?? 0),
+    );
+    if (hold.bounds.some(({ by }, index) => (left[index] ?? 0) < by)) return left;
+    table.addHold.run(hold.id, hold.token, now() + hold.forMs, JSON.stringify(hold));
+    for (const { row, count, by } of hold.bounds) table.addHeld.run(hold.id, row, count, by);
+    return left;
+  }
+
+  return {
+    hold: async (hold) => transact(database, () => makeHold(hold)),
+    settle: async (id, token, additions) =>
+      transact(database, () => {
+        if (table.hold.get(id)?.["token"] !== token) return false;
+        end(id);
+        apply(additions);
+        return true;
+      }),
+    add: async (once, additions) =>
+      transact(database, () => {
+        if (table.once.run(once, now() + ONCE_MS).changes === 1) apply(additions);
+      }),
+    read: async (row) => toCounts(table.row.all(row, now())),
+    async list(prefix) {
+      const rows = Map.groupBy(table.rows.all(prefix, `${prefix}\u{10FFFF}`, now()), (one) => String(one["row"]));
+      return [...rows].map(([row, counts]) => [row, toCounts(counts)]);
+    },
+    rename: async (row, to) =>
+      transact(database, () => {
+        table.copy.run(to, row);
+        table.remove.run(row);
+      }),
+    remove: async (row) => void table.remove.run(row),
+    readHeld: async (row) => {
+      transact(database, sweep);
+      return toCounts(table.held.all(row));
+    },
+    countHolds: async () => {
+      transact(database, sweep);
+      return Number(table.holds.get()?.["count"]);
+    },
+  };
+}
+
+function toCounts(rows: ReadonlyArray<Record<string, unknown>>): Counts {
+  return Object.fromEntries(rows.map(({ count, amount }) => [String(count), Number(amount)]));
+}
+
+function openTables(database: DatabaseSync) {
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS counted (
+      row TEXT NOT NULL, count TEXT NOT NULL, amount INTEGER NOT NULL, expires INTEGER NOT NULL,
+      PRIMARY KEY (row, count)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS counted_once (id TEXT PRIMARY KEY, expires INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS hold (
+      id TEXT PRIMARY KEY, token TEXT NOT NULL, until INTEGER NOT NULL, body TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS held (
+      id TEXT NOT NULL, row TEXT NOT NULL, count TEXT NOT NULL, amount INTEGER NOT NULL,
+      PRIMARY KEY (row, count, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS held_by_id ON held (id);
+  `);
+  const upsert = `ON CONFLICT (row, count) DO UPDATE
+    SET amount = amount + excluded.amount, expires = MAX(expires, excluded.expires)`;
+  return {
+    add: database.prepare(`INSERT INTO counted (row, count, amount, expires) VALUES (?, ?, ?, ?) ${upsert}`),
+    copy: database.prepare(
+      `INSERT INTO counted (row, count, amount, expires)
+       SELECT ?, count, amount, expires FROM counted WHERE row = ? ${upsert}`,
+    ),
+    remove: database.prepare("DELETE FROM counted WHERE row = ?"),
+    count: database.prepare("SELECT amount FROM counted WHERE row = ? AND count = ? AND expires > ?"),
+    row: database.prepare("SELECT count, amount FROM counted WHERE row = ? AND expires > ?"),
+    rows: database.prepare(
+      "SELECT row, count, amount FROM counted WHERE row >= ? AND row < ? AND expires > ? ORDER BY row",
+    ),
+    expireSums: database.prepare("DELETE FROM counted WHERE expires <= ?"),
+    once: database.prepare("INSERT OR IGNORE INTO counted_once (id, expires) VALUES (?, ?)"),
+    expireOnce: database.prepare("DELETE FROM counted_once WHERE expires <= ?"),
+    hold: database.prepare("SELECT token, body FROM hold WHERE id = ?"),
+    holds: database.prepare("SELECT COUNT(*) AS count FROM hold"),
+    addHold: database.prepare("INSERT INTO hold (id, token, until, body) VALUES (?, ?, ?, ?)"),
+    unhold: database.prepare("DELETE FROM hold WHERE id = ?"),
+    lapsed: database.prepare("SELECT id FROM hold WHERE until <= ?"),
+    addHeld: database.prepare("INSERT INTO held (id, row, count, amount) VALUES (?, ?, ?, ?)"),
+    release: database.prepare("DELETE FROM held WHERE id = ?"),
+    heldOf: database.prepare("SELECT SUM(amount) AS amount FROM held WHERE row = ? AND count = ?"),
+    held: database.prepare("SELECT count, SUM(amount) AS amount FROM held WHERE row = ? GROUP BY count"),
+  };
+}

@@ -1,0 +1,140 @@
+import { type Counters, type Counts, ONCE_MS } from "./counters.ts";
+import type { RedisConnection } from "./redis-connection.ts";
+
+/** Braces keep all keys on one node of a cluster: a script changes several of them. */
+const PLACE = "palaver:{counters}:";
+/** Holds that one step ends because nobody settled them: the others wait for the next one. */
+const LAPSED_AT_ONCE = 100;
+
+/** What all scripts share. `row:` counts, `held:` holds, `hold:` one piece of work, `once:` what was counted. */
+const COMMON = `
+local place = KEYS[1]
+local function whole(number) return string.format('%.0f', number) end
+local function add(additions)
+  for _, addition in ipairs(additions) do
+    local key = place .. 'row:' .. addition.row
+    for count, by in pairs(addition.counts) do
+      if by ~= 0 then redis.call('HINCRBY', key, count, whole(by)) end
+    end
+    redis.call('ZADD', place .. 'rows', 0, addition.row)
+    if redis.call('PTTL', key) < addition.ttlMs then redis.call('PEXPIRE', key, whole(addition.ttlMs)) end
+  end
+end
+local function read(id)
+  local text = redis.call('GET', place .. 'hold:' .. id)
+  return text and cjson.decode(text)
+end
+local function release(hold)
+  redis.call('DEL', place .. 'hold:' .. hold.id)
+  redis.call('ZREM', place .. 'holds', hold.id)
+  for _, bound in ipairs(hold.bounds) do
+    local key = place .. 'held:' .. bound.row
+    if redis.call('HINCRBY', key, bound.count, whole(-bound.by)) <= 0 then redis.call('HDEL', key, bound.count) end
+  end
+end
+local function sweep(now)
+  for _, id in ipairs(redis.call('ZRANGE', place .. 'holds', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${LAPSED_AT_ONCE})) do
+    local hold = read(id)
+    if hold then release(hold) add(hold.loss) else redis.call('ZREM', place .. 'holds', id) end
+  end
+end
+`;
+
+const HOLD = `${COMMON}
+local hold, now = cjson.decode(ARGV[1]), tonumber(ARGV[2])
+sweep(ARGV[2])
+local former = read(hold.id)
+if former then
+  release(former)
+  if former.token ~= hold.token then add(former.loss) end
+end
+local left, fits = {}, true
+for i, bound in ipairs(hold.bounds) do
+  local counted = tonumber(redis.call('HGET', place .. 'row:' .. bound.row, bound.count) or '0')
+  local held = tonumber(redis.call('HGET', place .. 'held:' .. bound.row, bound.count) or '0')
+  local room = bound.most - counted - held
+  left[i] = whole(room)
+  if room < bound.by then fits = false end
+end
+if fits then
+  redis.call('SET', place .. 'hold:' .. hold.id, ARGV[1])
+  redis.call('ZADD', place .. 'holds', whole(now + hold.forMs), hold.id)
+  for _, bound in ipairs(hold.bounds) do
+    redis.call('HINCRBY', place .. 'held:' .. bound.row, bound.count, whole(bound.by))
+  end
+end
+return left`;
+
+const SETTLE = `${COMMON}
+local hold = read(ARGV[1])
+if not hold or hold.token ~= ARGV[2] then return 0 end
+release(hold)
+add(cjson.decode(ARGV[3]))
+return 1`;
+
+const ADD = `${COMMON}
+if redis.call('SET', place .. 'once:' .. ARGV[1], '1', 'NX', 'PX', ARGV[3]) then add(cjson.decode(ARGV[2])) end
+return 1`;
+
+const RENAME = `${COMMON}
+local from, to = place .. 'row:' .. ARGV[1], place .. 'row:' .. ARGV[2]
+local counts, ttl = redis.call('HGETALL', from), redis.call('PTTL', from)
+if ttl > 0 then
+  local moved = {}
+  for i = 1, #counts, 2 do moved[counts[i]] = tonumber(counts[i + 1]) end
+  add({{row = ARGV[2], counts = moved, ttlMs = ttl}})
+end
+redis.call('DEL', from)
+redis.call('ZREM', place .. 'rows', ARGV[1])
+return 1`;
+
+const LIST = `${COMMON}
+local found = {}
+for _, row in ipairs(redis.call('ZRANGE', place .. 'rows', ARGV[1], ARGV[2], 'BYLEX')) do
+  local counts = redis.call('HGETALL', place .. 'row:' .. row)
+  if #counts == 0 then redis.call('ZREM', place .. 'rows', row) else found[#found + 1] = {row, counts} end
+end
+return found`;
+
+const SWEEP = `${COMMON}
+sweep(ARGV[1])
+return redis.call('ZCARD', place .. 'holds')`;
+
+/** Sums in a Redis that processes share. `now`: milliseconds by a clock that all of them share. */
+export function createRedisCounters({ client, run }: RedisConnection, now: () => number): Counters {
+  const evaluate = <T>(script: string, ...given: string[]) =>
+    run(() => client.eval(script, { keys: [PLACE], arguments: given })) as Promise<T>;
+  const sweep = () => evaluate<number>(SWEEP, String(now()));
+  const readHash = async (key: string) => {
+    const counts = await run(() => client.hGetAll(PLACE + key));
+    return toCounts(Object.entries(counts).flat());
+  };
+
+  return {
+    async hold(hold) {
+      const left = await evaluate<string[]>(HOLD, JSON.stringify(hold), String(now()));
+      return left.map(Number);
+    },
+    settle: async (id, token, additions) => (await evaluate(SETTLE, id, token, JSON.stringify(additions))) === 1,
+    add: async (once, additions) => void (await evaluate(ADD, once, JSON.stringify(additions), String(ONCE_MS))),
+    read: (row) => readHash(`row:${row}`),
+    async list(prefix) {
+      const rows = await evaluate<Array<[string, string[]]>>(LIST, `[${prefix}`, `(${prefix}\u{10FFFF}`);
+      return rows.map(([row, counts]) => [row, toCounts(counts)]);
+    },
+    rename: async (row, to) => void (await evaluate(RENAME, row, to)),
+    remove: async (row) => void (await run(() => client.del(`${PLACE}row:${row}`))),
+    async readHeld(row) {
+      await sweep();
+      return readHash(`held:${row}`);
+    },
+    countHolds: sweep,
+  };
+}
+
+/** Redis gives names and values in turn. */
+function toCounts(pairs: readonly string[]): Counts {
+  const counts: Record<string, number> = {};
+  for (let at = 0; at + 1 < pairs.length; at += 2) counts[pairs[at] ?? ""] = Number(pairs[at + 1]);
+  return counts;
+}
