@@ -72,7 +72,7 @@ export interface EngineOptions {
   /** The policy file as it is now: asked at each decision, because it may change while the service runs. */
   policy(): Policy;
   database: DatabaseSync;
-  stores: Pick<Stores, "open" | "now" | "shared" | "inTurn">;
+  stores: Pick<Stores, "open" | "now" | "shared" | "inTurn" | "counters">;
   gateway: Gateway;
   toTools(history: History, files: Files): readonly Tool[];
   /** Tools from outside that are offered in a place; absent: none. */
@@ -135,7 +135,7 @@ export function createEngine(options: EngineOptions): Engine {
   const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
   const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
-  const usage = createUsage({ ...byPlace, now: Date.now });
+  const usage = createUsage({ ...byPlace, counters: stores.counters, now: Date.now });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const pictures = createImagineModule({
     stores,

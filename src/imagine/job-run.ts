@@ -62,7 +62,10 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         else log.info({ jobId, number, model }, isDrawn ? "picture shown" : "a picture was stopped");
         const used = { ...tokens, pictures: isDrawn ? 1 : 0 };
         tokens = { promptTokens: 0, completionTokens: 0 };
-        await Promise.all([jobs.save(job), usage.note(job.author, job.reply, used)]);
+        await Promise.all([
+          jobs.save(job),
+          usage.note(`picture:${jobId}:${number}:${job.at}`, { author: job.author, reply: job.reply, model }, used),
+        ]);
         if (isDrawn) await Promise.all([writeHistory(job), keepFiles(job, NEVER)]);
         onStep();
       },

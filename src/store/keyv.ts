@@ -4,8 +4,10 @@ import { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
 import { type Clock, createClock } from "./clock.ts";
+import { type Counters, createSqliteCounters } from "./counters.ts";
 import { createRedisStore, type OpenStore } from "./redis.ts";
 import type { RedisConnection } from "./redis-connection.ts";
+import { createRedisCounters } from "./redis-counters.ts";
 import { createSharedTurns } from "./redis-turns.ts";
 import { type BatchStore, createSqliteStore } from "./sqlite.ts";
 
@@ -33,6 +35,8 @@ export interface Stores {
   /** Tries a write and resolves to whether the store took it; to false also when `signal` aborts first. */
   isReachable: (signal: AbortSignal) => Promise<boolean>;
   close: () => Promise<void>;
+  /** Sums that all processes of the store add to. */
+  counters: Counters;
   /** The connection to what several processes share; absent for the embedded store. */
   shared?: RedisConnection;
   /** Turns that hold among all processes of the store: what is read, changed and written back is to be done in one. */
@@ -58,6 +62,7 @@ export function createStores({ redisUrl, database, log }: StoresOptions): Stores
       }),
     now,
     inTurn: shared === undefined ? createKeyedQueue().run : createSharedTurns(shared, `${REDIS_ROOT}:turn:`),
+    counters: shared === undefined ? createSqliteCounters(database, now) : createRedisCounters(shared, now),
     ...(shared !== undefined && { shared }),
     isReachable: (signal) => Promise.race([whenAborted(signal), isReachable()]),
     close,

@@ -547,8 +547,12 @@ function toSight({ record, context, model, options, persona, callTimes, used }: 
 }
 
 /** Tokens count also where nothing came of them. */
-async function note({ deps, record, used }: Run, isAnswer: boolean): Promise<void> {
-  await deps.usage.note(record.author, record.reply, { ...used, answers: isAnswer ? 1 : 0 });
+async function note({ deps, record, model, used }: Run, isAnswer: boolean): Promise<void> {
+  const by = { author: record.author, reply: record.reply, model };
+  await deps.usage.note(`answer:${record.id}:${record.edition}:${record.attempts}`, by, {
+    ...used,
+    answers: isAnswer ? 1 : 0,
+  });
 }
 
 function logFailure({ deps, record, signal }: Run, error: unknown): void {

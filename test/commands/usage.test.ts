@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import { createUsageCommand } from "../../src/commands/usage.ts";
 import type { Author, CommandEvent } from "../../src/port/events.ts";
-import type { Amounts, UsageSubject } from "../../src/usage/usage.ts";
+import { type Amounts, NOTHING, type UsageSubject } from "../../src/usage/usage.ts";
 import { startEngine } from "../support/engine.ts";
 import { ada, command, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 const { signal } = new AbortController();
-const NOTHING = { answers: 0, promptTokens: 0, completionTokens: 0, estimatedTokens: 0, pictures: 0 };
 
 async function ask(author: Author, readMonth: (subject: UsageSubject) => Promise<Amounts> = async () => NOTHING) {
   const { sink, texts } = fakePlatform();

@@ -19,14 +19,14 @@ const IMAGE = { bytes: PNG, mimeType: "image/png", text: "", usage: { promptToke
 
 function start(generateImage: Gateway["generateImage"] = async () => IMAGE) {
   const platform = fakePlatform();
-  const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  const { open, counters } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
   const common = { open, ttlMs: 60_000, log: silent };
   const [jobs, history] = [
     createJobStore({ ...common, copies: noCopies, links: noLinks }),
     createHistory({ ...common, now: Date.now }),
   ];
   const metrics = createMetrics();
-  const usage = createUsage({ ...common, now: Date.now });
+  const usage = createUsage({ open, counters, log: silent, now: Date.now });
   const runs = createJobRuns({
     gateway: { generateImage },
     references: { prepare: async () => ({ ok: true, parts: [] }) },

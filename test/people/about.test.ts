@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { createHistory } from "../../src/history/history.ts";
@@ -13,11 +14,11 @@ const WHO = { platform: "test", author: { id: "ada" }, channelId: "direct" };
 
 function start() {
   const database = new DatabaseSync(":memory:");
-  const { open } = createStores({ redisUrl: undefined, database, log: silent });
+  const { open, counters } = createStores({ redisUrl: undefined, database, log: silent });
   const common = { open, ttlMs: 60_000, log: silent };
   const history = createHistory({ ...common, now: Date.now });
   const settings = createSettings(common);
-  const usage = createUsage({ ...common, now: Date.now });
+  const usage = createUsage({ open, counters, log: silent, now: Date.now });
   return { history, settings, usage, readAbout: createReadAbout({ history, settings, usage, model: "usual" }) };
 }
 
@@ -32,8 +33,16 @@ test("a person who never wrote is told of the configured model, and of nothing k
 
 test("a person is told of their own settings, and how much of theirs is kept in all conversations", async () => {
   const { history, settings, usage, readAbout } = start();
-  await usage.note({ id: "ada" }, { platform: "test", channelId: "elsewhere" }, { answers: 2 });
-  await usage.note({ id: "ben" }, { platform: "test", channelId: "direct" }, { answers: 1 });
+  await usage.note(
+    randomUUID(),
+    { author: { id: "ada" }, reply: { platform: "test", channelId: "elsewhere" } },
+    { answers: 2 },
+  );
+  await usage.note(
+    randomUUID(),
+    { author: { id: "ben" }, reply: { platform: "test", channelId: "direct" } },
+    { answers: 1 },
+  );
   await history.append("test:a", said("1", "hello", ada));
   await history.append("test:a", answered("2", "hello yourself", ada));
   await history.append("test:b", said("3", "and here", ada));
@@ -52,7 +61,11 @@ test("a person is told of their own settings, and how much of theirs is kept in 
 test("what is kept under a former id counts where it is theirs", async () => {
   const { history, usage, readAbout } = start();
   const old = { ...ada, id: "old" };
-  await usage.note({ id: "old" }, { platform: "test", channelId: "elsewhere" }, { answers: 2 });
+  await usage.note(
+    randomUUID(),
+    { author: { id: "old" }, reply: { platform: "test", channelId: "elsewhere" } },
+    { answers: 2 },
+  );
   await history.append("test:one:a", said("1", "hello", old));
   await history.append("test:other:a", said("2", "hello", old));
   const author = (former: { id: string; within?: string }) => ({ ...WHO, author: { id: "ada", former } });

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createHistory } from "../../src/history/history.ts";
@@ -30,7 +31,7 @@ const RECORD = {
 /** Everything that may be kept of a conversation, said in the words of the workspace it is in. */
 async function start() {
   const database = new DatabaseSync(":memory:");
-  const { open } = createStores({ redisUrl: undefined, database, log: silent });
+  const { open, counters } = createStores({ redisUrl: undefined, database, log: silent });
   const common = { open, ttlMs: 60_000, log: silent };
   const history = createHistory({ ...common, now: Date.now });
   const [records, jobs, settings] = [
@@ -40,7 +41,7 @@ async function start() {
   ];
   let emptied = 0;
   const eraseCopies = () => void emptied++;
-  const usage = createUsage({ ...common, now: Date.now });
+  const usage = createUsage({ open, counters, log: silent, now: Date.now });
   const erase = createEraseConversations({ history, records, jobs, settings, usage, eraseCopies });
 
   async function talk(team: string, channelId: string): Promise<void> {
@@ -55,7 +56,7 @@ async function start() {
     await settings.setModel(reply, `<${team}> model`);
     await settings.setPersona(reply, `<${team}> persona`, "U1");
     await settings.setOptions(reply, { temperature: 1 });
-    await usage.note({ id: `person-of-${team}.` }, reply, { answers: 1 });
+    await usage.note(randomUUID(), { author: { id: `person-of-${team}.` }, reply }, { answers: 1 });
   }
 
   const dump = () => JSON.stringify(database.prepare("SELECT * FROM keyv").all());

@@ -30,10 +30,14 @@ describe.skipIf(isRedisMissing)("two processes that count at once (needs redis-s
   }
 
   test("lose nothing of what was used, and no judgement of an answer", async () => {
-    const { open, close } = createStores({ redisUrl: redis.url, database: new DatabaseSync(":memory:"), log: silent });
+    const { open, counters, close } = createStores({
+      redisUrl: redis.url,
+      database: new DatabaseSync(":memory:"),
+      log: silent,
+    });
     onTestFinished(close);
     const common = { open, ttlMs: 60_000, log: silent };
-    const [records, usage] = [createTurnRecords(common), createUsage({ ...common, now: Date.now })];
+    const [records, usage] = [createTurnRecords(common), createUsage({ open, counters, log: silent, now: Date.now })];
     const question = message("tea?");
     await records.save({ ...newRecord([question], [question]), id: "one" });
 

@@ -12,9 +12,9 @@ import { createUsage } from "../../src/usage/usage.ts";
 
 const [, , redisUrl, ownName = "", times = "0"] = process.argv;
 const log = pino({ level: "silent" });
-const { open, inTurn, close } = createStores({ redisUrl, database: openDatabase(":memory:"), log });
+const { open, inTurn, counters, close } = createStores({ redisUrl, database: openDatabase(":memory:"), log });
 const common = { open, inTurn, ttlMs: 60_000, log };
-const usage = createUsage({ ...common, now: Date.now });
+const usage = createUsage({ open, counters, log, now: Date.now });
 const records = createTurnRecords(common);
 
 await open("trial").get("connected");
@@ -23,7 +23,10 @@ await once(process.stdin, "data");
 await Promise.all(
   Array.from({ length: Number(times) }, async (_, index) => {
     const personId = `${ownName}-${index}`;
-    await usage.note({ id: personId }, { platform: "test", channelId: "general" }, { answers: 1 });
+    const by = { author: { id: personId }, reply: { platform: "test", channelId: "general" } };
+    await usage.note(`answer of ${personId}`, by, { answers: 1 });
+    // As when the process before had counted it, and died.
+    await usage.note(`answer of ${personId}`, by, { answers: 1 });
     await records.rate("one", personId, "good");
   }),
 );
