@@ -13,7 +13,7 @@ ENV NODE_ENV=production
 ENV HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
-COPY package.json LICENSE ./
+COPY package.json LICENSE manifest.json ./
 COPY src src
 COPY adapters adapters
 RUN install -d -o node -g node -m 700 /data

@@ -9,6 +9,7 @@ import { readPolicyFile } from "./config/policy/policy-file.ts";
 import { describeConfig, secretsOf } from "./config/summary.ts";
 import { createLogger } from "./log/log.ts";
 import { createPlatforms } from "./platforms.ts";
+import type { Setup } from "./port/setup.ts";
 
 /** `sysexits.h`: something was found in an unconfigured or misconfigured state. */
 const EX_CONFIG = 78;
@@ -40,6 +41,11 @@ async function openLog(config: Config): Promise<Logger> {
 
 const readText = (path: string) => readFileSync(path, "utf8");
 
+async function openSetup(): Promise<Setup> {
+  const { createSetup } = await import("./setup/setup.ts");
+  return createSetup({ env: process.env, folder: process.cwd() });
+}
+
 async function main(): Promise<void> {
   // Whatever this process writes, its libraries included, is for nobody else to read.
   process.umask(0o077);
@@ -56,7 +62,7 @@ async function main(): Promise<void> {
     readMcp: () => readMcpFile(config.mcp.path, process.env, readText),
     readPolicy: () => readPolicyFile(config.policy.path ?? "", readText),
     log,
-    createPlatforms,
+    createPlatforms: (options) => createPlatforms(options, openSetup),
     onFatal(reason, isLast) {
       log.fatal(reason);
       ending.begin("A platform takes this bot no more", { exitCode: 1, ...(isLast && { graceMs: 0 }) });

@@ -8,6 +8,7 @@ import type { SeveralWorkspaces } from "../adapters/slack/install/several-worksp
 import type { Platforms, PlatformsOptions } from "./app/service.ts";
 import type { SlackConfig } from "./config/config.ts";
 import type { Adapter } from "./port/adapter.ts";
+import type { Setup } from "./port/setup.ts";
 import type { Stores } from "./store/keyv.ts";
 import { createSharedParts } from "./store/redis-shares.ts";
 
@@ -18,10 +19,11 @@ const FAILURE_EXAMPLE = { label: "See a failure", prompt: "sandbox fault: cut" }
 
 /**
  * Makes the adapters that the configuration switches on, and no other file knows them. What is off is not loaded: the
- * libraries of the platforms are most of what a start costs.
+ * libraries of the platforms are most of what a start costs. `openSetup`: the first run, which the page offers while no
+ * platform is connected.
  */
-export async function createPlatforms(options: PlatformsOptions): Promise<Platforms> {
-  const local = await createLocal(options);
+export async function createPlatforms(options: PlatformsOptions, openSetup?: () => Promise<Setup>): Promise<Platforms> {
+  const local = await createLocal(options, openSetup);
   const slack = await createSlack(options);
   const adapters = [createConsole(options), local, await createDiscord(options), slack?.adapter].filter(
     (adapter) => adapter !== undefined,
@@ -39,7 +41,10 @@ function createConsole({ config: { consoleChat, dataDir }, onEnd }: PlatformsOpt
   return createConsoleAdapter({ input, output, filesDir: join(dataDir, "files"), now: Date.now, onEnd });
 }
 
-async function createLocal(options: PlatformsOptions): Promise<LocalAdapter | undefined> {
+async function createLocal(
+  options: PlatformsOptions,
+  openSetup: (() => Promise<Setup>) | undefined,
+): Promise<LocalAdapter | undefined> {
   const { config, engine, database, browserKey, log } = options;
   const { localChat, botName, gateway } = config;
   if (!localChat.enabled) return undefined;
@@ -48,10 +53,13 @@ async function createLocal(options: PlatformsOptions): Promise<LocalAdapter | un
   const canDraw = gateway.imageModel !== undefined;
   const imagine = canDraw ? { imagine: engine.imagineMenu } : {};
   const own = { database, botName, browserKey, log, examples };
+  const isFirstRun = config.slack === undefined && config.discord === undefined;
+  const setup = isFirstRun ? await openSetup?.() : undefined;
   return createLocalAdapter({
     ...localChat,
     ...imagine,
     ...own,
+    ...(setup && { setup }),
     commands: engine.commands,
     isListening: engine.isListening,
   });

@@ -13,6 +13,7 @@ import { createAssets } from "./listen/assets.ts";
 import { createChats } from "./listen/chats.ts";
 import { createIntake } from "./listen/intake.ts";
 import { createRoutes, MAX_TEXT_LENGTH } from "./listen/routes.ts";
+import { createSetupRoutes } from "./listen/setup.ts";
 import { EXAMPLES, type LocalAdapterOptions } from "./options.ts";
 import type { GatewayNotice } from "./page/wire.ts";
 import { createDirectory } from "./store/directory.ts";
@@ -98,7 +99,7 @@ async function deliverNoted(outbox: Outbox, accept: Accept, log: Logger): Promis
 }
 
 /** The checks stand on the page's own paths only: what else the server offers has its own. */
-function createApp({ allowedHosts, password, browserKey, log }: LocalAdapterOptions, routes: Hono): Hono {
+function createApp({ allowedHosts, password, browserKey, setup, log }: LocalAdapterOptions, routes: Hono): Hono {
   const app = new Hono();
   const hint = "A password is needed here: any user name, and the one in LOCAL_PASSWORD.";
   const checkPassword =
@@ -109,6 +110,7 @@ function createApp({ allowedHosts, password, browserKey, log }: LocalAdapterOpti
     app.use(path, checkOrigin);
   }
   app.route("/", createAssets());
+  app.route("/local/setup", createSetupRoutes({ setup, hasPassword: password !== undefined }));
   app.route("/local", routes);
   app.onError((error, c) => {
     if (hasLeft(c)) return c.body(null, 400);

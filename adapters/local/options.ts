@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 import type { CommandHelp, ImagineMenu, IsListening } from "../../src/port/catalogue.ts";
+import type { Setup } from "../../src/port/setup.ts";
 import type { Example } from "./page/wire.ts";
 
 export interface LocalAdapterOptions {
@@ -20,6 +21,8 @@ export interface LocalAdapterOptions {
   isListening?: IsListening;
   /** The choices of the form for pictures; absent: there is no form, and `/imagine` is a command like any other. */
   imagine?: ImagineMenu;
+  /** The first run; absent: everything is set up. */
+  setup?: Setup;
   /** Offered in an empty chat. */
   examples?: readonly Example[];
 }

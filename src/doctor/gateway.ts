@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import type { GatewayConfig } from "../config/config.ts";
-import { createGateway, type Gateway } from "../gateway/client.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../gateway/client.ts";
 import { GatewayError, type GatewayErrorKind } from "../gateway/errors.ts";
 import { checkModels, toFinding } from "../gateway/health.ts";
 import type { Finding } from "../port/finding.ts";
@@ -25,7 +25,7 @@ export async function checkGateway(
   if (baseUrl === undefined) {
     return [{ ok: true, what: "The embedded sandbox answers. It needs no key and is no real model." }];
   }
-  const gateway = createGateway({ baseUrl, apiKey, extraBody, limits: LIMITS, log: pino({ level: "silent" }) });
+  const gateway = open({ baseUrl, apiKey, extraBody });
   try {
     const listed = await checkModels(gateway, baseUrl, config, signal);
     const isHopeless = listed.error?.kind === "unreachable" || listed.error?.kind === "unauthorized";
@@ -34,6 +34,27 @@ export async function checkGateway(
   } finally {
     await gateway.close();
   }
+}
+
+/** The models that the key may use; with findings, and none, where the gateway does not tell. */
+export async function listModels(
+  { baseUrl, apiKey, extraBody }: GatewayConfig,
+  signal: AbortSignal,
+): Promise<{ models: readonly string[]; findings: Finding[] }> {
+  if (baseUrl === undefined) return { models: [], findings: [] };
+  const gateway = open({ baseUrl, apiKey, extraBody });
+  try {
+    return { models: await gateway.listModels(signal), findings: [] };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { models: [], findings: [toFinding(error)] };
+  } finally {
+    await gateway.close();
+  }
+}
+
+function open(config: Pick<GatewayOptions, "baseUrl" | "apiKey" | "extraBody">) {
+  return createGateway({ ...config, limits: LIMITS, log: pino({ level: "silent" }) });
 }
 
 async function checkChat(gateway: Gateway, model: string, mayChat: boolean, signal: AbortSignal): Promise<Finding> {

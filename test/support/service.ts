@@ -35,7 +35,15 @@ export async function makeDataDir(): Promise<{ path: string; remove(): Promise<v
  * more for long.
  */
 export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<RunningService> {
-  const { ready, exited, ...service } = launchService(dataDir, env);
+  return whenReady(launchService(dataDir, env));
+}
+
+/** The same as in a checkout of its own: in this folder, with the `.env` that may be there. */
+export async function startServiceIn(folder: string, env: Record<string, string> = {}): Promise<RunningService> {
+  return whenReady(launchService(join(folder, "data"), env, folder));
+}
+
+async function whenReady({ ready, exited, ...service }: LaunchedService): Promise<RunningService> {
   const url = await Promise.race([
     ready,
     exited.then((code) => Promise.reject(new Error(`The service ended with ${code}:\n${service.lines.join("\n")}`))),
@@ -51,9 +59,11 @@ export interface LaunchedService extends Omit<RunningService, "url"> {
 }
 
 /** The same without waiting for anything. */
-export function launchService(dataDir: string, env: Record<string, string> = {}): LaunchedService {
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", "src/main.ts"], {
-    cwd: ROOT,
+export function launchService(dataDir: string, env: Record<string, string> = {}, cwd = ROOT): LaunchedService {
+  // An .env of whoever runs the tests is none of theirs.
+  const options = ["--disable-warning=ExperimentalWarning", ...(cwd === ROOT ? [] : ["--env-file-if-exists=.env"])];
+  const child = spawn(process.execPath, [...options, join(ROOT, "src/main.ts")], {
+    cwd,
     env: { ...PROCESS_ENV, DATA_DIR: dataDir, PORT: "0", npm_lifecycle_event: "test", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

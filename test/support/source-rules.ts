@@ -22,7 +22,7 @@ const PURE_PACKAGES = new Set(["remend", "marked", "tokenx"]);
 const EFFECTS =
   /\b(process|console|fetch|setTimeout|setInterval|setImmediate|queueMicrotask|localStorage|performance|Date\.now|Math\.random|crypto)\b(?=[.(])|\bnew Date\(\)|\bDate\.now\b|\bMath\.random\b/;
 
-const MAY_READ_ENVIRONMENT = new Set(["src/main.ts", "src/doctor.ts", "src/sandbox/main.ts"]);
+const MAY_READ_ENVIRONMENT = new Set(["src/main.ts", "src/doctor.ts", "src/setup.ts", "src/sandbox/main.ts"]);
 /** Packages that may be used in one place only, where what they take is bounded. */
 const ONE_PLACE: Readonly<Record<string, string>> = {
   sharp: "src/media/decoding.ts",
@@ -38,9 +38,9 @@ const ONE_PROCESS: Readonly<Record<string, string>> = {
   "src/documents/read.ts": "src/documents/document-process.ts",
 };
 /** Files of the core that know the adapters. */
-const MAY_NAME_ADAPTERS = new Set(["src/platforms.ts", "src/doctor/platforms.ts"]);
+const MAY_NAME_ADAPTERS = new Set(["src/platforms.ts", "src/doctor/platforms.ts", "src/setup/platforms.ts"]);
 /** Files of the core that may name a platform. */
-const MAY_NAME_PLATFORMS = /^src\/(platforms\.ts|config\/.+|doctor\/platforms\.ts|log\/redact\.ts)$/;
+const MAY_NAME_PLATFORMS = /^src\/(platforms\.ts|config\/.+|(doctor|setup)\/platforms\.ts|log\/redact\.ts)$/;
 const PLATFORM_NAME = /slack|discord/i;
 /** The parts of the core that an adapter may know. */
 const PORT = /^src\/(port|text|media|http|concurrency|pacing)\/.+/;

@@ -9,6 +9,7 @@ import type { Described, PictureMenu } from "../page/wire.ts";
 import { type Directory, findAuthor } from "../store/directory.ts";
 import { type Files, MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
 import type { Feed } from "../write/feed.ts";
+import { readBody } from "./body.ts";
 import type { Chats } from "./chats.ts";
 import type { Intake } from "./intake.ts";
 
@@ -138,21 +139,6 @@ export function createRoutes(deps: RouteDeps): Hono {
   routes.post("/channels", json, async (c) => c.json(addChannel((await readBody(c, NAMED)).name, deps)));
   if (deps.imagine !== undefined) routes.route("/pictures", createPictureRoutes(deps.imagine, deps.directory));
   return routes;
-}
-
-/** Checks a JSON body; the first thing wrong with it becomes the one sentence of the answer. */
-async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.infer<S>> {
-  const json: unknown = await c.req.json().catch(() => {
-    throw new RequestError(400, "The request is not JSON.");
-  });
-  const { success, data, error } = schema.safeParse(json);
-  if (success) return data;
-  const [issue] = error.issues;
-  const field = issue?.path.join(".") ?? "";
-  throw new RequestError(
-    400,
-    issue?.code === "invalid_type" ? `The field ${field} is missing or wrong.` : (issue?.message ?? ""),
-  );
 }
 
 function idOf(c: Context): number {

@@ -3,6 +3,7 @@ import type { Actions } from "./actions.ts";
 import type { Composer } from "./composer.ts";
 import { askForName, askToChoose } from "./dialog.ts";
 import { ICONS } from "./icons.ts";
+import type { SetupPanel } from "./setup.ts";
 import { sidebarView } from "./sidebar.ts";
 import { isChat, messagesAt, type Place, placeKey, type State } from "./state.ts";
 import type { Switcher } from "./switcher.ts";
@@ -14,6 +15,7 @@ export interface Parts {
   main: { timeline: Timeline; composer: Composer };
   thread: { timeline: Timeline; composer: Composer };
   switcher: Switcher;
+  setup: SetupPanel;
 }
 
 /** The whole page: conversations, the one that is open, and its thread beside it. */
@@ -25,7 +27,7 @@ export function appView(state: State, actions: Actions, parts: Parts): TemplateR
     <div class="layout ${state.isDrawerOpen ? "drawer-open" : ""} ${thread === undefined ? "" : "thread-open"}">
       ${sidebarView(state, actions)}
       <div class="veil" @click=${closeDrawer}></div>
-      <main>${headView(state, actions)} ${paneView({ channelId, threadId: null }, state, actions, parts.main)}</main>
+      <main>${headView(state, actions)} ${paneView({ channelId, threadId: null }, state, actions, parts.main, parts.setup)}</main>
       ${thread === undefined ? nothing : threadView(thread, state, actions, parts.thread)}
     </div>
     ${parts.switcher.view(state, actions)}
@@ -79,7 +81,13 @@ function threadView(place: Place, state: State, actions: Actions, part: Parts["t
   </aside>`;
 }
 
-function paneView(place: Place, state: State, actions: Actions, { timeline, composer }: Parts["main"]): TemplateResult {
+function paneView(
+  place: Place,
+  state: State,
+  actions: Actions,
+  { timeline, composer }: Parts["main"],
+  setup?: SetupPanel,
+): TemplateResult {
   const isEmpty =
     messagesAt(state, place).length === 0 && !state.pending.some((each) => placeKey(each) === placeKey(place));
   const onDrop = (event: DragEvent) => {
@@ -89,7 +97,7 @@ function paneView(place: Place, state: State, actions: Actions, { timeline, comp
   };
   return html`<section class="pane" @dragover=${onDragOver} @dragleave=${(event: DragEvent) => markDrop(event, false)} @drop=${onDrop}>
     ${!state.isReady ? html`<div class="scroller"></div>` : nothing}
-    ${state.isReady && isEmpty ? html`<div class="scroller">${welcomeView(place, state, actions)}</div>` : nothing}
+    ${state.isReady && isEmpty ? html`<div class="scroller">${welcomeView(place, state, actions, setup)}</div>` : nothing}
     ${state.isReady && !isEmpty ? timeline.view(place, state, actions) : nothing}
     ${composer.view(place, state, actions)}
   </section>`;
@@ -107,7 +115,7 @@ function markDrop(event: DragEvent, isOver: boolean): void {
 }
 
 /** Greets people where nobody has written yet. */
-function welcomeView(place: Place, state: State, actions: Actions): TemplateResult {
+function welcomeView(place: Place, state: State, actions: Actions, setup?: SetupPanel): TemplateResult {
   const bot = state.hello?.botName ?? "";
   if (!isChat(state, place.channelId)) {
     return html`<div class="welcome">
@@ -129,5 +137,6 @@ function welcomeView(place: Place, state: State, actions: Actions): TemplateResu
         </button>`,
       )}
     </div>
+    ${setup?.offersView() ?? nothing}
   </div>`;
 }

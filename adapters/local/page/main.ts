@@ -7,6 +7,7 @@ import { listenToKeys } from "./keys.ts";
 import { findMentions } from "./mentions.ts";
 import { isGone, readPlace, toNewChat } from "./places.ts";
 import { createSending } from "./sending.ts";
+import { createSetupPanel } from "./setup.ts";
 import { createStore, isChat, messagesAt, nameOf, type Pending, placeKey, type State } from "./state.ts";
 import { followServer } from "./stream.ts";
 import { createSwitcher } from "./switcher.ts";
@@ -42,6 +43,7 @@ const parts: Parts = {
   main: { timeline: createTimeline(), composer: createComposer() },
   thread: { timeline: createTimeline(), composer: createComposer() },
   switcher: createSwitcher(),
+  setup: createSetupPanel(() => store.change(() => undefined)),
 };
 
 store.onDraw((state) => {
@@ -67,6 +69,7 @@ addEventListener("hashchange", () => {
 });
 listenToKeys(store.state, actions);
 followServer(store, sending.resume);
+void parts.setup.load();
 store.change(() => undefined);
 // A phone would open its keyboard over the page.
 if (matchMedia("(hover: hover)").matches) requestAnimationFrame(() => parts.main.composer.focus());

@@ -24,13 +24,13 @@ export function getJson(path: string): Promise<unknown> {
   return request(path, {});
 }
 
-export function postJson(path: string, body: object): Promise<unknown> {
+export function postJson(path: string, body: object, timeoutMs = REQUEST_MS): Promise<unknown> {
   const headers = { "Content-Type": "application/json" };
-  return request(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return request(path, { method: "POST", headers, body: JSON.stringify(body) }, timeoutMs);
 }
 
-async function request(path: string, init: RequestInit): Promise<unknown> {
-  const response = await fetch(path, { ...init, signal: AbortSignal.timeout(REQUEST_MS) });
+async function request(path: string, init: RequestInit, timeoutMs = REQUEST_MS): Promise<unknown> {
+  const response = await fetch(path, { ...init, signal: AbortSignal.timeout(timeoutMs) });
   const answer: unknown = await response.json().catch(() => ({}));
   // A server that is just ending or beginning is as good as none: what is to be sent waits for the next one.
   if (response.headers.has("retry-after")) throw new Error(readProblem(answer, response.status));

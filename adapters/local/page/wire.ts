@@ -2,9 +2,22 @@
 
 import type { CommandHelp, Described, ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
 import type { Action, PressedAction } from "../../../src/port/events.ts";
+import type { Finding } from "../../../src/port/finding.ts";
+import type { EnvFile, SetupField, SetupStep, SetupValues, SetupWay } from "../../../src/port/setup.ts";
 import type { Button } from "../../../src/port/sink.ts";
 
-export type { Button, CommandHelp, Described, ImagineOptions };
+export type {
+  Button,
+  CommandHelp,
+  Described,
+  EnvFile,
+  Finding,
+  ImagineOptions,
+  SetupField,
+  SetupStep,
+  SetupValues,
+  SetupWay,
+};
 
 /** Anybody one can speak as at the page. */
 export interface PersonRow {
@@ -106,6 +119,14 @@ export interface Hello {
 export interface GatewayNotice {
   state: string;
   sentence: string;
+}
+
+/** The first run, as far as it is offered to whoever asks. */
+export interface SetupOffer {
+  /** Empty: nothing is offered. */
+  steps: readonly SetupStep[];
+  /** The file that can be written; null where none can. */
+  target: string | null;
 }
 
 /** The bot is doing this before there is text. */

@@ -1,0 +1,91 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createSetup } from "../../src/setup/setup.ts";
+import { start as startSandbox } from "../sandbox/sandbox.ts";
+import { startSlack } from "../simulators/slack/slack.ts";
+import { makeDataDir } from "../support/service.ts";
+
+const { signal } = new AbortController();
+
+async function open(env: Record<string, string> = {}, before?: string) {
+  const { path: folder, remove } = await makeDataDir();
+  onTestFinished(remove);
+  const path = join(folder, ".env");
+  if (before !== undefined) writeFileSync(path, before);
+  return { path, setup: createSetup({ env, folder }) };
+}
+
+describe("the first run", () => {
+  test("offers a manifest for events by HTTP once the public address is known", async () => {
+    const { setup } = await open({ BOT_NAME: "Team Bot" });
+    const linkOf = (values: Record<string, string>) => {
+      const [slack] = setup.steps(values);
+      return slack?.ways.find(({ id }) => id === "http")?.tasks[0]?.link?.url;
+    };
+    expect(linkOf({})).toBeUndefined();
+    const query = new URL(linkOf({ PUBLIC_URL: "https://bot.example.com/" }) ?? "").searchParams;
+    const manifest: unknown = JSON.parse(query.get("manifest_json") ?? "");
+    const url = "https://bot.example.com/slack/events";
+    expect(manifest).toMatchObject({
+      display_information: { name: "Team Bot" },
+      features: { bot_user: { display_name: "team-bot" } },
+      settings: {
+        socket_mode_enabled: false,
+        event_subscriptions: { request_url: url },
+        interactivity: { request_url: url },
+      },
+    });
+    const { features } = manifest as { features: { slash_commands: { url: string }[] } };
+    expect(new Set(features.slash_commands.map((command) => command.url))).toEqual(new Set([url]));
+  });
+
+  test("names what a token lacks, and no secret", async () => {
+    const slack = await startSlack();
+    const { setup } = await open({ SLACK_API_URL: slack.apiUrl });
+    const values = { SLACK_APP_TOKEN: "xapp-1-wrong-one", SLACK_BOT_TOKEN: slack.botToken };
+    const findings = await setup.check("slack", values, signal);
+    expect(findings.filter(({ ok }) => !ok)).toEqual([
+      { ok: false, what: "SLACK_APP_TOKEN: Slack refuses it (invalid_auth).", fix: expect.stringContaining("Copy it") },
+    ]);
+    expect(JSON.stringify(findings)).not.toContain(slack.botToken);
+  });
+
+  test("lists the models of the gateway, and says what is wrong where it cannot", async () => {
+    const { url } = await startSandbox();
+    const { setup } = await open();
+    const found = await setup.listModels({ GATEWAY_BASE_URL: `${url}/v1/`, GATEWAY_API_KEY: "sk-sandbox-all" }, signal);
+    expect(found).toEqual({ models: expect.arrayContaining(["sandbox-chat"]), findings: [] });
+    const refused = await setup.listModels({ GATEWAY_BASE_URL: url, GATEWAY_API_KEY: "sk-none" }, signal);
+    expect(refused).toEqual({ models: [], findings: [{ ok: false, what: expect.anything(), fix: expect.anything() }] });
+    const missing = await setup.listModels({ GATEWAY_BASE_URL: "nowhere", GATEWAY_API_KEY: "k" }, signal);
+    expect(missing.findings).toEqual([{ ok: false, what: expect.stringContaining("GATEWAY_BASE_URL must be") }]);
+  });
+
+  test("saves beside what stands in the file, also a second time, and nothing that would not start", async () => {
+    const { path, setup } = await open({ HISTORY_TTL_DAYS: "5" }, "# mine\nHISTORY_TTL_DAYS=5\nSLACK_BOT_TOKEN=\n");
+    expect(setup.save({ SLACK_BOT_TOKEN: "xoxb-1" })).toEqual([
+      expect.stringContaining("SLACK_BOT_TOKEN is not enough"),
+    ]);
+    expect(readFileSync(path, "utf8")).toBe("# mine\nHISTORY_TTL_DAYS=5\nSLACK_BOT_TOKEN=\n");
+    const values = { SLACK_BOT_TOKEN: "xoxb-1", SLACK_APP_TOKEN: "xapp-1" };
+    expect(setup.save(values)).toEqual([]);
+    expect(setup.save({ ...values, SLACK_APP_TOKEN: "xapp-2" })).toEqual([]);
+    expect(readFileSync(path, "utf8")).toBe(
+      "# mine\nHISTORY_TTL_DAYS=5\nSLACK_BOT_TOKEN=xoxb-1\nSLACK_APP_TOKEN=xapp-2\n",
+    );
+  });
+
+  test("says what the environment overrules, and takes no variable that belongs to no step", async () => {
+    const { setup, path } = await open({ CHAT_MODEL: "outer" });
+    const values = {
+      GATEWAY_BASE_URL: "http://127.0.0.1:1",
+      GATEWAY_API_KEY: "k",
+      CHAT_MODEL: "inner",
+      NODE_OPTIONS: "-x",
+    };
+    const { text, problems } = setup.toEnvFile(values);
+    expect(problems).toEqual([`CHAT_MODEL is set in the environment, which counts more than ${path}.`]);
+    expect(text).toBe("GATEWAY_BASE_URL=http://127.0.0.1:1\nGATEWAY_API_KEY=k\nCHAT_MODEL=inner\n");
+  });
+});
