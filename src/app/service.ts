@@ -17,6 +17,7 @@ import { openDatabase } from "../store/database.ts";
 import { createStores, type Stores } from "../store/keyv.ts";
 import { findExposed } from "../store/private-files.ts";
 import { createCurrentTime } from "../tools/current-time.ts";
+import { createFetchUrl } from "../tools/fetch-url.ts";
 import type { ReadBefore } from "../tools/past.ts";
 import { createReadFile } from "../tools/read-file.ts";
 import { createHistorySearch, createRecall } from "../tools/recall.ts";
@@ -137,7 +138,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     database,
     stores,
     gateway: gateway.client,
-    toTools,
+    toTools: (history, files) => toTools(history, files, config.fetchUrlHosts),
     ...(mcp && { outsideTools: mcp.toolsOf, toolServers: mcp.report }),
     references: pictures.references,
     scheduler,
@@ -240,12 +241,13 @@ function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {
   return database;
 }
 
-function toTools(history: History, files: Files): Tool[] {
+function toTools(history: History, files: Files, fetchUrlHosts: readonly string[]): Tool[] {
   const readBefore = toReadBefore(history);
   return [
     createCurrentTime(Date.now),
     createRecall(createHistorySearch(readBefore)),
     createReadFile(files, readBefore),
+    ...(fetchUrlHosts.length > 0 ? [createFetchUrl(fetchUrlHosts)] : []),
   ];
 }
 

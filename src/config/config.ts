@@ -102,6 +102,8 @@ export interface Config {
   mcp: { path: string; servers: readonly McpServerConfig[] };
   /** Who may do what, how much, and what it costs; without a path everything is as where there is no policy. */
   policy: { path: string | undefined; policy: Policy };
+  /** Where the model may read pages; empty: nowhere. */
+  fetchUrlHosts: string[];
   botName: string;
   /** The answer to a question that is deleted goes with it; else a button offers that. */
   removesWithQuestion: boolean;
@@ -236,6 +238,7 @@ function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Omit<C
     publicUrl: values.PUBLIC_URL,
     metricsToken: values.METRICS_TOKEN,
     relaySecrets: values.RELAY_SECRETS,
+    fetchUrlHosts: values.FETCH_URL_HOSTS,
     botName: values.BOT_NAME,
     removesWithQuestion: values.DELETED_QUESTIONS === "remove",
     logLevel: values.LOG_LEVEL,

@@ -62,6 +62,11 @@ const SECTIONS: readonly Section[] = [
         meaning: "The file that names tools from outside, where there is one; docs/mcp.md explains its fields.",
       },
       {
+        names: ["FETCH_URL_HOSTS"],
+        meaning:
+          "Hosts whose pages the model may read, with commas between; unset, it reads none. `docs.example.com` and `*.example.com` are read over https and on the public network alone; `http://wiki.internal:8080` names one that is read as it is.",
+      },
+      {
         names: ["POLICY_FILE"],
         meaning:
           "A file, YAML or JSON, that says who may do what, how much of it, what it costs, and which models there are. A change is taken up while the service runs; docs/policy.md explains its fields.",

@@ -102,9 +102,11 @@ function describeRole({ role }: Config): string[] {
   ];
 }
 
-function describeTools({ mcp: { path, servers } }: Config): string[] {
-  if (servers.length === 0) return [];
-  return [`Tools from outside: ${servers.map(({ name }) => name).join(", ")} (${path})`];
+function describeTools({ mcp: { path, servers }, fetchUrlHosts }: Config): string[] {
+  const lines: string[] = [];
+  if (servers.length > 0) lines.push(`Tools from outside: ${servers.map(({ name }) => name).join(", ")} (${path})`);
+  if (fetchUrlHosts.length > 0) lines.push(`Pages that the model may read: those of ${fetchUrlHosts.join(", ")}`);
+  return lines;
 }
 
 function describePage({ localChat, slack, discord }: Config): string {

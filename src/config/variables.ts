@@ -98,6 +98,10 @@ export const variables = {
     .optional(),
   MCP_CONFIG: z.string().default(DEFAULT_MCP_CONFIG),
   POLICY_FILE: z.string().optional(),
+  FETCH_URL_HOSTS: list(
+    /^(\*\.)?([a-z0-9-]+\.)+[a-z0-9-]*[a-z][a-z0-9-]*$|^https?:\/\/[\w.:[\]-]+$/i,
+    "must be hosts like docs.example.com or *.example.com, or origins like http://wiki.internal:8080, with commas between",
+  ),
   METRICS_TOKEN: secret().min(16, needsChars(16)).optional(),
   RELAY_SECRETS: list(/^[\x21-\x7e]{32,}$/, "must be keys of at least 32 characters each, with commas between"),
   IMAGINE_MAX_REFERENCES: wholeNumber(1, 16).default(8),

@@ -21,11 +21,13 @@ export interface GuardedFetchOptions {
 }
 
 export interface FileRequest {
-  /** Sent to the host of the address and nowhere else, since redirects are not followed. */
+  /** Sent to the host of the address and nowhere else. */
   headers?: Readonly<Record<string, string>>;
   maxBytes: number;
   /** The file may itself be a web page. Otherwise one that comes is taken for a page to log in at. */
   mayBePage?: boolean;
+  /** Other addresses that are followed, each of a listed place and without the headers; none when absent. */
+  maxRedirects?: number;
 }
 
 export interface GuardedFetch {
@@ -52,11 +54,14 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const plain = new Agent({ pipelining: 0, connect: { timeout: CONNECT_TIMEOUT_MS } });
 
   return {
-    async open(text, { headers = {}, maxBytes, mayBePage = false }, signal) {
+    async open(text, { headers = {}, maxBytes, mayBePage = false, maxRedirects = 0 }, signal) {
       signal.throwIfAborted();
-      const { url, isListed } = readAddress(text, options);
+      const first = readAddress(text, options);
       const deadline = startDeadline(options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS, signal);
-      try {
+      async function ask(
+        { url, isListed }: Address,
+        headers: FileRequest["headers"],
+      ): Promise<Dispatcher.ResponseData> {
         const answer = await request(url, {
           dispatcher: isListed ? plain : guarded,
           headers: { "accept-encoding": "identity", ...headers },
@@ -66,6 +71,19 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         });
         // It may break off before anybody reads it, or when nobody does any more.
         answer.body.on("error", () => {});
+        return answer;
+      }
+      try {
+        let { url } = first;
+        let answer = await ask(first, headers);
+        for (let left = maxRedirects; left > 0; left--) {
+          const target = findTarget(answer, url);
+          if (target === undefined) break;
+          answer.body.destroy();
+          const next = readAddress(target, options);
+          url = next.url;
+          answer = await ask(next, {});
+        }
         const problem = findProblem(answer, owner, maxBytes, mayBePage);
         if (problem === undefined) return readBody(answer.body, maxBytes, deadline, signal);
         // Not read to its end: it may have none.
@@ -80,8 +98,21 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   };
 }
 
-/** Throws a `FileProblem` for an address elsewhere. `isListed`: an origin that is fetched from as it is. */
-function readAddress(text: string, { owner, hosts, origins }: GuardedFetchOptions): { url: URL; isListed: boolean } {
+interface Address {
+  url: URL;
+  /** Of an origin that is fetched from as it is. */
+  isListed: boolean;
+}
+
+/** The address that an answer names instead of the bytes. */
+function findTarget({ statusCode, headers }: Dispatcher.ResponseData, url: URL): string | undefined {
+  const { location } = headers;
+  if (![301, 302, 303, 307, 308].includes(statusCode) || typeof location !== "string") return undefined;
+  return URL.parse(location, url)?.href ?? "";
+}
+
+/** Throws a `FileProblem` for an address elsewhere. */
+function readAddress(text: string, { owner, hosts, origins }: GuardedFetchOptions): Address {
   const url = URL.parse(text);
   const foreign = () => new FileProblem("foreign", `is not kept by ${owner}`);
   if (url === null || url.username !== "" || url.password !== "") throw foreign();

@@ -16,6 +16,8 @@ export interface FrameBounds {
   maxTokens: number;
   /** Of the file, in UTF-16 units. */
   maxChars?: number;
+  /** The tool that reads on. */
+  tool?: string;
 }
 
 export interface FramedText {
@@ -39,7 +41,7 @@ const MAX_TOKENS = 25_000;
  * makes the same request.
  */
 export function frameText({ name, text, leftOut }: LoadedText, bounds: FrameBounds): FramedText {
-  const { from = 0, maxTokens, maxChars = Infinity } = bounds;
+  const { from = 0, maxTokens, maxChars = Infinity, tool = "read_file" } = bounds;
   const most = Math.max(0, Math.min(maxTokens - FRAME_TOKENS, MAX_TOKENS));
   const { shown, tokens } = cutToTokens(text.slice(from), most, maxChars);
   const end = from + shown.length;
@@ -47,7 +49,7 @@ export function frameText({ name, text, leftOut }: LoadedText, bounds: FrameBoun
   const clean = removeControls(shown);
   const mark = createHash("sha256").update(clean).digest("hex").slice(0, 16);
   const rest = [
-    cut && `cut here, at character ${end} of ${text.length}; read_file reads on from ${end}`,
+    cut && `cut here, at character ${end} of ${text.length}; ${tool} reads on from ${end}`,
     leftOut !== undefined && `of this file ${leftOut}`,
   ].filter((part) => part !== false);
   const note = rest.length === 0 ? "" : `\n[${mark}: ${rest.join("; ")}]`;

@@ -102,6 +102,7 @@ describe("readConfig", () => {
         GATEWAY_EXTRA_BODY_FILE: "models.json",
         MCP_CONFIG: "tools.json",
         POLICY_FILE: "policy.yaml",
+        FETCH_URL_HOSTS: "docs.example.com,http://wiki.internal:8080",
         IMAGE_MODEL: "painter",
         SYSTEM_PROMPT: "Be brief.",
         SLACK_BOT_TOKEN: "xoxb-1",
@@ -175,6 +176,7 @@ describe("readConfig", () => {
       publicUrl: "https://Bot.example",
       policy: { path: "policy.yaml", policy: {} },
       metricsToken: "m".repeat(16),
+      fetchUrlHosts: ["docs.example.com", "http://wiki.internal:8080"],
       relaySecrets: ["n".repeat(32), "o".repeat(40)],
       mcp: {
         path: "tools.json",
