@@ -53,6 +53,7 @@ import { createReadChannelTalk } from "../turn/channel-talk.ts";
 import { createReadContext, type ReadContext } from "../turn/context.ts";
 import { createBringEarlier, createOverhear } from "../turn/earlier.ts";
 import { createExplain } from "../turn/explain.ts";
+import type { OutsideTools } from "../turn/outside-tools.ts";
 import { createTurnRecords, TURNS, type TurnRecords } from "../turn/record.ts";
 import { createSecondThoughts } from "../turn/second-thoughts.ts";
 import { createUnkeptAnswers } from "../turn/unkept.ts";
@@ -75,10 +76,8 @@ export interface EngineOptions {
   stores: Pick<Stores, "open" | "now" | "shared" | "inTurn" | "counters">;
   gateway: Gateway;
   toTools(history: History, files: Files): readonly Tool[];
-  /** Tools from outside that are offered in a place; absent: none. */
-  outsideTools?(place: ReplyAddress): readonly Tool[];
-  /** The servers that they are of. */
-  toolServers?(place: ReplyAddress): readonly ToolServer[];
+  /** Tools from outside, and the servers that they are of; absent: none. */
+  outside?: Partial<Outside>;
   /** Makes pictures reachable for the gateway. */
   references: References;
   scheduler: Scheduler;
@@ -93,6 +92,16 @@ export interface EngineOptions {
   /** Pauses of the queue between attempts at failed work. */
   retryMs?: readonly [first: number, longest: number];
 }
+
+interface Outside extends OutsideTools {
+  report(place: ReplyAddress): readonly ToolServer[];
+}
+
+const NOTHING_OUTSIDE: Outside = {
+  toolsOf: () => [],
+  report: () => [],
+  readPrompt: async () => undefined,
+};
 
 /** Everything between the platforms and the gateway: events go in, replies come out at their addresses. */
 export interface Engine {
@@ -155,9 +164,9 @@ export function createEngine(options: EngineOptions): Engine {
   });
   const { jobs, imagine } = pictures;
   const tools = [...options.toTools(history, files), ...pictures.tools];
-  const outsideTools = options.outsideTools ?? (() => []);
+  const outside = { ...NOTHING_OUTSIDE, ...options.outside };
   const ledger = createLedger({ keyv: stores.open(TURNS), ttlMs });
-  const turn = { gateway, model, systemPrompt, tools, outsideTools, scheduler, pseudonym, metrics, usage };
+  const turn = { gateway, model, systemPrompt, tools, outside, scheduler, pseudonym, metrics, usage };
   const onProgress = queue.progressed;
   const unkept = createUnkeptAnswers({ database, history, records, log });
   const answered = { history, records, ledger, unkept, adapterOf, log };
@@ -184,7 +193,7 @@ export function createEngine(options: EngineOptions): Engine {
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const { botName } = options;
-  const offered = { toolNames: tools.map(({ name }) => name), toolServers: options.toolServers ?? (() => []) };
+  const offered = { toolNames: tools.map(({ name }) => name), serversOf: outside.report };
   const told = { botName, history, settings, listModels, model, imagine, usage, collect, erasers, ...offered };
   const commands = createCommands(told);
 
@@ -237,14 +246,14 @@ interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels"> 
   model: string;
   imagine: Parameters<typeof createImagineCommand>[0];
   toolNames: readonly string[];
-  toolServers: NonNullable<EngineOptions["toolServers"]>;
+  serversOf: Outside["report"];
   collect: PersonalData["collect"];
   erasers: PersonalData["erasers"];
 }
 
 /** The words that people give the bot, on every platform. */
 function createCommands({ botName, history, settings, ...deps }: CommandsDeps): Command[] {
-  const { listModels, model, imagine, toolNames, toolServers, usage, collect, erasers } = deps;
+  const { listModels, model, imagine, toolNames, serversOf, usage, collect, erasers } = deps;
   const commands: Command[] = [
     createStopCommand(),
     createQuietCommand(history),
@@ -252,7 +261,7 @@ function createCommands({ botName, history, settings, ...deps }: CommandsDeps): 
     createModelCommand({ settings, listModels, model }),
     createPersonaCommand(settings),
     createImagineCommand(imagine),
-    createToolsCommand(toolNames, toolServers),
+    createToolsCommand({ own: toolNames, serversOf, settings }),
     createUsageCommand(usage),
     createExportCommand(collect),
     createForgetCommand(erasers),

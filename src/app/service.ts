@@ -139,7 +139,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stores,
     gateway: gateway.client,
     toTools: (history, files) => toTools(history, files, config.fetchUrlHosts),
-    ...(mcp && { outsideTools: mcp.toolsOf, toolServers: mcp.report }),
+    ...(mcp && { outside: mcp }),
     references: pictures.references,
     scheduler,
     ...(limits && { calls: limits.calls }),

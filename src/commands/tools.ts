@@ -1,6 +1,7 @@
-import type { ReplyAddress } from "../port/events.ts";
+import type { CommandEvent, ReplyAddress } from "../port/events.ts";
+import type { Settings } from "../settings/settings.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { type Command, postNotice } from "./command.ts";
+import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
 
 /** A server whose tools are offered in a place. */
 export interface ToolServer {
@@ -8,32 +9,68 @@ export interface ToolServer {
   /** Why it cannot be used; undefined when it can. */
   problem: string | undefined;
   tools: ReadonlyArray<{ name: string; approval?: unknown }>;
+  /** Its prompts, as people write them. */
+  prompts: readonly string[];
+}
+
+export interface ToolsCommandDeps {
+  own: readonly string[];
+  serversOf(place: ReplyAddress): readonly ToolServer[];
+  settings: Pick<Settings, "read" | "switchServer">;
 }
 
 /** Longest list of names, so that platforms take it as one message. */
 const MAX_LIST_CHARS = 1_500;
+const HINT = "`/tools off` and a server's name switches it off in this channel, `/tools on` and the name on again.";
 
-/** `/tools`: what can be used here, and which of it asks first. */
-export function createToolsCommand(
-  own: readonly string[],
-  serversOf: (place: ReplyAddress) => readonly ToolServer[],
-): Command {
+/**
+ * `/tools`: what can be used here, and which of it asks first; `/tools off tracker` and `/tools on tracker` switch a
+ * server off and on for everybody in the channel.
+ */
+export function createToolsCommand({ own, serversOf, settings }: ToolsCommandDeps): Command {
+  async function list({ reply }: CommandEvent): Promise<string> {
+    const { serversOff: off = [], isKnown } = await settings.read(reply);
+    if (!isKnown) return NOT_KNOWN;
+    const servers = serversOf(reply);
+    const lines = [
+      `My own: ${own.map(quoteName).join(", ")}.`,
+      ...servers.map((server) => describeServer(server, off)),
+    ];
+    return [...cut(lines), ...(servers.length > 0 ? [HINT] : [])].join("\n");
+  }
+
+  async function change({ reply, author }: CommandEvent, isOn: boolean, given: string): Promise<string> {
+    const names = serversOf(reply).map(({ name }) => name);
+    const name = names.find((one) => one.toLowerCase() === given.toLowerCase());
+    if (name === undefined) {
+      const known = names.length === 0 ? "There is none" : `There are ${names.map(quoteName).join(", ")}`;
+      return `There is no server ${quoteName(given)} here. ${known}.`;
+    }
+    if (!mayConfigure(author)) return NOT_ALLOWED;
+    if (!(await settings.switchServer(reply, name, isOn))) return NOT_KEPT;
+    const back = isOn ? "" : `; \`/tools on ${name}\` takes that back`;
+    return `From the next message on I ${isOn ? "may" : "do not"} use ${quoteName(name)} in this channel${back}.`;
+  }
+
   return {
     name: "tools",
-    description: "Lists the tools I can use here.",
+    description: "Lists the tools I can use here, or switches a server of them: on or off, and its name.",
     async run(event, sink, signal) {
-      const lines = [`My own: ${own.map(quoteName).join(", ")}.`, ...serversOf(event.reply).map(describeServer)];
-      await postNotice(sink, event, cut(lines).join("\n"), signal);
+      const [, wanted, name = ""] = /^(on|off)\s+[`"']?([\w-]+)[`"']?$/i.exec(event.text.trim()) ?? [];
+      const answer = wanted === undefined ? list(event) : change(event, wanted.toLowerCase() === "on", name);
+      await postNotice(sink, event, await answer, signal);
     },
   };
 }
 
-function describeServer({ name, problem, tools }: ToolServer): string {
+function describeServer({ name, problem, tools, prompts }: ToolServer, off: readonly string[]): string {
+  if (off.includes(name)) return `${quoteName(name)} is switched off here.`;
   if (problem !== undefined) return `${quoteName(name)} cannot be used now: ${problem}.`;
   const names = tools.map(
     (tool) => quoteName(tool.name.slice(name.length + 2)) + (tool.approval ? " (asks first)" : ""),
   );
-  return `${quoteName(name)}: ${names.join(", ") || "nothing"}.`;
+  const asked = prompts.length === 0 ? "" : ` Prompts to send me as a message: ${prompts.map(quoteName).join(", ")}.`;
+  return `${quoteName(name)}: ${names.join(", ") || "nothing"}.${asked}`;
 }
 
 function cut(lines: readonly string[]): string[] {

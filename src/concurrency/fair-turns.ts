@@ -1,20 +1,23 @@
 /**
- * Runs tasks one at a time. Those who wait take turns: whoever brings many tasks does not hold up somebody who brings
+ * Runs a bounded number of tasks at a time. Those who wait take turns: whoever brings many tasks does not hold up somebody who brings
  * one. Rejects with the signal's reason when it aborts while the task waits; a task that runs hears of it itself.
  */
 export type FairTurns = <T>(owner: string, task: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 type Begin = () => void;
 
-export function createFairTurns(): FairTurns {
+export function createFairTurns(places = 1): FairTurns {
   /** In the order of their turns. Whoever waits for nothing is not in it. */
   const waiting = new Map<string, Begin[]>();
-  let isRunning = false;
+  let running = 0;
 
+  /** Hands the place of a task that has ended over to whoever waits for one. */
   function next(): void {
     const [turn] = waiting;
-    isRunning = turn !== undefined;
-    if (turn === undefined) return;
+    if (turn === undefined) {
+      running -= 1;
+      return;
+    }
     const [owner, [begin, ...rest]] = turn;
     // Whoever waits for more goes to the end.
     waiting.delete(owner);
@@ -45,8 +48,8 @@ export function createFairTurns(): FairTurns {
 
   return async (owner, task, signal) => {
     signal.throwIfAborted();
-    if (isRunning) await untilTurn(owner, signal);
-    isRunning = true;
+    if (running < places) running += 1;
+    else await untilTurn(owner, signal);
     try {
       return await task();
     } finally {

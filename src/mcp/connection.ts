@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CallToolResult, Client, ListResourcesResult, ReadResourceResult } from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  Client,
+  GetPromptResult,
+  ListResourcesResult,
+  ReadResourceResult,
+} from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
+import { createFairTurns } from "../concurrency/fair-turns.ts";
 import { type McpServerConfig, secretsOfMcp } from "../config/mcp-servers.ts";
 import { createRedactor } from "../log/redact.ts";
 import { ToolError } from "../tools/tool.ts";
@@ -11,6 +18,8 @@ const AGAIN_MAX_MS = 300_000;
 /** A server that lives as long has begun well: the next pause is the shortest again. */
 const STEADY_MS = 60_000;
 const MAX_PROBLEM_CHARS = 200;
+/** Calls of one server's tools at a time, of all conversations together. */
+const MAX_CALLS = 8;
 
 export type ServerState = "connecting" | "ready" | "failed";
 
@@ -32,12 +41,15 @@ export interface McpConnection {
   readonly problem: string | undefined;
   /** Stays as it was while the server is away. */
   readonly offer: Offer;
+  /** No more than a few at a time; those who wait, `owner`s of them, take turns. */
   callTool(
     name: string,
     args: Record<string, unknown>,
+    owner: string,
     onProgress: OnProgress,
     signal: AbortSignal,
   ): Promise<CallToolResult>;
+  getPrompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>;
   listResources(signal: AbortSignal): Promise<ListResourcesResult>;
   readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
   /** Resolves when it is ready for the first time, or could not be reached once. */
@@ -53,7 +65,8 @@ export function connectTo(config: McpServerConfig, onOffer: () => void, log: Log
   const words = createWords(config);
   const status: Pick<McpConnection, "state" | "problem"> = { state: "connecting", problem: "it is being started" };
   let live: Session | undefined;
-  let offer: Offer = { tools: [], hasResources: false };
+  let offer: Offer = { tools: [], prompts: [], hasResources: false };
+  const inTurn = createFairTurns(MAX_CALLS);
 
   async function list(session: Session): Promise<void> {
     offer = await session.list();
@@ -131,10 +144,24 @@ export function connectTo(config: McpServerConfig, onOffer: () => void, log: Log
     get offer() {
       return offer;
     },
-    callTool(name, args, onprogress, signal) {
+    async callTool(name, args, owner, onprogress, signal) {
       const options = { timeout, maxTotalTimeout: timeout, signal, onprogress };
-      return ask((client) => client.callTool({ name, arguments: args }, options), signal);
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(timeout)]);
+      let hasBegun = false;
+      const call = () => {
+        hasBegun = true;
+        return ask((client) => client.callTool({ name, arguments: args }, options), signal);
+      };
+      try {
+        return await inTurn(owner, call, patience);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (hasBegun) throw error;
+        throw new ToolError(`The server "${config.name}" is busy: not run. Answer without it, and say so.`);
+      }
     },
+    getPrompt: (name, args, signal) =>
+      ask((client) => client.getPrompt({ name, arguments: args }, { timeout, signal }), signal),
     listResources: (signal) => ask((client) => client.listResources(undefined, { timeout, signal }), signal),
     readResource: (uri, signal) => ask((client) => client.readResource({ uri }, { timeout, signal }), signal),
     tried: tried.promise,

@@ -41,7 +41,8 @@ export function describeResource(server: string, { contents }: ReadResourceResul
   return frame(server, contents.slice(0, MAX_BLOCKS).map(describeContents).join("\n"));
 }
 
-function describeBlock(block: ContentBlock, pictures: RawPicture[]): string {
+/** One part of what a server gives, as text; pictures there is room for are taken out of it. */
+export function describeBlock(block: ContentBlock, pictures: RawPicture[]): string {
   switch (block.type) {
     case "text":
       return block.text;

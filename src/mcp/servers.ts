@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import type { McpServerConfig } from "../config/mcp-servers.ts";
+import type { ChatMessage } from "../gateway/chunks.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { Tool } from "../tools/tool.ts";
 import { connectTo, type McpConnection, type ServerState } from "./connection.ts";
+import { describePrompt, readPrompt, readPromptCall, toPromptOffer } from "./prompts.ts";
 import { toTools } from "./tools.ts";
 
 type Place = Pick<ReplyAddress, "platform" | "channelId" | "threadId">;
@@ -14,14 +16,18 @@ export interface ServerReport {
   state: ServerState;
   problem: string | undefined;
   tools: readonly Pick<Tool, "name" | "acts" | "approval">[];
+  /** As people write them. */
+  prompts: readonly string[];
 }
 
 /** The servers of the configuration, each kept connected. */
 export interface McpServers {
-  /** The tools that are offered in a place. */
-  toolsOf(place: Place): readonly Tool[];
+  /** The tools that are offered in a place, without those of servers that are `off` there. */
+  toolsOf(place: Place, off?: readonly string[]): readonly Tool[];
   /** The servers that are offered there. */
   report(place: Place): ServerReport[];
+  /** Resolves as `readPrompt`, and to undefined for a message that names no server that is offered there. */
+  readPrompt(place: Place, message: string, off: readonly string[], signal: AbortSignal): Promise<Prompted>;
   /** Takes up another configuration: what is as before goes on. */
   update(servers: readonly McpServerConfig[]): void;
   /** Resolves when each server is ready, or could not be reached once. */
@@ -29,6 +35,8 @@ export interface McpServers {
   /** Ends all of them, and their programs. */
   close(): Promise<void>;
 }
+
+type Prompted = ChatMessage[] | string | undefined;
 
 interface Member {
   connection: McpConnection;
@@ -58,19 +66,27 @@ export function createMcpServers(servers: readonly McpServerConfig[], log: Logge
     for (const member of before) if (!members.includes(member)) leave(member);
   }
 
-  const at = (place: Place) => members.filter(({ connection }) => isOffered(connection.config, place));
+  const at = (place: Place, off: readonly string[] = []) =>
+    members.filter(({ connection: { config } }) => isOffered(config, place) && !off.includes(config.name));
 
   update(servers);
 
   return {
-    toolsOf: (place) => at(place).flatMap(({ tools }) => tools),
+    toolsOf: (place, off) => at(place, off).flatMap(({ tools }) => tools),
     report: (place) =>
-      at(place).map(({ connection: { config, state, problem }, tools }) => ({
+      at(place).map(({ connection: { config, state, problem, offer }, tools }) => ({
         name: config.name,
         state,
         problem,
         tools,
+        prompts: offer.prompts.map((prompt) => describePrompt(config.name, toPromptOffer(prompt))),
       })),
+    async readPrompt(place, message, off, signal) {
+      const call = readPromptCall(message);
+      const name = call?.server.toLowerCase();
+      const member = at(place, off).find(({ connection }) => connection.config.name.toLowerCase() === name);
+      return call && member && readPrompt(member.connection, call, signal);
+    },
     update,
     tried: async () => void (await Promise.all(members.map(({ connection }) => connection.tried))),
     async close() {

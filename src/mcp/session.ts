@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client, Tool as ListedTool, Transport } from "@modelcontextprotocol/client";
+import type { Client, Tool as ListedTool, Prompt, Transport } from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
+import packageFile from "../../package.json" with { type: "json" };
 import type { McpServerConfig } from "../config/mcp-servers.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { createFloodGate } from "./flood.ts";
@@ -12,13 +13,16 @@ const CONNECT_MS = 60_000;
 const PROBE_MS = 10_000;
 const LIST_MS = 30_000;
 const LIST_PAGES = 20;
+const MAX_PROMPTS = 50;
 const CLOSE_MS = 5_000;
 const MAX_LINE_CHARS = 200;
-const VERSION = "1.0.0";
+
+const NO_PROMPTS: { prompts: Prompt[] } = { prompts: [] };
 
 /** What a server offers, as it said last. */
 export interface Offer {
   tools: readonly ListedTool[];
+  prompts: readonly Prompt[];
   hasResources: boolean;
 }
 
@@ -73,8 +77,16 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     ended: ended.promise,
     end: ended.resolve,
     async list() {
-      const { tools } = await client.listTools(undefined, { timeout: LIST_MS, signal, cacheMode: "bypass" });
-      return { tools, hasResources: client.getServerCapabilities()?.resources !== undefined };
+      const options = { timeout: LIST_MS, signal, cacheMode: "bypass" } as const;
+      const { tools } = await client.listTools(undefined, options);
+      const offered = client.getServerCapabilities();
+      const listed = offered?.prompts === undefined ? NO_PROMPTS : client.listPrompts(undefined, options);
+      // What it says of its prompts must not cost its tools.
+      const { prompts } = await Promise.resolve(listed).catch((error: unknown) => {
+        onError(error);
+        return NO_PROMPTS;
+      });
+      return { tools, prompts: prompts.slice(0, MAX_PROMPTS), hasResources: offered?.resources !== undefined };
     },
     close,
   };
@@ -83,10 +95,10 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
 /** It can neither ask a model through us nor see our files: nothing of that is offered to it. */
 function createClient({ Client }: Sdk, onChanged: (error: Error | null) => void): Client {
   return new Client(
-    { name: "palaver", version: VERSION },
+    { name: "palaver", version: packageFile.version },
     {
       versionNegotiation: { mode: "auto", probe: { timeoutMs: PROBE_MS } },
-      listChanged: { tools: { autoRefresh: false, onChanged } },
+      listChanged: { tools: { autoRefresh: false, onChanged }, prompts: { autoRefresh: false, onChanged } },
       listMaxPages: LIST_PAGES,
       // A schema of the server's would be made into a program here, and its patterns tried on its own texts.
       jsonSchemaValidator: {

@@ -52,13 +52,14 @@ function toTool(connection: McpConnection, listed: ListedTool, name: string): To
     get schema() {
       return (schema ??= toCheck(parameters));
     },
-    // The call itself is bounded by the connection.
-    timeoutMs: timeoutMs + PICTURES_MS + 5_000,
+    // The call itself is bounded by the connection, and so is the wait for its turn.
+    timeoutMs: 2 * timeoutMs + PICTURES_MS + 5_000,
     acts: !reads && annotations.idempotentHint !== true,
     ...(isAsked && { approval: { server } }),
     async run(args, context, signal) {
       const onProgress = toProgress(title, context);
-      const result = await connection.callTool(listed.name, args as Record<string, unknown>, onProgress, signal);
+      const given = args as Record<string, unknown>;
+      const result = await connection.callTool(listed.name, given, context.conversationId, onProgress, signal);
       const { text, pictures } = describeResult(server, result);
       if (result.isError === true) throw new ToolError(text);
       return { text, pictures: await fitPictures(pictures, `mcp:${server}`, signal) };

@@ -8,7 +8,7 @@ export interface ConversationErasureDeps {
   history: Pick<History, "conversations" | "forgetConversation">;
   records: Pick<TurnRecords, "eraseConversations">;
   jobs: Pick<JobStore, "eraseConversations">;
-  settings: Pick<Settings, "setModel" | "setPersona" | "setOptions" | "setListening">;
+  settings: Pick<Settings, "setModel" | "setPersona" | "setOptions" | "switchServer" | "setListening">;
   usage: Pick<Usage, "eraseWorkspace">;
   /** Removes what was erased from the disk and the memory of this process too. */
   eraseCopies(): void;
@@ -38,6 +38,7 @@ export function createEraseConversations(deps: ConversationErasureDeps): EraseCo
         settings.setModel(channel, undefined),
         settings.setPersona(channel, undefined, ""),
         settings.setOptions(channel, undefined),
+        settings.switchServer(channel, undefined, true),
         settings.setListening(channel, false),
       ]);
       if (isDone.includes(false)) throw new Error("The settings of a channel could not be erased.");

@@ -18,6 +18,7 @@ export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId
 const modelSchema = z.object({ model: z.string() });
 const personaSchema = z.object({ text: z.string(), authorId: z.string() });
 const optionsSchema = z.object({ options: answerOptions });
+const serversSchema = z.object({ off: z.array(z.string()) });
 const listeningSchema = z.object({ listens: z.literal(true) });
 const ownedSchema = z.object({ channelId: z.string(), workspaceId: z.string().exactOptional() });
 
@@ -35,12 +36,14 @@ export interface Stored {
   model: string | undefined;
   persona: StoredPersona | undefined;
   options: AnswerOptions | undefined;
+  /** Servers of tools that are switched off. */
+  serversOff: readonly string[] | undefined;
   /** Some of it was last written so long ago, or under such an old key, that it should be written anew. */
   isAging: boolean;
 }
 
 /**
- * The stored values of the settings. The model, the persona and the options have a key each, so that setting one never
+ * The stored values of the settings. The model, the persona and so on have a key each, so that setting one never
  * writes another back as it was. Every promise rejects when the store does not answer.
  */
 export interface SettingKeys {
@@ -48,6 +51,7 @@ export interface SettingKeys {
   writeModel(channel: Channel, model: string): Promise<void>;
   writePersona(channel: Channel, persona: StoredPersona): Promise<void>;
   writeOptions(channel: Channel, options: AnswerOptions): Promise<void>;
+  writeServersOff(channel: Channel, off: readonly string[]): Promise<void>;
   /** Asked of every message of a channel, so it is read by itself. */
   readListening(channel: Channel): Promise<{ listens: boolean; isAging: boolean }>;
   writeListening(channel: Channel): Promise<void>;
@@ -95,13 +99,20 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
 
   return {
     async read(channel) {
-      const [model, persona, options] = await Promise.all([
+      const [model, persona, options, servers] = await Promise.all([
         readSetting(channel, toModelKeys(channel), modelSchema),
         readSetting(channel, toPersonaKeys(channel), personaSchema),
         readValue(toOptionsKey(channel), optionsSchema),
+        readValue(toServersKey(channel), serversSchema),
       ]);
-      const isAging = [model, persona, options].some((setting) => setting.isAging);
-      return { model: model.value?.model, persona: persona.value, options: options.value?.options, isAging };
+      const isAging = [model, persona, options, servers].some((setting) => setting.isAging);
+      return {
+        model: model.value?.model,
+        persona: persona.value,
+        options: options.value?.options,
+        serversOff: servers.value?.off,
+        isAging,
+      };
     },
     writeModel(channel, model) {
       const [key, formerKey] = toModelKeys(channel);
@@ -115,6 +126,7 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
       return write({ [key]: persona, [ownedKey]: owned }, [formerKey, formerOwnedKey]);
     },
     writeOptions: (channel, options) => write({ [toOptionsKey(channel)]: { options } }, []),
+    writeServersOff: (channel, off) => write({ [toServersKey(channel)]: { off } }, []),
     async readListening(channel) {
       const { value, isAging } = await readValue(toListeningKey(channel), listeningSchema);
       return { listens: value !== undefined, isAging };
@@ -148,6 +160,10 @@ export function toPersonaKeys(channel: Channel): SettingKey {
 /** It has had the workspace in it from the beginning. */
 export function toOptionsKey(channel: Channel): string {
   return toKeys(`options:${toKeyPart(channel.platform)}`, channel)[0];
+}
+
+export function toServersKey(channel: Channel): string {
+  return toKeys(`servers:${toKeyPart(channel.platform)}`, channel)[0];
 }
 
 export function toListeningKey(channel: Channel): string {

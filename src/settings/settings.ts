@@ -10,6 +10,7 @@ import {
   toModelKeys,
   toOptionsKey,
   toPersonaKeys,
+  toServersKey,
 } from "./keys.ts";
 
 /** A channel's own settings. An absent one is as the service is configured. */
@@ -18,6 +19,8 @@ export interface ChannelSettings {
   /** Stands in for the configured system prompt. */
   persona?: string;
   options?: AnswerOptions;
+  /** Servers of tools that are switched off. */
+  serversOff?: readonly string[];
   /** False: the store is out of reach, and what it keeps for the channel is not known. */
   isKnown: boolean;
 }
@@ -40,6 +43,8 @@ export interface Settings {
   setPersona(channel: Channel, persona: string | undefined, authorId: string): Promise<boolean>;
   /** Changes some of the options and leaves the others; undefined takes all back. Resolves as `setModel`. */
   setOptions(channel: Channel, changes: OptionChanges | undefined): Promise<boolean>;
+  /** Switches a server of tools off, or on again; undefined switches all on. Resolves as `setModel`. */
+  switchServer(channel: Channel, server: string | undefined, isOn: boolean): Promise<boolean>;
   isListening: IsListening;
   /** Has the bot answer everything in the channel, or only who mentions it. Resolves as `setModel`. */
   setListening(channel: Channel, listens: boolean): Promise<boolean>;
@@ -71,7 +76,8 @@ export function createSettings(options: SettingsOptions): Settings {
   async function keepAlive(channel: Channel): Promise<void> {
     try {
       await inTurn(channel, async () => {
-        const { model, persona, options } = await keys.read(channel);
+        const { model, persona, options, serversOff } = await keys.read(channel);
+        if (serversOff !== undefined) await keys.writeServersOff(channel, serversOff);
         if (model !== undefined) await keys.writeModel(channel, model);
         if (options !== undefined) await keys.writeOptions(channel, options);
         if (persona !== undefined) await keys.writePersona(channel, persona);
@@ -84,10 +90,10 @@ export function createSettings(options: SettingsOptions): Settings {
   return {
     async read(channel) {
       try {
-        const { model, persona, options, isAging } = await keys.read(channel);
+        const { model, persona, options, serversOff, isAging } = await keys.read(channel);
         if (isAging) await keepAlive(channel);
         const own = { ...(model !== undefined && { model }), ...(persona && { persona: persona.text }) };
-        return { ...own, ...(options && { options }), isKnown: true };
+        return { ...own, ...(options && { options }), ...(serversOff && { serversOff }), isKnown: true };
       } catch (err) {
         log.error({ err, ...toFields(channel) }, "the settings of a channel could not be read");
         return { isKnown: false };
@@ -107,6 +113,14 @@ export function createSettings(options: SettingsOptions): Settings {
         const options = changes && changeOptions(before ?? {}, changes);
         if (options === undefined) await keys.erase([toOptionsKey(channel)]);
         else await keys.writeOptions(channel, options);
+      }),
+    switchServer: (channel, server, isOn) =>
+      change(channel, async () => {
+        const before = server === undefined ? [] : ((await keys.read(channel)).serversOff ?? []);
+        const others = before.filter((name) => name !== server);
+        const off = isOn || server === undefined ? others : [...others, server];
+        if (off.length === 0) await keys.erase([toServersKey(channel)]);
+        else await keys.writeServersOff(channel, off);
       }),
     async isListening(channel) {
       try {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { fencesHeld } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
-import { type ChatMessage, textOf } from "../gateway/chunks.ts";
+import type { ChatMessage } from "../gateway/chunks.ts";
 import type { Gateway } from "../gateway/client.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history/history.ts";
@@ -10,7 +10,6 @@ import type { HistoryEntry } from "../history/record.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
-import type { ReplyAddress } from "../port/events.ts";
 import { toTurnId } from "../port/ids.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
 import type { Closing } from "../reply/drafts.ts";
@@ -20,8 +19,7 @@ import type { AnswerOptions } from "../settings/answer-options.ts";
 import type { ChannelSettings, Settings } from "../settings/settings.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
-import { chooseTools } from "../tools/choice.ts";
-import { type Ledger, MAX_ROUNDS, NO_LEDGER, type TurnLedger, toToolCall } from "../tools/ledger.ts";
+import { type Ledger, MAX_ROUNDS, NO_LEDGER, type TurnLedger } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
@@ -29,6 +27,7 @@ import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts
 import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
 import { goOn, isContinuable } from "./going-on.ts";
+import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
 import {
@@ -50,8 +49,6 @@ const ONLY_JSON = "Answer with one JSON object and nothing else.";
 const ONLY_THOUGHT =
   "_Cut off: the model reached its greatest length before it came to an answer. Press Retry to ask again._";
 
-/** What people said last says which tools may help, where there are too many for one request. */
-const MESSAGES_TO_CHOOSE_BY = 2;
 /** Longest that showing more text waits until it is noted: whoever takes over knows of nothing else. */
 const SEEN_WAIT_MS = 500;
 
@@ -71,8 +68,7 @@ export type Attempt = (
 export interface AttemptDeps {
   gateway: Gateway;
   tools: readonly Tool[];
-  /** Tools from outside that are offered in a place. */
-  outsideTools(place: ReplyAddress): readonly Tool[];
+  outside: OutsideTools;
   ledger: Ledger;
   readContext: ReadContext;
   pseudonym(platform: string, userId: string): string;
@@ -129,6 +125,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       systemPrompt: toSystemPrompt(own, deps.systemPrompt),
       context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
       persona: own.persona,
+      serversOff: own.serversOff ?? [],
       callTimes: createCallTimes(Date.now),
       askedCount: 0,
       used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
@@ -184,6 +181,8 @@ interface Run extends Omit<Beginning, "changes"> {
   model: string;
   options: AnswerOptions;
   systemPrompt: string;
+  /** Servers of tools that the channel has switched off. */
+  serversOff: readonly string[];
   /** The channel's own. */
   persona: string | undefined;
   callTimes: CallTimes;
@@ -274,6 +273,14 @@ async function ask(run: Run, onText: OnText): Promise<string> {
     context.notices.unshift(...run.notices);
     run.context = { ...context, ...(record.said !== undefined && { written: toWritten(record) }) };
     run.askedCount = run.context.messages.length;
+    const prompted = await readPrompt({ ...deps, ...run });
+    if (typeof prompted === "string") {
+      onText(prompted);
+      return "stop";
+    }
+    // For this answer alone: the history keeps what the person wrote.
+    run.context.messages.push(...prompted);
+    run.askedCount = run.context.messages.length;
     const handOver = (text: string) => {
       if (isFirst) deps.metrics.firstToken(secondsSince(run.acceptedAt));
       isFirst = false;
@@ -287,7 +294,8 @@ async function ask(run: Run, onText: OnText): Promise<string> {
       (await goOnWithSaid(run, handOver)) ?? (await runTurn(run.context.messages, toTurnDeps(run), handOver, signal));
     code.end();
     // Part of what is shown, so that all of it can be read however long it is, and not of what is kept.
-    if (finish === WAITS) onText(`\n\n${describeWaiting(run.ledger.waiting()?.calls ?? [], toolsOf(run))}`);
+    if (finish === WAITS)
+      onText(`\n\n${describeWaiting(run.ledger.waiting()?.calls ?? [], toOffered({ ...run.deps, ...run }))}`);
     return finish;
   } catch (error) {
     // Asked once more in vain: people keep what they have read.
@@ -366,7 +374,7 @@ function toTurnDeps(run: Run): TurnDeps {
   const { gateway, metrics, log } = deps;
   return {
     gateway,
-    tools: toolsOf(run),
+    tools: toOffered({ ...run.deps, ...run }),
     ledger: run.ledger,
     isAllowed: (toolName) => deps.ledger.isAllowed(record.conversationId, toolName),
     model,
@@ -397,20 +405,6 @@ function toTurnDeps(run: Run): TurnDeps {
       if (estimated) used.estimatedTokens += usage.prompt_tokens + usage.completion_tokens;
     },
   };
-}
-
-/** What must be written down is not offered where that cannot be done. */
-function toolsOf({ deps, record, ledger, context: { messages } }: Run): readonly Tool[] {
-  const offered = deps.outsideTools(record.reply);
-  const outside = ledger === NO_LEDGER ? offered.filter(({ acts }) => !acts) : offered;
-  if (outside.length === 0) return deps.tools;
-  const question = messages.filter(({ role }) => role === "user").slice(-MESSAGES_TO_CHOOSE_BY);
-  const calls = [
-    ...messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : [])),
-    ...ledger.rounds.flatMap(({ calls }) => calls.map(toToolCall)),
-  ];
-  const called = new Set(calls.map((call) => call.function.name));
-  return chooseTools(deps.tools, outside, { question: question.map(textOf).join("\n"), called });
 }
 
 /** Many models give JSON only where they are told so in words as well. */

@@ -1,26 +1,56 @@
-import { expect, test } from "vitest";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
 import { createToolsCommand, type ToolServer } from "../../src/commands/tools.ts";
-import { command } from "../support/events.ts";
+import { createSettings } from "../../src/settings/settings.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { ada, command } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
+import { silent } from "../support/log.ts";
 
-async function list(servers: ToolServer[]): Promise<string | undefined> {
+const buyer = { name: "shop__buy", approval: { server: "shop" } };
+const shop: ToolServer = { name: "shop", problem: undefined, tools: [{ name: "shop__count" }, buyer], prompts: [] };
+
+function start(servers: ToolServer[]) {
+  const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
+  const settings = createSettings({ open, ttlMs: 60_000, log: silent });
   const { sink, texts } = fakePlatform();
-  await createToolsCommand(["recall"], () => servers).run(command("tools"), sink, new AbortController().signal);
-  return texts()[0];
+  const tools = createToolsCommand({ own: ["recall"], serversOf: () => servers, settings });
+  const say = async (text = "", author = ada) => {
+    await tools.run(command("tools", text, { author }), sink, new AbortController().signal);
+    return texts().at(-1);
+  };
+  return { say, settings };
 }
 
-test("/tools lists what can be used in a place, what asks first, and what is away", async () => {
-  const tools = [{ name: "shop__count" }, { name: "shop__buy", approval: { server: "shop" } }];
-  const shown = await list([
-    { name: "shop", problem: undefined, tools },
-    { name: "wiki", problem: "its connection has ended", tools: [] },
-  ]);
-  expect(shown).toBe(
-    "My own: `recall`.\n`shop`: `count`, `buy` (asks first).\n`wiki` cannot be used now: its connection has ended.",
-  );
-});
+describe("/tools", () => {
+  test("lists what can be used in a place, what asks first, what is away, and how prompts are written", async () => {
+    const { say } = start([
+      { ...shop, prompts: ["!shop:restock <what>"] },
+      { name: "wiki", problem: "its connection has ended", tools: [], prompts: [] },
+    ]);
+    const hint = "`/tools off` and a server's name switches it off in this channel, `/tools on` and the name on again.";
+    expect(await say()).toBe(
+      `My own: \`recall\`.\n\`shop\`: \`count\`, \`buy\` (asks first). Prompts to send me as a message: \`!shop:restock <what>\`.\n\`wiki\` cannot be used now: its connection has ended.\n${hint}`,
+    );
+  });
 
-test("/tools stays one message however many tools there are", async () => {
-  const tools = Array.from({ length: 500 }, (_, index) => ({ name: `shop__tool-${index}` }));
-  expect((await list([{ name: "shop", problem: undefined, tools }]))?.length).toBeLessThan(1_600);
+  test("stays one message however many tools there are", async () => {
+    const tools = Array.from({ length: 500 }, (_, index) => ({ name: `shop__tool-${index}` }));
+    expect((await start([{ ...shop, tools }]).say())?.length).toBeLessThan(1_700);
+  });
+
+  test("switches a server off and on again in the channel, for those who may change it", async () => {
+    const { say, settings } = start([shop]);
+    const reply = { platform: "test", channelId: "general" };
+    expect(await say("off Shop", { ...ada, mayConfigure: false })).toMatch(/^Only people who manage/);
+    expect(await settings.read(reply)).toEqual({ isKnown: true });
+    expect(await say("off Shop")).toBe(
+      "From the next message on I do not use `shop` in this channel; `/tools on shop` takes that back.",
+    );
+    expect(await settings.read(reply)).toEqual({ serversOff: ["shop"], isKnown: true });
+    expect(await say()).toContain("\n`shop` is switched off here.\n");
+    expect(await say("on shop")).toBe("From the next message on I may use `shop` in this channel.");
+    expect(await settings.read(reply)).toEqual({ isKnown: true });
+    expect(await say("off shed")).toBe("There is no server `shed` here. There are `shop`.");
+  });
 });

@@ -4,8 +4,8 @@ import { createFairTurns } from "../../src/concurrency/fair-turns.ts";
 const never = new AbortController().signal;
 
 /** Tasks that say when they begin and end when they are told to. */
-function setUp() {
-  const inTurn = createFairTurns();
+function setUp(places?: number) {
+  const inTurn = createFairTurns(places);
   const begun: string[] = [];
   const open = new Map<string, () => void>();
   const add = (owner: string, name: string, signal = never) =>
@@ -32,6 +32,23 @@ describe("createFairTurns", () => {
     expect(begun).toEqual(["a1", "b1"]);
     end("b1");
     expect(await both[1]).toBe("b1");
+  });
+
+  test("runs as many at a time as there are places", async () => {
+    const { begun, add, end } = setUp(2);
+    const all = ["a1", "a2", "a3", "b1"].map((name) => add(name.slice(0, 1), name));
+    expect(begun).toEqual(["a1", "a2"]);
+    for (const name of ["a2", "a1"]) end(name);
+    await Promise.all(all.slice(0, 2));
+    expect(begun).toEqual(["a1", "a2", "a3", "b1"]);
+    for (const name of ["a3", "b1"]) end(name);
+    await Promise.all(all);
+    const more = ["c1", "c2", "c3"].map((name) => add("c", name));
+    expect(begun.slice(4)).toEqual(["c1", "c2"]);
+    for (const name of ["c1", "c2"]) end(name);
+    await Promise.all(more.slice(0, 2));
+    end("c3");
+    await more[2];
   });
 
   test("lets whoever brings one task pass those who bring many", async () => {

@@ -89,6 +89,27 @@ describe("the reference servers", () => {
     expect((await run(servers, `${name}__resources`, { uri })).text).toContain(`[The resource ${uri}`);
   });
 
+  test.each(["near", "far"])(
+    "give their prompts over %s to whoever names one, with what goes into it",
+    async (name) => {
+      const [report] = servers.report(PLACE).filter((one) => one.name === name);
+      expect(report?.prompts).toContain(`!${name}:args-prompt <city> [state]`);
+      const ask = (message: string, off: string[] = []) =>
+        servers.readPrompt(PLACE, message, off, AbortSignal.timeout(30_000));
+      const weather = (place: string) => [{ role: "user", content: `What's weather in ${place}?` }];
+      expect(await ask(`!${name}:args-prompt Paris`)).toEqual(weather("Paris"));
+      expect(await ask(`/${name}:args-prompt "New York" state=NY`)).toEqual(weather("New York, NY"));
+      expect(await ask(`!${name}:args-prompt state=Texas San Antonio`)).toEqual(weather("San Antonio, Texas"));
+      expect(await ask(`!${name}:args-prompt`)).toMatch(
+        /^That needs `city` as well: `!\w+:args-prompt <city> \[state\]`/,
+      );
+      expect(await ask(`!${name}:no-such`)).toMatch(/has no prompt of that name\. It has: `!\w+:/);
+      expect(await ask(`!${name}:args-prompt Paris`, [name])).toBeUndefined();
+      expect(await ask("!elsewhere:args-prompt Paris")).toBeUndefined();
+      expect(await ask("what is the weather?")).toBeUndefined();
+    },
+  );
+
   test("tell how far a call has come", async () => {
     const told: string[] = [];
     const onProgress = (text: string) => void told.push(text);
@@ -144,6 +165,40 @@ describe("a server of the stateless revision", () => {
     const { text } = await run(servers, "shop__buy", { note: "tea" });
     expect(text).toContain("bought");
     expect(counter.marks).toEqual(["tea"]);
+  });
+});
+
+describe("calls of one server side by side", () => {
+  test("are bounded, over all conversations, and the next one begins when one ends", async () => {
+    const counter = await startCountingServer();
+    onTestFinished(counter.close);
+    const held = new Map<string, () => void>();
+    counter.answerWith((note) => new Promise((resolve) => held.set(note, () => resolve(`bought ${note}`))));
+    const servers = await start(toMcpConfig("shop", address(counter.url)));
+    const notes = Array.from({ length: 10 }, (_, index) => `n${index}`);
+    const calls = notes.map((note) => run(servers, "shop__buy", { note }, { conversationId: note }));
+    await eventually(() => counter.marks.length).toBe(8);
+    held.get("n0")?.();
+    await calls[0];
+    await eventually(() => counter.marks).toContain("n8");
+    expect(counter.marks).not.toContain("n9");
+    held.get("n1")?.();
+    await eventually(() => counter.marks).toContain("n9");
+    for (const release of held.values()) release();
+    const texts = (await Promise.all(calls)).map(({ text }) => text);
+    expect(texts.map((text) => /bought (n\d)/.exec(text)?.[1])).toEqual(notes);
+  });
+
+  test("that find no place in time are not made, and the model is told", async () => {
+    const counter = await startCountingServer();
+    onTestFinished(counter.close);
+    counter.answerWith(() => new Promise(() => {}));
+    const servers = await start(toMcpConfig("shop", address(counter.url), { timeoutMs: 300 }));
+    const calls = Array.from({ length: 17 }, (_, index) => run(servers, "shop__buy", { note: `n${index}` }));
+    const ends = await Promise.allSettled(calls);
+    const refused = ends.filter((end) => end.status === "rejected" && /is busy: not run/.test(String(end.reason)));
+    expect(refused.length).toBeGreaterThan(0);
+    expect(counter.marks.length).toBeLessThanOrEqual(17 - refused.length);
   });
 });
 

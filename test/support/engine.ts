@@ -47,6 +47,7 @@ export interface EngineOptions {
   tools?: readonly Tool[];
   /** Tools of servers, by place. */
   outsideTools?(place: ReplyAddress): readonly Tool[];
+  outside?: Parameters<typeof createEngine>[0]["outside"];
   /** Makes pictures reachable for the gateway; without it none is. */
   references?: References;
   removesWithQuestion?: boolean;
@@ -83,7 +84,7 @@ export function startEngine({
     stores: options.wrapStores?.(stores) ?? stores,
     gateway: options.gateway ?? gateway,
     toTools: () => tools,
-    ...(options.outsideTools && { outsideTools: options.outsideTools }),
+    outside: { ...options.outside, ...(options.outsideTools && { toolsOf: options.outsideTools }) },
     references: options.references ?? {
       ...noLinks,
       prepare: async () => ({ ok: false, problems: ["It cannot be reached."] }),

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { readTurnId, toCallsId, toEditionId } from "../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
 import { type EngineOptions, startEngine } from "../support/engine.ts";
-import { action, ada, ben, deleted, edited, message } from "../support/events.ts";
+import { action, ada, ben, command, deleted, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
 
 type Script = NonNullable<EngineOptions["scripts"]>[number];
@@ -351,6 +351,57 @@ describe("a call that a person has to allow", () => {
     expect(marks).toEqual([]);
     expect(engine.texts()).toEqual(["Too long."]);
     expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a person has to read/)]);
+  });
+});
+
+describe("a prompt of a server", () => {
+  test("is asked in the words it stands for, and the history keeps what the person wrote", async () => {
+    const asked: string[] = [];
+    const readPrompt = async (_: unknown, message: string) => {
+      asked.push(message);
+      return message.startsWith("!shop:") ? [{ role: "user" as const, content: "Restock the tea." }] : undefined;
+    };
+    const scripts = [["Done."], ["You are welcome."]];
+    const engine = startEngine({ outside: { readPrompt }, scripts });
+    await engine.accept(message("!shop:restock tea"));
+    await engine.idle();
+    await engine.accept(message("thanks"));
+    await engine.idle();
+    expect(asked).toEqual(["!shop:restock tea", "thanks"]);
+    const said = engine.requests.map(({ messages }) => messages.slice(1).map(({ content }) => content));
+    expect(said[0]).toEqual([expect.stringContaining("!shop:restock tea"), "Restock the tea."]);
+    expect(said[1]).toEqual([expect.stringContaining("!shop:restock tea"), "Done.", expect.stringContaining("thanks")]);
+    expect(engine.texts()).toEqual(["Done.", "You are welcome."]);
+  });
+
+  test("that is not to be had is told to the person, and the model is not asked", async () => {
+    const engine = startEngine({ outside: { readPrompt: async () => "That needs `what` as well." } });
+    await engine.accept(message("!shop:restock"));
+    await engine.idle();
+    expect(engine.texts()).toEqual(["That needs `what` as well."]);
+    expect(engine.requests).toEqual([]);
+  });
+});
+
+describe("a server that is switched off in a channel", () => {
+  test("has its tools offered no more there, from the next question on", async () => {
+    const { tool } = counting(async () => "bought");
+    const offs: (readonly string[])[] = [];
+    const outside = {
+      toolsOf: (_: unknown, off: readonly string[]) => {
+        offs.push(off);
+        return off.includes("shop") ? [] : [tool];
+      },
+      report: () => [{ name: "shop", problem: undefined, tools: [tool], prompts: [] }],
+    };
+    const engine = startEngine({ outside, scripts: [["One."], ["Two."]] });
+    await engine.accept(message("one"));
+    await engine.idle();
+    await engine.accept(command("tools", "off shop"));
+    await engine.accept(message("two"));
+    await engine.idle();
+    const offered = engine.requests.map(({ tools = [] }) => tools.map((one) => one.function.name));
+    expect(offered).toEqual([["shop__buy"], []]);
   });
 });
 

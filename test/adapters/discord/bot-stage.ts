@@ -46,7 +46,7 @@ export async function startBot({
     stores: openBotStores(database),
     gateway,
     toTools: () => [],
-    ...(options.outsideTools && { outsideTools: options.outsideTools }),
+    ...(options.outsideTools && { outside: { toolsOf: options.outsideTools } }),
     references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
     scheduler,
     adapterOf: () => adapter,

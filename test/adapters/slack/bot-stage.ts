@@ -62,7 +62,7 @@ export async function startBot({
     stores,
     gateway: { ...gateway, listModels: async () => ["fake", "another"] },
     toTools: () => tools,
-    ...(options.outsideTools && { outsideTools: options.outsideTools }),
+    ...(options.outsideTools && { outside: { toolsOf: options.outsideTools } }),
     references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
     scheduler,
     adapterOf: () => started.adapter,

@@ -1,0 +1,83 @@
+import { type ChatMessage, textOf } from "../gateway/chunks.ts";
+import type { History } from "../history/history.ts";
+import type { MessageEvent, ReplyAddress } from "../port/events.ts";
+import { chooseTools } from "../tools/choice.ts";
+import { NO_LEDGER, type TurnLedger, toToolCall } from "../tools/ledger.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { Context } from "./context.ts";
+import type { TurnRecord } from "./record.ts";
+
+/** What people said last says which tools may help, where there are too many for one request. */
+const MESSAGES_TO_CHOOSE_BY = 2;
+
+/** The servers of tools. */
+export interface OutsideTools {
+  /** The tools that are offered in a place, without those of servers that are `off` there. */
+  toolsOf(place: ReplyAddress, off: readonly string[]): readonly Tool[];
+  /**
+   * The messages that a prompt of a server stands for, where a message names one; a sentence for the person where it is
+   * not to be had, and undefined for any other message. Rejects only with the signal's reason.
+   */
+  readPrompt(
+    place: ReplyAddress,
+    message: string,
+    off: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ChatMessage[] | string | undefined>;
+}
+
+interface Turn {
+  outside: OutsideTools;
+  record: TurnRecord;
+  /** Servers of tools that the channel has switched off. */
+  serversOff: readonly string[];
+}
+
+interface Offering extends Turn {
+  /** Our own. */
+  tools: readonly Tool[];
+  ledger: TurnLedger;
+  context: Context;
+}
+
+/** The tools of one request. What must be written down is not offered where that cannot be done. */
+export function toOffered({
+  outside,
+  record,
+  serversOff,
+  tools,
+  ledger,
+  context: { messages },
+}: Offering): readonly Tool[] {
+  const offered = outside.toolsOf(record.reply, serversOff);
+  const possible = ledger === NO_LEDGER ? offered.filter(({ acts }) => !acts) : offered;
+  if (possible.length === 0) return tools;
+  const question = messages.filter(({ role }) => role === "user").slice(-MESSAGES_TO_CHOOSE_BY);
+  const calls = [
+    ...messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : [])),
+    ...ledger.rounds.flatMap(({ calls }) => calls.map(toToolCall)),
+  ];
+  const called = new Set(calls.map((call) => call.function.name));
+  return chooseTools(tools, possible, { question: question.map(textOf).join("\n"), called });
+}
+
+interface Asking extends Turn {
+  /** The turn's messages, where they are at hand. */
+  messages: readonly MessageEvent[];
+  history: Pick<History, "read">;
+  signal: AbortSignal;
+}
+
+/** The messages that the prompt stands for which a question names; none for any other. A sentence: it is not to be had. */
+export async function readPrompt(asking: Asking): Promise<ChatMessage[] | string> {
+  const { outside, record, messages, serversOff, history, signal } = asking;
+  const asked = messages.at(-1)?.text ?? (await readQuestion(history, record));
+  return (await outside.readPrompt(record.reply, asked, serversOff, signal)) ?? [];
+}
+
+async function readQuestion(history: Asking["history"], { conversationId, messageIds }: TurnRecord): Promise<string> {
+  const upToId = messageIds.at(-1);
+  if (upToId === undefined) return "";
+  const { entries } = await history.read(conversationId, { maxEntries: 1, upToId });
+  return entries.flatMap((entry) => entry.messages.map(textOf)).at(-1) ?? "";
+}
