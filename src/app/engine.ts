@@ -165,7 +165,7 @@ export function createEngine(options: EngineOptions): Engine {
   const { jobs, imagine } = pictures;
   const tools = [...options.toTools(history, files), ...pictures.tools];
   const outside = { ...NOTHING_OUTSIDE, ...options.outside };
-  const ledger = createLedger({ keyv: stores.open(TURNS), ttlMs });
+  const ledger = createLedger({ keyv: stores.open(TURNS), allowed: stores.open(`${TURNS}:allowed`), ttlMs });
   const turn = { gateway, model, systemPrompt, tools, outside, scheduler, pseudonym, metrics, usage };
   const onProgress = queue.progressed;
   const unkept = createUnkeptAnswers({ database, history, records, log });
@@ -183,6 +183,7 @@ export function createEngine(options: EngineOptions): Engine {
   const data = {
     history,
     records,
+    ledger,
     jobs,
     imagine,
     settings,

@@ -1,12 +1,14 @@
 import type { History } from "../history/history.ts";
 import type { JobStore } from "../imagine/job-store.ts";
 import type { Settings } from "../settings/settings.ts";
+import type { Ledger } from "../tools/ledger.ts";
 import type { TurnRecords } from "../turn/record.ts";
 import type { Usage } from "../usage/usage.ts";
 
 export interface ConversationErasureDeps {
   history: Pick<History, "conversations" | "forgetConversation">;
   records: Pick<TurnRecords, "eraseConversations">;
+  ledger: Pick<Ledger, "takeBack">;
   jobs: Pick<JobStore, "eraseConversations">;
   settings: Pick<Settings, "setModel" | "setPersona" | "setOptions" | "switchServer" | "setListening">;
   usage: Pick<Usage, "eraseWorkspace">;
@@ -22,13 +24,14 @@ export interface ConversationErasureDeps {
 export type EraseConversations = (prefix: string) => Promise<number>;
 
 export function createEraseConversations(deps: ConversationErasureDeps): EraseConversations {
-  const { history, records, jobs, settings, usage, eraseCopies } = deps;
+  const { history, records, ledger, jobs, settings, usage, eraseCopies } = deps;
 
   return async (prefix) => {
     // Listed before anything is erased: a store may lose its place when it is changed while it is walked through.
     const conversationIds = new Set(await Array.fromAsync(history.conversations(prefix)));
     for (const conversationId of conversationIds) await history.forgetConversation(conversationId);
     await jobs.eraseConversations(prefix);
+    await ledger.takeBack({ prefix });
     const places = await records.eraseConversations(prefix);
     const channels = new Map(
       places.map((place) => [JSON.stringify([place.platform, place.workspaceId, place.channelId]), place]),

@@ -10,6 +10,7 @@ import type { Author, CommandEvent } from "../port/events.ts";
 import { idsOf, isWhole } from "../port/identity.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Settings } from "../settings/settings.ts";
+import type { Ledger } from "../tools/ledger.ts";
 import type { TurnRecords } from "../turn/record.ts";
 import type { Usage } from "../usage/usage.ts";
 
@@ -19,6 +20,7 @@ export interface PersonalDataDeps {
   queue: Pick<Queue, "forget">;
   history: Pick<History, "isNew" | "forgetConversation" | "forgetAuthor" | "exportAuthor">;
   records: Pick<TurnRecords, "erase" | "forget" | "readFeedback" | "readSights">;
+  ledger: Pick<Ledger, "takeBack">;
   jobs: Pick<JobStore, "erase" | "exportAuthor">;
   imagine: Pick<Imagine, "forget">;
   settings: Pick<Settings, "forgetAuthor" | "exportAuthor">;
@@ -37,7 +39,7 @@ export interface PersonalData {
 }
 
 export function createPersonalData(deps: PersonalDataDeps): PersonalData {
-  const { queue, history, records, jobs, imagine, settings, usage, audit, adapterOf, eraseCopies } = deps;
+  const { queue, history, records, ledger, jobs, imagine, settings, usage, audit, adapterOf, eraseCopies } = deps;
 
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
@@ -51,6 +53,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     for (const person of people) {
       if (hasHistory) await adapter.forgetConversation?.(conversationId, person?.id, at);
       erased.push(...(await history.forgetConversation(conversationId, person)));
+      await ledger.takeBack({ conversationId, ...(person && { by: person }) });
     }
     for (let from = 0; from < erased.length; from += PAGE_IDS) {
       const ids = erased.slice(from, from + PAGE_IDS);
@@ -72,6 +75,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       await records.forget(platform, id, within);
       await imagine.forget(platform, id, within);
       if (!isWhole(known)) continue;
+      await ledger.takeBack({ by: { platform, id } });
       await settings.forgetAuthor(platform, id);
       await usage.forgetAuthor(platform, id);
       await audit.forgetAuthor(platform, id);

@@ -2,7 +2,8 @@ import type { Keyv } from "keyv";
 import { z } from "zod";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { AssistantMessage, ToolCall } from "../gateway/chunks.ts";
-import { toKeyPart } from "../store/key-part.ts";
+import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
+import { walk } from "../store/values.ts";
 
 /**
  * `planned`: the model asked for it. `approved`: it may run. `started`: written before the tool is called, so whatever
@@ -79,7 +80,17 @@ export interface Ledger {
   open(turnId: string): Promise<TurnLedger>;
   /** True when a person allowed every call of a tool in a conversation. */
   isAllowed(conversationId: string, toolName: string): Promise<boolean>;
-  allow(conversationId: string, toolNames: readonly string[]): Promise<void>;
+  allow(conversationId: string, toolNames: readonly string[], by: Person): Promise<void>;
+  /**
+   * What was allowed in a conversation, or in all where none is given, is asked about again: what this person allowed, or
+   * everybody where none is given.
+   */
+  takeBack(where: { conversationId?: string; prefix?: string; by?: Person }): Promise<void>;
+}
+
+interface Person {
+  platform: string;
+  id: string;
 }
 
 /** Rounds of one turn at most; also those that an erasure looks for. */
@@ -88,6 +99,8 @@ export const MAX_ROUNDS = 8;
 export interface LedgerOptions {
   /** The records of turns are kept there too, so that one fence and one erasure hold for both. */
   keyv: Keyv;
+  /** What people allowed for good. */
+  allowed: Keyv;
   ttlMs: number;
 }
 
@@ -96,15 +109,34 @@ export function toLedgerKeys(turnId: string): string[] {
   return Array.from({ length: MAX_ROUNDS }, (_, index) => toKey(turnId, index));
 }
 
-export function createLedger({ keyv, ttlMs }: LedgerOptions): Ledger {
+export function createLedger({ keyv, allowed, ttlMs }: LedgerOptions): Ledger {
   return {
     open: (turnId) => openTurn(keyv, ttlMs, turnId),
-    isAllowed: async (conversationId, name) => (await keyv.get(toAllowedKey(conversationId, name))) === 1,
-    async allow(conversationId, names) {
-      await keyv.setMany(names.map((name) => ({ key: toAllowedKey(conversationId, name), value: 1, ttl: ttlMs })));
+    isAllowed: async (conversationId, name) =>
+      permission.safeParse(await allowed.get(toAllowedKey(conversationId, name))).success,
+    async allow(conversationId, names, { platform, id }) {
+      const value = { by: toOwnerKey(platform, id) };
+      await allowed.setMany(names.map((name) => ({ key: toAllowedKey(conversationId, name), value, ttl: ttlMs })));
+    },
+    async takeBack({ conversationId, prefix = "", by }) {
+      const owner = by && toOwnerKey(by.platform, by.id);
+      const keys: string[] = [];
+      for await (const [key, value] of walk(allowed)) {
+        const [of = ""] = key.split(":");
+        const isThere =
+          conversationId === undefined
+            ? (readKeyPart(of)?.startsWith(prefix) ?? true)
+            : of === toKeyPart(conversationId);
+        const found = permission.safeParse(value).data;
+        if (isThere && (owner === undefined || (typeof found === "object" && found.by === owner))) keys.push(key);
+      }
+      if (keys.length > 0) await allowed.deleteMany(keys);
     },
   };
 }
+
+/** Whoever allowed it, as `toOwnerKey` names people; 1: nobody knows. */
+const permission = z.union([z.object({ by: z.string() }), z.literal(1)]);
 
 async function openTurn(keyv: Keyv, ttlMs: number, turnId: string): Promise<TurnLedger> {
   const stored: unknown[] = await keyv.getMany(toLedgerKeys(turnId));
@@ -220,5 +252,5 @@ function toKey(turnId: string, index: number): string {
 }
 
 function toAllowedKey(conversationId: string, toolName: string): string {
-  return `allowed:${toKeyPart(conversationId)}:${toKeyPart(toolName)}`;
+  return `${toKeyPart(conversationId)}:${toKeyPart(toolName)}`;
 }

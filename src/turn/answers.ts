@@ -257,6 +257,7 @@ async function prepareAgain(
     await ledger.allow(
       record.conversationId,
       waiting.calls.map(({ name }) => name),
+      { platform: event.reply.platform, id: event.author.id },
     );
   }
   const words = describeDecision(event);

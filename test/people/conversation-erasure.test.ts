@@ -7,7 +7,8 @@ import { createEraseConversations } from "../../src/people/conversation-erasure.
 import type { ReplyAddress } from "../../src/port/events.ts";
 import { createSettings } from "../../src/settings/settings.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { createTurnRecords } from "../../src/turn/record.ts";
+import { createLedger } from "../../src/tools/ledger.ts";
+import { createTurnRecords, TURNS } from "../../src/turn/record.ts";
 import { createUsage } from "../../src/usage/usage.ts";
 import { ada } from "../support/events.ts";
 import { answered, said } from "../support/history-contract.ts";
@@ -39,10 +40,11 @@ async function start() {
     createJobStore({ ...common, copies: noCopies, links: noLinks }),
     createSettings(common),
   ];
+  const ledger = createLedger({ keyv: open(TURNS), allowed: open(`${TURNS}:allowed`), ttlMs: 60_000 });
   let emptied = 0;
   const eraseCopies = () => void emptied++;
   const usage = createUsage({ open, counters, log: silent, now: Date.now });
-  const erase = createEraseConversations({ history, records, jobs, settings, usage, eraseCopies });
+  const erase = createEraseConversations({ history, records, ledger, jobs, settings, usage, eraseCopies });
 
   async function talk(team: string, channelId: string): Promise<void> {
     const conversationId = `slack:${team}:${channelId}:1.1`;
@@ -53,6 +55,7 @@ async function start() {
     await records.save({ ...RECORD, id: `turn-${channelId}-${team}`, conversationId, reply, author: ada });
     const job = pictureJob({ id: `job-${channelId}-${team}`, prompt: `<${team}> drawn` });
     await jobs.save({ ...job, conversationId, reply });
+    await ledger.allow(conversationId, [`<${team}>-tool`], { platform: "slack", id: "U1" });
     await settings.setModel(reply, `<${team}> model`);
     await settings.setPersona(reply, `<${team}> persona`, "U1");
     await settings.setOptions(reply, { temperature: 1 });
@@ -75,8 +78,16 @@ describe("the erasure of a workspace's conversations", () => {
     await talk("T12", "C3");
     expect(await erase("slack:T1:")).toBe(2);
     const left = dump();
-    for (const word of ["<T1>", "turn-C1", "job-C1", "turn-C2", "person-of-T1."]) expect(left).not.toContain(word);
-    for (const word of ["a secret of <T12>", "<T12> was told", "<T12> drawn", "turn-C3", "<T12> persona"]) {
+    for (const word of ["<T1>", "%3CT1%3E-tool", "turn-C1", "job-C1", "turn-C2", "person-of-T1."])
+      expect(left).not.toContain(word);
+    for (const word of [
+      "a secret of <T12>",
+      "<T12> was told",
+      "<T12> drawn",
+      "turn-C3",
+      "<T12> persona",
+      "%3CT12%3E-tool",
+    ]) {
       expect(left).toContain(word);
     }
     expect((await history.read("slack:T12:C3:1.1", { maxEntries: 9 })).entries).toHaveLength(2);

@@ -7,7 +7,7 @@ import type { Tool, ToolContext } from "../../src/tools/tool.ts";
 
 /** The calls of a turn that nothing was called in yet, in memory. */
 export function newLedger(): Promise<TurnLedger> {
-  return createLedger({ keyv: new Keyv(), ttlMs: 60_000 }).open("turn");
+  return createLedger({ keyv: new Keyv(), allowed: new Keyv(), ttlMs: 60_000 }).open("turn");
 }
 
 /** The results of the calls of one round. */

@@ -32,7 +32,7 @@ describe("a round where nothing can be written down", () => {
     store.isAway = true;
     const ran: string[] = [];
     const tools = ["reads", "acts"].map((name) => marking(name, name === "acts", () => void ran.push(name)));
-    const ledger = await createLedger({ keyv, ttlMs: 60_000 }).open("turn");
+    const ledger = await createLedger({ keyv, allowed: keyv, ttlMs: 60_000 }).open("turn");
     const deps = { tools, context: { conversationId: "c" }, ledger, isAllowed: async () => false, onStep: () => {} };
     const answer = { role: "assistant" as const, content: "", tool_calls: [toCall("reads"), toCall("acts")] };
     const { results } = await runRound(answer, 1, deps, signal);
@@ -44,7 +44,7 @@ describe("a round where nothing can be written down", () => {
     const { keyv, store } = brittleStore();
     const ran: string[] = [];
     const tools = [marking("acts", true, () => void ran.push("acts"))];
-    const ledger = await createLedger({ keyv, ttlMs: 60_000 }).open("turn");
+    const ledger = await createLedger({ keyv, allowed: keyv, ttlMs: 60_000 }).open("turn");
     const plan = ledger.plan;
     ledger.plan = async (round) => {
       await plan(round);

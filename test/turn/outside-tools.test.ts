@@ -418,4 +418,23 @@ describe("/forget", () => {
     await engine.history.forgetAuthor("test", ada.id);
     expect(kept()).not.toContain("canary");
   });
+
+  test.each([
+    ["conversation", {}],
+    ["conversation", { mayConfigure: false }],
+    ["me for good", {}],
+  ])("takes back what was allowed for good: %s %j", async (words, rights) => {
+    const { tool, marks } = counting(async () => "bought", { approval: { server: "shop" } });
+    const engine = startEngine({ outsideTools: () => [tool], scripts: [[buy("tea")], ["Done."], [buy("more", "c2")]] });
+    const author = { ...ada, ...rights };
+    await engine.accept(message("buy", { author }));
+    await engine.idle();
+    await engine.accept(action("always", engine.channel[0]?.draft.buttons[0]?.turnId ?? "", { author }));
+    await engine.idle();
+    await engine.accept(command("forget", words, { author }));
+    await engine.accept(message("buy more", { author }));
+    await engine.idle();
+    expect(marks).toEqual(["tea"]);
+    expect(engine.texts().at(-1)).toMatch(/May I use `shop__buy`/);
+  });
 });
