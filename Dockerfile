@@ -1,23 +1,18 @@
 # docker build -t palaver . && docker run --env-file .env -p 127.0.0.1:3000:3000 -v palaver:/data palaver
-FROM node:26.10.0-slim AS packages
-WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-# The image has the Node it needs: the one that the lockfile brings for other machines would be 200 MB of the same.
-RUN npm ci --ignore-scripts --omit=dev --no-audit --no-fund \
-  && rm -rf node_modules/node-linux-* node_modules/.bin/node
+FROM node:26.10.0-slim AS parts
+WORKDIR /palaver
+COPY . .
+RUN sh .ci/image.sh /image && chown 1000:1000 /image/data
 
-FROM node:26.10.0-slim
-ENV NODE_ENV=production
+# Node, the libraries it loads and the service: there is no shell in it to break out into, and nothing else to update.
+FROM scratch
+COPY --from=parts /image /
+ENV PATH=/usr/local/bin HOME=/tmp NODE_ENV=production
 # Inside a container 127.0.0.1 is the container alone. Whoever may reach the port is decided by where it is published;
 # without Slack or Discord the page is on, and wants LOCAL_PASSWORD here.
 ENV HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 WORKDIR /app
-COPY --from=packages /app/node_modules node_modules
-COPY package.json LICENSE manifest.json ./
-COPY src src
-COPY adapters adapters
-RUN install -d -o node -g node -m 700 /data
-USER node
+USER 1000:1000
 VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
