@@ -1,0 +1,147 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Ajv } from "ajv";
+import { expect, onTestFinished, test } from "vitest";
+import { parse } from "yaml";
+import { findForbidden, printLicences } from "../.ci/licences.ts";
+
+const require = createRequire(import.meta.url);
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+interface Lockfile {
+  packages: Record<string, { name?: string; version?: string; dev?: boolean }>;
+}
+
+/** What is installed at `node_modules/a/node_modules/b`. */
+function toName(path: string): string {
+  return path.replace(/^.*node_modules\//, "");
+}
+
+/** A repository with what a release touches, in a folder that is gone after the test. */
+function makeRepository(changelog: string) {
+  const home = mkdtempSync(join(tmpdir(), "palaver-release-"));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  const folder = join(home, "palaver");
+  for (const name of ["package.json", "package-lock.json", ".npmrc", ".ci"]) {
+    cpSync(root + name, join(folder, name), { recursive: true });
+  }
+  writeFileSync(join(folder, "CHANGELOG.md"), changelog);
+  const run = (command: string, ...args: string[]) =>
+    spawnSync(command, args, {
+      cwd: folder,
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"], HOME: home, GIT_CONFIG_NOSYSTEM: "1" },
+    });
+  run("git", "init", "-q");
+  run("git", "config", "user.name", "Ada");
+  run("git", "config", "user.email", "ada@example.com");
+  run("git", "add", "-A");
+  run("git", "commit", "-qm", "chore: begin");
+  return { run, read: (name: string) => readFileSync(join(folder, name), "utf8") };
+}
+
+test("npm version makes a section of what is unreleased, and one commit and tag of all of it", () => {
+  const { run, read } = makeRepository(
+    "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A thing.\n\n## [0.1.0] - 2026-11-20\n\nFirst.\n",
+  );
+  expect(run("npm", "version", "9.8.7")).toMatchObject({ status: 0 });
+  const day = new Date().toISOString().slice(0, 10);
+  expect(read("CHANGELOG.md")).toBe(
+    `# Changelog\n\n## [Unreleased]\n\n## [9.8.7] - ${day}\n\n### Added\n\n- A thing.\n\n## [0.1.0] - 2026-11-20\n\nFirst.\n`,
+  );
+  expect(JSON.parse(read("package.json"))).toMatchObject({ version: "9.8.7" });
+  expect(JSON.parse(read("package-lock.json"))).toMatchObject({ version: "9.8.7" });
+  expect(run("git", "log", "--format=%s %D", "-1").stdout).toMatch(/^chore: release 9\.8\.7 .*tag: v9\.8\.7/);
+  expect(run("git", "status", "--short").stdout).toBe("");
+});
+
+test("npm version changes nothing when nothing is unreleased", () => {
+  const { run, read } = makeRepository("# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-11-20\n\nFirst.\n");
+  const before = read("package.json");
+  const { status, stderr } = run("npm", "version", "9.8.7");
+  expect(status).not.toBe(0);
+  expect(stderr).toContain("there is nothing to release");
+  expect(read("package.json")).toBe(before);
+  expect(run("git", "status", "--short").stdout).toBe("");
+});
+
+test("npm run sbom lists every package that is shipped, in the published form of CycloneDX 1.5", () => {
+  const { stdout } = spawnSync("npm", ["run", "-s", "sbom"], { cwd: root, encoding: "utf8", maxBuffer: 2 ** 26 });
+  const bom = JSON.parse(stdout) as { components: { purl: string }[] };
+  const library = require.resolve("@cyclonedx/cyclonedx-library/package.json");
+  const schemas = join(library, "../res/schema");
+  const read = (name: string) =>
+    JSON.parse(readFileSync(join(schemas, `${name}.SNAPSHOT.schema.json`), "utf8")) as object;
+  const ajv = new Ajv({ strict: false, validateFormats: false });
+  ajv.addSchema(read("spdx"), "http://cyclonedx.org/schema/spdx.SNAPSHOT.schema.json");
+  ajv.addSchema(read("jsf-0.82"), "http://cyclonedx.org/schema/jsf-0.82.SNAPSHOT.schema.json");
+  const fits = ajv.compile(read("bom-1.5"));
+  expect(fits(bom) ? [] : fits.errors).toEqual([]);
+  expect(fits({ ...bom, components: [{ type: "libary", name: "x" }] })).toBe(false);
+  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, "utf8")) as Lockfile;
+  const listed = bom.components.map(({ purl }) => decodeURIComponent(purl));
+  const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== "" && dev !== true);
+  const purls = shipped.map(([path, entry]) => `pkg:npm/${entry.name ?? toName(path)}@${entry.version}`);
+  expect(listed.toSorted()).toEqual([...new Set(purls)].toSorted());
+});
+
+test("every dependency has a licence that is allowed, and docs/licences.md lists those that are shipped", () => {
+  const lockfile = readFileSync(`${root}package-lock.json`, "utf8");
+  expect(findForbidden(lockfile)).toEqual([]);
+  expect(readFileSync(`${root}docs/licences.md`, "utf8")).toBe(printLicences(lockfile));
+});
+
+test("a licence that is not allowed is found, and one of several that one may choose suffices", () => {
+  const packages = {
+    "": { license: "MIT" },
+    "node_modules/a": { license: "AGPL-3.0-only" },
+    "node_modules/b": {},
+    "node_modules/c": { license: "(MIT OR GPL-3.0-or-later)" },
+    "node_modules/d": { license: "(MIT AND GPL-3.0-or-later)" },
+  };
+  expect(findForbidden(JSON.stringify({ packages }))).toEqual([
+    "a: AGPL-3.0-only",
+    "b: none",
+    "d: (MIT AND GPL-3.0-or-later)",
+  ]);
+});
+
+test.each([
+  ["audited 700 packages\n700 packages have verified registry signatures", 0, 0, "verified"],
+  ["npm error code ENOTFOUND\nnpm error network", 1, 0, "not checked"],
+  ["1 package has an invalid registry signature:", 1, 1, "invalid registry signature"],
+  ["2 packages have missing registry signatures but the registry is providing signing keys:", 1, 1, "missing"],
+])("the signatures of the packages: %j with %d ends with %d", (output, npmStatus, status, told) => {
+  const folder = mkdtempSync(join(tmpdir(), "palaver-npm-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "npm"), `#!/bin/sh\necho ${JSON.stringify(output)}\nexit ${npmStatus}\n`, { mode: 0o755 });
+  const PATH = `${folder}:${process.env["PATH"]}`;
+  const run = spawnSync("bash", [`${root}.ci/signatures.sh`], { encoding: "utf8", env: { PATH } });
+  expect(run.status).toBe(status);
+  expect(run.stdout).toContain(told);
+});
+
+test("the workflow runs what CI runs anywhere, and commands that exist", () => {
+  const workflow = parse(readFileSync(`${root}.github/workflows/ci.yaml`, "utf8")) as {
+    jobs: Record<string, { steps: { run?: string }[] }>;
+  };
+  const commands = Object.values(workflow.jobs).flatMap(({ steps }) => steps.flatMap(({ run }) => run ?? []));
+  const { scripts } = JSON.parse(readFileSync(`${root}package.json`, "utf8")) as { scripts: object };
+  const names = commands.flatMap((command) => /npm run (?:-s )?(\w+)/.exec(command)?.[1] ?? []);
+  expect(commands).toContain(".ci/run");
+  expect(names.filter((name) => !(name in scripts))).toEqual([]);
+});
+
+test("the image is built from files that its context has", () => {
+  const copied = /^cp (?:-R )?(.+) "\$image\/app"$/gm;
+  const needed = [...readFileSync(`${root}.ci/image.sh`, "utf8").matchAll(copied)].flatMap(([, names = ""]) =>
+    names.split(" "),
+  );
+  const admitted = readFileSync(`${root}.dockerignore`, "utf8").split("\n");
+  expect(needed.length).toBeGreaterThan(4);
+  expect([...needed, ".ci/image.sh"].filter((name) => !admitted.includes(`!${name}`))).toEqual([]);
+});
