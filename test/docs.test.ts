@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { FAULTS } from "../src/sandbox/faults.ts";
@@ -128,5 +128,29 @@ describe("docs/architecture.md", () => {
     const names = new Set(there.map(({ name }) => name));
     expect([...named].filter((name) => !names.has(name ?? ""))).toEqual([]);
     expect([...names].filter((name) => !named.has(name))).toEqual([]);
+  });
+});
+
+describe("docs/troubleshooting.md", () => {
+  const rows = readText("docs/troubleshooting.md");
+  const sources = globSync("{src,adapters,.ci}/**/*.{ts,mjs}", { cwd: root })
+    .map((path) => readText(path).replaceAll(/"\s*\+\s*"/g, ""))
+    .join("\n");
+  /** What a cell quotes of the program's words; `…` and figures stand for what differs. */
+  const quotesOf = (cell: string) => cell.split("…").map((part) => part.trim());
+
+  test("names only lines of the log that the code has", () => {
+    const table = rows.slice(rows.indexOf("## What the log says"));
+    const lines = [...table.matchAll(/^\| `([^`]+)` \|/gm)].map(([, line = ""]) => line);
+    expect(lines.length).toBeGreaterThan(20);
+    expect(lines.filter((line) => !sources.includes(line))).toEqual([]);
+  });
+
+  test("names only sentences that the code says", () => {
+    const table = rows.slice(rows.indexOf("## It does not start"), rows.indexOf("## What the log says"));
+    const cells = [...table.matchAll(/^\| (\*[^|]+) \|/gm)].map(([, cell = ""]) => cell);
+    const said = cells.flatMap((cell) => [...cell.matchAll(/\*([^*]+)\*/g)].flatMap(([, text = ""]) => quotesOf(text)));
+    expect(said.length).toBeGreaterThan(9);
+    expect(said.filter((part) => !sources.includes(part))).toEqual([]);
   });
 });
