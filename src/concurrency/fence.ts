@@ -25,6 +25,13 @@ export function fencesHeld(): readonly Fence[] {
   return held.getStore() ?? [];
 }
 
+/** The same for everything that is done under the same fences: what was known of another's work under others may be old. */
+export function rightHeld(): string {
+  return fencesHeld()
+    .map(({ key, value }) => `${key}=${value}`)
+    .join();
+}
+
 /** True where what is done now may have been done already by somebody who died before saying so. */
 export function isTakenUp(): boolean {
   return fencesHeld().some((fence) => fence.isTakenUp === true);

@@ -1,3 +1,4 @@
+import { rightHeld } from "../../../src/concurrency/fence.ts";
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Draft, Fallback, Posted, Receipt } from "../../../src/port/sink.ts";
 import type { SlackApi } from "../api/client.ts";
@@ -41,6 +42,8 @@ const CHANNEL_CODES = new Set([
 export interface Stream {
   place: MessagePlace;
   nonce: string;
+  /** Under which it was begun: under another one, others may have written it since, and ended it. */
+  right: string;
   /** The text that accepted calls have written, in Slack's own Markdown. */
   sent: string;
   /** The cards that they may have shown. */
@@ -109,7 +112,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
         const place = { teamId, channelId, ts: readTs(method, answer) };
         const id = toMessageId(place);
         const known = { startedAtMs: now(), isDoubtful: false, isStopped: false };
-        state.streams.set(id, { place, nonce, sent: text, cards, ...known });
+        state.streams.set(id, { place, nonce, right: rightHeld(), sent: text, cards, ...known });
         state.files.set(id, { ids: [] });
         return { id };
       } catch (error) {
@@ -126,6 +129,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       }
     },
     async write(stream, draft, signal) {
+      if (stream.right !== rightHeld()) return fallBack(stream, deps);
       if (!draft.streaming) {
         if (stream.isStopped) return fallBack(stream, deps);
         checkLength(draft);

@@ -168,3 +168,18 @@ test("what another process posted for the same work, and died before saying so, 
   expect(again.id).toBe(id);
   expect(desk.calls("chat.postMessage")).toBe(1);
 });
+
+test("a stream that another process has taken over and ended is not added to any more", async () => {
+  const { slack, general, question, address, outbound, calls, restart } = await startDesk();
+  const under = <T>(value: string, task: () => T) => withFence({ key: "lane", value, check: async () => {} }, task);
+  const sink = outbound.sink(address);
+  const { id } = await under("1", () => sink.post(growing("One"), "n", signal));
+  // This one stood still: its stream was gone on with elsewhere, and is its own again after that.
+  const other = restart().sink(address);
+  await under("2", () => other.edit(id, finalDraft("One, two."), signal));
+  const draft = finalDraft("One, two, three.");
+  expect(await under("3", () => sink.edit(id, growing("One, two, thr"), signal))).toEqual({ isPartial: true });
+  await under("3", () => sink.edit(id, draft, signal));
+  expect(slack.texts(general, question)).toEqual(["One, two, three."]);
+  expect(calls("chat.appendStream")).toBe(0);
+});
