@@ -54,7 +54,8 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
       const range = { ...(until > NOTHING_YET && { since: until }), maxMessages: MAX_EARLIER_MESSAGES };
       const reading = (signal: AbortSignal) => readEarlier(newest, range, signal);
       const { messages, isPartial = false } = await runWithin(EARLIER_TIMEOUT_MS, reading, signal);
-      const own = new Set(questions.map(({ messageId }) => messageId));
+      // Questions keep their places among what others said between them, and are stored as such where they stand.
+      const own = new Set(questions.filter(isOnBranch).map(({ messageId }) => messageId)).add(newest.messageId);
       const said = messages.filter(({ messageId }) => !own.has(messageId));
       // What is missing may be read with the next question.
       const read = isPartial ? Math.max(until, ...said.map((message) => message.at)) : at;
@@ -69,6 +70,11 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
       return NOTHING;
     }
   };
+}
+
+/** It follows one message alone, and is stored behind that. */
+function isOnBranch({ inReplyTo }: MessageEvent): boolean {
+  return inReplyTo !== undefined;
 }
 
 export function createOverhear(history: Pick<History, "isNew" | "append">, log: Logger): Overhear {

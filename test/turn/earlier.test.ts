@@ -68,6 +68,17 @@ describe("bringing in what was said earlier", () => {
     expect((await kept())[1]?.messages[0]?.content).toMatch(/^x{4000}\n\[… 5000 characters left out …]$/);
   });
 
+  test("leaves each of several questions its place among what was said between them", async () => {
+    const [one, two, three] = [message("one"), message("two", { inReplyTo: "test:x" }), message("three")];
+    const between = [said("one", one.messageId), said("a"), said("two", two.messageId), said("b")];
+    const { bringEarlier, history, kept } = setUp({ messages: between });
+    await bringEarlier([one, two, three], never);
+    for (const question of [one, two, three]) await history.append("test:a", toEntry(question));
+    const inOrder = [one.messageId, "test:a", "test:b", two.messageId, three.messageId];
+    expect((await kept()).map(({ id }) => id)).toEqual(inOrder);
+    expect((await kept()).map(({ isEarlier }) => isEarlier)).toEqual([undefined, true, true, undefined, undefined]);
+  });
+
   test("asks for everything first, then for what was said since the question before", async () => {
     const { bringEarlier, history, kept, place, ranges } = setUp({ messages: [said("a")] });
     const [first, second] = [message("Hello"), message("And?")];
