@@ -308,7 +308,8 @@ function createReplies({ sinkOf, log }: BotDeps) {
 async function onChanged(deps: BotDeps, event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<void> {
   if (await deps.answers.reconsider(event, signal)) return;
   if (event.kind === "edited") return onEdited(deps, event);
-  await deps.history.remove(event.messageId);
+  const isKept = await deps.history.remove(event.messageId);
+  if (!isKept) await deps.history.markDeleted(event.messageId);
   await deps.secondThoughts.onDeleted(event, signal);
 }
 

@@ -14,6 +14,7 @@ import {
   type StoredEntry,
   toAuthorKey,
   toAuthorKeys,
+  toDeletedKey,
   toEntryKey,
   toHeadKey,
   toIndexKey,
@@ -68,6 +69,10 @@ export interface History {
   edit(messageId: string, text: string, attachments: AttachmentRef[]): Promise<boolean>;
   /** Erases the whole entry of a message: an answer that was posted in several goes with any of them. */
   remove(messageId: string): Promise<boolean>;
+  /** Remembers for a day that a message is gone of which there is no entry: it may come after its deletion. */
+  markDeleted(messageId: string): Promise<void>;
+  /** Those of these messages that were deleted before they came. */
+  deletedOf(messageIds: readonly string[]): Promise<string[]>;
   /**
    * Resolves to true when the bot answers here without being addressed: a message written at `at`, Unix milliseconds,
    * or any message when that is left out.
@@ -159,6 +164,11 @@ export function createHistory(options: HistoryOptions): History {
         await keys.erase([stored?.entry === undefined ? left : toErasure(position, stored)]);
         return stored?.entry !== undefined;
       }),
+    markDeleted: keys.markDeleted,
+    async deletedOf(messageIds) {
+      const marks = await keys.getMany(messageIds.map(toDeletedKey));
+      return messageIds.filter((_, index) => marks[index] !== undefined);
+    },
     async isFollowed(conversationId, at = Infinity) {
       const head = await keys.readHead(conversationId);
       return head?.followed === true && at >= (head.followedSince ?? 0);

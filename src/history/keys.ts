@@ -9,12 +9,15 @@ import {
   type Readers,
   type StoredEntry,
   toAuthorKeys,
+  toDeletedKey,
   toEntryKey,
   toHeadKey,
   toIndexKey,
 } from "./record.ts";
 
 const NAMESPACE = "history";
+/** Longer than any platform goes on telling what was not taken over: Slack for an hour, or for a day where that is switched on. */
+const DELETED_MS = 25 * 3_600_000;
 
 export type Place = Pick<Position, "conversationId" | "seq">;
 
@@ -45,6 +48,7 @@ export interface HistoryKeys {
   rewriteEntry(place: Place, stored: StoredEntry): Promise<void>;
   readHead(conversationId: string): Promise<Head | undefined>;
   writeHead(conversationId: string, head: Head): Promise<void>;
+  markDeleted(messageId: string): Promise<void>;
   erase(erasures: readonly Erasure[]): Promise<void>;
   eraseKey(key: string): Promise<void>;
   /** Everything below a namespace of the history. */
@@ -93,6 +97,9 @@ export function createHistoryKeys(open: (namespace: string) => Keyv, ttlMs: numb
     async writeHead(conversationId, head) {
       const { key, value } = headValue(conversationId, head);
       await keyv.set(key, { v: 1, ...value }, ttlMs);
+    },
+    async markDeleted(messageId) {
+      await keyv.set(toDeletedKey(messageId), { v: 1 }, DELETED_MS);
     },
     async erase(erasures) {
       const found = [...(await ownIndexKeys(keys, erasures)), ...erasures.flatMap(({ authorKeys }) => authorKeys)];

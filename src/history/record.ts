@@ -149,6 +149,11 @@ export function toIndexKey(id: string): string {
   return `i:${toKeyPart(id)}`;
 }
 
+/** The mark of a message that was deleted before it came. */
+export function toDeletedKey(messageId: string): string {
+  return `d:${toKeyPart(messageId)}`;
+}
+
 /**
  * The namespace, below that of the history, in which every key is the place of an entry that concerns the person.
  * A key in it is the entry's own without `e:`.

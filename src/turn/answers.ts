@@ -9,7 +9,7 @@ import { quoteName } from "../text/quote-name.ts";
 import type { Ledger } from "../tools/ledger.ts";
 import type { Attempt } from "./attempt.ts";
 import { splitBatch } from "./batch.ts";
-import { isQuestionGone, storeQuestions } from "./context.ts";
+import { isQuestionGone, storeQuestions, withoutDeleted } from "./context.ts";
 import { showNote, showRefusal, takeClosingOff } from "./cut-answer.ts";
 import type { BringEarlier, Overhear } from "./earlier.ts";
 import { editionOf, readAnswer } from "./editions.ts";
@@ -321,12 +321,13 @@ async function proceed(
   for (const event of done) if (isOver || event.kind === "deleted") await change(history, event);
   if (isOver) return done;
   deps.waiting.clear(own);
-  Object.assign(record, earlier, { messageIds: own.map(({ messageId }) => messageId) });
+  const asked = await withoutDeleted(history, own, log);
+  Object.assign(record, earlier, { messageIds: asked.map(({ messageId }) => messageId) });
   // It may have been said before a question was changed.
   if (done.some(({ kind }) => kind === "edited" || kind === "deleted")) delete record.said;
-  const notice = isGivenUp ? undefined : await deps.bringEarlier(own, signal);
+  const notice = isGivenUp ? undefined : await deps.bringEarlier(asked, signal);
   if (notice !== undefined) turn.tell(notice);
-  if (!(await storeQuestions(history, own, log))) turn.missStore();
+  if (!(await storeQuestions(history, asked, log))) turn.missStore();
   for (const event of done) if (event.kind === "action" || event.kind === "command") turn.notice(event);
   await run(deps, turn, signal);
   return [...done, ...turn.taken()];

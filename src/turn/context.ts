@@ -211,6 +211,21 @@ function toAppends(history: Pick<History, "append">, messages: readonly MessageE
   });
 }
 
+/** Messages without those that were deleted before they came; all of them where nobody can say. Never rejects. */
+export async function withoutDeleted(
+  history: Pick<History, "deletedOf">,
+  messages: readonly MessageEvent[],
+  log: Logger,
+): Promise<readonly MessageEvent[]> {
+  try {
+    const deleted = await history.deletedOf(messages.map(({ messageId }) => messageId));
+    return messages.filter(({ messageId }) => !deleted.includes(messageId));
+  } catch (error) {
+    log.warn({ err: error }, "whether a message was deleted before it came is not known");
+    return messages;
+  }
+}
+
 /** True when every message that a turn answers was deleted. */
 export async function isQuestionGone(history: Pick<History, "find">, { messageIds }: TurnRecord): Promise<boolean> {
   const places = await Promise.all(messageIds.map((id) => history.find(id)));

@@ -5,6 +5,38 @@ import { eventually } from "../support/eventually.ts";
 
 const held = () => Promise.withResolvers<void>();
 
+describe("a deletion that comes before its message", () => {
+  test("leaves nothing to be answered, and the other messages to be", async () => {
+    const { accept, idle, texts, requests } = startEngine({ scripts: [["Tea."]] });
+    const question = message("Never mind");
+    await accept(deleted(question));
+    await idle();
+    await accept(question);
+    await idle();
+    expect(texts()).toEqual([]);
+    await accept(message("What to drink?"));
+    await idle();
+    expect(texts()).toEqual(["Tea."]);
+    expect(JSON.stringify(requests)).not.toContain("Never mind");
+  });
+
+  test("leaves it out of what is answered together", async () => {
+    const hold = held();
+    const { accept, idle, texts, requests, until, channel } = startEngine({
+      scripts: [["Soup", hold.promise], ["Tea."]],
+    });
+    await accept(message("What to eat?"));
+    await until(() => channel.length === 1);
+    const question = message("Never mind");
+    for (const event of [deleted(question), question, message("What to drink?")]) await accept(event);
+    hold.resolve();
+    await idle();
+    expect(texts()).toEqual(["Soup", "Tea."]);
+    expect(JSON.stringify(requests[1])).toContain("What to drink?");
+    expect(JSON.stringify(requests)).not.toContain("Never mind");
+  });
+});
+
 describe("an edit", () => {
   test("that makes a message one to the bot has it answered, once and only where it was not", async () => {
     const { accept, idle, texts, requests } = startEngine({ scripts: [["Soup."], ["Salad."], ["Tea."]] });
