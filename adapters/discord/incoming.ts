@@ -16,6 +16,7 @@ import { createActivity } from "./listen/activity.ts";
 import { catchUp } from "./listen/catch-up.ts";
 import type { Delivery } from "./listen/delivery.ts";
 import type { DirectChannels } from "./listen/direct-channels.ts";
+import { createHolding } from "./listen/holding.ts";
 import { createListener } from "./listen/listener.ts";
 import { createTellNotAllowed } from "./listen/permission-notice.ts";
 import { createPlaceQuestion } from "./listen/threads.ts";
@@ -58,6 +59,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
   const enqueue: Delivery["enqueue"] = async (...job) => (await delivery()?.enqueue(...job)) ?? false;
   const place = createPlaceQuestion({ mode, api, activity, rooms, log });
   const queue = { enqueue };
+  const holding = createHolding();
   const listener = createListener({
     rooms,
     files,
@@ -73,12 +75,24 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
 
   function on<E extends keyof GatewayEvents>(event: E, listen: (data: GatewayEvents[E]) => void): void {
     client.ws.on(event, (data: unknown) => {
-      if (delivery() === undefined) return;
-      try {
-        listen(data as GatewayEvents[E]);
-      } catch (error) {
-        log.error({ err: error, event }, "A packet from Discord could not be read.");
-      }
+      if (delivery() !== undefined) attempt(event, () => listen(data as GatewayEvents[E]));
+    });
+  }
+  function attempt(event: string, read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      log.error({ err: error, event }, "A packet from Discord could not be read.");
+    }
+  }
+  /** Hears it in the order of its channel: after what was missed there. */
+  function onInOrder<E extends Exclude<keyof GatewayEvents, GatewayDispatchEvents.InteractionCreate>>(
+    event: E,
+    listen: (data: GatewayEvents[E]) => void,
+  ): void {
+    on(event, (data) => {
+      const channel = { id: data.channel_id, isDirect: data.guild_id === undefined };
+      holding.take(channel, () => attempt(event, () => listen(data)));
     });
   }
   function onMessage(message: Message): void {
@@ -89,10 +103,11 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
     listener.onMessage(message);
   }
 
-  on(GatewayDispatchEvents.MessageCreate, onMessage);
-  on(GatewayDispatchEvents.MessageUpdate, listener.onEdit);
-  on(GatewayDispatchEvents.MessageDelete, listener.onDelete);
-  on(GatewayDispatchEvents.MessageDeleteBulk, ({ ids, ...place }) => {
+  client.ws.on(GatewayDispatchEvents.Ready, holding.begin);
+  onInOrder(GatewayDispatchEvents.MessageCreate, onMessage);
+  onInOrder(GatewayDispatchEvents.MessageUpdate, listener.onEdit);
+  onInOrder(GatewayDispatchEvents.MessageDelete, listener.onDelete);
+  onInOrder(GatewayDispatchEvents.MessageDeleteBulk, ({ ids, ...place }) => {
     for (const id of ids) listener.onDelete({ ...place, id });
   });
   on(GatewayDispatchEvents.InteractionCreate, (interaction) => {
@@ -108,6 +123,7 @@ export function attachListeners(client: Client, parts: IncomingParts, options: D
       shard,
       directChannels: directChannels.list,
       onMessage,
+      holding,
       botId,
       log,
       now,

@@ -6,6 +6,7 @@ import type { Api } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { timeOf } from "../ids.ts";
+import type { Holding } from "./holding.ts";
 import type { Message } from "./wording.ts";
 
 /** Somebody whose question is older than this has asked elsewhere meanwhile. */
@@ -29,6 +30,8 @@ export interface CatchUpDeps {
   directChannels(): Promise<readonly string[]>;
   /** `isAnswered`: what it asks was heard before, and its place is settled. */
   onMessage(message: Message, isAnswered: boolean): void;
+  /** What is told in these rooms waits until they have been read. */
+  holding: Pick<Holding, "expect" | "release">;
   botId(): string | undefined;
   log: Logger;
   now(): number;
@@ -45,15 +48,26 @@ interface Room {
  * heard before counts for nothing: it says nothing about how much was missed. Never rejects.
  */
 export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
-  const { rooms, shard, now } = deps;
+  const { rooms, shard, holding, now } = deps;
   const since = now() - MAX_AGE_MS;
-  const guildRooms = rooms.recent(shard).filter(({ lastMessageId }) => timeOf(lastMessageId) > since);
+  const guildRooms = rooms
+    .recent(shard)
+    .filter(({ lastMessageId }) => timeOf(lastMessageId) > since)
+    .slice(0, MAX_ROOMS);
+  holding.expect(false, guildRooms.map(toChannelId));
   // Direct messages all come through the first shard. Neither kind of room waits for the other, or takes its place.
   const finding = shard === 0 ? readDirects(deps, signal) : Promise.resolve([]);
   await Promise.all([
-    readRooms(guildRooms.slice(0, MAX_ROOMS), deps, signal),
-    finding.then((directRooms) => readRooms(directRooms, deps, signal)),
+    readRooms(guildRooms, deps, signal),
+    finding.then((directRooms) => {
+      holding.expect(true, directRooms.map(toChannelId));
+      return readRooms(directRooms, deps, signal);
+    }),
   ]);
+}
+
+function toChannelId({ channelId }: Pick<Room, "channelId">): string {
+  return channelId;
 }
 
 /**
@@ -77,7 +91,7 @@ async function readRooms(rooms: readonly Room[], deps: CatchUpDeps, signal: Abor
 /** Resolves to the rooms that may be readable later. */
 async function readEach(
   rooms: readonly Room[],
-  { api, botId, onMessage, now, log }: CatchUpDeps,
+  { api, botId, onMessage, holding, now, log }: CatchUpDeps,
   signal: AbortSignal,
 ): Promise<Room[]> {
   const failed: Room[] = [];
@@ -97,6 +111,8 @@ async function readEach(
       if (signal.aborted) return [];
       log.debug({ err: error, channelId: room.channelId }, "A channel could not be read for what was missed.");
       if (mayPass(error)) failed.push(room);
+    } finally {
+      holding.release(room.channelId);
     }
   }
   return failed;

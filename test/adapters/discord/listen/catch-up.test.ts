@@ -4,6 +4,7 @@ import { ApiError } from "../../../../adapters/discord/api/error.ts";
 import { idAt } from "../../../../adapters/discord/ids.ts";
 import { catchUp } from "../../../../adapters/discord/listen/catch-up.ts";
 import { createMemoryStore } from "../../../../adapters/discord/listen/direct-channels.ts";
+import { createHolding } from "../../../../adapters/discord/listen/holding.ts";
 import type { DirectChannelStore } from "../../../../adapters/discord/options.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { createStillClock } from "../../../simulators/discord/clock.ts";
@@ -94,7 +95,15 @@ describe("what was said while the bot was away", () => {
       },
       settled: async () => {},
     };
-    const deps = { api, shard: 0, onMessage: () => {}, botId: () => "1", log: silent, now: () => now };
+    const deps = {
+      api,
+      shard: 0,
+      onMessage: () => {},
+      botId: () => "1",
+      log: silent,
+      now: () => now,
+      holding: createHolding(),
+    };
     const directChannels = async () => Array.from({ length: 20 }, (_, index) => `dm${index}`);
     const toRoute = (id: string) => `/channels/${id}/messages`;
     await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, directChannels }, signal);
@@ -141,7 +150,15 @@ describe("what was said while the bot was away", () => {
       },
       settled: async () => {},
     };
-    const deps = { api, shard: 1, directChannels: async () => [], botId: () => "1", log: silent, now: () => now };
+    const deps = {
+      api,
+      shard: 1,
+      directChannels: async () => [],
+      botId: () => "1",
+      log: silent,
+      now: () => now,
+      holding: createHolding(),
+    };
     const onMessage = ({ channel_id }: { channel_id: string }) => void heard.add(channel_id);
     await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, onMessage }, signal);
     expect(heard.size).toBe(rooms.length);
@@ -193,6 +210,19 @@ describe("what was said while the bot was away", () => {
     const { message: again } = await startAdapter(discord, { threads: "auto" });
     expect([(await again(0)).text, (await again(1)).text, (await again(2)).text]).toEqual([...answers, "three"]);
     expect(discord.requests.filter(({ route }) => route === OPEN)).toHaveLength(opened);
+  });
+
+  test("what is told after it waits for what was missed in its channel, and for nothing else", async () => {
+    const { discord, guild, channel, ada } = await startStage({ listens: false });
+    const other = discord.addChannel(guild, "other");
+    discord.people.say(channel, ada, "missed", { mentionBot: true });
+    discord.faults.slow(READ, 300, { times: 1 });
+    const { event, events } = await startAdapter(discord);
+    discord.people.say(channel, ada, "told", { mentionBot: true });
+    discord.people.say(other, ada, "elsewhere", { mentionBot: true });
+    await event(2);
+    const texts = events.map((one) => (one.kind === "message" ? one.text : ""));
+    expect(texts).toEqual(["elsewhere", "missed", "told"]);
   });
 
   test("messages missed while Discord ended the session are heard", async () => {
