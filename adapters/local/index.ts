@@ -75,6 +75,8 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     },
     sink: (address) => createSink(address, stores),
     openAttachment: (ref) => openFile(files, ref),
+    // Whoever has the page open sees all of it.
+    mayShow: async () => true,
     isConnected: () => accept !== undefined,
     ...createForgetting(stores),
     async pause() {

@@ -180,17 +180,8 @@ export function createEngine(options: EngineOptions): Engine {
   const { removesWithQuestion = false } = options;
   const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });
 
-  const data = {
-    history,
-    records,
-    ledger,
-    jobs,
-    imagine,
-    settings,
-    usage,
-    audit,
-    eraseCopies: () => eraseCopies(files, database),
-  };
+  const kinds = { history, records, ledger, jobs, imagine, settings, usage, audit };
+  const data = { ...kinds, eraseCopies: () => eraseCopies(files, database) };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const { botName } = options;

@@ -20,7 +20,8 @@ import { createCurrentTime } from "../tools/current-time.ts";
 import { createFetchUrl } from "../tools/fetch-url.ts";
 import type { ReadBefore } from "../tools/past.ts";
 import { createReadFile } from "../tools/read-file.ts";
-import { createHistorySearch, createRecall } from "../tools/recall.ts";
+import { createReadThread } from "../tools/read-thread.ts";
+import { createFindOthers, createHistorySearch, createSearchHistory } from "../tools/search-history.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { openGateway } from "./gateway.ts";
@@ -138,7 +139,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     database,
     stores,
     gateway: gateway.client,
-    toTools: (history, files) => toTools(history, files, config.fetchUrlHosts),
+    toTools: (history, files) => toTools(history, files, adapterOf, config.fetchUrlHosts),
     ...(mcp && { outside: mcp }),
     references: pictures.references,
     scheduler,
@@ -241,11 +242,17 @@ function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {
   return database;
 }
 
-function toTools(history: History, files: Files, fetchUrlHosts: readonly string[]): Tool[] {
+function toTools(
+  history: History,
+  files: Files,
+  adapterOf: (platform: string) => Adapter,
+  fetchUrlHosts: readonly string[],
+): Tool[] {
   const readBefore = toReadBefore(history);
   return [
     createCurrentTime(Date.now),
-    createRecall(createHistorySearch(readBefore)),
+    createSearchHistory(createHistorySearch(readBefore), createFindOthers({ history, adapterOf })),
+    createReadThread({ readBefore, adapterOf }),
     createReadFile(files, readBefore),
     ...(fetchUrlHosts.length > 0 ? [createFetchUrl(fetchUrlHosts)] : []),
   ];

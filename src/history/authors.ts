@@ -18,6 +18,7 @@ export interface AuthorRecords {
   exportAuthor(platform: string, authorId: string, within?: string): Promise<AuthorExport>;
   forgetAuthor(platform: string, authorId: string, within?: string): Promise<number>;
   countAuthor(platform: string, authorId: string, within?: string): Promise<AuthorCount>;
+  conversationsOf(platform: string, authorId: string, within?: string): Promise<string[]>;
 }
 
 /** The amount of what the history keeps about one person. */
@@ -82,6 +83,16 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: KeyedQueue["run"]
         conversationIds.add(position.conversationId);
       }
       return { entries, conversations: conversationIds.size };
+    },
+
+    async conversationsOf(platform, authorId, within) {
+      const newest = new Map<string, number>();
+      for await (const { position } of findEntries(keys, toAuthorNamespace({ platform, id: authorId }), within)) {
+        if (position === undefined) continue;
+        const { conversationId, seq } = position;
+        newest.set(conversationId, Math.max(seq, newest.get(conversationId) ?? 0));
+      }
+      return [...newest].sort(([, one], [, other]) => other - one).map(([conversationId]) => conversationId);
     },
   };
 }

@@ -66,7 +66,7 @@ export function connectTo(config: McpServerConfig, onOffer: () => void, log: Log
   const status: Pick<McpConnection, "state" | "problem"> = { state: "connecting", problem: "it is being started" };
   let live: Session | undefined;
   let offer: Offer = { tools: [], prompts: [], hasResources: false };
-  const inTurn = createFairTurns(MAX_CALLS);
+  const inPlace = createPlaces(config);
 
   async function list(session: Session): Promise<void> {
     offer = await session.list();
@@ -144,21 +144,10 @@ export function connectTo(config: McpServerConfig, onOffer: () => void, log: Log
     get offer() {
       return offer;
     },
-    async callTool(name, args, owner, onprogress, signal) {
+    callTool(name, args, owner, onprogress, signal) {
       const options = { timeout, maxTotalTimeout: timeout, signal, onprogress };
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(timeout)]);
-      let hasBegun = false;
-      const call = () => {
-        hasBegun = true;
-        return ask((client) => client.callTool({ name, arguments: args }, options), signal);
-      };
-      try {
-        return await inTurn(owner, call, patience);
-      } catch (error) {
-        signal.throwIfAborted();
-        if (hasBegun) throw error;
-        throw new ToolError(`The server "${config.name}" is busy: not run. Answer without it, and say so.`);
-      }
+      const call = () => ask((client) => client.callTool({ name, arguments: args }, options), signal);
+      return inPlace(owner, call, signal);
     },
     getPrompt: (name, args, signal) =>
       ask((client) => client.getPrompt({ name, arguments: args }, { timeout, signal }), signal),
@@ -169,6 +158,26 @@ export function connectTo(config: McpServerConfig, onOffer: () => void, log: Log
       closing.abort(new Error("It is not wanted any more."));
       await running;
     },
+  };
+}
+
+/** Bounds the calls of a server that run at a time. One that finds no place in time is not made. */
+function createPlaces({ name, timeoutMs }: McpServerConfig) {
+  const inTurn = createFairTurns(MAX_CALLS);
+  return async <T>(owner: string, call: () => Promise<T>, signal: AbortSignal): Promise<T> => {
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    let hasBegun = false;
+    const begin = () => {
+      hasBegun = true;
+      return call();
+    };
+    try {
+      return await inTurn(owner, begin, patience);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (hasBegun) throw error;
+      throw new ToolError(`The server "${name}" is busy: not run. Answer without it, and say so.`);
+    }
   };
 }
 

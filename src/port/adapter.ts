@@ -1,3 +1,4 @@
+import type { Actor } from "./catalogue.ts";
 import type {
   Accept,
   AttachmentRef,
@@ -51,6 +52,18 @@ export interface Adapter {
   whisper?(reply: ReplyAddress, authorId: string, markdown: string, nonce: string, signal: AbortSignal): Promise<void>;
   /** Somebody as the author of an event in a place; undefined where there is nobody of that id. Absent: only the id counts. */
   findAuthor?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<Author | undefined>;
+  /**
+   * True when what stands in the place of a message or a conversation may be shown where this person asks: that person
+   * may read it, and so may everybody else who reads the answer. False also where that cannot be told. Absent: nothing
+   * of another place may.
+   */
+  mayShow?(id: string, to: Actor, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Reads the message that a link leads to with its thread, or where it is in none with what stands around it, oldest
+   * first. Undefined for a link that leads to no message here, and to one that `mayShow` refuses. Absent on platforms
+   * without links.
+   */
+  readLinked?(link: string, maxMessages: number, to: Actor, signal: AbortSignal): Promise<EarlierMessage[] | undefined>;
   isConnected(): boolean;
   /** Erases what the adapter itself keeps about a person; absent where messages live elsewhere. */
   forget?(authorId: string): Promise<void>;

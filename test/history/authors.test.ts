@@ -53,6 +53,17 @@ function authorsContract(start: () => { open: (namespace: string) => Keyv; dump:
     expect(await history.exportAuthor("test", "nobody")).toMatchObject({ conversations: [] });
   });
 
+  test("a person's conversations are those that they spoke in, the one that began last first", async () => {
+    const later = createHistory({ open, ttlMs: 600_000, log: silent, now: () => 6_000 });
+    const latest = uniqueId("latest");
+    await later.append(latest, said("a3", "ada again", ada));
+    const found = await history.conversationsOf("test", "ada");
+    expect(found[0]).toBe(latest);
+    expect(new Set(found)).toEqual(new Set([latest, direct, shared]));
+    expect(await history.conversationsOf("test", "ada", shared)).toEqual([shared]);
+    expect(await history.conversationsOf("test", "nobody")).toEqual([]);
+  });
+
   test("erasing a person from the history leaves no trace of them, and everything of the others", async () => {
     expect(await history.forgetAuthor("test", "ada")).toBe(3);
     expect(await idsIn(shared)).toEqual(["b1", "t2", "x1"]);

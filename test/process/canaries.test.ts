@@ -54,8 +54,8 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   broken: events(words(CANARY), `data: {"${CANARY}\n\n`.repeat(50)),
   cut: cut(words(CANARY)),
   unknown: calls([CANARY, JSON.stringify({ [CANARY]: CANARY })]),
-  unreadable: calls(["recall", `{"${CANARY}`], ["current_time", JSON.stringify({ timezone: CANARY })]),
-  tools: calls(["recall", JSON.stringify({ query: CANARY })]),
+  unreadable: calls(["search_history", `{"${CANARY}`], ["current_time", JSON.stringify({ timezone: CANARY })]),
+  tools: calls(["search_history", JSON.stringify({ query: CANARY })]),
   draw: calls(["generate_image", JSON.stringify({ prompt: `${CANARY}, declined` })]),
 };
 

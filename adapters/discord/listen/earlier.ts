@@ -1,4 +1,4 @@
-import { type APIMessage, MessageType, Routes } from "discord.js";
+import { type APIChannel, type APIMessage, ChannelType, MessageType, Routes } from "discord.js";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Earlier, EarlierMessage, EarlierRange, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import { askNames, type NamedRooms } from "../api/asked-names.ts";
@@ -6,7 +6,8 @@ import type { Api } from "../api/client.ts";
 import { codeOf } from "../api/error.ts";
 import type { Files } from "../api/files.ts";
 import { createSpareCalls, type SpareCalls } from "../api/spare-calls.ts";
-import { type MessagePlace, readMessageId, timeOf, toMessageId } from "../ids.ts";
+import { type MessagePlace, PLATFORM, readMessageId, timeOf, toMessageId } from "../ids.ts";
+import { createMayShow } from "./access.ts";
 import { isByPerson, isWritten, toAuthor, toWhole } from "./inbound.ts";
 import { type Message, readSeen } from "./wording.ts";
 
@@ -17,6 +18,8 @@ const PAGES_MS = 3_000;
 /** Replies that are followed back along a chain at most: one call each. */
 const MAX_CHAIN = 6;
 const UNKNOWN_MESSAGE = 10008;
+/** Newer than every message there is. */
+const NEWEST = "9223372036854775807";
 
 export interface EarlierDeps {
   api: Api;
@@ -28,12 +31,20 @@ export interface EarlierDeps {
 /** While Discord has not said how many there may be. */
 const READS_AT_ONCE = 3;
 
+type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel" | "mayShow" | "readLinked">>;
+
+/** A link to a message, as Discord's menus make it. */
+const LINK = /^https?:\/\/(?:\w+\.)?discord(?:app)?\.com\/channels\/(\d+)\/(\d+)\/(\d+)\/?$/;
+/** Around a message that is in no thread. */
+const AROUND = 25;
+
 /**
  * In a thread or a forum post what stands above the question is read, in a channel the chain of replies that leads to it:
  * nobody said that those are one conversation but who replied. A direct conversation has the bot in it from its beginning.
  */
-export function createReadsEarlier(deps: EarlierDeps): Required<Pick<Adapter, "readEarlier" | "readChannel">> {
+export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   const calls = createSpareCalls(deps.api, { firstCalls: READS_AT_ONCE, reserve: 1 });
+  const mayShow = createMayShow(deps);
 
   async function toEarlier(
     found: readonly Found[],
@@ -47,6 +58,16 @@ export function createReadsEarlier(deps: EarlierDeps): Required<Pick<Adapter, "r
   }
 
   return {
+    mayShow,
+    async readLinked(link, maxMessages, to, signal) {
+      const [, guildId, channelId, messageId] = LINK.exec(link) ?? [];
+      if (guildId === undefined || channelId === undefined || messageId === undefined) return undefined;
+      if (!(await mayShow(`${PLATFORM}:${channelId}`, to, signal))) return undefined;
+      const message = await readMessage({ channelId, messageId }, deps.api, signal);
+      if (message === undefined) return undefined;
+      const found = await readAround(message, maxMessages, { ...deps, calls }, signal);
+      return toEarlier(found, { ...to.reply, workspaceId: guildId }, signal);
+    },
     async readEarlier(event, range, signal) {
       const { found, isPartial } = await readAbove(event, range, { ...deps, calls }, signal);
       const messages = await toEarlier(found, event.reply, signal);
@@ -77,6 +98,25 @@ interface Above {
   /** Oldest first. */
   found: Found[];
   isPartial?: Earlier["isPartial"];
+}
+
+/** The thread that a message is in, or that hangs on it; otherwise what stands around it. */
+async function readAround(
+  message: APIMessage,
+  maxMessages: number,
+  { api, calls }: EarlierDeps & { calls: SpareCalls },
+  signal: AbortSignal,
+): Promise<Found[]> {
+  const { channel_id: channelId, id, thread } = message;
+  const { type } = (await api.call({ method: "GET", route: Routes.channel(channelId) }, signal)).data as APIChannel;
+  const isInThread = type === ChannelType.PublicThread || type === ChannelType.AnnouncementThread;
+  const threadId = isInThread ? channelId : thread?.id;
+  if (threadId === undefined) {
+    const around = await readPage(channelId, { around: id }, Math.min(AROUND, maxMessages), calls, signal);
+    return (around ?? [message]).toReversed().map(toFound);
+  }
+  const { found } = await readThread({ channelId: threadId, messageId: NEWEST }, { maxMessages }, calls, signal);
+  return found;
 }
 
 async function readAbove(

@@ -4,9 +4,10 @@ import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
 import { readAttachmentId } from "../api/attachments.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { HandlerResult } from "../listen/intake.ts";
+import { isPersonThere } from "../people/access.ts";
 import { IMAGINE } from "./commands.ts";
 import { type FormContext, PROMPT, readContext, readImagineForm, toImagineForm, WHERE } from "./imagine-form.ts";
-import { isMember, isPersonThere, NOT_HERE, NOT_SEEN_THERE } from "./membership.ts";
+import { isMember, NOT_HERE, NOT_SEEN_THERE } from "./membership.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toActor, toEventBase, type UserAction, type UserContext } from "./user-action.ts";
 

@@ -1,5 +1,4 @@
 import { codeOf } from "../api/error.ts";
-import { readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { HandlerDeps } from "./user-action.ts";
 
@@ -7,8 +6,6 @@ import type { HandlerDeps } from "./user-action.ts";
 const LOOK_MS = 1_000;
 /** Long before Slack, so that nothing anybody wrote is read. */
 const LONG_AGO = "1.000000";
-/** Members told at once. */
-const PAGE = 1_000;
 const ABSENT = new Set(["not_in_channel", "channel_not_found"]);
 
 export const NOT_HERE =
@@ -37,35 +34,5 @@ export async function isMember(
     return true;
   } catch (error) {
     return !isAbsence(error);
-  }
-}
-
-/** True when a person is in a channel or may join it; false when that cannot be told in time. */
-export async function isPersonThere(
-  workspace: Workspace,
-  channelId: string,
-  userId: string,
-  { api, people }: Pick<HandlerDeps, "api" | "people">,
-): Promise<boolean> {
-  const { teamId } = workspace;
-  const signal = AbortSignal.timeout(LOOK_MS);
-  try {
-    const [found, person] = await Promise.all([
-      api.call(teamId, "conversations.info", { channel: channelId }, signal),
-      people.person(workspace, userId),
-    ]);
-    const { is_im, user, is_private } = toBody(found["channel"]);
-    if (is_im === true) return user === userId;
-    // Everybody but guests may join it.
-    if (is_private === false && person?.isGuest === false) return true;
-    for (let cursor = ""; ; ) {
-      const page = { channel: channelId, limit: PAGE, ...(cursor !== "" && { cursor }) };
-      const { members, response_metadata } = await api.call(teamId, "conversations.members", page, signal);
-      if (Array.isArray(members) && members.includes(userId)) return true;
-      cursor = readText(toBody(response_metadata)["next_cursor"]) ?? "";
-      if (cursor === "") return false;
-    }
-  } catch {
-    return false;
   }
 }

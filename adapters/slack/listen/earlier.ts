@@ -6,7 +6,8 @@ import { SlackApiError } from "../api/error.ts";
 import { createThrottle } from "../api/throttle.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
-import { readMessageId, timeOf } from "../ids.ts";
+import { PLATFORM, readMessageId, timeOf } from "../ids.ts";
+import { createMayShow } from "../people/access.ts";
 import { toIdentity } from "../people/people.ts";
 import { type InboundDeps, messageIdOf, readAnyMessage, type SlackMessage, toContent } from "./inbound.ts";
 
@@ -28,15 +29,18 @@ export interface EarlierDeps extends InboundDeps {
 }
 
 /** Rejects at once while Slack wants no such calls. */
-export type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel">>;
+export type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel" | "mayShow" | "readLinked">>;
 
 interface Thread {
   team: string;
   channel: string;
   ts: string;
-  latest: string;
+  latest?: string;
   oldest?: string;
 }
+
+/** A link to a message, as Slack's menus make it: the time is in microseconds. */
+const LINK = /^https?:\/\/[^/]+\/archives\/(\w+)\/p(\d{4,})(\d{6})(?:\?(.*))?$/;
 
 export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   const { api, workspaces, now } = deps;
@@ -78,7 +82,22 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
     return [{ messageId: messageIdOf(message), author, ...content, at, ...(by !== undefined && { by }) }];
   }
 
+  const mayShow = createMayShow(deps);
+
   return {
+    mayShow,
+    async readLinked(link, maxMessages, to, signal) {
+      const { team } = readExtra(to.reply);
+      const [, channelId, seconds, micros, query] = LINK.exec(link) ?? [];
+      if (channelId === undefined || !(await mayShow(`${PLATFORM}:${team}:${channelId}`, to, signal))) return undefined;
+      const workspace = await workspaces.find(team, signal);
+      if (workspace === undefined || !mayRead(team, "threads")) return undefined;
+      const ts = new URLSearchParams(query).get("thread_ts") ?? `${seconds}.${micros}`;
+      const { found } = await readThread({ team, channel: channelId, ts }, signal);
+      const [root, ...replies] = found;
+      const shown = root === undefined ? [] : [root, ...replies.slice(1 - maxMessages)];
+      return (await Promise.all(shown.map((raw) => toEarlier(raw, channelId, workspace)))).flat();
+    },
     async readEarlier({ messageId, reply }, { since, maxMessages }, signal) {
       const { threadId, channelId } = reply;
       const ts = readMessageId(messageId)?.ts;

@@ -1,0 +1,96 @@
+import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../../src/port/events.ts";
+import { readExtra } from "../address.ts";
+import type { SlackApi } from "../api/client.ts";
+import { readText, toBody } from "../api/wire.ts";
+import type { Workspace, Workspaces } from "../api/workspaces.ts";
+import { readUserId } from "../ids.ts";
+import type { People } from "./people.ts";
+
+/** Slack waits three seconds for the acknowledgement of what needs the answer. */
+const LOOK_MS = 1_000;
+/** Members told at once. */
+const PAGE = 1_000;
+
+/** What may be shown to whom is asked anew after this. */
+const KNOWN_MS = 30_000;
+const MAX_KNOWN = 1_000;
+
+export interface AccessDeps {
+  api: Pick<SlackApi, "call">;
+  people: Pick<People, "person">;
+}
+
+/** True when a person is in a channel or may join it; false when that cannot be told in time. */
+export async function isPersonThere(
+  workspace: Workspace,
+  channelId: string,
+  userId: string,
+  { api, people }: AccessDeps,
+): Promise<boolean> {
+  const { teamId } = workspace;
+  const signal = AbortSignal.timeout(LOOK_MS);
+  try {
+    const [found, person] = await Promise.all([
+      api.call(teamId, "conversations.info", { channel: channelId }, signal),
+      people.person(workspace, userId),
+    ]);
+    const { is_im, user, is_private } = toBody(found["channel"]);
+    if (is_im === true) return user === userId;
+    // Everybody but guests may join it.
+    if (is_private === false && person?.isGuest === false) return true;
+    for (let cursor = ""; ; ) {
+      const page = { channel: channelId, limit: PAGE, ...(cursor !== "" && { cursor }) };
+      const { members, response_metadata } = await api.call(teamId, "conversations.members", page, signal);
+      if (Array.isArray(members) && members.includes(userId)) return true;
+      cursor = readText(toBody(response_metadata)["next_cursor"]) ?? "";
+      if (cursor === "") return false;
+    }
+  } catch {
+    return false;
+  }
+}
+
+/** Makes `mayShow` of the adapter: in a channel only what stands in an open one may be shown, or in the same. */
+export function createMayShow({ workspaces, ...deps }: AccessDeps & { workspaces: Workspaces }) {
+  /** Threads of one channel are asked about one after the other. */
+  const known = new BoundedMap<string, { until: number; answer: Promise<boolean> }>(MAX_KNOWN);
+
+  function remember(key: string, ask: () => Promise<boolean>): Promise<boolean> {
+    const found = known.get(key);
+    if (found !== undefined && found.until > performance.now()) return found.answer;
+    const answer = ask();
+    known.set(key, { until: performance.now() + KNOWN_MS, answer });
+    return answer;
+  }
+
+  const mayShow: Adapter["mayShow"] = async (id, { author, reply }, signal) => {
+    const [, team, channelId] = /^slack:(\w+):(\w+)(?::|$)/.exec(id) ?? [];
+    if (team === undefined || channelId === undefined || team !== readExtra(reply).team) return false;
+    if (channelId === reply.channelId) return true;
+    const workspace = await workspaces.find(team, signal);
+    if (workspace === undefined) return false;
+    const isAlone = isReadAlone(reply);
+    return remember([team, channelId, author.id, isAlone].join(" "), async () => {
+      if (!isAlone && !(await isOpen(team, channelId, deps))) return false;
+      return isPersonThere(workspace, channelId, readUserId(author.id), deps);
+    });
+  };
+  return mayShow;
+}
+
+function isReadAlone({ channelId, visibleTo }: ReplyAddress): boolean {
+  return channelId.startsWith("D") || visibleTo !== undefined;
+}
+
+/** False also when that cannot be told in time. */
+async function isOpen(team: string, channelId: string, { api }: AccessDeps): Promise<boolean> {
+  try {
+    const found = await api.call(team, "conversations.info", { channel: channelId }, AbortSignal.timeout(LOOK_MS));
+    const { is_im, is_mpim, is_private } = toBody(found["channel"]);
+    return is_private === false && is_im !== true && is_mpim !== true;
+  } catch {
+    return false;
+  }
+}

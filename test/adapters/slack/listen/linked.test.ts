@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import type { EarlierMessage, MessageEvent } from "../../../../src/port/events.ts";
+import type { Channel, Message } from "../../../simulators/slack/world.ts";
+import { signal, startStage } from "../stage.ts";
+
+const linkTo = (channel: Channel, { ts }: Message, query = "") =>
+  `https://acme.slack.com/archives/${channel.id}/p${ts.replace(".", "")}${query}`;
+const texts = (found: EarlierMessage[] | undefined) => found?.map(({ text }) => text);
+
+/** A public channel of others, a private one of Ada's and one of Bob's, and Ada asking in a channel and directly. */
+async function start() {
+  const stage = await startStage();
+  const { slack, general, ada, bob, adapter, message } = stage;
+  const open = slack.channel({ name: "open", members: [bob] });
+  const hers = slack.channel({ name: "hers", kind: "private", members: [ada] });
+  const his = slack.channel({ name: "his", kind: "private", members: [bob] });
+  const [inOpen, inHers, inHis] = [bob.say(open, "open word"), ada.say(hers, "her word"), bob.say(his, "his word")];
+  bob.say(open, "a reply", { thread: inOpen });
+  const find = async (ts: string): Promise<MessageEvent> => {
+    for (let index = 0; ; index++) {
+      const found = await message(index);
+      if (found.messageId.endsWith(ts)) return found;
+    }
+  };
+  const inChannel = await find(ada.mention(general, "look").ts);
+  const directly = await find(ada.dm("look").ts);
+  const read = (link: string, to: MessageEvent) => adapter.readLinked?.(link, 100, to, signal);
+  return { ...stage, open, hers, his, inOpen, inHers, inHis, inChannel, directly, read };
+}
+
+describe("a message that somebody links to", () => {
+  test("is read with its thread where everybody may read it", async () => {
+    const { open, inOpen, inChannel, read, adapter } = await start();
+    expect(texts(await read(linkTo(open, inOpen), inChannel))).toEqual(["open word", "a reply"]);
+    const toReply = linkTo(open, inOpen, `?thread_ts=${inOpen.ts}&cid=${open.id}`);
+    expect(texts(await read(toReply, inChannel))).toEqual(["open word", "a reply"]);
+    expect(await adapter.mayShow?.(`slack:${inChannel.reply.workspaceId}:${open.id}:1.1`, inChannel, signal)).toBe(
+      true,
+    );
+  });
+
+  test("is read of a private channel only for its members, and only where nobody else reads the answer", async () => {
+    const { hers, his, inHers, inHis, inChannel, directly, read } = await start();
+    expect(await read(linkTo(hers, inHers), inChannel)).toBeUndefined();
+    expect(texts(await read(linkTo(hers, inHers), directly))).toEqual(["her word"]);
+    expect(await read(linkTo(his, inHis), inChannel)).toBeUndefined();
+    expect(await read(linkTo(his, inHis), directly)).toBeUndefined();
+  });
+
+  test("is read where the question itself stands", async () => {
+    const { general, bob, inChannel, read } = await start();
+    expect(texts(await read(linkTo(general, bob.say(general, "here")), inChannel))).toEqual(["here"]);
+  });
+
+  test("is none at an address that leads elsewhere, or to a direct conversation of others", async () => {
+    const { bob, inChannel, directly, read } = await start();
+    const other = bob.dm("a secret");
+    for (const link of [
+      "https://example.com/",
+      "https://acme.slack.com/archives/C0NONE/p1700000000000000",
+      `https://acme.slack.com/archives/${other.channel.id}/p${other.ts.replace(".", "")}`,
+    ]) {
+      expect(await read(link, inChannel)).toBeUndefined();
+      expect(await read(link, directly)).toBeUndefined();
+    }
+  });
+});
