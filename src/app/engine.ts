@@ -41,6 +41,7 @@ import type { Queue, Worker } from "../queue/queue.ts";
 import type { SharedCalls } from "../queue/redis/calls.ts";
 import { createRedisQueue } from "../queue/redis/redis-queue.ts";
 import { createSplitQueue } from "../queue/split.ts";
+import { createQuota } from "../quota/quota.ts";
 import { createPacedSinks } from "../reply/paced-sink.ts";
 import { createSettings, type Settings } from "../settings/settings.ts";
 import { emptyLog } from "../store/database.ts";
@@ -145,6 +146,14 @@ export function createEngine(options: EngineOptions): Engine {
   const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
   const usage = createUsage({ ...byPlace, counters: stores.counters, now: Date.now });
+  const quota = createQuota({
+    policy: options.policy,
+    counters: stores.counters,
+    usage,
+    pseudonym,
+    now: Date.now,
+    log,
+  });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const pictures = createImagineModule({
     stores,
@@ -153,7 +162,7 @@ export function createEngine(options: EngineOptions): Engine {
     gateway,
     adapterOf,
     sinkOf,
-    usage,
+    quota,
     metrics,
     log,
     references: options.references,
@@ -166,7 +175,7 @@ export function createEngine(options: EngineOptions): Engine {
   const tools = [...options.toTools(history, files), ...pictures.tools];
   const outside = { ...NOTHING_OUTSIDE, ...options.outside };
   const ledger = createLedger({ keyv: stores.open(TURNS), allowed: stores.open(`${TURNS}:allowed`), ttlMs });
-  const turn = { gateway, model, systemPrompt, tools, outside, scheduler, pseudonym, metrics, usage };
+  const turn = { gateway, model, systemPrompt, tools, outside, scheduler, pseudonym, metrics, usage, quota };
   const onProgress = queue.progressed;
   const unkept = createUnkeptAnswers({ database, history, records, log });
   const answered = { history, records, ledger, unkept, adapterOf, log };

@@ -38,7 +38,8 @@ export function cutToFit(entry: HistoryEntry, maxTokens: number, estimate: Estim
   return { ...entry, messages };
 }
 
-function countMessage(message: ChatMessage, estimate: Estimate): number {
+/** Estimates the cost of a message in a request. */
+export function countMessage(message: ChatMessage, estimate: Estimate): number {
   let tokens = FRAME_TOKENS + estimate(textOf(message));
   if (typeof message.content !== "string") {
     tokens += message.content.filter(({ type }) => type === "image_url").length * IMAGE_TOKENS;

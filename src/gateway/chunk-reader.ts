@@ -88,13 +88,30 @@ export function fixReasoning(message: Record<string, unknown>): void {
   else if (message.reasoning !== undefined) delete message.reasoning;
 }
 
-/** Token counts; undefined unless both parts are there. A missing total is their sum. */
+/** Above this a cost is a mistake. */
+const MAX_COST = 1_000_000;
+
+/**
+ * Token counts; undefined unless both parts are there. A missing total is their sum. The interface leaves open what else
+ * is told: these are the names in use.
+ */
 export function readUsage(value: unknown): Usage | undefined {
   if (!isRecord(value)) return undefined;
-  const { prompt_tokens, completion_tokens, total_tokens } = value;
-  if (typeof prompt_tokens !== "number" || typeof completion_tokens !== "number") return undefined;
-  const total = typeof total_tokens === "number" ? total_tokens : prompt_tokens + completion_tokens;
-  return { prompt_tokens, completion_tokens, total_tokens: total };
+  const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: details, cost } = value;
+  if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;
+  const total = isCount(total_tokens) ? total_tokens : prompt_tokens + completion_tokens;
+  const cached = (isRecord(details) ? details.cached_tokens : undefined) ?? value.prompt_cache_hit_tokens;
+  return {
+    prompt_tokens,
+    completion_tokens,
+    total_tokens: total,
+    ...(isCount(cached) && { cached_tokens: cached }),
+    ...(typeof cost === "number" && cost >= 0 && cost <= MAX_COST && { cost }),
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 /** Makes the function of a call, whole or a fragment, what the wire types say; false when it cannot. */

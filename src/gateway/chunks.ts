@@ -73,6 +73,10 @@ export interface Usage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
+  /** The part of the prompt that the gateway had read before, where it says so. */
+  cached_tokens?: number;
+  /** What the gateway says that the request costs, in a currency of its own. */
+  cost?: number;
 }
 
 export interface ToolCallDelta {

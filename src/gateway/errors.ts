@@ -50,3 +50,16 @@ export class GatewayError extends LoggableError {
     this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+const UNSPENT: ReadonlySet<GatewayErrorKind> = new Set([
+  "unreachable",
+  "rate-limited",
+  "overloaded",
+  "unauthorized",
+  "rejected",
+]);
+
+/** True for a failure before anything of an answer came that says that the gateway did not take the request: it costs nothing. */
+export function isUnspent(error: unknown): boolean {
+  return error instanceof GatewayError && UNSPENT.has(error.kind);
+}

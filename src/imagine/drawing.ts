@@ -1,6 +1,7 @@
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
 import type { Gateway, RetryNotice } from "../gateway/client.ts";
-import type { GeneratedImage, ImageReference, ImageRequest } from "../gateway/images.ts";
+import { isUnspent } from "../gateway/errors.ts";
+import type { GeneratedImage, ImageReference, ImageRequest, ImageUsage } from "../gateway/images.ts";
 import { fitPicture } from "../media/picture.ts";
 import { describeReferenceFailure, type References } from "../media/reference.ts";
 import type { ImageMimeType } from "../media/sniff.ts";
@@ -34,8 +35,12 @@ export interface DrawingDeps {
   references: Pick<References, "prepare">;
   /** Told of every part that has its end, with the reason of `stop` for what was stopped; the next step waits for it. */
   onEnd(job: PictureJob, number: number, error: unknown): Promise<void>;
-  onUsage(promptTokens: number, completionTokens: number): void;
+  /** Keeps room for a picture before it is asked for. Rejects where a limit does not allow it. */
+  reserve(job: PictureJob, number: number): Promise<SettlePicture>;
 }
+
+/** Counts what a request used; undefined: nothing, because the gateway refused it. */
+export type SettlePicture = (spent: { pictures: number; usage?: ImageUsage | undefined } | undefined) => Promise<void>;
 
 /** One run of a job. */
 export interface Drawing {
@@ -91,7 +96,7 @@ interface Step {
 }
 
 async function drawPart(
-  { gateway, onUsage }: DrawingDeps,
+  { gateway, reserve }: DrawingDeps,
   { job, sink, onNotice, mustAsk, stop }: Drawing,
   { number, links, timeoutMs }: Step,
   signal: AbortSignal,
@@ -101,9 +106,17 @@ async function drawPart(
   };
   const draw = async (signal: AbortSignal) =>
     gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry, mustAsk });
-  const image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
+  const settle = await reserve(job, number);
+  let image: GeneratedImage;
+  try {
+    image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
+  } catch (error) {
+    // Cut off, it may have been drawn all the same.
+    await settle(isUnspent(error) || error instanceof PictureError ? undefined : { pictures: 1 });
+    throw error;
+  }
+  await settle({ pictures: 1, usage: image.usage });
   onNotice("");
-  if (image.usage !== undefined) onUsage(image.usage.promptTokens, image.usage.completionTokens);
   const tokens = image.usage && image.usage.promptTokens + image.usage.completionTokens;
   const file = await toFile(job, number, image, sink.limits.maxFileBytes, signal);
   const caption = toCaption(job, number, image.text, tokens, sink.limits);

@@ -1,10 +1,11 @@
 import type { Logger } from "pino";
+import { estimateTokenCount } from "tokenx";
 import type { PictureCopies } from "../media/picture-copies.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { ReplySink } from "../port/sink.ts";
+import type { Quota } from "../quota/quota.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
-import type { Usage } from "../usage/usage.ts";
 import { type DrawingDeps, drawParts } from "./drawing.ts";
 import type { WriteHistory } from "./history-entry.ts";
 import type { JobStore } from "./job-store.ts";
@@ -26,7 +27,7 @@ export interface JobRunDeps extends Pick<DrawingDeps, "gateway" | "references"> 
   writeHistory: WriteHistory;
   sinkOf: SinkOf;
   metrics: Pick<Metrics, "pictureEnded" | "tokens">;
-  usage: Pick<Usage, "note">;
+  quota: Pick<Quota, "reserve">;
   log: Logger;
 }
 
@@ -45,11 +46,9 @@ export interface JobRuns {
 }
 
 export function createJobRuns(deps: JobRunDeps): JobRuns {
-  const { jobs, onSettled, copies, writeHistory, sinkOf, metrics, usage, log } = deps;
+  const { jobs, onSettled, copies, writeHistory, sinkOf, metrics, quota, log } = deps;
 
   function toDrawingDeps(onStep: () => void): DrawingDeps {
-    /** Since the latest end. */
-    let tokens = { promptTokens: 0, completionTokens: 0 };
     return {
       ...deps,
       async onEnd(job, number, error) {
@@ -60,20 +59,27 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         metrics.pictureEnded(outcome);
         if (outcome === "failed") log.warn({ err: error, jobId, number, model }, "a picture was not drawn");
         else log.info({ jobId, number, model }, isDrawn ? "picture shown" : "a picture was stopped");
-        const used = { ...tokens, pictures: isDrawn ? 1 : 0 };
-        tokens = { promptTokens: 0, completionTokens: 0 };
-        await Promise.all([
-          jobs.save(job),
-          usage.note(`picture:${jobId}:${number}:${job.at}`, { author: job.author, reply: job.reply, model }, used),
-        ]);
+        await jobs.save(job);
         if (isDrawn) await Promise.all([writeHistory(job), keepFiles(job, NEVER)]);
         onStep();
       },
-      onUsage(promptTokens, completionTokens) {
-        metrics.tokens("prompt", promptTokens, false);
-        metrics.tokens("completion", completionTokens, false);
-        tokens.promptTokens += promptTokens;
-        tokens.completionTokens += completionTokens;
+      async reserve({ id: jobId, author, reply, model, prompt }, number) {
+        const by = { author, reply, model };
+        const promptTokens = estimateTokenCount(prompt);
+        const { settle } = await quota.reserve({ id: `${jobId}:${number}`, by, promptTokens, pictures: 1 });
+        return async (spent) => {
+          if (spent === undefined) return settle(undefined);
+          const { pictures, usage } = spent;
+          if (usage !== undefined) {
+            metrics.tokens("prompt", usage.promptTokens, false);
+            metrics.tokens("completion", usage.completionTokens, false);
+          }
+          await settle({
+            ...(usage ?? { promptTokens, completionTokens: 0 }),
+            pictures,
+            isEstimated: usage === undefined,
+          });
+        };
       },
     };
   }

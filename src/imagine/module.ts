@@ -9,11 +9,11 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { ImagineMenu, ImagineOptions, ListModels } from "../port/catalogue.ts";
 import { readPictureId } from "../port/ids.ts";
+import type { Quota } from "../quota/quota.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import type { Stores } from "../store/keyv.ts";
 import type { Tool } from "../tools/tool.ts";
 import { maySee } from "../turn/rights.ts";
-import type { Usage } from "../usage/usage.ts";
 import { createGenerateImage } from "./generate-image.ts";
 import { createImagine, type Imagine } from "./imagine.ts";
 import { createJobStore, type JobStore } from "./job-store.ts";
@@ -34,7 +34,7 @@ export interface ImagineModuleOptions {
   maxReferences: number;
   adapterOf(platform: string): Adapter;
   sinkOf: SinkOf;
-  usage: Usage;
+  quota: Quota;
   metrics: Metrics;
   /** Told of every picture that is drawn, or failed to be. */
   onProgress(jobId: string): void;

@@ -21,7 +21,6 @@ import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { type Ledger, MAX_ROUNDS, NO_LEDGER, type TurnLedger } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
-import type { Amounts, Usage } from "../usage/usage.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
 import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
 import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts";
@@ -39,6 +38,7 @@ import {
   toNotices,
   toPersonaMark,
 } from "./sight.ts";
+import { createSpending, type Spending, type SpendingDeps } from "./spending.ts";
 import { createThinking, type Thinking } from "./thinking.ts";
 import { describeUncertain, describeWaiting, toRerunButton, toWaitingButtons } from "./tool-cards.ts";
 import { runTurn, type TurnDeps } from "./turn.ts";
@@ -65,7 +65,7 @@ export type Attempt = (
   signal: AbortSignal,
 ) => Promise<AttemptResult>;
 
-export interface AttemptDeps {
+export interface AttemptDeps extends Omit<SpendingDeps, "metrics"> {
   gateway: Gateway;
   tools: readonly Tool[];
   outside: OutsideTools;
@@ -82,7 +82,6 @@ export interface AttemptDeps {
   records: TurnRecords;
   unkept: Pick<UnkeptAnswers, "add" | "drop" | "settled">;
   scheduler: Scheduler;
-  usage: Pick<Usage, "note">;
   adapterOf(platform: string): Adapter;
   /** Told, before people see it, that a turn has more to show than any attempt before. */
   onProgress(turnId: string): void;
@@ -107,6 +106,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     ]);
     // What came before a call of a tool is no beginning to go on from: the rounds have it, and more.
     if (ledger.rounds.length > 0) delete record.said;
+    const model = own.model ?? deps.model;
     const run: Run = {
       ...beginning,
       deps,
@@ -120,7 +120,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       thinking: createThinking({ onTell: (words) => showBeside(run, words) }),
       hasText: false,
       acceptedAt: beginning.messages.at(-1)?.at ?? Date.now(),
-      model: own.model ?? deps.model,
+      model,
       options: own.options ?? {},
       systemPrompt: toSystemPrompt(own, deps.systemPrompt),
       context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
@@ -128,7 +128,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       serversOff: own.serversOff ?? [],
       callTimes: createCallTimes(Date.now),
       askedCount: 0,
-      used: { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 },
+      spending: createSpending(deps, record, { model, maxTokens: own.options?.maxTokens }),
       pieces: [],
       before: record.edition > 1 ? await readAnswer(deps.history, record) : undefined,
       isInVain: false,
@@ -139,13 +139,14 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
       // Nothing more is stored of a person who is being erased.
       if (ending === undefined && signal.reason === "forgotten") return "forgotten";
+      // Before the record ends: after that nobody would count it again.
+      if (ending !== undefined && ending.outcome !== "waiting" && text !== "") await run.spending.noteAnswer();
       if (ending !== undefined) await keep(run, ending);
-      await note(run, ending !== undefined && ending.outcome !== "waiting" && text !== "");
       if (ending === undefined) return "superseded";
       report(run, text, ending);
       return "ended";
     } finally {
-      await progress.clear();
+      await Promise.all([progress.clear(), run.spending.settled()]);
     }
   };
 }
@@ -190,7 +191,7 @@ interface Run extends Omit<Beginning, "changes"> {
   context: Context;
   /** The number of messages that the context had before. */
   askedCount: number;
-  used: Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">;
+  spending: Spending;
   /** The answer that stands there, where another one is written in its place. */
   before: HistoryEntry | undefined;
   /** Nothing came of the asking: the answer from before stays. */
@@ -214,7 +215,9 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
     if (run.isInVain && run.before !== undefined) record.edition = editionOf(run.before);
-    const notes = [...run.context.notices, ending.note, describeUncertain(run.ledger.uncertain())];
+    const tight = ending.outcome === "length" ? run.spending.tight() : undefined;
+    const bounded = tight === undefined ? "" : `_It was kept short: ${tight} is nearly used up._`;
+    const notes = [...run.context.notices, ending.note, bounded, describeUncertain(run.ledger.uncertain())];
     return { note: notes.filter(Boolean).join("\n\n"), buttons: toButtons(run, ending) };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
@@ -370,7 +373,7 @@ function repeatWritten(run: Run, onText: OnText): void {
 }
 
 function toTurnDeps(run: Run): TurnDeps {
-  const { deps, record, model, mustAsk, context, used } = run;
+  const { deps, record, model, mustAsk, context } = run;
   const { gateway, metrics, log } = deps;
   return {
     gateway,
@@ -397,13 +400,7 @@ function toTurnDeps(run: Run): TurnDeps {
       if (error.kind === "rate-limited") metrics.rateLimited("gateway");
       run.show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
     },
-    onUsage: (usage, estimated) => {
-      metrics.tokens("prompt", usage.prompt_tokens, estimated);
-      metrics.tokens("completion", usage.completion_tokens, estimated);
-      used.promptTokens += usage.prompt_tokens;
-      used.completionTokens += usage.completion_tokens;
-      if (estimated) used.estimatedTokens += usage.prompt_tokens + usage.completion_tokens;
-    },
+    reserve: run.spending.reserve,
   };
 }
 
@@ -526,7 +523,10 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   await records.save(record, sight);
 }
 
-function toSight({ record, context, model, options, persona, callTimes, used }: Run, messages: ChatMessage[]): Sight {
+function toSight(
+  { record, context, model, options, persona, callTimes, spending: { used } }: Run,
+  messages: ChatMessage[],
+): Sight {
   return {
     v: 1,
     at: Date.now(),
@@ -538,15 +538,6 @@ function toSight({ record, context, model, options, persona, callTimes, used }: 
     notices: toNotices(context.notices),
     tokens: { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens },
   };
-}
-
-/** Tokens count also where nothing came of them. */
-async function note({ deps, record, model, used }: Run, isAnswer: boolean): Promise<void> {
-  const by = { author: record.author, reply: record.reply, model };
-  await deps.usage.note(`answer:${record.id}:${record.edition}:${record.attempts}`, by, {
-    ...used,
-    answers: isAnswer ? 1 : 0,
-  });
 }
 
 function logFailure({ deps, record, signal }: Run, error: unknown): void {

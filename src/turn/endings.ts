@@ -1,4 +1,5 @@
 import { GatewayError } from "../gateway/errors.ts";
+import { QuotaError } from "../quota/quota.ts";
 
 /** The end of a turn, as it is counted. */
 export type Outcome =
@@ -6,6 +7,7 @@ export type Outcome =
   | "waiting"
   | "length"
   | "filtered"
+  | "refused"
   | "interrupted"
   | "stopped"
   | "failed"
@@ -51,6 +53,7 @@ export function describeEnding(cause: EndingCause, context: EndingContext): Endi
   if ("finish" in cause) return describeFinish(cause.finish);
   const { error } = cause;
   if (error instanceof GatewayError) return describeGatewayError(error, context);
+  if (error instanceof QuotaError) return { outcome: "refused", note: `_${error.message}_`, retry: true };
   if (error === "stopped") return end("stopped", "Stopped: a person ended this answer.");
   if (error === "given-up") {
     return end("failed", `Given up: I tried this again and again without coming to an answer. ${ASK_AGAIN}`);

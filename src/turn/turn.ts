@@ -1,4 +1,5 @@
 import { estimateTokenCount } from "tokenx";
+import { countMessage } from "../conversation/token-cost.ts";
 import {
   type AssistantMessage,
   applyDelta,
@@ -13,6 +14,7 @@ import {
   type Usage,
 } from "../gateway/chunks.ts";
 import type { CallOptions, Gateway } from "../gateway/client.ts";
+import { isUnspent } from "../gateway/errors.ts";
 import type { Step } from "../port/sink.ts";
 import type { OnText } from "../reply/reply.ts";
 import { toAnswer } from "../tools/ledger.ts";
@@ -40,8 +42,22 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   onRetry: NonNullable<CallOptions["onRetry"]>;
   /** A person who knows that the model wants a pause asks all the same. */
   mustAsk: boolean;
-  /** Told the tokens of each request, also of one that was cut; estimated where the gateway sent no count. */
-  onUsage(usage: Usage, estimated: boolean): void;
+  /** Keeps room for a request before it is made, and counts it after. Rejects where a limit does not allow it. */
+  reserve(need: RoundNeed): Promise<RoundReservation>;
+}
+
+export interface RoundNeed {
+  /** The number of the round. */
+  number: number;
+  /** Estimated. */
+  promptTokens: number;
+}
+
+export interface RoundReservation {
+  /** Bounds the answer; undefined: the settings alone do. */
+  maxTokens: number | undefined;
+  /** Told the tokens of the request, also of one that was cut; undefined where the gateway refused it. */
+  settle(used: { usage: Usage; isEstimated: boolean } | undefined): void;
 }
 
 /**
@@ -68,7 +84,7 @@ export async function runTurn(
     const results: ChatMessage[] = [];
     let complete = false;
     try {
-      if (begun === undefined) await askModel(round, deps, onText, signal);
+      if (begun === undefined) await askModel(round, number, deps, onText, signal);
       else if (shown !== "") onText(shown);
       const calls = round.answer.tool_calls;
       if (calls !== undefined && CUT_OFF.test(round.finish) && !calls.every(isWholeCall)) return round.finish;
@@ -107,15 +123,18 @@ interface Round {
 /** Makes one request. Keeps `round` up to date with every chunk, so that it holds what came whenever the stream breaks. */
 async function askModel(
   round: Round,
-  { gateway, model, fields, user, onReasoning, onRetry, mustAsk, onUsage }: TurnDeps,
+  number: number,
+  { gateway, model, fields, user, onReasoning, onRetry, mustAsk, reserve }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<void> {
   const { tools } = round;
   const messages = [...round.messages, ...toPictureMessage(round.pictures)];
+  const definitions = tools.map(toDefinition);
   let usage: Usage | undefined;
-  const request = { model, ...fields, messages, user, ...(tools.length > 0 && { tools: tools.map(toDefinition) }) };
+  let state: "new" | "asked" | "begun" | "refused" = "new";
   const onChunk = (chunk: ChatCompletionChunk) => {
+    state = "begun";
     usage = chunk.usage ?? usage;
     const choice = chunk.choices[0];
     if (choice === undefined) return;
@@ -128,11 +147,27 @@ async function askModel(
     }
     if (content) onText(content);
   };
+  const promptTokens = estimatePrompt(messages, definitions);
+  const { maxTokens, settle } = await reserve({ number, promptTokens });
+  const request = {
+    model,
+    ...fields,
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    messages,
+    user,
+    ...(tools.length > 0 && { tools: definitions }),
+  };
   try {
+    signal.throwIfAborted();
+    state = "asked";
     await gateway.streamChat(request, signal, { onChunk, onRetry, mustAsk });
     round.answer = settleCalls(round.answer);
+  } catch (error) {
+    if (state === "new" || (state === "asked" && isUnspent(error))) state = "refused";
+    throw error;
   } finally {
-    onUsage(usage ?? estimateUsage(messages, round), usage === undefined);
+    const isEstimated = usage === undefined;
+    settle(state === "refused" ? undefined : { usage: usage ?? estimateUsage(promptTokens, round), isEstimated });
   }
 }
 
@@ -143,8 +178,13 @@ function toPictureMessage(pictures: readonly ImagePart[]): ChatMessage[] {
   return [{ role: "user", content: [{ type: "text", text }, ...pictures] }];
 }
 
-function estimateUsage(messages: ChatMessage[], { answer, reasoning }: Round): Usage {
-  const prompt = estimateTokenCount(messages.map(textOf).join("\n"));
-  const completion = estimateTokenCount(reasoning + textOf(answer));
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+function estimatePrompt(messages: readonly ChatMessage[], definitions: readonly object[]): number {
+  const said = messages.reduce((sum, message) => sum + countMessage(message, estimateTokenCount), 0);
+  return said + (definitions.length === 0 ? 0 : estimateTokenCount(JSON.stringify(definitions)));
+}
+
+function estimateUsage(promptTokens: number, { answer, reasoning }: Round): Usage {
+  const calls = (answer.tool_calls ?? []).map((call) => call.function.arguments).join("\n");
+  const completion = estimateTokenCount(reasoning + textOf(answer)) + estimateTokenCount(calls);
+  return { prompt_tokens: promptTokens, completion_tokens: completion, total_tokens: promptTokens + completion };
 }

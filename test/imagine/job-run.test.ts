@@ -7,6 +7,7 @@ import { createWriteHistory } from "../../src/imagine/history-entry.ts";
 import { createJobRuns } from "../../src/imagine/job-run.ts";
 import { createJobStore } from "../../src/imagine/job-store.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
+import { createQuota } from "../../src/quota/quota.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { createUsage } from "../../src/usage/usage.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
@@ -27,6 +28,8 @@ function start(generateImage: Gateway["generateImage"] = async () => IMAGE) {
   ];
   const metrics = createMetrics();
   const usage = createUsage({ open, counters, log: silent, now: Date.now });
+  const pseudonym = (_: string, userId: string) => userId;
+  const quota = createQuota({ policy: () => ({}), counters, usage, pseudonym, now: Date.now, log: silent });
   const runs = createJobRuns({
     gateway: { generateImage },
     references: { prepare: async () => ({ ok: true, parts: [] }) },
@@ -36,7 +39,7 @@ function start(generateImage: Gateway["generateImage"] = async () => IMAGE) {
     writeHistory: createWriteHistory(history, silent),
     sinkOf: () => platform.sink,
     metrics,
-    usage,
+    quota,
     log: silent,
   });
   return { ...platform, jobs, history, runs, metrics, usage };

@@ -42,7 +42,7 @@ async function setUp(said: string, ...scripts: Step[][]) {
     onStep: () => {},
     onReasoning: () => {},
     onRetry: () => {},
-    onUsage: () => {},
+    reserve: async () => ({ maxTokens: undefined, settle: () => {} }),
   };
   const finish = await goOn(messages, said, deps, (more) => void (text += more), new AbortController().signal).catch(
     (error: unknown) => error,

@@ -47,7 +47,10 @@ function setUp(...scripts: Step[][]) {
     onStep: ({ id, title, state }) => void progress.push(`${id} ${title}: ${state}`),
     onReasoning: (text) => void reasoning.push(text),
     onRetry: () => {},
-    onUsage: (usage, estimated) => void usages.push({ ...usage, estimated }),
+    reserve: async () => ({
+      maxTokens: undefined,
+      settle: (used) => void usages.push(...(used ? [{ ...used.usage, estimated: used.isEstimated }] : [])),
+    }),
   };
   const messages: ChatMessage[] = [{ role: "user", content: "What is twice 21?" }];
   const controller = new AbortController();

@@ -1,3 +1,70 @@
 import { z } from "zod";
 
-export const quotas = z.unknown();
+/** The parts of a window, from the shortest on: all of them begin and end in UTC. */
+export const WINDOWS = ["minute", "hour", "day", "month"] as const;
+export const SCOPES = ["person", "channel", "workspace", "all"] as const;
+export const MEASURES = ["tokens", "requests", "pictures", "money"] as const;
+
+export type QuotaWindow = (typeof WINDOWS)[number];
+export type QuotaScope = (typeof SCOPES)[number];
+export type QuotaMeasure = (typeof MEASURES)[number];
+
+/** Fewer would cut nearly every answer. */
+const MIN_ANSWER_TOKENS = 16;
+const MAX_ANSWER_TOKENS = 1_000_000;
+/** What is left of a currency's billionths that can be told apart. */
+const MAX_MONEY = 1_000_000;
+
+const count = z
+  .int("must be a whole number")
+  .min(0, "must not be less than 0")
+  .describe("At most so many; 0: none at all.");
+
+const amounts = z
+  .strictObject(
+    {
+      tokens: count.exactOptional().describe("Tokens of prompts and answers together, without those of pictures."),
+      requests: count.exactOptional().describe("Requests to the gateway; an answer that uses tools takes several."),
+      pictures: count.exactOptional().describe("Pictures that are drawn."),
+      money: z
+        .number("must be a number")
+        .min(0, "must not be less than 0")
+        .max(MAX_MONEY, `must not be more than ${MAX_MONEY}`)
+        .exactOptional()
+        .describe("In the currency of `prices`."),
+    },
+    "must be an object of amounts, such as { tokens: 100000 }",
+  )
+  .refine((given) => Object.keys(given).length > 0, `must name at least one of ${MEASURES.join(", ")}`);
+
+const windows = z
+  .strictObject(
+    {
+      minute: amounts.exactOptional().describe("A guard against scripts and bots that answer each other."),
+      hour: amounts.exactOptional(),
+      day: amounts.exactOptional(),
+      month: amounts.exactOptional(),
+    },
+    `must be an object with some of ${WINDOWS.join(", ")}`,
+  )
+  .describe("What is counted begins anew with each of them, in UTC.");
+
+export const quotas = z
+  .strictObject(
+    {
+      person: windows.exactOptional().describe("For each person."),
+      channel: windows.exactOptional().describe("For each channel, with its threads."),
+      workspace: windows.exactOptional().describe("For each Slack workspace and each Discord server."),
+      all: windows.exactOptional().describe("For everybody together."),
+      answerTokens: z
+        .int("must be a whole number")
+        .min(MIN_ANSWER_TOKENS, `must not be less than ${MIN_ANSWER_TOKENS}`)
+        .max(MAX_ANSWER_TOKENS, `must not be more than ${MAX_ANSWER_TOKENS}`)
+        .exactOptional()
+        .describe("Longest answer, reserved before the gateway is asked, where tokens or money have a limit; 4096."),
+    },
+    "must be an object",
+  )
+  .describe("How much may be used.");
+
+export type Quotas = z.output<typeof quotas>;

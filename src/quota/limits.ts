@@ -1,0 +1,85 @@
+import {
+  MEASURES,
+  type QuotaMeasure,
+  type QuotaScope,
+  type Quotas,
+  type QuotaWindow,
+  SCOPES,
+  WINDOWS,
+} from "../config/policy/quotas.ts";
+import { toKeyPart } from "../store/key-part.ts";
+import { BILLIONTHS } from "./cost.ts";
+
+/** Characters of an ISO date and time that name a window. */
+const NAME_CHARS: Record<QuotaWindow, number> = { minute: 16, hour: 13, day: 10, month: 7 };
+const DURATION_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+
+/** Who asks, and where; the person by a pseudonym, so that what is counted names nobody. */
+export interface Asker {
+  platform: string;
+  pseudonym: string;
+  channelId: string;
+  workspaceId?: string;
+}
+
+/** One limit as it holds for one request, now. */
+export interface QuotaLimit {
+  scope: QuotaScope;
+  window: QuotaWindow;
+  measure: QuotaMeasure;
+  /** Money in billionths. */
+  most: number;
+  /** What it is counted in. */
+  row: string;
+  /** The person, channel or workspace that it is counted for. */
+  subject: string;
+  /** Unix milliseconds; then its count begins anew. */
+  endsAt: number;
+}
+
+/** All limits that a request has to keep, the longest windows first: those free up last. */
+export function toLimits(quotas: Quotas | undefined, asker: Asker, now: number): QuotaLimit[] {
+  return SCOPES.flatMap((scope) => {
+    const subject = toSubject(scope, asker);
+    const windows = quotas?.[scope];
+    if (windows === undefined || subject === undefined) return [];
+    return WINDOWS.flatMap((window) => toWindowLimits(windows[window], { scope, subject, window }, now));
+  }).toSorted((one, other) => other.endsAt - one.endsAt);
+}
+
+function toWindowLimits(
+  amounts: NonNullable<Quotas[QuotaScope]>[QuotaWindow] | undefined,
+  of: Pick<QuotaLimit, "scope" | "subject" | "window">,
+  now: number,
+): QuotaLimit[] {
+  const row = `limit:${of.subject}:${of.window}:${new Date(now).toISOString().slice(0, NAME_CHARS[of.window])}`;
+  return MEASURES.flatMap((measure) => {
+    const most = amounts?.[measure];
+    if (most === undefined) return [];
+    const inUnits = measure === "money" ? Math.floor(most * BILLIONTHS) : most;
+    return { ...of, measure, most: inUnits, row, endsAt: endOf(of.window, now) };
+  });
+}
+
+/** Undefined where there is none, as for the workspace of a direct message. */
+export function toSubject(scope: QuotaScope, asker: Asker): string | undefined {
+  const { platform, pseudonym, channelId, workspaceId } = asker;
+  const of = toKeyPart(platform);
+  const at = toKeyPart(workspaceId ?? "");
+  switch (scope) {
+    case "person":
+      return `person:${of}:${toKeyPart(pseudonym)}`;
+    case "channel":
+      return `channel:${of}:${at}:${toKeyPart(channelId)}`;
+    case "workspace":
+      return workspaceId === undefined ? undefined : `workspace:${of}:${at}`;
+    case "all":
+      return "all";
+  }
+}
+
+function endOf(window: QuotaWindow, now: number): number {
+  if (window !== "month") return (Math.floor(now / DURATION_MS[window]) + 1) * DURATION_MS[window];
+  const date = new Date(now);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+}

@@ -1,0 +1,62 @@
+import type { Metrics } from "../metrics/metrics.ts";
+import type { Quota } from "../quota/quota.ts";
+import type { Amounts, Usage } from "../usage/usage.ts";
+import type { TurnRecord } from "./record.ts";
+import type { TurnDeps } from "./turn.ts";
+
+/** What one attempt at an answer uses: reserved before each request, and counted after it. */
+export interface Spending extends Pick<TurnDeps, "reserve"> {
+  /** Tokens so far. */
+  used: Readonly<Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">>;
+  /** The limit that leaves the latest request less room than usual, in words. */
+  tight(): string | undefined;
+  /** Counts the answer: once, however often it is begun anew. */
+  noteAnswer(): Promise<void>;
+  /** Resolves when everything is counted, or cannot be. */
+  settled(): Promise<void>;
+}
+
+export interface SpendingDeps {
+  quota: Pick<Quota, "reserve">;
+  usage: Pick<Usage, "note">;
+  metrics: Pick<Metrics, "tokens">;
+}
+
+/** `maxTokens`: the longest answer, where the channel has a setting. */
+export function createSpending(
+  { quota, usage, metrics }: SpendingDeps,
+  { id, edition, author, reply }: TurnRecord,
+  { model, maxTokens }: { model: string; maxTokens: number | undefined },
+): Spending {
+  const by = { author, reply, model };
+  const used = { promptTokens: 0, completionTokens: 0, estimatedTokens: 0 };
+  const settling: Array<Promise<void>> = [];
+  let tight: string | undefined;
+
+  return {
+    used,
+    tight: () => tight,
+    noteAnswer: () => usage.note(`answer:${id}:${edition}`, by, { answers: 1 }),
+    settled: async () => void (await Promise.all(settling)),
+    async reserve({ number, promptTokens }) {
+      const reservation = await quota.reserve({ id: `${id}:${edition}:${number}`, by, promptTokens, maxTokens });
+      tight = reservation.tight;
+      return {
+        maxTokens: reservation.maxTokens,
+        // Nobody waits for it: a slow store must not slow the answer down.
+        settle(spent) {
+          if (spent === undefined) return void settling.push(reservation.settle(undefined));
+          const { isEstimated, usage: counted } = spent;
+          const { prompt_tokens, completion_tokens, cached_tokens: cachedTokens, cost } = counted;
+          metrics.tokens("prompt", prompt_tokens, isEstimated);
+          metrics.tokens("completion", completion_tokens, isEstimated);
+          used.promptTokens += prompt_tokens;
+          used.completionTokens += completion_tokens;
+          if (isEstimated) used.estimatedTokens += prompt_tokens + completion_tokens;
+          const tokens = { promptTokens: prompt_tokens, completionTokens: completion_tokens, cachedTokens };
+          settling.push(reservation.settle({ ...tokens, isEstimated, cost }));
+        },
+      };
+    },
+  };
+}
