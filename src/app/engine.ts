@@ -11,6 +11,7 @@ import { createListenCommand } from "../commands/listen.ts";
 import { createModelCommand } from "../commands/model.ts";
 import { createPersonaCommand } from "../commands/persona.ts";
 import { createQuietCommand } from "../commands/quiet.ts";
+import { createQuotaCommand } from "../commands/quota.ts";
 import { createStopCommand } from "../commands/stop.ts";
 import { createToolsCommand, type ToolServer } from "../commands/tools.ts";
 import { createUsageCommand } from "../commands/usage.ts";
@@ -41,7 +42,7 @@ import type { Queue, Worker } from "../queue/queue.ts";
 import type { SharedCalls } from "../queue/redis/calls.ts";
 import { createRedisQueue } from "../queue/redis/redis-queue.ts";
 import { createSplitQueue } from "../queue/split.ts";
-import { createQuota } from "../quota/quota.ts";
+import { createQuota, type Quota } from "../quota/quota.ts";
 import { createPacedSinks } from "../reply/paced-sink.ts";
 import { createSettings, type Settings } from "../settings/settings.ts";
 import { emptyLog } from "../store/database.ts";
@@ -195,7 +196,20 @@ export function createEngine(options: EngineOptions): Engine {
   const listModels = models.chat;
   const { botName } = options;
   const offered = { toolNames: tools.map(({ name }) => name), serversOf: outside.report };
-  const told = { botName, history, settings, listModels, model, imagine, usage, collect, erasers, ...offered };
+  const told = {
+    botName,
+    history,
+    settings,
+    listModels,
+    model,
+    imagine,
+    usage,
+    collect,
+    erasers,
+    ...offered,
+    quota,
+    ...rights,
+  };
   const commands = createCommands(told);
 
   const rate = createRate({ records, metrics });
@@ -250,11 +264,14 @@ interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels"> 
   serversOf: Outside["report"];
   collect: PersonalData["collect"];
   erasers: PersonalData["erasers"];
+  quota: Quota;
+  access: Access;
+  audit: Audit;
 }
 
 /** The words that people give the bot, on every platform. */
 function createCommands({ botName, history, settings, ...deps }: CommandsDeps): Command[] {
-  const { listModels, model, imagine, toolNames, serversOf, usage, collect, erasers } = deps;
+  const { listModels, model, imagine, toolNames, serversOf, usage, collect, erasers, quota, access, audit } = deps;
   const commands: Command[] = [
     createStopCommand(),
     createQuietCommand(history),
@@ -263,7 +280,8 @@ function createCommands({ botName, history, settings, ...deps }: CommandsDeps): 
     createPersonaCommand(settings),
     createImagineCommand(imagine),
     createToolsCommand({ own: toolNames, serversOf, settings }),
-    createUsageCommand(usage),
+    createUsageCommand({ usage, access }),
+    createQuotaCommand({ quota, usage, access, audit, now: Date.now }),
     createExportCommand(collect),
     createForgetCommand(erasers),
   ];

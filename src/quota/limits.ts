@@ -37,6 +37,14 @@ export interface QuotaLimit {
   endsAt: number;
 }
 
+/** One limit, and how much of it is used. */
+export interface Standing extends QuotaLimit {
+  used: number;
+  /** By requests under way. */
+  held: number;
+  isLifted: boolean;
+}
+
 /** All limits that a request has to keep, the longest windows first: those free up last. */
 export function toLimits(quotas: Quotas | undefined, asker: Asker, now: number): QuotaLimit[] {
   return SCOPES.flatMap((scope) => {

@@ -7,7 +7,7 @@ import type { Author } from "../port/events.ts";
 import type { Addition, Bound, Counters } from "../store/counters.ts";
 import type { Amounts, Usage, UsedBy } from "../usage/usage.ts";
 import { BILLIONTHS, costOf, priceOf, type Spent } from "./cost.ts";
-import { type QuotaLimit, toLimits, toSubject } from "./limits.ts";
+import { type QuotaLimit, type Standing, toLimits, toSubject } from "./limits.ts";
 import { describeAmount, describeLimit, describeTime } from "./wording.ts";
 
 /** Longest answer where the policy says nothing else, and tokens or money have a limit. */
@@ -51,14 +51,6 @@ export interface Reservation {
 /** A limit does not allow a request. The message is a sentence for people: which limit, how much, and when it frees up. */
 export class QuotaError extends LoggableError {
   override readonly name = "QuotaError";
-}
-
-/** One limit, and how much of it is used. */
-export interface Standing extends QuotaLimit {
-  used: number;
-  /** By requests under way. */
-  held: number;
-  isLifted: boolean;
 }
 
 /**

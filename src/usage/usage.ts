@@ -251,6 +251,36 @@ function describeCosts({ costs, unpriced }: Amounts): string[] {
   return [sums.map(([currency, cost]) => describeMoney(cost, currency)).join(" and ") + without];
 }
 
+const ROW_NAMES = ["day", "platform", "workspaceId", "channelId", "authorId", "model"] as const;
+const COUNT_NAMES = [
+  "answers",
+  "requests",
+  "promptTokens",
+  "cachedTokens",
+  "completionTokens",
+  "estimatedTokens",
+  "pictures",
+  "unpriced",
+] as const;
+
+/** A line for each row, and a column for each currency. */
+export function toUsageCsv(rows: readonly UsageRow[]): string {
+  const currencies = [...new Set(rows.flatMap(({ costs }) => Object.keys(costs)))].toSorted();
+  const head = [...ROW_NAMES, ...COUNT_NAMES, ...currencies.map((currency) => `cost${currency}`)];
+  const lines = rows.map((row) => [
+    ...ROW_NAMES.map((name) => toCell(row[name])),
+    ...COUNT_NAMES.map((name) => row[name]),
+    ...currencies.map((currency) => (row.costs[currency] ?? 0) / 1e9),
+  ]);
+  return `${[head, ...lines].map((cells) => cells.join(",")).join("\r\n")}\r\n`;
+}
+
+/** Programs that open such files take a text that begins like a formula for one. */
+function toCell(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
 /** Such as "1.50 USD" for 1,500,000,000 billionths; small sums with as many digits as it takes. */
 export function describeMoney(billionths: number, currency: string): string {
   const sum = billionths / 1e9;

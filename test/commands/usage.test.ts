@@ -13,12 +13,13 @@ async function ask(author: Author, readMonth: (subject: UsageSubject) => Promise
   const asked: UsageSubject[] = [];
   const note = (subject: UsageSubject) => readMonth(subject).finally(() => asked.push(subject));
   const usage = {
+    readTable: async () => [],
     readMonth: note,
     readOwnMonth: (platform: string, { id: authorId }: Pick<Author, "id">) => note({ platform, authorId }),
   };
   const reply = { platform: "test", channelId: "general", workspaceId: "acme" };
   const event: CommandEvent = { ...command("usage", "", { author }), reply };
-  await createUsageCommand(usage).run(event, sink, signal);
+  await createUsageCommand({ usage, access: { isAdmin: () => false } }).run(event, sink, signal);
   return { text: texts()[0], asked };
 }
 

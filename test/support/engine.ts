@@ -96,7 +96,7 @@ export function startEngine({
     log,
     retryMs: [1, 4],
   });
-  const { accept, history, records, queue, imagineMenu, usage, isListening } = engine;
+  const { accept, history, records, queue, imagineMenu, usage, audit, isListening } = engine;
   /** Resolves when nothing waits and nothing runs. */
   const idle = watchIdle(queue, engine.worker);
   return {
@@ -109,6 +109,7 @@ export function startEngine({
     queue,
     imagineMenu,
     usage,
+    audit,
     isListening,
     metrics,
     idle,

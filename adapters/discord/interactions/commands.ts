@@ -95,7 +95,6 @@ const OPTIONS: Readonly<Record<string, Option[]>> = {
   help: [],
   quiet: [],
   stop: [],
-  usage: [],
   export: [],
 };
 
