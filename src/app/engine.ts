@@ -19,7 +19,6 @@ import type { LimitsConfig } from "../config/config.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import type { Gateway } from "../gateway/client.ts";
 import { createModelLists } from "../gateway/model-list.ts";
-import { withOptionalPictures, withOptionalTools } from "../gateway/optional-parts.ts";
 import { createHistory, type History } from "../history/history.ts";
 import { createImagineModule } from "../imagine/module.ts";
 import { createFiles, type Files } from "../media/files.ts";
@@ -143,8 +142,7 @@ export function createEngine(options: EngineOptions): Engine {
   const queue = createQueue(options);
   const files = createFiles(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
   const readContext = openContext(options, history, files);
-  const gateway = withOptionalPictures(withOptionalTools(options.gateway, log), log);
-  const { model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
+  const { gateway, model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
   const usage = createUsage({ ...byPlace, counters: stores.counters, now: Date.now });
   const quota = createQuota({

@@ -1,8 +1,10 @@
 import type { Logger } from "pino";
-import type { Config } from "../config/config.ts";
+import type { Config, FallbackConfig } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
+import { withFallbacks } from "../gateway/fallback.ts";
 import { type GatewayHealth, type GatewayProblem, watchGateway } from "../gateway/health.ts";
-import type { PauseBoard } from "../gateway/retry.ts";
+import { withOptionalPictures, withOptionalTools } from "../gateway/optional-parts.ts";
+import type { SharedLimits } from "./shared.ts";
 
 export interface OpenGateway {
   client: Gateway;
@@ -11,27 +13,44 @@ export interface OpenGateway {
   close(): Promise<void>;
 }
 
-/** The configured gateway, or else the embedded sandbox, which fetches files of `reachable` origins as they come. */
-export async function openGateway(
-  { gateway: { baseUrl, apiKey, chatModel, imageModel, imageKeyHeader, extraBody } }: Config,
-  reachable: readonly string[],
-  onProblem: (problem: GatewayProblem | undefined) => void,
-  pauses: PauseBoard | undefined,
-  log: Logger,
-): Promise<OpenGateway> {
+export interface OpenGatewayOptions {
+  config: Pick<Config, "gateway">;
+  /** The embedded sandbox fetches files of these origins as they come. */
+  reachable: readonly string[];
+  onProblem(problem: GatewayProblem | undefined): void;
+  /** What other processes are told; undefined where there are none. */
+  shared: Pick<SharedLimits, "pausesOf"> | undefined;
+  log: Logger;
+}
+
+/** The configured gateway, or else the embedded sandbox; with what is asked while it is down. */
+export async function openGateway({
+  config,
+  reachable,
+  onProblem,
+  shared,
+  log,
+}: OpenGatewayOptions): Promise<OpenGateway> {
+  const { baseUrl, apiKey, chatModel, imageModel, imageKeyHeader, extraBody, fallback } = config.gateway;
   const options = { ...(imageKeyHeader !== undefined && { imageKeyHeader }), extraBody, log };
+  const adapt = (gateway: Gateway) => withOptionalPictures(withOptionalTools(gateway, log), log);
   if (baseUrl === undefined) {
     const sandbox = await startEmbeddedSandbox(reachable, log);
-    const client = createGateway({ ...options, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" });
+    const first = adapt(createGateway({ ...options, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" }));
+    const client = withFallbacks({ first, second: undefined, fallbackModel: fallback.model, log });
     const close = async () => {
       await client.close();
       await sandbox.close();
     };
     return { client, health: undefined, close };
   }
-  const gateway = createGateway({ ...options, baseUrl, apiKey, ...(pauses && { pauses }) });
+  const open = (address: NonNullable<FallbackConfig["gateway"]>, name: string) =>
+    createGateway({ ...options, ...address, ...(shared && { pauses: shared.pausesOf(name) }) });
+  const gateway = open({ baseUrl, apiKey }, "first");
   const health = watchGateway({ gateway, baseUrl, chatModel, imageModel, log, onChange: onProblem });
-  return { client: health.heard, health, close: gateway.close };
+  const second = fallback.gateway && adapt(open(fallback.gateway, "second"));
+  const client = withFallbacks({ first: adapt(health.heard), second, fallbackModel: fallback.model, log });
+  return { client, health, close: client.close };
 }
 
 /** It takes links as if it were far away, except to the `reachable` origins; more may be added while it runs. */

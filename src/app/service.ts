@@ -110,7 +110,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const scheduler = createScheduler({ now: () => performance.now(), ...(limits && { onCall: limits.calls.note }) });
   const reachable = publicFileOrigins(config);
   const onProblem = (problem: GatewayProblem | undefined) => platforms.showGateway(problem);
-  const gateway = await openGateway(config, reachable, onProblem, limits?.pauses, log);
+  const gateway = await openGateway({ config, reachable, onProblem, shared: limits, log });
   const metrics = createMetrics();
   const adapterOf = (platform: string) => {
     const adapter = platforms.adapters.get(platform);

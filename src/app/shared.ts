@@ -4,14 +4,15 @@ import type { PauseBoard, ToldPause } from "../gateway/retry.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import { createSharedCalls, type SharedCalls } from "../queue/redis/calls.ts";
 import type { Stores } from "../store/keyv.ts";
-import { createBoard } from "../store/redis-board.ts";
+import { type Board, createBoard } from "../store/redis-board.ts";
 
 const PAUSES = "palaver:gateway:pauses";
 
 /** What processes on one Redis tell each other of limits that hold for all of them. */
 export interface SharedLimits {
   calls: SharedCalls;
-  pauses: PauseBoard;
+  /** What models of a gateway ask for; each gateway has a name. */
+  pausesOf(gateway: string): PauseBoard;
   close(): void;
 }
 
@@ -23,13 +24,18 @@ export function openSharedLimits(
 ): SharedLimits | undefined {
   if (connection === undefined) return undefined;
   const calls = createSharedCalls({ connection, now, onHeard: recall, log });
-  const pauses = createBoard<ToldPause>({ connection, place: PAUSES, by: randomUUID(), now, log });
+  const boards: Board<ToldPause>[] = [];
   return {
     calls,
-    pauses,
+    pausesOf(gateway) {
+      const place = gateway === "first" ? PAUSES : `${PAUSES}:${gateway}`;
+      const board = createBoard<ToldPause>({ connection, place, by: randomUUID(), now, log });
+      boards.push(board);
+      return board;
+    },
     close() {
       calls.close();
-      pauses.close();
+      for (const board of boards) board.close();
     },
   };
 }

@@ -18,6 +18,13 @@ interface GatewayModels {
   imageKeyHeader: string | undefined;
   systemPrompt: string;
   extraBody: ExtraBody;
+  fallback: FallbackConfig;
+}
+
+/** What is asked when the gateway, or the model, is down or at its limit. */
+export interface FallbackConfig {
+  model: string | undefined;
+  gateway: { baseUrl: string; apiKey: string } | undefined;
 }
 
 /** Without a base URL the embedded sandbox gateway answers, and the models are its own. */
@@ -256,7 +263,12 @@ function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Omit<C
 
 function toGateway(values: Values, extraBody: ExtraBody): GatewayConfig {
   const { GATEWAY_BASE_URL: baseUrl, GATEWAY_API_KEY: apiKey, CHAT_MODEL: chatModel, IMAGE_MODEL: imageModel } = values;
-  const rest = { imageKeyHeader: values.GATEWAY_IMAGE_KEY_HEADER, systemPrompt: values.SYSTEM_PROMPT, extraBody };
+  const rest = {
+    imageKeyHeader: values.GATEWAY_IMAGE_KEY_HEADER,
+    systemPrompt: values.SYSTEM_PROMPT,
+    extraBody,
+    fallback: toFallback(values),
+  };
   if (baseUrl !== undefined && apiKey !== undefined && chatModel !== undefined) {
     return { baseUrl, apiKey, chatModel, imageModel, ...rest };
   }
@@ -267,6 +279,11 @@ function toGateway(values: Values, extraBody: ExtraBody): GatewayConfig {
     imageModel: imageModel ?? "sandbox-image",
     ...rest,
   };
+}
+
+function toFallback(values: Values): FallbackConfig {
+  const { GATEWAY_FALLBACK_BASE_URL: baseUrl, GATEWAY_FALLBACK_API_KEY: apiKey, CHAT_FALLBACK_MODEL: model } = values;
+  return { model, gateway: baseUrl === undefined || apiKey === undefined ? undefined : { baseUrl, apiKey } };
 }
 
 function toSlack(values: Values): SlackConfig | undefined {

@@ -39,6 +39,15 @@ const SECTIONS: readonly Section[] = [
         meaning: "The model that draws.",
       },
       {
+        names: ["CHAT_FALLBACK_MODEL"],
+        meaning: "The model that answers while the first is down or at its limit; the answer says so.",
+      },
+      {
+        names: ["GATEWAY_FALLBACK_BASE_URL", "GATEWAY_FALLBACK_API_KEY"],
+        meaning:
+          "A second gateway and its own key: it is asked while the first is down or at its limit; the answer says so.",
+      },
+      {
         names: ["SYSTEM_PROMPT"],
         unset: "a short one",
         meaning: "What the model is told before every conversation.",

@@ -54,6 +54,19 @@ function gatewayConflicts(given: GivenVariables): string[] {
       "GATEWAY_BASE_URL is missing: set the address GATEWAY_API_KEY belongs to, or take the key away to use the sandbox gateway.",
     );
   }
+  return [...problems, ...fallbackConflicts(given)];
+}
+
+function fallbackConflicts(given: GivenVariables): string[] {
+  const { GATEWAY_FALLBACK_BASE_URL: address, GATEWAY_FALLBACK_API_KEY: key, GATEWAY_BASE_URL: first } = given;
+  const problems: string[] = [];
+  if (!address !== !key) {
+    const missing = address ? "GATEWAY_FALLBACK_API_KEY" : "GATEWAY_FALLBACK_BASE_URL";
+    problems.push(`${missing} is missing: a second gateway needs its address and its own key.`);
+  }
+  if (address && !first) {
+    problems.push("GATEWAY_BASE_URL is missing: GATEWAY_FALLBACK_BASE_URL stands in for the gateway named there.");
+  }
   return problems;
 }
 

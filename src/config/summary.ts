@@ -1,5 +1,5 @@
 import type { ExtraBody } from "../gateway/extra-body.ts";
-import type { Config, SlackConfig } from "./config.ts";
+import type { Config, FallbackConfig, SlackConfig } from "./config.ts";
 import { secretsOfMcp } from "./mcp-servers.ts";
 import { isLoopback } from "./variables.ts";
 
@@ -22,7 +22,14 @@ export function describeConfig(config: Config): string[] {
 /** Every value of the configuration that must never be shown: keys, tokens, passwords. */
 export function secretsOf(config: Config): string[] {
   const { gateway, slack, discord, localChat, redisUrl, metricsToken } = config;
-  const secrets = [gateway.apiKey, discord?.token, localChat.password, metricsToken, ...config.relaySecrets];
+  const secrets = [
+    gateway.apiKey,
+    gateway.fallback.gateway?.apiKey,
+    discord?.token,
+    localChat.password,
+    metricsToken,
+    ...config.relaySecrets,
+  ];
   if (slack !== undefined) secrets.push(...slackSecrets(slack));
   if (redisUrl !== undefined) secrets.push(...passwordsOf(redisUrl));
   secrets.push(...config.mcp.servers.flatMap(secretsOfMcp));
@@ -57,10 +64,18 @@ function unescaped(text: string): string {
 }
 
 function describeGateway({ gateway }: Config): string {
-  const added = describeExtraBody(gateway.extraBody);
+  const added = `${describeExtraBody(gateway.extraBody)}${describeFallback(gateway.fallback)}`;
   return gateway.baseUrl === undefined
     ? `Gateway: the embedded sandbox, model ${gateway.chatModel}${added} (set GATEWAY_BASE_URL, GATEWAY_API_KEY and CHAT_MODEL to use a real one)`
     : `Gateway: ${gateway.baseUrl}, model ${gateway.chatModel}${added}`;
+}
+
+function describeFallback({ model, gateway }: FallbackConfig): string {
+  const others = [
+    ...(model === undefined ? [] : [`model ${model}`]),
+    ...(gateway === undefined ? [] : [gateway.baseUrl]),
+  ];
+  return others.length === 0 ? "" : `, with ${others.join(" and ")} to fall back on`;
 }
 
 /** Names alone: a value may be anything. */

@@ -18,10 +18,7 @@ export function isLoopback(host: string): boolean {
 
 /** Everything the environment may say. Messages complete "VARIABLE …" and never quote the value: it may be a secret in the wrong place. */
 export const variables = {
-  // Many servers are documented with the version in their address; Palaver adds /v1 and /v1beta itself.
-  GATEWAY_BASE_URL: webAddress()
-    .transform((url) => url.replace(/\/v1(beta)?$/, ""))
-    .optional(),
+  GATEWAY_BASE_URL: gatewayAddress().optional(),
   GATEWAY_API_KEY: secret().optional(),
   GATEWAY_IMAGE_KEY_HEADER: z
     .string()
@@ -30,8 +27,11 @@ export const variables = {
     .optional(),
   GATEWAY_EXTRA_BODY: z.string().optional(),
   GATEWAY_EXTRA_BODY_FILE: z.string().optional(),
+  GATEWAY_FALLBACK_BASE_URL: gatewayAddress().optional(),
+  GATEWAY_FALLBACK_API_KEY: secret().optional(),
   GATEWAY_PORT: z.string().optional(),
   CHAT_MODEL: modelId().optional(),
+  CHAT_FALLBACK_MODEL: modelId().optional(),
   IMAGE_MODEL: modelId().optional(),
   SYSTEM_PROMPT: z.string().default(DEFAULT_SYSTEM_PROMPT),
   SLACK_BOT_TOKEN: slackToken(/^(xoxe\.)?xoxb-/, "a bot token (xoxb-…), found under OAuth & Permissions").optional(),
@@ -126,6 +126,11 @@ function webAddress() {
     .string()
     .refine(isWebAddress, "must be an address that begins with https:// or http://, without a password or a query")
     .transform((url) => url.replace(/\/+$/, ""));
+}
+
+/** Many servers are documented with the version in their address; Palaver adds /v1 and /v1beta itself. */
+function gatewayAddress() {
+  return webAddress().transform((url) => url.replace(/\/v1(beta)?$/, ""));
 }
 
 function isWebAddress(text: string): boolean {

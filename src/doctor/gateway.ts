@@ -2,7 +2,7 @@ import { pino } from "pino";
 import type { GatewayConfig } from "../config/config.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../gateway/client.ts";
 import { GatewayError, type GatewayErrorKind } from "../gateway/errors.ts";
-import { checkModels, toFinding } from "../gateway/health.ts";
+import { checkModels, type NamedModels, toFinding } from "../gateway/health.ts";
 import type { Finding } from "../port/finding.ts";
 
 /** A person waits for it, so nothing is tried twice. */
@@ -15,25 +15,57 @@ export interface GatewayCheckOptions {
   mayChat: boolean;
 }
 
-/** Tries the gateway: its address, the key, the models, an answer of one token. Draws nothing, as pictures cost more. */
+/**
+ * Tries the gateway: its address, the key, the models, an answer of one token; and in the same way what answers while it is
+ * down. Draws nothing, as pictures cost more.
+ */
 export async function checkGateway(
   config: GatewayConfig,
   { mayChat }: GatewayCheckOptions,
   signal: AbortSignal,
 ): Promise<Finding[]> {
-  const { baseUrl, apiKey, extraBody } = config;
+  const { baseUrl, apiKey, extraBody, chatModel, imageModel, fallback } = config;
   if (baseUrl === undefined) {
     return [{ ok: true, what: "The embedded sandbox answers. It needs no key and is no real model." }];
   }
-  const gateway = open({ baseUrl, apiKey, extraBody });
+  const shared = { extraBody, mayChat };
+  const models = { CHAT_MODEL: chatModel, CHAT_FALLBACK_MODEL: fallback.model, IMAGE_MODEL: imageModel };
+  const first = await checkOne({ baseUrl, apiKey, models, ...shared }, signal);
+  if (fallback.gateway === undefined) return first;
+  const model = fallback.model === undefined ? { CHAT_MODEL: chatModel } : { CHAT_FALLBACK_MODEL: fallback.model };
+  const second = await checkOne({ ...fallback.gateway, models: model, ...shared }, signal);
+  return [...first, ...second.map(toSecond)];
+}
+
+interface Tried {
+  baseUrl: string;
+  apiKey: string;
+  extraBody: GatewayConfig["extraBody"];
+  /** By the variables that name them. Those for conversations are asked. */
+  models: NamedModels;
+  mayChat: boolean;
+}
+
+async function checkOne({ models, mayChat, ...options }: Tried, signal: AbortSignal): Promise<Finding[]> {
+  const gateway = open(options);
   try {
-    const listed = await checkModels(gateway, baseUrl, config, signal);
+    const listed = await checkModels(gateway, options.baseUrl, models, signal);
     const isHopeless = listed.error?.kind === "unreachable" || listed.error?.kind === "unauthorized";
-    const answered = isHopeless ? [] : [await checkChat(gateway, config.chatModel, mayChat, signal)];
-    return [...listed.findings, ...answered];
+    const asked = isHopeless
+      ? []
+      : [models.CHAT_MODEL, models.CHAT_FALLBACK_MODEL].filter((name) => name !== undefined);
+    const answers: Finding[] = [];
+    for (const model of asked) answers.push(await checkChat(gateway, model, mayChat, signal));
+    return [...listed.findings, ...answers];
   } finally {
     await gateway.close();
   }
+}
+
+/** The second gateway has variables of its own. */
+function toSecond({ ok, what, fix }: Finding): Finding {
+  const own = fix?.replaceAll(/GATEWAY_(?=BASE_URL|API_KEY)/g, "GATEWAY_FALLBACK_");
+  return { ok, what: `Second gateway: ${what}`, ...(own !== undefined && { fix: own }) };
 }
 
 /** The models that the key may use; with findings, and none, where the gateway does not tell. */

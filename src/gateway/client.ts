@@ -12,7 +12,7 @@ import type { OnChunk } from "./stream-decoder.ts";
 import { createTransport } from "./transport.ts";
 
 export type { GatewayLimits } from "./limits.ts";
-export type { CallOptions, RetryNotice } from "./retry.ts";
+export type { CallOptions, Detour, RetryNotice } from "./retry.ts";
 
 export interface StreamOptions extends CallOptions {
   /** Takes what comes without waiting for anything: a promise for each of thousands of chunks would cost too much. */

@@ -7,15 +7,18 @@ import { LoggableError, type LoggableErrorOptions } from "../port/errors.ts";
  * broken events). `stalled`: no data in time. `interrupted`: the answer broke off, or the gateway reported an error
  * inside it.
  */
-export type GatewayErrorKind =
-  | "unreachable"
-  | "rate-limited"
-  | "overloaded"
-  | "unauthorized"
-  | "rejected"
-  | "malformed"
-  | "stalled"
-  | "interrupted";
+export const GATEWAY_ERROR_KINDS = [
+  "unreachable",
+  "rate-limited",
+  "overloaded",
+  "unauthorized",
+  "rejected",
+  "malformed",
+  "stalled",
+  "interrupted",
+] as const;
+
+export type GatewayErrorKind = (typeof GATEWAY_ERROR_KINDS)[number];
 
 export interface GatewayErrorOptions extends LoggableErrorOptions {
   status?: number;

@@ -27,19 +27,23 @@ interface ListFindings {
   error?: GatewayError;
 }
 
+/** Models by the variables that name them; an undefined one is not configured. */
+export type NamedModels = Partial<Record<"CHAT_MODEL" | "CHAT_FALLBACK_MODEL" | "IMAGE_MODEL", string | undefined>>;
+
 /** Asks for the list of models: whether the gateway answers, takes the key, and offers what is configured. */
 export async function checkModels(
   gateway: Pick<Gateway, "listModels">,
   baseUrl: string,
-  { chatModel, imageModel }: ConfiguredModels,
+  configured: NamedModels,
   signal: AbortSignal,
 ): Promise<ListFindings> {
   try {
     const models = await gateway.listModels(signal);
     const findings = [
       { ok: true, what: `${baseUrl} answers and takes the key, which may use ${countModels(models.length)}.` },
-      checkListed("CHAT_MODEL", chatModel, models),
-      ...(imageModel === undefined ? [] : [checkListed("IMAGE_MODEL", imageModel, models)]),
+      ...Object.entries(configured).flatMap(([variable, model]) =>
+        model === undefined ? [] : [checkListed(variable, model, models)],
+      ),
     ];
     return { findings, models };
   } catch (error) {
@@ -135,7 +139,9 @@ export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
   async function look(): Promise<void> {
     try {
       const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(LIST_MS)]);
-      settle(toTroubles(await checkModels(gateway, baseUrl, options, signal), options));
+      const { chatModel, imageModel } = options;
+      const models = { CHAT_MODEL: chatModel, IMAGE_MODEL: imageModel };
+      settle(toTroubles(await checkModels(gateway, baseUrl, models, signal), options));
     } catch {
       if (!closing.signal.aborted) settle([toSilence(baseUrl)]);
     }

@@ -19,6 +19,19 @@ export interface CallOptions {
   onRetry?: (notice: RetryNotice) => void;
   /** Asks at once, whatever pause the model wanted: a person who knows of it asked for that. */
   mustAsk?: boolean;
+  /** Something else can be asked instead, so that little is waited for. */
+  hasAlternative?: boolean;
+  /** The time until an answer that comes piece by piece must have begun; the usual one is the longest. */
+  silenceMs?: number;
+  /** Told before something else is asked than the request names; undefined: that itself, once more. */
+  onDetour?: (detour: Detour | undefined) => void;
+}
+
+/** What is asked in place of what a request names. */
+export interface Detour {
+  model: string;
+  isSecondGateway: boolean;
+  because: GatewayErrorKind;
 }
 
 /** The attempts of one call. */
@@ -42,7 +55,8 @@ export interface Attempts {
 /** `silenceMs`: the time within which an answer must have begun; absent: the time for the whole call. */
 export type StartAttempts = (model: string, options: CallOptions, silenceMs?: number) => Attempts;
 
-const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
+/** Kinds of failures that pass: the same may well be answered later. */
+export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "unreachable",
   "rate-limited",
   "overloaded",
@@ -52,6 +66,9 @@ const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
 
 /** The longest pause that is believed. */
 const MAX_PAUSE_MS = 3_600_000;
+/** Where something else can be asked: calls made, and the failures after which it is asked at once. */
+const ATTEMPTS_BESIDE = 2;
+const NOT_TRIED_AGAIN: ReadonlySet<GatewayErrorKind> = new Set(["rate-limited", "stalled"]);
 /** Calls that waited for the same moment are spread over this long. */
 const SPREAD_MS = 250;
 
@@ -115,13 +132,15 @@ export function createRetry(limits: GatewayLimits, board?: PauseBoard): StartAtt
     return true;
   }
 
-  return (model, { onRetry, mustAsk = false }, silenceMs = limits.totalMs) => {
+  return (model, { onRetry, mustAsk = false, hasAlternative = false, ...options }, longestMs = limits.totalMs) => {
+    const silenceMs = Math.min(longestMs, options.silenceMs ?? longestMs);
+    const mostAttempts = hasAlternative ? Math.min(ATTEMPTS_BESIDE, limits.attempts) : limits.attempts;
     const startedMs = performance.now();
     const deadlineMs = startedMs + limits.totalMs;
     /** The pause in spite of which the latest attempt is made. */
     let ignored: Pause | undefined;
     let attempt = 1;
-    let budgetMs = limits.maxRetryWaitMs;
+    let budgetMs = hasAlternative ? 0 : limits.maxRetryWaitMs;
 
     const remainingMs = (): number => Math.max(0, deadlineMs - performance.now());
     const remainingSilenceMs = (): number =>
@@ -153,7 +172,7 @@ export function createRetry(limits: GatewayLimits, board?: PauseBoard): StartAtt
         if (!(error instanceof GatewayError) || !PASSING.has(error.kind)) throw error;
         const asked = error.retryAfterMs;
         if (asked !== undefined && asked > 0) pauseModel(model, asked, error);
-        if (attempt >= limits.attempts) throw error;
+        if (attempt >= mostAttempts || (hasAlternative && NOT_TRIED_AGAIN.has(error.kind))) throw error;
         const waitMs = asked ?? backoff(attempt, limits);
         if ((asked !== undefined && asked > budgetMs) || waitMs >= remainingSilenceMs()) throw error;
         attempt += 1;

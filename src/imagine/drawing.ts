@@ -1,5 +1,5 @@
 import { mapBounded, runWithin } from "../concurrency/deadlines.ts";
-import type { Gateway, RetryNotice } from "../gateway/client.ts";
+import type { Detour, Gateway, RetryNotice } from "../gateway/client.ts";
 import { isUnspent } from "../gateway/errors.ts";
 import type { GeneratedImage, ImageReference, ImageRequest, ImageUsage } from "../gateway/images.ts";
 import { fitPicture } from "../media/picture.ts";
@@ -104,8 +104,13 @@ async function drawPart(
   const onRetry = ({ waitMs }: RetryNotice) => {
     onNotice(`The gateway is busy; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s.`);
   };
+  let isElsewhere = false;
+  const onDetour = (detour: Detour | undefined) => {
+    isElsewhere = detour !== undefined;
+    onNotice(isElsewhere ? "The gateway does not answer; asking the second one." : "Asking the gateway once more.");
+  };
   const draw = async (signal: AbortSignal) =>
-    gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry, mustAsk });
+    gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry, onDetour, mustAsk });
   const settle = await reserve(job, number);
   let image: GeneratedImage;
   try {
@@ -119,7 +124,7 @@ async function drawPart(
   onNotice("");
   const tokens = image.usage && image.usage.promptTokens + image.usage.completionTokens;
   const file = await toFile(job, number, image, sink.limits.maxFileBytes, signal);
-  const caption = toCaption(job, number, image.text, tokens, sink.limits);
+  const caption = toCaption(job, number, { text: image.text, tokens, isElsewhere }, sink.limits);
   const upload = (signal: AbortSignal) => sink.upload([file], caption, `${job.id}:${number}`, signal);
   const posted = await show(sink, upload, signal);
   return { state: "done", messageId: posted.id, attachment: posted.attachments?.[0], text: image.text, tokens };

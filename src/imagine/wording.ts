@@ -12,28 +12,32 @@ const MAX_TEXT_CHARS = 1_000;
 const MAX_ALT_CHARS = 1_000;
 const MAX_NAME_CHARS = 60;
 
+/** What there is to say about a picture that was drawn. */
+interface Drawn {
+  /** The model's own words. */
+  text: string;
+  tokens: number | undefined;
+  /** By the second gateway, as the first was down. */
+  isElsewhere?: boolean;
+}
+
 /** The caption under a picture, with the buttons that belong to it. */
-export function toCaption(
-  job: PictureJob,
-  number: number,
-  text: string,
-  tokens: number | undefined,
-  limits: SinkLimits,
-): Draft {
-  const line = toLine(job, number, tokens);
-  const words = healMarkdown(cut(neutralize(text).trim(), MAX_TEXT_CHARS));
+export function toCaption(job: PictureJob, number: number, drawn: Drawn, limits: SinkLimits): Draft {
+  const line = toLine(job, number, drawn);
+  const words = healMarkdown(cut(neutralize(drawn.text).trim(), MAX_TEXT_CHARS));
   const whole = [words, line].filter(Boolean).join("\n\n");
   const markdown = limits.lengthOf(whole) <= limits.maxLength ? whole : line;
   return { markdown, buttons: toButtons(job, number), streaming: false };
 }
 
-function toLine(job: PictureJob, number: number, tokens: number | undefined): string {
+function toLine(job: PictureJob, number: number, { tokens, isElsewhere = false }: Drawn): string {
   const { prompt, change, ratio, size, model, author, parts } = job;
   const place = parts.length === 1 ? undefined : `${number} of ${parts.length}`;
   const kind = change === "vary" ? "variation" : change === "upscale" ? "enlarged" : undefined;
   // Gateways that do not count say 0.
   const cost = tokens === undefined || tokens === 0 ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
-  const facts = [quoteName(prompt), place, kind, ratio, size, quoteName(model), cost, `for ${quoteName(author.name)}`];
+  const by = isElsewhere ? `${quoteName(model)} of the second gateway` : quoteName(model);
+  const facts = [quoteName(prompt), place, kind, ratio, size, by, cost, `for ${quoteName(author.name)}`];
   return facts.filter((fact) => fact !== undefined).join(" · ");
 }
 

@@ -44,6 +44,8 @@ export interface Metrics {
   platformCall(platform: string, call: "post" | "edit" | "upload" | "remove"): void;
   /** A 429 received. */
   rateLimited(side: "gateway" | "platform"): void;
+  /** Another model, or the second gateway, was asked in place of what a question was for. */
+  detoured(to: "model" | "gateway"): void;
   streamOpened(): void;
   streamClosed(): void;
   /** An event was not accepted: the platform has to bring it again. */
@@ -91,6 +93,7 @@ export function createMetrics(): Metrics {
     pictureEnded: (outcome) => counters.pictures.inc({ outcome }),
     platformCall: (platform, call) => counters.platformCalls.inc({ platform, call }),
     rateLimited: (side) => counters.rateLimits.inc({ side }),
+    detoured: (to) => counters.detours.inc({ to }),
     streamOpened: () => streams.inc(),
     streamClosed: () => streams.dec(),
     intakeFailed: () => counters.intakeFailures.inc(),
@@ -117,12 +120,14 @@ function createCounters(registry: Registry) {
     pictures: counter("pictures_total", "Pictures asked for, by what became of them.", ["outcome"]),
     platformCalls: counter("platform_calls_total", "Messages written to a platform, by call.", ["platform", "call"]),
     rateLimits: counter("rate_limits_total", "429 answers received, by who gave them.", ["side"]),
+    detours: counter("gateway_detours_total", "Requests to the fallback model or gateway, by which.", ["to"]),
     intakeFailures: counter("intake_failures_total", "Events that were not accepted.", []),
     takenOver: counter("taken_over_total", "Work of this process that another one took over while it went on.", []),
     givenUp: counter("given_up_total", "Work that failed, or processes died of, again and again.", []),
   };
   // A series that appears only with its first event cannot be alerted on.
   for (const side of ["gateway", "platform"]) counters.rateLimits.inc({ side }, 0);
+  for (const to of ["model", "gateway"]) counters.detours.inc({ to }, 0);
   return counters;
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { fencesHeld } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
-import type { Gateway } from "../gateway/client.ts";
+import type { Detour, Gateway } from "../gateway/client.ts";
 import type { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
@@ -23,6 +23,7 @@ import { type Ledger, MAX_ROUNDS, NO_LEDGER, type TurnLedger } from "../tools/le
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
 import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
+import { describeDetour } from "./detour.ts";
 import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
 import { goOn, isContinuable } from "./going-on.ts";
@@ -126,6 +127,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
       persona: own.persona,
       serversOff: own.serversOff ?? [],
+      detour: undefined,
       callTimes: createCallTimes(Date.now),
       askedCount: 0,
       spending: createSpending(deps, record, { model, maxTokens: own.options?.maxTokens }),
@@ -186,6 +188,8 @@ interface Run extends Omit<Beginning, "changes"> {
   serversOff: readonly string[];
   /** The channel's own. */
   persona: string | undefined;
+  /** Who answers in place of the model. */
+  detour: Detour | undefined;
   callTimes: CallTimes;
   /** Empty until it is read. The turn adds its own messages to those of it. */
   context: Context;
@@ -215,9 +219,10 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     if ("error" in cause) logFailure(run, cause.error);
     ending = toEnding(run, cause, text);
     if (run.isInVain && run.before !== undefined) record.edition = editionOf(run.before);
+    const detour = run.detour && describeDetour(run.detour, run.model);
     const tight = ending.outcome === "length" ? run.spending.tight() : undefined;
     const bounded = tight === undefined ? "" : `_It was kept short: ${tight} is nearly used up._`;
-    const notes = [...run.context.notices, ending.note, bounded, describeUncertain(run.ledger.uncertain())];
+    const notes = [...run.context.notices, detour, ending.note, bounded, describeUncertain(run.ledger.uncertain())];
     return { note: notes.filter(Boolean).join("\n\n"), buttons: toButtons(run, ending) };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
@@ -401,6 +406,13 @@ function toTurnDeps(run: Run): TurnDeps {
       run.show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
     },
     reserve: run.spending.reserve,
+    onDetour: (detour) => {
+      run.thinking.restart();
+      run.detour = detour;
+      if (detour !== undefined) metrics.detoured(detour.isSecondGateway ? "gateway" : "model");
+      const other = detour?.isSecondGateway ? "the second gateway" : "another model";
+      run.show(detour === undefined ? "asking the model once more" : `the model is not available; asking ${other}`);
+    },
   };
 }
 
@@ -523,14 +535,14 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   await records.save(record, sight);
 }
 
-function toSight(
-  { record, context, model, options, persona, callTimes, spending: { used } }: Run,
-  messages: ChatMessage[],
-): Sight {
+function toSight(run: Run, messages: ChatMessage[]): Sight {
+  const { record, context, model, detour, options, persona, callTimes, spending } = run;
+  const { used } = spending;
   return {
     v: 1,
     at: Date.now(),
     model,
+    ...(detour && { detour }),
     options,
     ...context.given,
     ...(persona !== undefined && { persona: toPersonaMark(persona) }),

@@ -8,6 +8,7 @@ import type { SinkLimits } from "../port/sink.ts";
 import { describeOptions } from "../settings/answer-options.ts";
 import type { Settings } from "../settings/settings.ts";
 import { quoteName } from "../text/quote-name.ts";
+import { describeReason } from "./detour.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import { maySee, NOT_HERE } from "./rights.ts";
 import { type Sight, toPersonaMark } from "./sight.ts";
@@ -49,13 +50,19 @@ export function createExplain({ records, history, settings }: ExplainDeps): Expl
     const entries = first === undefined ? newest : [first, ...newest.filter(({ id }) => id !== first.id)];
     const head = [
       "**What I was given for this answer**",
-      `- Model: ${[quoteName(sight.model), describeOptions(sight.options)].filter(Boolean).join(", ")}`,
+      `- Model: ${[describeModel(sight), describeOptions(sight.options)].filter(Boolean).join(", ")}`,
       `- Persona: ${await describePersona(sight, record)}`,
       `- Tokens: ${describeTokens(sight)}`,
     ];
     const tail = [...describeFiles(sight, entries), ...sight.calls.map(describeCall), ...describeMissing(sight)];
     return fit(head, describeMessages(sight, entries), tail, limits);
   };
+}
+
+function describeModel({ model, detour }: Sight): string {
+  if (detour === undefined) return quoteName(model);
+  const gateway = detour.isSecondGateway ? " of the second gateway" : "";
+  return `${quoteName(detour.model)}${gateway}, because ${describeReason(detour.because, model)}`;
 }
 
 function describeTokens({ tokens: { prompt, completion, estimated } }: Sight): string {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { ChatMessage } from "../gateway/chunks.ts";
+import { GATEWAY_ERROR_KINDS } from "../gateway/errors.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { Step } from "../port/sink.ts";
 import { answerOptions } from "../settings/answer-options.ts";
@@ -28,6 +29,10 @@ export const sight = z.object({
   v: z.literal(1),
   at: z.number(),
   model: z.string(),
+  /** Who answered in place of the model, see `Detour`. */
+  detour: z
+    .object({ model: z.string(), isSecondGateway: z.boolean(), because: z.enum(GATEWAY_ERROR_KINDS) })
+    .exactOptional(),
   options: answerOptions,
   /** A hash of the channel's own persona; absent: it was the configured one. */
   persona: z.string().exactOptional(),

@@ -40,6 +40,8 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   onReasoning(text: string): void;
   /** Told before the gateway is asked again after a refusal. */
   onRetry: NonNullable<CallOptions["onRetry"]>;
+  /** Told before something else is asked than `model`, see `CallOptions`. */
+  onDetour: NonNullable<CallOptions["onDetour"]>;
   /** A person who knows that the model wants a pause asks all the same. */
   mustAsk: boolean;
   /** Keeps room for a request before it is made, and counts it after. Rejects where a limit does not allow it. */
@@ -124,7 +126,7 @@ interface Round {
 async function askModel(
   round: Round,
   number: number,
-  { gateway, model, fields, user, onReasoning, onRetry, mustAsk, reserve }: TurnDeps,
+  { gateway, model, fields, user, onReasoning, onRetry, onDetour, mustAsk, reserve }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<void> {
@@ -160,7 +162,7 @@ async function askModel(
   try {
     signal.throwIfAborted();
     state = "asked";
-    await gateway.streamChat(request, signal, { onChunk, onRetry, mustAsk });
+    await gateway.streamChat(request, signal, { onChunk, onRetry, onDetour, mustAsk });
     round.answer = settleCalls(round.answer);
   } catch (error) {
     if (state === "new" || (state === "asked" && isUnspent(error))) state = "refused";

@@ -98,6 +98,9 @@ describe("readConfig", () => {
         ...GATEWAY,
         GATEWAY_BASE_URL: "https://gateway.example/llm/",
         GATEWAY_IMAGE_KEY_HEADER: "X-Vendor-API-Key",
+        GATEWAY_FALLBACK_BASE_URL: "https://other.example/v1/",
+        GATEWAY_FALLBACK_API_KEY: "key-2",
+        CHAT_FALLBACK_MODEL: "small",
         GATEWAY_EXTRA_BODY: '{"reasoning_effort":"low"}',
         GATEWAY_EXTRA_BODY_FILE: "models.json",
         MCP_CONFIG: "tools.json",
@@ -150,6 +153,7 @@ describe("readConfig", () => {
           all: { reasoning_effort: "low" },
           models: new Map([["large", { stream_options: { include_usage: true } }]]),
         },
+        fallback: { model: "small", gateway: { baseUrl: "https://other.example", apiKey: "key-2" } },
       },
       slack: {
         mode: "socket",

@@ -11,6 +11,17 @@ describe("findConflicts", () => {
     expect(findConflicts({ GATEWAY_API_KEY: "k" })).toEqual([expect.stringMatching(/^GATEWAY_BASE_URL is missing/)]);
   });
 
+  test("findConflicts asks for both halves of a second gateway, and for the first", () => {
+    const first = { GATEWAY_BASE_URL: "https://gateway.example", GATEWAY_API_KEY: "k", CHAT_MODEL: "m" };
+    const second = { GATEWAY_FALLBACK_BASE_URL: "https://other.example", GATEWAY_FALLBACK_API_KEY: "k" };
+    const namesOf = (given: Record<string, string>) => findConflicts(given).map((problem) => problem.split(" ")[0]);
+    expect(namesOf({ ...first, ...second })).toEqual([]);
+    expect(namesOf({ ...first, GATEWAY_FALLBACK_BASE_URL: "https://o.example" })).toEqual(["GATEWAY_FALLBACK_API_KEY"]);
+    expect(namesOf({ ...first, GATEWAY_FALLBACK_API_KEY: "k" })).toEqual(["GATEWAY_FALLBACK_BASE_URL"]);
+    expect(namesOf(second)).toEqual(["GATEWAY_BASE_URL"]);
+    expect(namesOf({ CHAT_FALLBACK_MODEL: "sandbox-text" })).toEqual([]);
+  });
+
   test("findConflicts lets the sandbox's models be chosen", () => {
     expect(findConflicts({ CHAT_MODEL: "sandbox-text" })).toEqual([]);
   });

@@ -36,6 +36,19 @@ describe("describeConfig", () => {
     ]);
   });
 
+  test("describeConfig names what there is to fall back on, and secretsOf its key", () => {
+    const config = readConfig({
+      ...FULL,
+      CHAT_FALLBACK_MODEL: "small",
+      GATEWAY_FALLBACK_BASE_URL: "https://other.example",
+      GATEWAY_FALLBACK_API_KEY: "canary-second",
+    });
+    expect(describeConfig(config)[0]).toBe(
+      "Gateway: https://gateway.example, model large, with model small and https://other.example to fall back on",
+    );
+    expect(secretsOf(config)).toContain("canary-second");
+  });
+
   test("describeConfig names the fields that are added to requests, and no value", () => {
     const body = '{"reasoning_effort":"canary","stream_options":{"include_usage":true}}';
     expect(describeConfig(readConfig({ GATEWAY_EXTRA_BODY: body }))[0]).toMatch(

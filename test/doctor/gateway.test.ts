@@ -14,6 +14,7 @@ function toConfig(baseUrl: string, more: Partial<GatewayConfig> = {}): GatewayCo
     ...models,
     systemPrompt: "",
     extraBody: { all: {}, models: new Map() },
+    fallback: { model: undefined, gateway: undefined },
   };
   return Object.assign(config, more);
 }
@@ -60,6 +61,28 @@ describe("checkGateway", () => {
     });
     expect(image).toMatchObject({ ok: false, what: expect.stringMatching(/^IMAGE_MODEL painter/) });
     expect(answer).toMatchObject({ ok: false, what: expect.stringMatching(/^sandbox-chart does not answer/) });
+  });
+
+  test("checkGateway tries what answers while the gateway is down", async () => {
+    const [first, second] = [await start(), await start()];
+    const gateway = { baseUrl: second.url, apiKey: "sk-sandbox-all" };
+    const fallback = { model: "sandbox-text", gateway };
+    const found = await checkGateway(toConfig(first.url, { fallback }), { mayChat: true }, signal);
+    expect(found.filter(({ ok }) => !ok)).toEqual([]);
+    expect(found.map(({ what }) => what)).toEqual([
+      expect.stringContaining("answers and takes the key"),
+      expect.stringContaining("CHAT_MODEL sandbox-chat is one"),
+      expect.stringContaining("CHAT_FALLBACK_MODEL sandbox-text is one"),
+      expect.stringContaining("IMAGE_MODEL"),
+      expect.stringMatching(/^sandbox-chat answers/),
+      expect.stringMatching(/^sandbox-text answers/),
+      expect.stringMatching(/^Second gateway: .* answers and takes the key/),
+      expect.stringContaining("CHAT_FALLBACK_MODEL sandbox-text is one"),
+      expect.stringMatching(/^Second gateway: sandbox-text answers/),
+    ]);
+    const wrong = { ...fallback, gateway: { ...gateway, apiKey: "canary-key" } };
+    const bad = await checkGateway(toConfig(first.url, { fallback: wrong }), { mayChat: false }, signal);
+    expect(bad.at(-1)).toMatchObject({ ok: false, fix: expect.stringContaining("GATEWAY_FALLBACK_API_KEY") });
   });
 
   test("checkGateway stops at a key that is refused, and does not show it", async () => {

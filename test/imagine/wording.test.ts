@@ -11,7 +11,7 @@ const named = (prompt: string, more: Partial<PictureJob> = {}) => pictureJob({ p
 describe("a caption", () => {
   test("says what the model said, and what was asked of whom by whom", () => {
     const job = named("a fox", { ratio: "16:9", size: "4K", change: "vary" });
-    const { markdown, buttons } = toCaption(job, 2, "**Here", 1_234, limits);
+    const { markdown, buttons } = toCaption(job, 2, { text: "**Here", tokens: 1_234 }, limits);
     expect(markdown).toBe("**Here**\n\n`a fox` · variation · 16:9 · 4K · `painter` · 1,234 tokens · for `Ada`");
     expect(buttons.map(({ action, turnId }) => [action, turnId])).toEqual(
       ["again", "vary", "edit", "delete"].map((action) => [action, `${job.id}.2`]),
@@ -19,24 +19,35 @@ describe("a caption", () => {
   });
 
   test("says nothing of a cost of no tokens", () => {
-    expect(toCaption(named("a fox"), 1, "", 0, limits).markdown).toBe("`a fox` · `painter` · for `Ada`");
+    expect(toCaption(named("a fox"), 1, { text: "", tokens: 0 }, limits).markdown).toBe(
+      "`a fox` · `painter` · for `Ada`",
+    );
   });
 
   test("says which of several pictures it is under", () => {
     const job = named("a fox", { parts: [done, done, done] });
-    expect(toCaption(job, 2, "", undefined, limits).markdown).toBe("`a fox` · 2 of 3 · `painter` · for `Ada`");
+    expect(toCaption(job, 2, { text: "", tokens: undefined }, limits).markdown).toBe(
+      "`a fox` · 2 of 3 · `painter` · for `Ada`",
+    );
   });
 
   test("leaves the model's words out where they do not fit, and cuts what is long", () => {
     const job = named("fox ".repeat(900));
-    const caption = toCaption(job, 1, "word ".repeat(5_000), undefined, { ...limits, maxLength: 300 });
+    const caption = toCaption(
+      job,
+      1,
+      { text: "word ".repeat(5_000), tokens: undefined },
+      { ...limits, maxLength: 300 },
+    );
     expect(caption.markdown.length).toBeLessThan(300);
-    expect(toCaption(job, 1, "word ".repeat(5_000), undefined, limits).markdown.length).toBeLessThan(1_300);
+    expect(toCaption(job, 1, { text: "word ".repeat(5_000), tokens: undefined }, limits).markdown.length).toBeLessThan(
+      1_300,
+    );
   });
 
   test("shows nobody's words as anything but words", () => {
     const job = named("a `fox` \u202Eevil\n# heading", { author: { id: "x", name: "`**Eve" } });
-    expect(toCaption(job, 1, "", undefined, limits).markdown).toBe(
+    expect(toCaption(job, 1, { text: "", tokens: undefined }, limits).markdown).toBe(
       "`a 'fox' evil # heading` · `painter` · for `'**Eve`",
     );
   });

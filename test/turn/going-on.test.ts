@@ -43,6 +43,7 @@ async function setUp(said: string, ...scripts: Step[][]) {
     onReasoning: () => {},
     onRetry: () => {},
     reserve: async () => ({ maxTokens: undefined, settle: () => {} }),
+    onDetour: () => {},
   };
   const finish = await goOn(messages, said, deps, (more) => void (text += more), new AbortController().signal).catch(
     (error: unknown) => error,

@@ -51,6 +51,7 @@ function setUp(...scripts: Step[][]) {
       maxTokens: undefined,
       settle: (used) => void usages.push(...(used ? [{ ...used.usage, estimated: used.isEstimated }] : [])),
     }),
+    onDetour: () => {},
   };
   const messages: ChatMessage[] = [{ role: "user", content: "What is twice 21?" }];
   const controller = new AbortController();

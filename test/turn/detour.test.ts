@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import { withFallbacks } from "../../src/gateway/fallback.ts";
+import { toTurnId } from "../../src/port/ids.ts";
+import { start as startSandbox } from "../sandbox/sandbox.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import {
+  type Answer,
+  cut,
+  events,
+  ROLE,
+  rateLimit,
+  refusal,
+  startFaultServer,
+  stream,
+  words,
+} from "../support/fault-server.ts";
+import { connect } from "../support/gateway-client.ts";
+import { silent } from "../support/log.ts";
+
+const good = events(stream("Hello"));
+const drop: Answer = (response) => response.socket?.destroy();
+
+/** The bot between a first gateway that answers as told and the strict sandbox as its second. */
+async function start(first: Answer[], fallbackModel?: string) {
+  const [one, sandbox] = [await startFaultServer(...first), await startSandbox()];
+  const gateway = withFallbacks({
+    first: connect(one.url),
+    second: connect(sandbox.url, { apiKey: "sk-sandbox-all" }),
+    fallbackModel,
+    log: silent,
+  });
+  const platform = fakePlatform();
+  Object.assign(platform.sink, { supportsSecondThoughts: true });
+  return startEngine({ gateway, platform, model: "sandbox-chat" });
+}
+
+describe("an answer that somebody else gave than was asked", () => {
+  test("says so in its last line, and when people ask what it was given", async () => {
+    const { accept, idle, texts, metrics } = await start([rateLimit({ "retry-after": "600" })]);
+    const question = message("Say hello.");
+    await accept(question);
+    await idle();
+    expect(texts()).toHaveLength(1);
+    expect(texts()[0]).toMatch(/\n\n_Answered by the second gateway: `sandbox-chat` is at its limit\._$/);
+    await accept(action("explain", toTurnId(question.key)));
+    await idle();
+    expect(texts().at(-1)).toContain(
+      "- Model: `sandbox-chat` of the second gateway, because `sandbox-chat` is at its limit",
+    );
+    expect((await metrics.render()).body).toContain('palaver_gateway_detours_total{to="gateway"} 1');
+  });
+
+  test("names the gateway that cannot be reached", async () => {
+    const { accept, idle, texts } = await start([drop], "sandbox-text");
+    await accept(message("Say hello."));
+    await idle();
+    expect(texts()[0]).toMatch(/_Answered by the second gateway: the first gateway cannot be reached\._$/);
+  });
+
+  test("names the other model", async () => {
+    const { accept, idle, texts } = await start([refusal(503, "busy"), refusal(503, "busy"), good], "small");
+    await accept(message("Say hello."));
+    await idle();
+    expect(texts()).toEqual(["Hello\n\n_Answered by `small`: `sandbox-chat` does not answer at the moment._"]);
+  });
+
+  test("is none where the first had begun: that is cut, and says why", async () => {
+    const { accept, idle, texts } = await start([cut(ROLE, words("Once upon a"))]);
+    await accept(message("Tell me a story."));
+    await idle();
+    expect(texts()).toHaveLength(1);
+    expect(texts()[0]).toMatch(/^Once upon a\n\n_Interrupted: /);
+  });
+});
