@@ -6,10 +6,15 @@ import { type GatewayHealth, type GatewayProblem, watchGateway } from "../gatewa
 import { withOptionalPictures, withOptionalTools } from "../gateway/optional-parts.ts";
 import type { SharedLimits } from "./shared.ts";
 
+/** The sandbox fails where somebody asks it to, which is no reason to leave it alone. */
+const NO_BREAKER = { breakerFailures: Number.POSITIVE_INFINITY };
+
 export interface OpenGateway {
   client: Gateway;
   /** Undefined for the embedded sandbox, which is what it is configured to be. */
   health: GatewayHealth | undefined;
+  /** The number of models that are left alone, as they failed or asked for it. */
+  countPaused(): number;
   close(): Promise<void>;
 }
 
@@ -36,21 +41,30 @@ export async function openGateway({
   const adapt = (gateway: Gateway) => withOptionalPictures(withOptionalTools(gateway, log), log);
   if (baseUrl === undefined) {
     const sandbox = await startEmbeddedSandbox(reachable, log);
-    const first = adapt(createGateway({ ...options, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" }));
+    const first = adapt(
+      createGateway({ ...options, limits: NO_BREAKER, baseUrl: sandbox.url, apiKey: "sk-sandbox-all" }),
+    );
     const client = withFallbacks({ first, second: undefined, fallbackModel: fallback.model, log });
     const close = async () => {
       await client.close();
       await sandbox.close();
     };
-    return { client, health: undefined, close };
+    return { client, health: undefined, countPaused: () => 0, close };
   }
+  const paused = new Map<string, number>();
   const open = (address: NonNullable<FallbackConfig["gateway"]>, name: string) =>
-    createGateway({ ...options, ...address, ...(shared && { pauses: shared.pausesOf(name) }) });
+    createGateway({
+      ...options,
+      ...address,
+      ...(shared && { pauses: shared.pausesOf(name) }),
+      onPaused: (count) => paused.set(name, count),
+    });
   const gateway = open({ baseUrl, apiKey }, "first");
   const health = watchGateway({ gateway, baseUrl, chatModel, imageModel, log, onChange: onProblem });
   const second = fallback.gateway && adapt(open(fallback.gateway, "second"));
   const client = withFallbacks({ first: adapt(health.heard), second, fallbackModel: fallback.model, log });
-  return { client, health, close: client.close };
+  const countPaused = () => paused.values().reduce((sum, count) => sum + count, 0);
+  return { client, health, countPaused, close: client.close };
 }
 
 /** It takes links as if it were far away, except to the `reachable` origins; more may be added while it runs. */

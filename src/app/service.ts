@@ -24,7 +24,7 @@ import { createReadThread } from "../tools/read-thread.ts";
 import { createFindOthers, createHistorySearch, createSearchHistory } from "../tools/search-history.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createEngine, type Engine } from "./engine.ts";
-import { openGateway } from "./gateway.ts";
+import { type OpenGateway, openGateway } from "./gateway.ts";
 import { readKeys } from "./keys.ts";
 import { openMcpServers } from "./mcp.ts";
 import { createPictureSources } from "./picture-sources.ts";
@@ -156,7 +156,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   const isStoreReachable = () => stores.isReachable(AbortSignal.timeout(STORE_PROBE_MS));
   const connected = () => (listens ? toConnections(adapters) : {});
-  observeService(metrics, { config, isStoreReachable, gatewayState: () => gateway.health?.state(), connected });
+  observeService(metrics, { config, isStoreReachable, gateway, connected });
 
   const server = await startHttpServer({
     host: config.host,
@@ -206,15 +206,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 interface Observed {
   config: Config;
   isStoreReachable(): Promise<boolean>;
-  gatewayState(): GatewayState | undefined;
+  gateway: OpenGateway;
   connected(): Record<string, number>;
 }
 
-function observeService(metrics: Metrics, { config, isStoreReachable, gatewayState, connected }: Observed): void {
+function observeService(metrics: Metrics, { config, isStoreReachable, gateway, connected }: Observed): void {
   metrics.observe("role", () => ({ [config.role]: 1 }));
   metrics.observe("queue_places", () => (config.role === "ingress" ? 0 : config.limits.maxConcurrentTurns));
   metrics.observe("store_reachable", async () => Number(await isStoreReachable()));
-  metrics.observe("gateway_working", () => Number(isWorking(gatewayState())));
+  metrics.observe("gateway_working", () => Number(isWorking(gateway.health?.state())));
+  metrics.observe("gateway_paused_models", gateway.countPaused);
   metrics.observe("platform_connected", connected);
 }
 

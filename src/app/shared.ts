@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
-import type { PauseBoard, ToldPause } from "../gateway/retry.ts";
+import type { PauseBoard, ToldPause } from "../gateway/breaker.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import { createSharedCalls, type SharedCalls } from "../queue/redis/calls.ts";
 import type { Stores } from "../store/keyv.ts";

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { PauseBoard } from "./breaker.ts";
 import { createStreamChat } from "./chat.ts";
 import type { ChatRequest } from "./chunks.ts";
 import { GatewayError } from "./errors.ts";
@@ -6,7 +7,7 @@ import type { ExtraBody } from "./extra-body.ts";
 import { hasError, isRecord, parseJson, toStreamError } from "./failures.ts";
 import { createGenerateImage, type GeneratedImage, type ImageRequest } from "./images.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
-import { ask, type CallDeps, type CallOptions, createRetry, type PauseBoard, type Question } from "./retry.ts";
+import { ask, type CallDeps, type CallOptions, createRetry, type Question } from "./retry.ts";
 import { createSafeText, type SafeText } from "./safe-text.ts";
 import type { OnChunk } from "./stream-decoder.ts";
 import { createTransport } from "./transport.ts";
@@ -51,16 +52,18 @@ export interface GatewayOptions {
   limits?: Partial<GatewayLimits>;
   /** What models ask for is told to other processes there. */
   pauses?: PauseBoard;
+  /** Told how many models are left alone, whenever that changes. */
+  onPaused?: (count: number) => void;
 }
 
 /** Throws a `rejected` GatewayError when an option cannot be used. */
 export function createGateway({ baseUrl, apiKey, imageKeyHeader, log, ...options }: GatewayOptions): Gateway {
-  const { limits: given, extraBody = { all: {}, models: new Map() }, pauses } = options;
+  const { limits: given, extraBody = { all: {}, models: new Map() }, pauses, onPaused } = options;
   checkHeader(apiKey, imageKeyHeader);
   const limits: GatewayLimits = { ...DEFAULT_LIMITS, ...given };
   const safe = createSafeText([apiKey]);
   const transport = createTransport({ baseUrl: readBaseUrl(baseUrl), apiKey, limits, safe });
-  const deps: CallDeps = { transport, retry: createRetry(limits, pauses), limits, safe, log };
+  const deps: CallDeps = { transport, retry: createRetry(limits, { board: pauses, onPaused }), limits, safe, log };
   const streamChat = createStreamChat(deps, extraBody);
   const generateImage = createGenerateImage(deps, imageKeyHeader);
 

@@ -28,6 +28,11 @@ export interface GatewayLimits {
   maxRetryWaitMs: number;
   /** Until a call is made in spite of a longer `Retry-After`, and then between two of them: one wrong or spiteful answer must not silence a model for long. */
   probeMs: number;
+  /** Failed attempts in a row after which a model is left alone, unless one that was made before it succeeds. */
+  breakerFailures: number;
+  /** How long it is left alone then; twice as long each time it fails again, up to the longest. */
+  breakerMs: number;
+  breakerMaxMs: number;
 }
 
 export const DEFAULT_LIMITS: Readonly<GatewayLimits> = Object.freeze({
@@ -47,4 +52,7 @@ export const DEFAULT_LIMITS: Readonly<GatewayLimits> = Object.freeze({
   backoffMaxMs: 8_000,
   maxRetryWaitMs: 20_000,
   probeMs: 30_000,
+  breakerFailures: 5,
+  breakerMs: 5_000,
+  breakerMaxMs: 60_000,
 });

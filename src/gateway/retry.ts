@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { type BreakerOptions, createBreaker, type Pause } from "./breaker.ts";
 import { GatewayError, type GatewayErrorKind } from "./errors.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
@@ -64,73 +65,20 @@ export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "interrupted",
 ]);
 
-/** The longest pause that is believed. */
-const MAX_PAUSE_MS = 3_600_000;
 /** Where something else can be asked: calls made, and the failures after which it is asked at once. */
 const ATTEMPTS_BESIDE = 2;
 const NOT_TRIED_AGAIN: ReadonlySet<GatewayErrorKind> = new Set(["rate-limited", "stalled"]);
 /** Calls that waited for the same moment are spread over this long. */
 const SPREAD_MS = 250;
 
-interface Pause {
-  untilMs: number;
-  /** The first moment at which a call may find out if it is over. */
-  probeAtMs: number;
-  error: GatewayError;
-}
+/** Longest silence before a call that finds out whether a pause is over goes elsewhere. */
+const PROBE_SILENCE_MS = 15_000;
+/** Longest between two looks at whether another call has found out that a pause is over. */
+const LOOK_MS = 100;
 
-/** A model's wish for a pause as plain JSON. */
-export interface ToldPause {
-  kind: GatewayErrorKind;
-  message: string;
-  status?: number;
-}
-
-/** Processes that use one key tell each other what models ask for; `forMs` of 0: that is over. */
-export interface PauseBoard {
-  tell(model: string, pause: ToldPause, forMs: number): void;
-  listen(onTold: (model: string, pause: ToldPause, forMs: number) => void): Promise<void>;
-}
-
-/** Calls of one factory share what each model asked for, and factories on one board do; nothing else. */
-export function createRetry(limits: GatewayLimits, board?: PauseBoard): StartAttempts {
-  const pauses = new Map<string, Pause>();
-  void board?.listen((model, { kind, message, ...rest }, forMs) => {
-    if (forMs > 0) setPause(model, forMs, new GatewayError(kind, message, { ...rest, retryAfterMs: forMs }));
-    else pauses.delete(model);
-  });
-
-  function readPause(model: string): (Pause & { waitMs: number }) | undefined {
-    const pause = pauses.get(model);
-    if (pause === undefined) return undefined;
-    const waitMs = Math.ceil(pause.untilMs - performance.now());
-    if (waitMs > 0) return { ...pause, waitMs };
-    pauses.delete(model);
-    return undefined;
-  }
-
-  function tell(model: string, { kind, message, status }: GatewayError, forMs: number): void {
-    board?.tell(model, { kind, message, ...(status !== undefined && { status }) }, forMs);
-  }
-
-  function pauseModel(model: string, askedMs: number, error: GatewayError): void {
-    setPause(model, askedMs, error);
-    tell(model, error, Math.min(askedMs, MAX_PAUSE_MS));
-  }
-
-  function setPause(model: string, askedMs: number, error: GatewayError): void {
-    const nowMs = performance.now();
-    pauses.set(model, { untilMs: nowMs + Math.min(askedMs, MAX_PAUSE_MS), probeAtMs: nowMs + limits.probeMs, error });
-  }
-
-  /** Lets one call find out now, and the next one only after a while. */
-  function mayProbe(model: string): boolean {
-    const pause = pauses.get(model);
-    const nowMs = performance.now();
-    if (pause === undefined || nowMs < pause.probeAtMs) return false;
-    pause.probeAtMs = nowMs + limits.probeMs;
-    return true;
-  }
+/** Calls of one factory share what each model asked for and how it failed, and factories on one board do; nothing else. */
+export function createRetry(limits: GatewayLimits, options: BreakerOptions = {}): StartAttempts {
+  const breaker = createBreaker(limits, options);
 
   return (model, { onRetry, mustAsk = false, hasAlternative = false, ...options }, longestMs = limits.totalMs) => {
     const silenceMs = Math.min(longestMs, options.silenceMs ?? longestMs);
@@ -138,13 +86,15 @@ export function createRetry(limits: GatewayLimits, board?: PauseBoard): StartAtt
     const startedMs = performance.now();
     const deadlineMs = startedMs + limits.totalMs;
     /** The pause in spite of which the latest attempt is made. */
-    let ignored: Pause | undefined;
+    let probed: Pause | undefined;
     let attempt = 1;
     let budgetMs = hasAlternative ? 0 : limits.maxRetryWaitMs;
 
     const remainingMs = (): number => Math.max(0, deadlineMs - performance.now());
-    const remainingSilenceMs = (): number =>
-      Math.min(remainingMs(), Math.max(0, startedMs + silenceMs - performance.now()));
+    const remainingSilenceMs = (): number => {
+      const leftMs = Math.min(remainingMs(), Math.max(0, startedMs + silenceMs - performance.now()));
+      return probed !== undefined && hasAlternative ? Math.min(PROBE_SILENCE_MS, leftMs) : leftMs;
+    };
 
     async function wait(waitMs: number, error: GatewayError, signal: AbortSignal): Promise<void> {
       onRetry?.({ attempt, waitMs, error });
@@ -156,22 +106,32 @@ export function createRetry(limits: GatewayLimits, board?: PauseBoard): StartAtt
       remainingSilenceMs,
       async begin(signal) {
         signal.throwIfAborted();
-        for (let pause = readPause(model); pause !== undefined; pause = readPause(model)) {
+        probed = undefined;
+        for (let pause = breaker.read(model); pause !== undefined; pause = breaker.read(model)) {
           const isTooLong = pause.waitMs > budgetMs || pause.waitMs > remainingSilenceMs();
-          if ((mustAsk && attempt === 1) || (isTooLong && mayProbe(model))) {
-            ignored = pauses.get(model);
+          const mayAsk =
+            (mustAsk && attempt === 1) || ((isTooLong || pause.waitMs === 0) && (await breaker.claim(model)));
+          if (mayAsk) {
+            probed = pause;
             return;
           }
-          if (isTooLong) throw toPauseError(model, pause);
-          budgetMs -= pause.waitMs;
-          await wait(pause.waitMs + spread(), pause.error, signal);
+          signal.throwIfAborted();
+          const waitMs = Math.max(pause.waitMs, LOOK_MS);
+          if (waitMs > budgetMs || waitMs > remainingSilenceMs()) throw toPauseError(model, { ...pause, waitMs });
+          budgetMs -= waitMs;
+          if (pause.waitMs > 0) await wait(waitMs + spread(), pause.error, signal);
+          // Whoever finds out tells it; nobody need be told that this call waits for that.
+          else await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
         }
       },
       async recover(error, signal) {
         signal.throwIfAborted();
-        if (!(error instanceof GatewayError) || !PASSING.has(error.kind)) throw error;
+        if (!(error instanceof GatewayError)) throw error;
+        // A gateway that refuses is there.
+        if (error.kind === "rejected" || error.kind === "unauthorized") breaker.succeeded(model, probed);
+        if (!PASSING.has(error.kind)) throw error;
+        breaker.failed(model, error, probed);
         const asked = error.retryAfterMs;
-        if (asked !== undefined && asked > 0) pauseModel(model, asked, error);
         if (attempt >= mostAttempts || (hasAlternative && NOT_TRIED_AGAIN.has(error.kind))) throw error;
         const waitMs = asked ?? backoff(attempt, limits);
         if ((asked !== undefined && asked > budgetMs) || waitMs >= remainingSilenceMs()) throw error;
@@ -179,11 +139,7 @@ export function createRetry(limits: GatewayLimits, board?: PauseBoard): StartAtt
         if (asked !== undefined) budgetMs -= asked;
         await wait(asked === undefined ? waitMs : asked + spread(), error, signal);
       },
-      succeed() {
-        if (ignored === undefined || pauses.get(model) !== ignored) return;
-        pauses.delete(model);
-        tell(model, ignored.error, 0);
-      },
+      succeed: () => breaker.succeeded(model, probed),
     };
   };
 }
@@ -212,11 +168,12 @@ function spread(): number {
   return Math.random() * SPREAD_MS;
 }
 
-function toPauseError(model: string, { waitMs, error }: { waitMs: number; error: GatewayError }): GatewayError {
+function toPauseError(model: string, { waitMs, error, isAsked }: Pause & { waitMs: number }): GatewayError {
   const subject = model === "" ? "" : ` for model ${model}`;
+  const why = isAsked ? "asked to wait" : "failed again and again, and is left alone for";
   return new GatewayError(
     error.kind,
-    `The gateway asked to wait another ${describeSeconds(waitMs)}${subject}, so the call was not made.`,
+    `The gateway ${why} another ${describeSeconds(waitMs)}${subject}, so the call was not made.`,
     { cause: error, retryAfterMs: waitMs, ...(error.status === undefined ? {} : { status: error.status }) },
   );
 }

@@ -20,6 +20,7 @@ const GAUGES = {
   unkept_answers: { help: "Answers that wait in DATA_DIR until the history takes them." },
   store_reachable: { help: "1 while the store takes what is written." },
   gateway_working: { help: "0 while the gateway does not do what it is configured for." },
+  gateway_paused_models: { help: "Models that are left alone, as they failed again and again or asked for it." },
   platform_connected: { help: "1 while this process hears the platform.", label: "platform" },
 } as const;
 

@@ -7,6 +7,8 @@ export interface Board<T> {
   tell(key: string, value: T, forMs: number): void;
   /** What others have told, and tell from now on. Connects; never rejects. */
   listen(onTold: (key: string, value: T, forMs: number) => void): Promise<void>;
+  /** Resolves to true for the first process that claims something within `forMs`; also where nobody can tell. */
+  claim(what: string, forMs: number): Promise<boolean>;
   close(): void;
 }
 
@@ -60,6 +62,15 @@ export function createBoard<T>({ connection, place, by, now, log }: BoardOptions
         await readAll();
       } catch (err) {
         log.warn({ err, place }, "what other processes tell could not be read");
+      }
+    },
+    async claim(what, forMs) {
+      const options = { condition: "NX", expiration: { type: "PX", value: Math.ceil(forMs) } } as const;
+      try {
+        return (await run(() => client.set(`${place}:claims:${what}`, by, options))) !== null;
+      } catch (err) {
+        log.debug({ err }, "nothing could be claimed from the others");
+        return true;
       }
     },
     close() {

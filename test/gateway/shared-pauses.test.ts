@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { ToldPause } from "../../src/gateway/retry.ts";
+import type { ToldPause } from "../../src/gateway/breaker.ts";
+import type { GatewayLimits } from "../../src/gateway/limits.ts";
 import { createBoard } from "../../src/store/redis-board.ts";
 import { connectToRedis } from "../../src/store/redis-connection.ts";
 import { eventually } from "../support/eventually.ts";
-import { events, rateLimit, startFaultServer, stream } from "../support/fault-server.ts";
+import { type Answer, events, rateLimit, refusal, startFaultServer, stream } from "../support/fault-server.ts";
 import { connect, failureOf, ignoring, open, readAnswer, request } from "../support/gateway-client.ts";
 import { silent } from "../support/log.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
@@ -18,7 +19,7 @@ describe.skipIf(isRedisMissing)("a pause that a model asks for (needs redis-serv
   });
 
   /** The gateway of a process of its own. */
-  async function startOne(url: string, by: string) {
+  async function startOne(url: string, by: string, limits: Partial<GatewayLimits> = {}) {
     const connection = connectToRedis(redis.url, silent);
     const board = createBoard<ToldPause>({ connection, place: PLACE, by, now: Date.now, log: silent });
     onTestFinished(async () => {
@@ -28,9 +29,10 @@ describe.skipIf(isRedisMissing)("a pause that a model asks for (needs redis-serv
     const listening = Promise.withResolvers<void>();
     const pauses = {
       tell: board.tell,
+      claim: board.claim,
       listen: (onTold: Parameters<typeof board.listen>[0]) => board.listen(onTold).then(listening.resolve),
     };
-    const gateway = connect(url, { pauses });
+    const gateway = connect(url, { pauses, limits });
     await listening.promise;
     return { gateway, connection };
   }
@@ -53,5 +55,41 @@ describe.skipIf(isRedisMissing)("a pause that a model asks for (needs redis-serv
     for (const { gateway } of [one, late]) {
       await eventually(async () => (await readAnswer(gateway, request, open)).text).toBe("Hello");
     }
+  });
+
+  test("is tried by one call of one process alone when it is over, and the others follow that", async () => {
+    const probe = Promise.withResolvers<void>();
+    const busy = rateLimit({ "retry-after": "0.3" });
+    const held: Answer = async (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+      await probe.promise;
+      response.end(stream("Hello"));
+    };
+    const { url, received } = await startFaultServer(busy, held, events(stream("Hello")));
+    const all = await Promise.all(["one", "two", "three"].map((by) => startOne(url, by, { attempts: 1 })));
+    const [{ gateway, connection }] = all as [(typeof all)[0]];
+    await failureOf(gateway.streamChat(request, open, ignoring));
+    await eventually(() => connection.client.hLen(PLACE)).toBe(1);
+    await eventually(async () => (await connection.client.pubSubNumSub([PLACE]))[PLACE]).toBe(3);
+    const answers = all.flatMap(({ gateway }) => [1, 2].map(() => readAnswer(gateway, request, open)));
+    await eventually(() => received.length).toBe(2);
+    const claims = () => connection.client.keys(`${PLACE}:claims:*`);
+    await eventually(async () => (await claims()).length).toBe(1);
+    expect(received).toHaveLength(2);
+    probe.resolve();
+    for (const answer of answers) expect(await answer).toMatchObject({ text: "Hello", error: undefined });
+    expect(received).toHaveLength(7);
+  });
+
+  test("is opened for all by failures that one of them met", async () => {
+    const { url, received } = await startFaultServer(refusal(503, "busy"));
+    const limits = { breakerFailures: 3, breakerMs: 60_000 };
+    const [one, other] = [await startOne(url, "one", limits), await startOne(url, "other", limits)];
+    await failureOf(one.gateway.streamChat(request, open, ignoring));
+    const failure = async () => (await failureOf(other.gateway.streamChat(request, open, ignoring))).message;
+    await eventually(failure).toContain("failed again and again, and is left alone");
+    const asked = received.length;
+    await failure();
+    expect(received).toHaveLength(asked);
   });
 });

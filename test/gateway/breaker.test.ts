@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { createBreaker } from "../../src/gateway/breaker.ts";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { withFallbacks } from "../../src/gateway/fallback.ts";
+import { DEFAULT_LIMITS } from "../../src/gateway/limits.ts";
+import { events, rateLimit, refusal, startFaultServer, stream } from "../support/fault-server.ts";
+import { connect, failureOf, ignoring, open, readAnswer, request } from "../support/gateway-client.ts";
+import { silent } from "../support/log.ts";
+
+const good = events(stream("Hello"));
+const busy = refusal(503, "busy");
+const down = new GatewayError("overloaded", "busy");
+
+describe("a model that fails again and again", () => {
+  test("is left alone: further calls fail at once, and say for how long", async () => {
+    const { url, received } = await startFaultServer(busy);
+    const counts: number[] = [];
+    const gateway = connect(url, {
+      limits: { breakerFailures: 3, breakerMs: 60_000 },
+      onPaused: (count) => counts.push(count),
+    });
+    await failureOf(gateway.streamChat(request, open, ignoring));
+    const failure = await failureOf(gateway.streamChat(request, open, ignoring));
+    expect(failure).toMatchObject({ kind: "overloaded", status: 503 });
+    expect(failure.retryAfterMs).toBeGreaterThan(50_000);
+    expect(received).toHaveLength(3);
+    expect(counts).toEqual([1]);
+    const other = await failureOf(gateway.streamChat({ ...request, model: "other" }, open, ignoring));
+    expect(other.message).not.toContain("left alone");
+  });
+
+  test("is waited for where that is not long, and answers again for everybody", async () => {
+    const { url, received } = await startFaultServer(busy, busy, busy, good);
+    const gateway = connect(url, { limits: { breakerFailures: 3, breakerMs: 50 } });
+    await failureOf(gateway.streamChat(request, open, ignoring));
+    const answers = [1, 2, 3].map(() => readAnswer(gateway, request, open));
+    for (const answer of answers) expect(await answer).toMatchObject({ text: "Hello", error: undefined });
+    expect(received).toHaveLength(6);
+  });
+
+  test("is left alone twice as long each time it fails once more, up to the longest", async () => {
+    const breaker = createBreaker({ ...DEFAULT_LIMITS, breakerFailures: 1, breakerMs: 20, breakerMaxMs: 50 });
+    const waits: number[] = [];
+    let probed: ReturnType<typeof breaker.read>;
+    for (let time = 0; time < 4; time++) {
+      breaker.failed("m", down, probed);
+      waits.push(breaker.read("m")?.waitMs ?? 0);
+      await sleep((breaker.read("m")?.waitMs ?? 0) + 1);
+      probed = breaker.read("m");
+      expect(await breaker.claim("m")).toBe(true);
+    }
+    for (const [index, most] of [20, 40, 50, 50].entries()) {
+      expect(waits[index]).toBeLessThanOrEqual(most);
+      expect(waits[index]).toBeGreaterThan(most / 2);
+    }
+    breaker.succeeded("m", probed);
+    expect(breaker.read("m")).toBeUndefined();
+  });
+
+  test("is asked by one call alone when that is over", async () => {
+    const breaker = createBreaker({ ...DEFAULT_LIMITS, breakerFailures: 1, breakerMs: 1 });
+    breaker.failed("m", down, undefined);
+    await sleep(5);
+    expect(breaker.read("m")?.waitMs).toBe(0);
+    const claims = await Promise.all(Array.from({ length: 10 }, () => breaker.claim("m")));
+    expect(claims.filter(Boolean)).toHaveLength(1);
+  });
+
+  test("is no such model once it has answered in between", () => {
+    const breaker = createBreaker({ ...DEFAULT_LIMITS, breakerFailures: 3 });
+    for (let time = 0; time < 10; time++) {
+      breaker.failed("m", down, undefined);
+      breaker.failed("m", down, undefined);
+      breaker.succeeded("m", undefined);
+    }
+    expect(breaker.read("m")).toBeUndefined();
+  });
+
+  test("is none that refuses for good: it is there", async () => {
+    const { url, received } = await startFaultServer(busy, busy, refusal(400, "no"));
+    const gateway = connect(url, { limits: { breakerFailures: 3, attempts: 1 } });
+    for (let time = 0; time < 5; time++) await failureOf(gateway.streamChat(request, open, ignoring));
+    expect(received).toHaveLength(5);
+  });
+});
+
+test("While the first gateway is left alone, the second one answers without its being asked", async () => {
+  const [first, second] = [await startFaultServer(rateLimit({ "retry-after": "600" })), await startFaultServer(good)];
+  const gateway = withFallbacks({
+    first: connect(first.url),
+    second: connect(second.url),
+    fallbackModel: undefined,
+    log: silent,
+  });
+  for (let time = 0; time < 4; time++) {
+    expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
+  }
+  expect(first.received).toHaveLength(1);
+  expect(second.received).toHaveLength(4);
+});
