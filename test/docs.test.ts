@@ -1,6 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
+import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { readConfig } from "../src/config/config.ts";
 import { FAULTS } from "../src/sandbox/faults.ts";
 import { describeAccounts } from "../src/sandbox/models.ts";
 
@@ -10,6 +15,7 @@ const DOCUMENTS = [
   "README.md",
   "CONTRIBUTING.md",
   "CHANGELOG.md",
+  "SECURITY.md",
   ...readdirSync(`${root}docs`, { encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
@@ -152,5 +158,77 @@ describe("docs/troubleshooting.md", () => {
     const said = cells.flatMap((cell) => [...cell.matchAll(/\*([^*]+)\*/g)].flatMap(([, text = ""]) => quotesOf(text)));
     expect(said.length).toBeGreaterThan(9);
     expect(said.filter((part) => !sources.includes(part))).toEqual([]);
+  });
+});
+
+/** Fenced blocks of a document in a language, in their order, as they stand behind a list's blanks. */
+function blocksOf(markdown: string, language: string): string[] {
+  return Array.from(
+    markdown.matchAll(new RegExp(`^( *)\`\`\`${language}\n([^]*?)^ *\`\`\`$`, "gm")),
+    ([, indent, block]) => (block ?? "").replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+  );
+}
+
+/** Links of a document to files and headings of this repository that are not there. */
+function findBrokenLinks(path: string, markdown: string): string[] {
+  const prose = markdown.replaceAll(/^( *)```[^]*?^ *```$/gm, "").replaceAll(/`[^`\n]*`/g, "");
+  const targets = Array.from(prose.matchAll(/\]\(([^)\s]+)\)/g), ([, target = ""]) => target);
+  return targets.filter((target) => {
+    if (/^[a-z]+:/.test(target)) return false;
+    const [file = "", anchor] = target.split("#");
+    const found = file === "" ? path : posix.join(posix.dirname(path), file);
+    if (!existsSync(root + found)) return true;
+    if (anchor === undefined) return false;
+    const headings = Array.from(readText(found).matchAll(/^#+ (.+)$/gm), ([, heading = ""]) => toAnchor(heading));
+    return !headings.includes(anchor);
+  });
+}
+
+/** As GitHub makes it. */
+function toAnchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+describe("what the documents lead to", () => {
+  test.each(DOCUMENTS)("%s links to files and headings that there are", (path) => {
+    expect(findBrokenLinks(path, readText(path))).toEqual([]);
+  });
+
+  test("a link to a file or a heading that there is not is found", () => {
+    const links = "[a](gone.md), [b](mcp.md#gone), [c](mcp.md#what-the-model-gets), [d](https://example.com/gone)";
+    expect(findBrokenLinks("docs/tools.md", links)).toEqual(["gone.md", "mcp.md#gone"]);
+  });
+
+  test("is a shell's language in every command", () => {
+    const blocks = DOCUMENTS.flatMap((path) => blocksOf(readText(path), "sh"));
+    expect(blocks.length).toBeGreaterThan(12);
+    const { status, stderr } = spawnSync("bash", ["-n"], { input: blocks.join("\n"), encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  });
+
+  test("is a service of compose.yaml in every command of Compose", () => {
+    const { services } = parse(readText("compose.yaml"), { merge: true }) as { services: Record<string, unknown> };
+    const commands = DOCUMENTS.flatMap(
+      (path) => readText(path).match(/docker compose [^\n`]*\b(?:up|exec)\b[^\n`]*/g) ?? [],
+    );
+    const named = commands.flatMap(
+      (command) => command.replace(/^.*?\b(?:up|exec)\b/, "").match(/(?<= )[a-z]+/g) ?? [],
+    );
+    expect(commands.length).toBeGreaterThan(2);
+    expect([...new Set(named)].filter((name) => !(name in services))).toEqual([]);
+  });
+
+  test("is a configuration that starts in every block of variables", () => {
+    const values: Record<string, string> = { DISCORD_TOKEN: `M${"A".repeat(23)}.AAAAAA.${"A".repeat(27)}` };
+    const blocks = DOCUMENTS.flatMap((path) => blocksOf(readText(path), "ini"));
+    expect(blocks.length).toBeGreaterThanOrEqual(5);
+    for (const block of blocks) {
+      const given = parseEnv(block.replaceAll(/<[^>]+>/g, "given").replaceAll("…", "given"));
+      for (const name of Object.keys(given)) given[name] = values[name] ?? given[name];
+      expect(() => readConfig(given)).not.toThrow();
+    }
   });
 });
