@@ -55,6 +55,7 @@ try {
     await drawStill(browser, "slack", last.slack);
     await drawStill(browser, "discord", last.discord);
   }
+  await drawSetup(browser, stack);
 } finally {
   await stack.disposeAsync();
 }
@@ -63,15 +64,13 @@ try {
 async function record(resources: AsyncDisposableStack): Promise<Look[]> {
   const gateway = await startParrotGateway(PIECE_MS, () => ANSWER);
   resources.defer(gateway.close);
-  const dataDir = await mkdtemp(join(tmpdir(), "palaver-pictures-"));
-  resources.defer(() => rm(dataDir, { recursive: true, force: true }));
   const slack = await openSlack();
   resources.defer(() => slack.close());
   const discord = await createDiscord({ latencyMs: ROUND_TRIP_MS });
   resources.defer(discord.close);
   const proxy = await startSlowProxy(slack.apiUrl, () => ROUND_TRIP_MS);
   resources.defer(proxy.close);
-  const service = await startService(dataDir, {
+  const service = await startService(await makeDataDir(resources), {
     GATEWAY_BASE_URL: gateway.url,
     GATEWAY_API_KEY: "none",
     CHAT_MODEL: "scripted",
@@ -180,6 +179,37 @@ async function drawStill(browser: Browser, name: string, panel: Panel): Promise<
       .toBuffer(),
   );
   await page.close();
+}
+
+/** The page of a service that is connected to nothing, where it leads through connecting. */
+async function drawSetup(browser: Browser, resources: AsyncDisposableStack): Promise<void> {
+  const service = await startService(await makeDataDir(resources));
+  resources.defer(async () => void (await service.end("SIGTERM")));
+  const page = await browser.newPage({ viewport: { width: 780, height: 720 }, deviceScaleFactor: 1.5 });
+  await page.goto(service.url);
+  for (const name of ["Slack", "Discord"]) {
+    await page
+      .getByRole("button", { name: `Connect ${name}` })
+      .first()
+      .click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("listitem").first().waitFor();
+    const file = join(FOLDER, `setup-${name.toLowerCase()}.webp`);
+    await writeFile(
+      file,
+      await sharp(await dialog.screenshot({ animations: "disabled" }))
+        .webp({ quality: 80 })
+        .toBuffer(),
+    );
+    await page.keyboard.press("Escape");
+  }
+  await page.close();
+}
+
+async function makeDataDir(resources: AsyncDisposableStack): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "palaver-pictures-"));
+  resources.defer(() => rm(path, { recursive: true, force: true }));
+  return path;
 }
 
 async function shoot(page: Page, panels: readonly Panel[]): Promise<Buffer> {
