@@ -1,0 +1,50 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { start } from "./sandbox/sandbox.ts";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("..", import.meta.url));
+const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"]}`;
+
+/** The blocks of commands in a document that have these words, each a program for Bash. */
+function commandsWith(document: string, words: string): string[] {
+  const blocks = readFileSync(root + document, "utf8").matchAll(/^```sh\n([^]*?)^```$/gm);
+  return Array.from(blocks, ([, block = ""]) => block).filter((block) => block.includes(words));
+}
+
+test("the commands of docs/operations.md save the database while it is open, and restore it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "palaver-commands-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, "data"));
+  const path = join(folder, "data/palaver.sqlite");
+  const database = new DatabaseSync(path);
+  database.exec("PRAGMA journal_mode = WAL; CREATE TABLE said (text TEXT); INSERT INTO said VALUES ('before')");
+  const [save = "", restore = ""] = commandsWith("docs/operations.md", "data/palaver.sqlite");
+  await run("bash", ["-ec", save], { cwd: folder, env: { PATH } });
+  database.exec("INSERT INTO said VALUES ('after')");
+  database.close();
+
+  await run("bash", ["-ec", restore], { cwd: folder, env: { PATH } });
+  const restored = new DatabaseSync(path);
+  onTestFinished(() => restored.close());
+  expect(restored.prepare("SELECT text FROM said").all()).toEqual([{ text: "before" }]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("the commands of docs/gateway.md get a growing answer and a picture", async () => {
+  const { url } = await start();
+  const [commands = ""] = commandsWith("docs/gateway.md", "curl");
+  const { stdout } = await run("bash", ["-ec", commands.replaceAll("http://127.0.0.1:8787", url)], {
+    env: { PATH },
+    maxBuffer: 2 ** 26,
+  });
+  expect(stdout).toContain('"object":"chat.completion.chunk"');
+  expect(stdout).toContain("data: [DONE]");
+  expect(stdout).toContain('"mimeType":"image/png"');
+});
