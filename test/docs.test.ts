@@ -6,6 +6,7 @@ import { parseEnv } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { readConfig } from "../src/config/config.ts";
+import { readPolicyFile } from "../src/config/policy/policy-file.ts";
 import { FAULTS } from "../src/sandbox/faults.ts";
 import { describeAccounts } from "../src/sandbox/models.ts";
 
@@ -230,5 +231,15 @@ describe("what the documents lead to", () => {
       for (const name of Object.keys(given)) given[name] = values[name] ?? given[name];
       expect(() => readConfig(given)).not.toThrow();
     }
+  });
+});
+
+describe("docs/policy.md", () => {
+  test("has an example that is a policy", () => {
+    const [example = ""] = blocksOf(readText("docs/policy.md"), "yaml");
+    expect(readPolicyFile("example", () => example)).toMatchObject({
+      problems: [],
+      policy: { access: {}, quotas: {} },
+    });
   });
 });
