@@ -59,7 +59,9 @@ export function judge(record: Record): Verdict {
   const findings: Finding[] = [];
   const excused = new Map<string, number>();
   const pictures = record.plan.pictures.map(({ name }) => name);
-  const isAnswer = ({ text }: Shown) => !pictures.some((name) => text.includes(name)) && !NOTICE.test(text);
+  // What is promised for a command shows nothing until it comes, and is judged by what was asked for.
+  const isAnswer = ({ text }: Shown) =>
+    text !== "" && !pictures.some((name) => text.includes(name)) && !NOTICE.test(text);
   const shown = record.shown.filter(isAnswer);
   const court: Court = {
     record,
@@ -178,7 +180,12 @@ function judgeBreaks({ record, shown, find, excuse }: Court): void {
   for (const { crash } of record.lives) if (crash !== undefined) find("other", crash);
 }
 
-function isDisturbed({ disturbances }: Record, fromMs: number, toMs: number, isIt = (_: Disturbance) => true): boolean {
+function isDisturbed(
+  { disturbances }: Record,
+  fromMs: number,
+  toMs: number,
+  isIt: (one: Disturbance) => boolean = () => true,
+): boolean {
   return disturbances.some((one) => one.fromMs < toMs && one.toMs > fromMs && isIt(one));
 }
 
