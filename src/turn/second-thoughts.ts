@@ -19,6 +19,9 @@ import { describeUncertain, toRerunButton } from "./tool-cards.ts";
 
 const TOO_OLD = "This answer is too old for that: it is not kept any more.";
 const STILL_WAITS = "This answer waits for somebody to allow what it is to do.";
+const QUESTION_GONE = "_The question was deleted._";
+/** Stands where the answer's end said why something of it is missing. */
+const PART_WITHOUT_QUESTION = "_The question was deleted. This answer is not whole._";
 const STILL_WRITTEN = "This answer is still being written.";
 
 /** What people do about an answer after its end. Promises reject when their event has to be worked on again. */
@@ -74,7 +77,8 @@ export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
       if (!(await isQuestionGone(history, record))) return;
       if (deps.removesWithQuestion) return takeBack(deps, record);
       const remove: Button = { action: "delete", turnId: record.id, label: "Delete this answer" };
-      const closing = { note: "_The question was deleted._", buttons: [remove] };
+      const isPartial = (await readAnswer(history, record))?.partial === true;
+      const closing = { note: isPartial ? PART_WITHOUT_QUESTION : QUESTION_GONE, buttons: [remove] };
       await rewriteClosing(deps, record, closing, signal);
     },
 

@@ -96,7 +96,7 @@ test("whatever the gateway, the platform and the people do, every question has o
   const drafts = platform.channel.map(({ draft }) => draft);
   expect(drafts.filter(({ streaming }) => streaming)).toEqual([]);
   for (const { markdown, buttons } of drafts) {
-    const isOrphan = markdown.includes("_The question was deleted._");
+    const isOrphan = markdown.includes("_The question was deleted.");
     const offered = isOrphan ? ["delete"] : /Press Retry|Stopped/.test(markdown) ? ["retry"] : [];
     // Behind an answer to a question that was edited stands the one before.
     expect(buttons.map(({ action }) => action).filter((action) => action !== "show")).toEqual(offered);

@@ -179,6 +179,19 @@ describe("a deletion of an answered question", () => {
     expect((await history.read("test:a", { maxEntries: 9 })).entries).toEqual([]);
   });
 
+  test("leaves it said that an answer is not whole", async () => {
+    const { accept, idle, texts, labels, press, until } = start({ scripts: [["Par", held().promise]] });
+    const question = message("The capital of France?");
+    await accept(question);
+    await until(() => texts().some((text) => text.startsWith("Par")));
+    await press("Stop");
+    await idle();
+    await accept(deleted(question));
+    await idle();
+    const words = "Par\n\n_The question was deleted. This answer is not whole._";
+    expect([texts(), labels()]).toEqual([[words], ["Delete this answer"]]);
+  });
+
   test("takes the answer with it where that is configured", async () => {
     const { accept, idle, texts, history } = start({ removesWithQuestion: true });
     const question = message("Hello");

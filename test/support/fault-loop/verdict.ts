@@ -43,7 +43,7 @@ export const AMNESIA = /\s*_My memory is out of reach right now: [^\n]*_/;
 /** Stands under an answer whose thread could not be read, or not to its end. */
 const UNREAD = /\s*_I could (?:not read|read only a part of) what was said here before\._/;
 /** Stands under an answer that was there when its question was deleted. */
-const QUESTION_GONE = /\s*_The question was deleted\._/;
+const QUESTION_GONE = /\s*_The question was deleted\.( This answer is not whole\.)?_/;
 /** What the bot says to whoever pressed a button or gave a command; no answer, though everybody may see it. */
 export const NOTICE =
   /^(?:This answer (?:has ended already|is too old)|Only the person who asked|I cannot write to this answer|The question was deleted|My memory is out of reach right now\. I will do this)/;
@@ -120,8 +120,9 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { asked
   const whole = squeeze(answerTo(names));
   const last = names.at(-1);
   if (last !== undefined && !own.includes(unedited(last))) return [complain("wrong", `${who}: answers ${last}.`)];
-  // Its end gave way to that, and nobody waits for the rest.
-  if (QUESTION_GONE.test(shown) && whole.startsWith(squeeze(said))) return [];
+  // Nobody waits for the rest, but everybody can see that there was to be one.
+  const isMarkedPart = QUESTION_GONE.exec(shown)?.[1] !== undefined;
+  if (isMarkedPart && whole.startsWith(squeeze(said))) return [];
   if (note === undefined) {
     if (names.length === 0 || squeeze(said) !== whole) {
       return [complain("wrong", `${who}: neither whole nor marked, ${describe(said, whole)}`)];
