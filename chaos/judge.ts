@@ -5,7 +5,7 @@ import { AMNESIA, judge as judgeEndings, NOTICE } from "../test/support/fault-lo
 import type { Shown } from "../test/support/fault-loop/world.ts";
 import type { Life } from "./cluster.ts";
 import type { Disturbance, Record, SaidQuestion } from "./record.ts";
-import { excuseShrink, isBegunAnew } from "./shrinks.ts";
+import { excuseShrink, findShrinks, isBegunAnew } from "./shrinks.ts";
 import type { Call } from "./stage.ts";
 
 export const COLUMNS = [
@@ -74,6 +74,7 @@ export function judge(record: Record): Verdict {
   };
   judgeAnswers(court);
   judgePictures(court);
+  judgeShrinks(court);
   judgeBreaks(court);
   judgeOrder(court);
   judgeHistories(court);
@@ -154,28 +155,35 @@ function judgePictures({ record, find, excuse }: Court): void {
   }
 }
 
-/** What is judged elsewhere, by what was recorded of the calls themselves. */
-const JUDGED_ELSEWHERE = new Set(["early-retry", "rate-limited"]);
-const SHRINKS = new Set(["stale-edit", "backwards"]);
+/** An answer only grows: all that people could read of it stays. */
+function judgeShrinks({ record, shown, find, excuse }: Court): void {
+  for (const turn of record.turns) {
+    for (const id of turn.posted) {
+      const message = shown.get(id);
+      const [takenBack] = message === undefined ? [] : findShrinks(message);
+      if (takenBack === undefined) continue;
+      const why = excuseShrink(record, turn, id);
+      if (why !== undefined) excuse(why);
+      else find("wrong text", `An answer took back ${takenBack}.`, { messageIds: [id] });
+    }
+  }
+}
+
+/** What is judged elsewhere, by what was recorded of the calls and of the messages themselves. */
+const JUDGED_ELSEWHERE = new Set(["early-retry", "rate-limited", "stale-edit", "backwards"]);
 const LATE = new Set(["late-ack", "late-acknowledgement"]);
 /** Both platforms wait for three seconds. https://docs.slack.dev/apis/events-api#error-handling, and the same at Discord. */
 const ACKNOWLEDGE_MS = 3_000;
 
-function judgeBreaks({ record, shown, find, excuse }: Court): void {
+function judgeBreaks({ record, find, excuse }: Court): void {
   for (const { kind, sentence, messageId, atMs } of record.breaks) {
-    const about = { messageIds: messageId ? [messageId] : [] };
-    const turn = record.turns.find(({ posted }) => posted.includes(messageId ?? ""));
-    // The way to a picture says what it likes, and so does a word to whoever pressed a button.
-    const isOther = SHRINKS.has(kind) && messageId !== undefined && !shown.has(messageId);
-    if (JUDGED_ELSEWHERE.has(kind) || isOther) continue;
-    const why =
-      SHRINKS.has(kind) && turn !== undefined && messageId !== undefined
-        ? excuseShrink(record, turn, messageId)
-        : LATE.has(kind) && isDisturbed(record, atMs - ACKNOWLEDGE_MS, atMs)
-          ? "acknowledged late or not at all, while something was broken"
-          : undefined;
-    if (why !== undefined) excuse(why);
-    else find(kind === "double-post" ? "doubled" : "other", `${kind}: ${sentence}`, about);
+    if (JUDGED_ELSEWHERE.has(kind)) continue;
+    const isExcused = LATE.has(kind) && isDisturbed(record, atMs - ACKNOWLEDGE_MS, atMs);
+    if (isExcused) excuse("acknowledged late or not at all, while something was broken");
+    else
+      find(kind === "double-post" ? "doubled" : "other", `${kind}: ${sentence}`, {
+        messageIds: messageId ? [messageId] : [],
+      });
   }
   for (const { crash } of record.lives) if (crash !== undefined) find("other", crash);
 }

@@ -1,12 +1,18 @@
 import type { TurnRecord } from "../src/turn/record.ts";
 import { namesIn, unedited } from "../test/support/fault-loop/answers.ts";
+import { withoutNotes } from "../test/support/fault-loop/verdict.ts";
 import type { Shown } from "../test/support/fault-loop/world.ts";
-import { toSaidLetters } from "../test/support/taken-back.ts";
+import { findTakenBack, toSaidLetters } from "../test/support/taken-back.ts";
 import type { Life } from "./cluster.ts";
 import type { Record } from "./record.ts";
 
 /** Around a time when Redis was away or slow: until a process is connected again, and notes pass as usual. */
 const REDIS_MARGIN_MS = 1_000;
+
+/** What people could read of a message and then no longer, in words; empty where it only grew. */
+export function findShrinks({ states }: Shown): string[] {
+  return findTakenBack(states.map(withoutNotes));
+}
 
 /** Why a message of an answer could not but show less than it had shown; undefined where it should not have. */
 export function excuseShrink(record: Record, turn: TurnRecord, messageId: string): string | undefined {
@@ -34,16 +40,15 @@ export function isBegunAnew(
 /** Whether all that a message ever showed stands at the end in it and in those behind it. */
 function movesOn({ states, text }: Shown, behind: readonly Shown[]): boolean {
   if (behind.length === 0) return false;
-  const whole = [text, ...behind.map((message) => message.text)].map((one) => toSaidLetters(one) ?? "").join("");
-  return states.every((state) => whole.startsWith(toSaidLetters(state) ?? ""));
+  const whole = [text, ...behind.map((message) => message.text)].map(toLetters).join("");
+  return states.every((state) => whole.startsWith(toLetters(state)));
 }
 
 /** Whether each text that was taken back had come while Redis was away, or slow, for a process that did not outlive it. */
 function hasGrownUnnoted(record: Record, { id, states, statesAtMs }: Shown): boolean {
   return states.every((state, index) => {
-    const [was, is] = [states[index - 1] ?? "", state].map((one) => toSaidLetters(one) ?? "");
+    if (toLetters(state).startsWith(toLetters(states[index - 1] ?? ""))) return true;
     const [shownAtMs = 0, shrunkAtMs = 0] = [statesAtMs[index - 1], statesAtMs[index]];
-    if (is === undefined || was === undefined || is.startsWith(was)) return true;
     const writer = writerOf(record, id, shownAtMs);
     return (
       writer !== undefined && isUnnoted(record, writer, shownAtMs) && hasEnded(record, writer, shownAtMs, shrunkAtMs)
@@ -70,4 +75,8 @@ function isUnnoted({ disturbances }: Record, { slot }: Life, atMs: number): bool
 function hasEnded({ disturbances }: Record, { slot, endedAtMs }: Life, fromMs: number, toMs: number): boolean {
   if (endedAtMs !== undefined && endedAtMs >= fromMs && endedAtMs <= toMs) return true;
   return disturbances.some((one) => one.kind === "stop" && one.slot === slot && one.fromMs < toMs && one.toMs > fromMs);
+}
+
+function toLetters(state: string): string {
+  return toSaidLetters(withoutNotes(state)) ?? "";
 }

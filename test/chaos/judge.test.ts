@@ -110,9 +110,7 @@ describe("the judge of what was recorded", () => {
     expect(columnsOf({ shown: [answer, { ...answer, id: "x" }] })).toEqual(["doubled"]);
   });
 
-  const shrunk = { kind: "stale-edit", sentence: "It brought older text.", messageId: "answer", atMs: 1_600 };
   const unnoted = {
-    breaks: [shrunk],
     shown: [
       shownAt([
         [1_000, ANSWER.slice(0, 20)],
@@ -127,9 +125,9 @@ describe("the judge of what was recorded", () => {
 
   test("lets an answer show less whose process died while Redis took no note of it, and no other one", () => {
     expect(columnsOf({ ...unnoted, disturbances: [REDIS_AWAY] })).toEqual([]);
-    expect(columnsOf(unnoted)).toEqual(["other"]);
-    expect(columnsOf({ ...unnoted, disturbances: [REDIS_AWAY], lives: [life(0), life(1)] })).toEqual(["other"]);
-    expect(columnsOf({ ...unnoted, disturbances: [{ ...REDIS_AWAY, slot: 1 }] })).toEqual(["other"]);
+    expect(columnsOf(unnoted)).toEqual(["wrong text"]);
+    expect(columnsOf({ ...unnoted, disturbances: [REDIS_AWAY], lives: [life(0), life(1)] })).toEqual(["wrong text"]);
+    expect(columnsOf({ ...unnoted, disturbances: [{ ...REDIS_AWAY, slot: 1 }] })).toEqual(["wrong text"]);
   });
 
   test("lets the end of a full message move to the next one, and not go away", () => {
@@ -140,9 +138,9 @@ describe("the judge of what was recorded", () => {
     ]);
     const turns = turn === undefined ? [] : [{ ...turn, posted: ["answer", "next"] }];
     const next = { ...shownAt([[1_600, ANSWER.slice(half)]]), id: "next" };
-    expect(columnsOf({ breaks: [shrunk], shown: [first, next], turns })).toEqual([]);
+    expect(columnsOf({ shown: [first, next], turns })).toEqual([]);
     const lost = { ...next, text: ANSWER.slice(half + 9) };
-    expect(columnsOf({ breaks: [shrunk], shown: [first, lost], turns })).toContain("other");
+    expect(columnsOf({ shown: [first, lost], turns })).toContain("wrong text");
   });
 
   test("lets a question be acknowledged late while something is broken", () => {
@@ -154,15 +152,14 @@ describe("the judge of what was recorded", () => {
   test("lets an answer begin anew whose other question was taken back", () => {
     const taken = { name: "q1n2", id: "taken", person: 0, isTold: true, place: 0, saidAtMs: 0 };
     const { questions } = toRecord({});
-    const breaks = [{ kind: "stale-edit", sentence: "It brought older text.", messageId: "answer", atMs: 1 }];
     const shown = [
       shownAt([
         [0, answerTo([NAME, taken.name])],
         [1, ANSWER],
       ]),
     ];
-    expect(columnsOf({ breaks, shown })).toContain("other");
-    expect(columnsOf({ breaks, shown, questions: [...questions, taken], removed: new Set([taken.id]) })).toEqual([]);
+    expect(columnsOf({ shown })).toContain("wrong text");
+    expect(columnsOf({ shown, questions: [...questions, taken], removed: new Set([taken.id]) })).toEqual([]);
   });
 });
 

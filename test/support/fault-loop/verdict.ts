@@ -44,6 +44,11 @@ export const AMNESIA = /\s*_My memory is out of reach right now: [^\n]*_/;
 const UNREAD = /\s*_I could (?:not read|read only a part of) what was said here before\._/;
 /** Stands under an answer that was there when its question was deleted. */
 const QUESTION_GONE = /\s*_The question was deleted\.( This answer is not whole\.)?_/;
+/** What a message says of its answer, without the sentences under it. */
+export function withoutNotes(text: string): string {
+  return text.replace(AMNESIA, "").replace(UNREAD, "").replace(QUESTION_GONE, "").replace(NOTE, "");
+}
+
 /** What the bot says to whoever pressed a button or gave a command; no answer, though everybody may see it. */
 export const NOTICE =
   /^(?:This answer (?:has ended already|is too old)|Only the person who asked|I cannot write to this answer|The question was deleted|My memory is out of reach right now\. I will do this)/;
