@@ -517,6 +517,8 @@ async function keep(run: Run, ending: Ending): Promise<void> {
   delete record.waits;
   const offers = { canRetry: ending.retry, canContinue: canContinue(ending), ...(waits && { waits }) } as const;
   const final = { phase: "final", attempts: 0, ...offers } as const;
+  // A process that ends has little time left.
+  const pausesMs = queueSignal.reason === "shutdown" ? undefined : PATIENT_PAUSES_MS;
   const isStored = await persist(
     () => history.append(conversationId, run.isInVain ? (run.before ?? entry) : entry, posted, after),
     (error) => {
@@ -524,15 +526,15 @@ async function keep(run: Run, ending: Ending): Promise<void> {
       if (!isStoreOutage(error) || after === undefined) return;
       unkept.add({ entry, aliases: posted, after, record: { ...record, ...final } });
     },
-    // A process that ends has little time left.
-    queueSignal.reason === "shutdown" ? undefined : PATIENT_PAUSES_MS,
+    pausesMs,
   );
   if (isStored) unkept.drop(id);
   // The work cannot be given back without that store either; whoever goes on with the conversation is to know of it.
   else if (fencesHeld().length > 0) await unkept.settled(id, queueSignal);
   const sight = run.isInVain ? undefined : toSight(run, messages);
   Object.assign(record, final);
-  await records.save(record, sight);
+  // Of a turn whose end is not known nothing can be asked again, and its buttons would say that it is being written.
+  await records.save(record, sight, pausesMs);
 }
 
 function toSight(run: Run, messages: ChatMessage[]): Sight {

@@ -67,9 +67,9 @@ export interface TurnRecords {
   answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
   /**
    * Saves a record, and with it what the model was given for the answer. Resolves also when the store failed for good, which is logged: a turn does not end because its record could not be
-   * kept.
+   * kept. `pausesMs`: before each further attempt, where it is to be tried more often than usual.
    */
-  save(record: TurnRecord, sight?: Sight): Promise<void>;
+  save(record: TurnRecord, sight?: Sight, pausesMs?: readonly number[]): Promise<void>;
   /** Saves how far the text of a reply has come: a record whose messages and owner are saved already. */
   note(record: TurnRecord): Promise<void>;
   readSight(id: string): Promise<Sight | undefined>;
@@ -129,11 +129,12 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     return turnId === undefined ? undefined : load(turnId);
   }
 
-  function store(record: TurnRecord, others: readonly Value[]): Promise<boolean> {
+  function store(record: TurnRecord, others: readonly Value[], pausesMs?: readonly number[]): Promise<boolean> {
     const turnId = record.id;
     return persist(
       () => keyv.setMany([{ key: turnId, value: record, ttl: ttlMs }, ...others]),
       (err) => log.warn({ err, turnId }, "the record of a turn could not be stored"),
+      pausesMs,
     );
   }
 
@@ -169,9 +170,9 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       const record = await loadNamed(toNewest(place, authorId));
       return record?.phase === "final" ? undefined : record?.conversationId;
     },
-    async save(record, seen) {
+    async save(record, seen, pausesMs) {
       const sights = seen === undefined ? [] : [{ key: toSightKey(record.id), value: seen, ttl: ttlMs }];
-      await store(record, [...toPointers(record, ttlMs), ...sights]);
+      await store(record, [...toPointers(record, ttlMs), ...sights], pausesMs);
     },
     readSight,
     async readSights(platform, authorId, within) {

@@ -5,7 +5,9 @@ import type { Delta } from "../../src/gateway/chunks.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import type { Step } from "../../src/port/sink.ts";
 import { openEventTable } from "../../src/queue/embedded/event-table.ts";
+import type { Stores } from "../../src/store/keyv.ts";
 import { defineTool } from "../../src/tools/tool.ts";
+import type { TurnRecord } from "../../src/turn/record.ts";
 import { startEngine } from "../support/engine.ts";
 import { command, edited, message } from "../support/events.ts";
 import { fakeGateway } from "../support/fake-gateway.ts";
@@ -242,4 +244,26 @@ describe("an attempt at a turn", () => {
     expect(shown).toContainEqual({ ...step, id: "1.1.0" });
     expect(channel[0]?.draft).toMatchObject({ markdown: "It rains.", steps: [{ ...step, id: "2.1.0" }] });
   });
+});
+
+test("the end of a turn is noted once the store takes it, also where it is being started anew", async () => {
+  let failures = 3;
+  const wrapStores = (stores: Stores): Stores => ({
+    ...stores,
+    open(namespace) {
+      const keyv = stores.open(namespace);
+      const setMany = keyv.setMany.bind(keyv);
+      keyv.setMany = async (entries) => {
+        const isEnd = entries.some(({ value }) => (value as Partial<TurnRecord> | undefined)?.phase === "final");
+        if (isEnd && failures-- > 0) throw new Error("The store is loading.");
+        return setMany(entries);
+      };
+      return keyv;
+    },
+  });
+  const { accept, idle, records } = startEngine({ wrapStores, scripts: [["Tea."]] });
+  const question = message("What to drink?");
+  await accept(question);
+  await idle();
+  expect(await records.load(toTurnId(question.key))).toMatchObject({ phase: "final" });
 });
