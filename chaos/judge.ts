@@ -144,8 +144,8 @@ function judgePictures({ record, find, excuse }: Court): void {
   for (const { name } of record.plan.pictures) {
     const messages = record.shown.filter(({ text }) => text.includes(name));
     const about = { names: [name], messageIds: messages.map(({ id }) => id) };
-    if (messages.length === 0 && !record.drawn.includes(name))
-      excuse("a command that nobody took over, as its person was told");
+    const isUnheard = messages.length === 0 && !record.drawn.includes(name) && wasDeaf(record, name);
+    if (isUnheard) excuse("a command that nobody took over, as its person was told");
     else if (messages.length === 0) find("lost", `Nothing came of the picture ${name}.`, about);
     if (messages.length > 1) find("doubled", `${messages.length} messages show the picture ${name}.`, about);
     const open = messages.find(
@@ -153,6 +153,15 @@ function judgePictures({ record, find, excuse }: Court): void {
     );
     if (open !== undefined) find("stuck", `The picture ${name} is still being drawn: ${open.text.slice(0, 60)}`, about);
   }
+}
+
+/** Longest until somebody hears again: a process is taken for gone, another one waits for its turn to begin, and connects. */
+const DEAF_MS = 10_000;
+
+/** Whether something was broken when somebody asked for a picture. Both platforms tell that once, and the person if nobody hears it. */
+function wasDeaf(record: Record, name: string): boolean {
+  const { atMs = 0 } = record.notes.find(({ what }) => what.endsWith(` a picture of ${name}`)) ?? {};
+  return isDisturbed(record, atMs - DEAF_MS, atMs + ACKNOWLEDGE_MS);
 }
 
 /** An answer only grows: all that people could read of it stays. */
@@ -201,12 +210,15 @@ function isDisturbed(
 
 /** Longer than it takes until what is said is heard everywhere. */
 const HEARD_MS = 1_000;
+/** What of Discord's troubles concerns the bot's own calls alone. */
+const OF_CALLS: ReadonlySet<string | undefined> = new Set(["429", "500", "502", "reset", "slow"]);
 
 /** Whether the service knew of one question before the other one; undefined where nobody can say. */
 function isBefore({ record }: Court, one: SaidQuestion, other: SaidQuestion): boolean | undefined {
   const [first, second] = [record.told(one), record.told(other)];
   if (second.toldAtMs !== undefined) return (first.acknowledgedAtMs ?? Number.POSITIVE_INFINITY) < second.toldAtMs;
-  const isUnrest = isDisturbed(record, one.saidAtMs - HEARD_MS, other.saidAtMs + HEARD_MS);
+  const isOfHearing = ({ trouble }: Disturbance) => !OF_CALLS.has(trouble);
+  const isUnrest = isDisturbed(record, one.saidAtMs - HEARD_MS, other.saidAtMs + HEARD_MS, isOfHearing);
   return isUnrest ? undefined : one.saidAtMs < other.saidAtMs;
 }
 

@@ -18,6 +18,8 @@ export interface Disturbance {
   kind: FaultKind;
   /** The process; undefined where all are concerned, or the platform. */
   slot: number | undefined;
+  /** Of the platform: which of its troubles. */
+  trouble?: string;
   fromMs: number;
   /** For a process that was ended: when it was ready again. */
   toMs: number;

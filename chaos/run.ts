@@ -101,7 +101,7 @@ export async function runPlan(
     ...plan.faults.map(async (fault) => {
       await until(fault.atMs);
       for (const one of toSteps(fault, plan)) {
-        const disturbance = { ...toWhere(one, plan), fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
+        const disturbance = { ...toWhere(one, plan, stage), fromMs: Date.now(), toMs: Number.POSITIVE_INFINITY };
         disturbances.push(disturbance);
         await suffer(script, one, redis);
         disturbance.toMs = Date.now();
@@ -198,8 +198,10 @@ function toSteps(fault: PlannedFault, { roles }: Plan): PlannedFault[] {
 
 const AT_ALL: ReadonlySet<FaultKind> = new Set(["redis-kill", "redis-freeze", "platform"]);
 
-function toWhere({ kind, share }: PlannedFault, { roles }: Plan): Pick<Disturbance, "kind" | "slot"> {
-  return { kind, slot: AT_ALL.has(kind) ? undefined : Math.floor(share * roles.length) };
+function toWhere({ kind, share }: PlannedFault, { roles }: Plan, { troubles }: Stage) {
+  const trouble = kind === "platform" ? troubles[Math.floor(share * troubles.length)] : undefined;
+  const slot = AT_ALL.has(kind) ? undefined : Math.floor(share * roles.length);
+  return { kind, slot, ...(trouble !== undefined && { trouble }) };
 }
 
 type Redis = Awaited<ReturnType<typeof startRedis>>;
@@ -208,8 +210,8 @@ const SLOW_MS = 150;
 
 /** Lets something go wrong and, where that does not happen by itself, sets it right. */
 async function suffer({ plan, stage, cluster, note }: Script, fault: PlannedFault, redis: Redis): Promise<void> {
-  const { kind, share, lastsMs } = fault;
-  const { slot = 0 } = toWhere(fault, plan);
+  const { kind, lastsMs } = fault;
+  const { slot = 0, trouble = "" } = toWhere(fault, plan, stage);
   switch (kind) {
     case "kill":
       return cluster.end(slot, "SIGKILL", lastsMs);
@@ -242,7 +244,6 @@ async function suffer({ plan, stage, cluster, note }: Script, fault: PlannedFaul
       note(`process ${slot + 1} is cut off from Redis`);
       return cluster.cutRedis(slot);
     case "platform": {
-      const trouble = stage.troubles[Math.floor(share * stage.troubles.length)] ?? "";
       note(`the platform has trouble: ${trouble}`);
       const heal = stage.places[fault.place]?.inflict(trouble, createRandom(Math.floor(fault.atMs)));
       if (heal === undefined) return;

@@ -143,6 +143,14 @@ describe("the judge of what was recorded", () => {
     expect(columnsOf({ shown: [first, lost], turns })).toContain("wrong text");
   });
 
+  test("lets a command be heard by nobody while something is broken", () => {
+    const plan = planRun({ seed: 1, turns: 25, platform: "slack", processes: 2 });
+    const [picture] = plan.pictures;
+    const notes = [{ atMs: 1_500, what: `somebody asks for a picture of ${picture?.name}` }];
+    expect(columnsOf({ plan, notes })).toEqual(["lost"]);
+    expect(columnsOf({ plan, notes, disturbances: [REDIS_AWAY] })).toEqual([]);
+  });
+
   test("lets a question be acknowledged late while something is broken", () => {
     const breaks = [{ kind: "late-ack", sentence: "It was late.", atMs: 1_500 }];
     expect(columnsOf({ breaks })).toEqual(["other"]);
