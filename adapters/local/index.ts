@@ -2,13 +2,13 @@ import { Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { Logger } from "pino";
 import { hasLeft } from "../../src/http/bindings.ts";
+import { checkHost, checkOrigin, hardenHeaders } from "../../src/http/page-access.ts";
 import { requirePassword } from "../../src/http/password.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Accept } from "../../src/port/events.ts";
 import { AwayError, isDiskTrouble, RequestError } from "./errors.ts";
 import { createForgetting } from "./forget.ts";
 import { PLATFORM } from "./ids.ts";
-import { checkHost, checkOrigin, hardenHeaders } from "./listen/access.ts";
 import { createAssets } from "./listen/assets.ts";
 import { createChats } from "./listen/chats.ts";
 import { createIntake } from "./listen/intake.ts";
@@ -75,8 +75,6 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     },
     sink: (address) => createSink(address, stores),
     openAttachment: (ref) => openFile(files, ref),
-    // Whoever has the page open sees all of it.
-    mayShow: async () => true,
     isConnected: () => accept !== undefined,
     ...createForgetting(stores),
     async pause() {

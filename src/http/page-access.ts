@@ -1,6 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { isLoopbackHost } from "../../../src/http/client-address.ts";
-import { RequestError } from "../errors.ts";
+import { isLoopbackHost } from "./client-address.ts";
 
 /**
  * Lets a request in only under a name that is this machine's own or was allowed. A foreign site can make its
@@ -13,24 +12,22 @@ export function checkHost(allowedHosts: readonly string[]): MiddlewareHandler {
     const name = toHostname(host);
     if (!isLoopbackHost(host) && !allowed.has(host) && !allowed.has(name)) {
       const shown = JSON.stringify(host.slice(0, 100));
-      throw new RequestError(
-        403,
-        `This page is not served under the name ${shown}: open it as localhost, or set PUBLIC_URL to the address you use.`,
-      );
+      const error = `This page is not served under the name ${shown}: open it as localhost, or set PUBLIC_URL to the address you use.`;
+      return c.json({ error }, 403);
     }
-    await next();
+    return next();
   };
 }
 
 /** Refuses what another site's page sends: every request that changes something must come from this page. */
 export const checkOrigin: MiddlewareHandler = async (c, next) => {
   if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isSameOrigin(c)) {
-    throw new RequestError(403, "This request did not come from the page itself, so it was refused.");
+    return c.json({ error: "This request did not come from the page itself, so it was refused." }, 403);
   }
-  await next();
+  return next();
 };
 
-/** Sets the headers that every answer of this app carries. */
+/** Sets the headers that every answer to a page of ours carries. */
 export const hardenHeaders: MiddlewareHandler = async (c, next) => {
   await next();
   c.header("X-Content-Type-Options", "nosniff");

@@ -1,0 +1,125 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { findPackageJSON, stripTypeScriptTypes } from "node:module";
+import { type Context, Hono } from "hono";
+
+/** Styles that our pages share. */
+const SHARED = new URL("page/", import.meta.url);
+const IMPORT_MAP = /<script type="importmap">([\s\S]*?)<\/script>/;
+
+export interface PageAssetsOptions {
+  /** Its folder, with `index.html` and every module, style and picture of it. */
+  folder: URL;
+  /** Paths at which `index.html` is served. */
+  paths: readonly string[];
+  /** The path below which everything else is, such as "/assets". */
+  at: string;
+  /** The only files of other packages that are served: package, then file. The import map of the page names them. */
+  vendor: ReadonlyMap<string, readonly string[]>;
+  /** Names of policies by which its libraries may make markup of strings. */
+  trustedTypes: readonly string[];
+}
+
+interface Asset {
+  contentType: string;
+  body: string;
+  etag: string;
+}
+
+/** What was asked for in this process so far. */
+const assets = new Map<string, Asset>();
+
+/** A page and everything it loads, each read and stripped of types when it is first asked for. */
+export function createPageAssets({ folder, paths, at, vendor, trustedTypes }: PageAssetsOptions): Hono {
+  const readers = new Map<string, () => Asset>();
+  for (const from of [SHARED, folder]) {
+    for (const name of readdirSync(from)) {
+      const read = toPageReader(new URL(name, from));
+      if (read !== undefined) readers.set(`${at}/${name}`, read);
+    }
+  }
+  for (const [name, files] of vendor) {
+    const root = findPackageJSON(name, import.meta.url);
+    if (root === undefined) throw new Error(`The package ${name} is missing: run npm ci.`);
+    for (const file of files) {
+      const read = toPageReader(new URL(file, `file://${root}`));
+      if (read !== undefined) readers.set(`${at}/vendor/${name}/${file}`, read);
+    }
+  }
+  const html = readFileSync(new URL("index.html", folder), "utf8");
+  const page = toAsset("text/html", withPreloads(html, [...readers.keys()]));
+  const policy = toPolicy(html, trustedTypes);
+
+  function open(path: string): Asset | undefined {
+    const asset = assets.get(path) ?? readers.get(path)?.();
+    if (asset !== undefined) assets.set(path, asset);
+    return asset;
+  }
+
+  const app = new Hono();
+  for (const path of paths) {
+    app.get(path, (c) => {
+      c.header("Content-Security-Policy", policy);
+      c.header("Permissions-Policy", "camera=(), microphone=(), geolocation=()");
+      return serve(c, page);
+    });
+  }
+  return app.get(`${at}/*`, (c) => {
+    const asset = open(c.req.path);
+    return asset === undefined ? c.json({ error: "There is no such file in the page." }, 404) : serve(c, asset);
+  });
+}
+
+/** Always asked for again, so that a newer release is seen at once; the answer is a short 304 then. */
+function serve(c: Context, { contentType, body, etag }: Asset): Response {
+  c.header("ETag", etag);
+  c.header("Cache-Control", "no-cache");
+  if (c.req.header("if-none-match") === etag) return c.body(null, 304);
+  c.header("Content-Type", `${contentType}; charset=utf-8`);
+  return c.body(body);
+}
+
+/** Undefined for a file that is no part of a page. */
+function toPageReader(url: URL): (() => Asset) | undefined {
+  const name = url.pathname;
+  const read = () => readFileSync(url, "utf8");
+  if (name.endsWith(".d.ts")) return undefined;
+  if (name.endsWith(".ts")) return () => toAsset("text/javascript", stripTypeScriptTypes(read()));
+  if (/\.m?js$/.test(name)) return () => toAsset("text/javascript", read());
+  if (name.endsWith(".css")) return () => toAsset("text/css", read());
+  if (name.endsWith(".svg")) return () => toAsset("image/svg+xml", read());
+  return undefined;
+}
+
+function toAsset(contentType: string, body: string): Asset {
+  const hash = createHash("sha256").update(body).digest("base64url").slice(0, 22);
+  return { contentType, body, etag: `"${hash}"` };
+}
+
+/** All modules are fetched side by side instead of one import after another. */
+function withPreloads(html: string, paths: readonly string[]): string {
+  const modules = paths.filter((path) => /\.(ts|m?js)$/.test(path) && !path.endsWith("/wire.ts"));
+  const links = modules.map((path) => `<link rel="modulepreload" href="${path}">`);
+  return html.replace("<!-- modulepreload -->", links.join("\n    "));
+}
+
+/**
+ * The page may run its own scripts and nothing else. Trusted Types keep even those from turning a string into
+ * markup, except through the libraries named; the import map is the one inline script, known by its hash.
+ */
+function toPolicy(html: string, trustedTypes: readonly string[]): string {
+  const importMap = IMPORT_MAP.exec(html)?.[1] ?? "";
+  const hash = createHash("sha256").update(importMap).digest("base64");
+  return [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${hash}'`,
+    "style-src 'self'",
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    `trusted-types ${trustedTypes.join(" ")}`,
+  ].join("; ");
+}
