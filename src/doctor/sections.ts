@@ -1,0 +1,44 @@
+import { runWithin } from "../concurrency/deadlines.ts";
+import type { Config } from "../config/config.ts";
+import type { Finding } from "../port/finding.ts";
+import { checkAddress } from "./address.ts";
+import { checkData } from "./data.ts";
+import { checkGateway, type GatewayCheckOptions } from "./gateway.ts";
+import { checkMcp } from "./mcp.ts";
+import { createPlatformSections, findEventsAddress } from "./platforms.ts";
+import { checkRedis } from "./redis.ts";
+import type { Section } from "./report.ts";
+
+const SECTION_MS = 60_000;
+
+/** The parts of what the configuration names, in the order in which they are told. */
+export function createSections(config: Config, options: GatewayCheckOptions): Section[] {
+  const { redisUrl, mcp } = config;
+  const redis = redisUrl === undefined ? [] : [{ title: "Redis", run: () => checkRedis(redisUrl) }];
+  return [
+    { title: "Configuration", run: async () => describeRoles(config) },
+    { title: "Gateway", run: (signal) => checkGateway(config.gateway, options, signal) },
+    { title: "Storage", run: async () => checkData(config.dataDir) },
+    ...redis,
+    ...(mcp.servers.length === 0 ? [] : [{ title: "Tools", run: () => checkMcp(mcp.servers) }]),
+    { title: "Address", run: (signal) => checkAddress(config, findEventsAddress(config), signal) },
+    ...createPlatformSections(config),
+  ];
+}
+
+function describeRoles({ role }: Config): Finding[] {
+  const inOrder = { ok: true, what: "Every variable is in order." };
+  if (role === "all") return [inOrder];
+  const [does, others] = role === "ingress" ? ["only hears the platforms", "worker"] : ["only answers", "ingress"];
+  return [inOrder, { ok: true, what: `ROLE=${role} ${does}: it needs a ROLE=${others} on the same Redis.` }];
+}
+
+/** Never rejects: what could not be tried to its end is a finding too. */
+export async function examineSection({ run }: Section): Promise<Finding[]> {
+  try {
+    return await runWithin(SECTION_MS, run, new AbortController().signal);
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    return [{ ok: false, what: `This could not be tried to its end: ${words}` }];
+  }
+}
