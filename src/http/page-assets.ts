@@ -14,15 +14,20 @@ export interface PageAssetsOptions {
   paths: readonly string[];
   /** The path below which everything else is, such as "/assets". */
   at: string;
-  /** The only files of other packages that are served: package, then file. The import map of the page names them. */
+  /**
+   * The only files of other packages that are served: package, then file, or a folder of fonts that ends in "/". The
+   * import map of the page names them.
+   */
   vendor: ReadonlyMap<string, readonly string[]>;
+  /** Packages that the page fetches when it needs them, not before. */
+  onDemand?: readonly string[];
   /** Names of policies by which its libraries may make markup of strings. */
   trustedTypes: readonly string[];
 }
 
 interface Asset {
   contentType: string;
-  body: string;
+  body: string | Uint8Array<ArrayBuffer>;
   etag: string;
 }
 
@@ -30,7 +35,8 @@ interface Asset {
 const assets = new Map<string, Asset>();
 
 /** A page and everything it loads, each read and stripped of types when it is first asked for. */
-export function createPageAssets({ folder, paths, at, vendor, trustedTypes }: PageAssetsOptions): Hono {
+export function createPageAssets(options: PageAssetsOptions): Hono {
+  const { folder, paths, at, vendor, onDemand = [], trustedTypes } = options;
   const readers = new Map<string, () => Asset>();
   for (const from of [SHARED, folder]) {
     for (const name of readdirSync(from)) {
@@ -41,13 +47,20 @@ export function createPageAssets({ folder, paths, at, vendor, trustedTypes }: Pa
   for (const [name, files] of vendor) {
     const root = findPackageJSON(name, import.meta.url);
     if (root === undefined) throw new Error(`The package ${name} is missing: run npm ci.`);
-    for (const file of files) {
+    for (const file of files.flatMap((each) => (each.endsWith("/") ? fontsIn(each, root) : [each]))) {
       const read = toPageReader(new URL(file, `file://${root}`));
       if (read !== undefined) readers.set(`${at}/vendor/${name}/${file}`, read);
     }
   }
+  const isOnDemand = (path: string) => onDemand.some((name) => path.startsWith(`${at}/vendor/${name}/`));
   const html = readFileSync(new URL("index.html", folder), "utf8");
-  const page = toAsset("text/html", withPreloads(html, [...readers.keys()]));
+  const page = toAsset(
+    "text/html",
+    withPreloads(
+      html,
+      [...readers.keys()].filter((path) => !isOnDemand(path)),
+    ),
+  );
   const policy = toPolicy(html, trustedTypes);
 
   function open(path: string): Asset | undefined {
@@ -75,8 +88,14 @@ function serve(c: Context, { contentType, body, etag }: Asset): Response {
   c.header("ETag", etag);
   c.header("Cache-Control", "no-cache");
   if (c.req.header("if-none-match") === etag) return c.body(null, 304);
-  c.header("Content-Type", `${contentType}; charset=utf-8`);
+  c.header("Content-Type", typeof body === "string" ? `${contentType}; charset=utf-8` : contentType);
   return c.body(body);
+}
+
+/** Every browser that runs our pages takes this form of them. */
+function fontsIn(folder: string, root: string): string[] {
+  const names = readdirSync(new URL(folder, `file://${root}`));
+  return names.filter((name) => name.endsWith(".woff2")).map((name) => folder + name);
 }
 
 /** Undefined for a file that is no part of a page. */
@@ -88,10 +107,11 @@ function toPageReader(url: URL): (() => Asset) | undefined {
   if (/\.m?js$/.test(name)) return () => toAsset("text/javascript", read());
   if (name.endsWith(".css")) return () => toAsset("text/css", read());
   if (name.endsWith(".svg")) return () => toAsset("image/svg+xml", read());
+  if (name.endsWith(".woff2")) return () => toAsset("font/woff2", new Uint8Array(readFileSync(url)));
   return undefined;
 }
 
-function toAsset(contentType: string, body: string): Asset {
+function toAsset(contentType: string, body: Asset["body"]): Asset {
   const hash = createHash("sha256").update(body).digest("base64url").slice(0, 22);
   return { contentType, body, etag: `"${hash}"` };
 }
@@ -114,6 +134,7 @@ function toPolicy(html: string, trustedTypes: readonly string[]): string {
     "default-src 'none'",
     `script-src 'self' 'sha256-${hash}'`,
     "style-src 'self'",
+    "font-src 'self'",
     "img-src 'self' data: blob:",
     "connect-src 'self'",
     "base-uri 'none'",

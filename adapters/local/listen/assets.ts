@@ -19,6 +19,7 @@ const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   ["dompurify", ["dist/purify.es.mjs"]],
   ["remend", ["dist/index.js"]],
   ["@highlightjs/cdn-assets", ["es/highlight.min.js"]],
+  ["katex", ["dist/katex.mjs", "dist/katex.min.css", "dist/fonts/"]],
 ]);
 
 /** The page and everything it loads. */
@@ -29,6 +30,7 @@ export function createAssets(): Hono {
     paths: ["/"],
     at: "/assets",
     vendor: VENDOR,
+    onDemand: ["katex"],
     trustedTypes: ["lit-html", "dompurify"],
   });
 }

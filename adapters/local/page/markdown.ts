@@ -2,6 +2,7 @@ import hljs from "@highlightjs/cdn-assets/es/highlight.min.js";
 import DOMPurify from "dompurify";
 import { Marked, type Token } from "marked";
 import remend from "remend";
+import { createMath, drawMath } from "./math.ts";
 import { findMentions } from "./mentions.ts";
 
 /** One top-level piece of a text: a paragraph, a list, a table, a code block. */
@@ -19,11 +20,11 @@ const ALLOWED = {
     "p br strong em del code pre a ul ol li blockquote details summary h1 h2 h3 h4 h5 h6 hr table thead tbody tr th td input span div".split(
       " ",
     ),
-  ALLOWED_ATTR: ["href", "class", "start", "type", "checked", "disabled", "align", "data-language"],
+  ALLOWED_ATTR: ["href", "class", "start", "type", "checked", "disabled", "align", "data-language", "data-tex"],
   ALLOW_DATA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
   // Every attribute that is not named here has to look like an address.
-  ADD_URI_SAFE_ATTR: ["start", "type", "checked", "disabled", "align", "data-language"],
+  ADD_URI_SAFE_ATTR: ["start", "type", "checked", "disabled", "align", "data-language", "data-tex"],
   RETURN_DOM_FRAGMENT: true as const,
 };
 /** The beginning of something whose look is not certain before the line is whole. */
@@ -54,6 +55,7 @@ const marked: Marked = new Marked({
     },
   },
 });
+marked.use(createMath(escapeHtml));
 
 /** Cuts Markdown into blocks. Rendering one is the expensive part and is left to whoever has not got it yet. */
 export function toBlocks(markdown: string, names: readonly string[]): Block[] {
@@ -92,9 +94,11 @@ function renderBlock(token: Token, names: readonly string[]): HTMLElement {
   block.append(fragment);
   for (const part of block.children) followScript(part);
   for (const link of block.querySelectorAll("a")) guardLink(link);
+  for (const box of block.querySelectorAll<HTMLInputElement>("li > input, li > p > input")) labelBox(box);
   for (const table of block.querySelectorAll("table")) wrapTable(table);
   for (const code of block.querySelectorAll("pre")) wrapCode(code);
   markMentions(block, names);
+  drawMath(block);
   return block;
 }
 
@@ -104,10 +108,22 @@ function followScript(part: Element): void {
 }
 
 function guardLink(link: HTMLAnchorElement): void {
+  const place = link.protocol === "mailto:" ? link.pathname : link.host;
+  // What leads nowhere is text.
+  if (!link.hasAttribute("href") || place === "") return link.replaceWith(...link.childNodes);
   link.target = "_blank";
   link.rel = "noopener noreferrer nofollow";
   // The text of a link may name another place than it leads to.
-  link.dataset["host"] = link.protocol === "mailto:" ? link.pathname : link.host;
+  link.dataset["host"] = place;
+}
+
+/** A box of a task list is named by the words beside it. */
+function labelBox(box: HTMLInputElement): void {
+  const words = [...(box.parentElement?.childNodes ?? [])].filter(
+    (node) => !(node instanceof HTMLElement && node.matches("ul, ol")),
+  );
+  const label = words.map(({ textContent }) => textContent).join("");
+  box.setAttribute("aria-label", label.trim().replaceAll(/\s+/g, " "));
 }
 
 function wrapTable(table: HTMLTableElement): void {

@@ -1,0 +1,85 @@
+import type { MarkedExtension, Tokens } from "marked";
+
+interface MathToken extends Tokens.Generic {
+  tex: string;
+  isDisplay: boolean;
+}
+
+/** A formula on lines of its own. */
+const BLOCK = /^(?:\$\$([^$]{1,5000})\$\$|\\\[([\s\S]{1,5000}?)\\\])[ \t]*(?:\n|$)/;
+const DISPLAY = /^\$\$([^$\n]{1,2000})\$\$/;
+const PARENTHESES = /^\\\(((?:\\[^)\n]|[^\\\n]){1,2000}?)\\\)/;
+/** As Pandoc has it, so that prices stay prices: no blank inside the signs, no digit behind the second one, no code. */
+const DOLLARS = /^\$(?!\s)((?:\\[^\n]|[^\\$\n`]){1,2000})(?<!\s)\$(?!\d)/;
+/** A formula may neither grow without end nor cover the page. */
+const BOUNDS = { maxExpand: 200, maxSize: 20, trust: false, strict: "ignore", throwOnError: false } as const;
+
+/** Formulas in Markdown: `$…$`, `$$…$$`, `\(…\)` and `\[…\]`. Their TeX is drawn later, by `drawMath`. */
+export function createMath(escapeHtml: (text: string) => string): MarkedExtension {
+  const renderer = (token: Tokens.Generic) => {
+    const { tex, raw, isDisplay } = token as MathToken;
+    const [tag, look] = isDisplay ? ["div", "math display"] : ["span", "math"];
+    return `<${tag} class="${look}" data-tex="${escapeHtml(tex)}">${escapeHtml(raw.trim())}</${tag}>`;
+  };
+  const toToken = (type: string, found: RegExpExecArray | null, isDisplay: boolean): MathToken | undefined => {
+    const tex = found?.slice(1).find((part) => part !== undefined);
+    if (found === null || tex === undefined || tex.trim() === "") return undefined;
+    return { type, raw: found[0], tex: tex.trim(), isDisplay };
+  };
+  const indexOf = (source: string, sign: RegExp) => sign.exec(source)?.index;
+  return {
+    extensions: [
+      {
+        name: "mathBlock",
+        level: "block",
+        start: (source) => indexOf(source, /^(?:\$\$|\\\[)/m),
+        tokenizer: (source) => toToken("mathBlock", BLOCK.exec(source), true),
+        renderer,
+      },
+      {
+        name: "math",
+        level: "inline",
+        start: (source) => indexOf(source, /\$|\\\(/),
+        tokenizer: (source) =>
+          toToken("math", DISPLAY.exec(source), false) ??
+          toToken("math", PARENTHESES.exec(source) ?? DOLLARS.exec(source), false),
+        renderer,
+      },
+    ],
+  };
+}
+
+type Katex = typeof import("katex").default;
+
+let katex: Katex | undefined;
+let loading: Promise<void> | undefined;
+
+/** Draws the formulas of a block. The first one fetches the library and its letters; until then its TeX stands there. */
+export function drawMath(block: HTMLElement): void {
+  const formulas = block.querySelectorAll<HTMLElement>(".math");
+  if (formulas.length === 0) return;
+  if (katex !== undefined) {
+    for (const formula of formulas) draw(formula, katex);
+    return;
+  }
+  loading ??= load();
+  // Without it, the TeX can be read all the same.
+  loading.then(() => drawMath(block)).catch(() => undefined);
+}
+
+function draw(formula: HTMLElement, { render }: Katex): void {
+  render(formula.dataset["tex"] ?? "", formula, { ...BOUNDS, displayMode: formula.classList.contains("display") });
+}
+
+async function load(): Promise<void> {
+  const look = document.createElement("link");
+  look.rel = "stylesheet";
+  look.href = "/assets/vendor/katex/dist/katex.min.css";
+  document.head.append(look);
+  try {
+    ({ default: katex } = await import("katex"));
+  } catch (error) {
+    loading = undefined;
+    throw error;
+  }
+}

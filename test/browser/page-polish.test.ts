@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import { describeWithBrowser } from "../support/browser.ts";
+import { COMPOSER, sitDown } from "../support/desk.ts";
+import { eventually } from "../support/eventually.ts";
+
+const signal = new AbortController().signal;
+
+describeWithBrowser("the local page in a browser, in small things", () => {
+  const desk = sitDown();
+  const body = () => desk.tab.locator(".message.bot message-body").last();
+
+  async function answer(markdown: string, question = "hello") {
+    await desk.write(question);
+    const { sink } = await desk.takeUp();
+    await sink.post({ markdown, buttons: [], streaming: false }, "n", signal);
+    await desk.tab.waitForSelector(".message.bot message-body > .block");
+  }
+
+  test("formulas are drawn with letters of this server, and prices stay prices", async () => {
+    const requests: string[] = [];
+    desk.tab.on("request", (request) => requests.push(request.url()));
+    await answer(
+      "It costs $5 and $6, or `$x$`.\n\nWith $a^2 + b^2$ and \\(c\\):\n\n$$\n\\sqrt{\\frac{x}{y}}\n$$\n\n\\[ \\href{javascript:alert(1)}{x} \\]",
+    );
+    await eventually(() => body().locator(".math .katex").count()).toBe(4);
+    expect(await body().locator(".math.display .katex-display").count()).toBe(2);
+    expect(await body().locator("p").first().innerText()).toBe("It costs $5 and $6, or $x$.");
+    expect(await body().locator("a").count()).toBe(0);
+    await eventually(async () => requests.filter((url) => url.endsWith(".woff2")).length).toBeGreaterThan(0);
+    expect(requests.filter((url) => !url.startsWith(desk.page.url))).toEqual([]);
+    const height = await body()
+      .locator(".math.display .katex-html")
+      .first()
+      .evaluate((box) => box.clientHeight);
+    expect(height).toBeGreaterThan(20);
+  });
+
+  test("boxes of a task list are named by their words, and a link that leads nowhere is text", async () => {
+    await answer(
+      "- [x] buy **milk**\n  - [ ] oat\n- [ ] pay\n\n[one](nowhere) [two](javascript:x) [three](https://a.example/)",
+    );
+    const boxes = await body()
+      .locator("input")
+      .evaluateAll((all) => all.map((box) => box.getAttribute("aria-label")));
+    expect(boxes).toEqual(["buy milk", "oat", "pay"]);
+    expect(await body().locator("a").allInnerTexts()).toEqual(["three"]);
+    expect(await body().innerText()).toContain("one two three");
+  });
+
+  test("long words wrap on a phone, in a table and in a command", async () => {
+    await desk.tab.setViewportSize({ width: 390, height: 780 });
+    const long = "https://long.example/".padEnd(300, "x");
+    await answer(`| address | note |\n|---|---|\n| ${long} | ${long} |\n| \`${long}\` | b |`, "hello");
+    await desk.write(`/help ${long}`);
+    await eventually(() => desk.tab.locator(".command code").count()).toBe(1);
+    const widths = await desk.tab
+      .locator("td, .command code")
+      .evaluateAll((all) => all.map((each) => each.clientWidth || each.getBoundingClientRect().width));
+    expect(Math.max(...widths)).toBeLessThan(390);
+    expect(await desk.tab.evaluate("document.documentElement.scrollWidth")).toBe(390);
+  });
+
+  test("a chat that was begun and not sent is gone on with", async () => {
+    await desk.tab.fill(COMPOSER, "not sent yet");
+    await desk.tab.click("text=general");
+    await eventually(() => desk.tab.inputValue(COMPOSER)).toBe("");
+    await desk.tab.click(".new-chat");
+    await eventually(() => desk.tab.inputValue(COMPOSER)).toBe("not sent yet");
+  });
+
+  test("a command that was refused stays where it was given", async () => {
+    await desk.write("/nonsense");
+    await desk.tab.waitForSelector(".message.failed");
+    await answer("an answer");
+    await eventually(() => desk.tab.locator(".message").last().innerText()).toContain("an answer");
+    expect(await desk.tab.locator(".message").first().innerText()).toContain("/nonsense");
+  });
+
+  test("whatever is pressed on a phone has room for a finger", async () => {
+    await desk.tab.setViewportSize({ width: 390, height: 780 });
+    await answer("an answer\n\n```\ncode\n```");
+    const small = () =>
+      desk.tab.locator("button:visible, select:visible").evaluateAll((all) =>
+        all.flatMap((each) => {
+          const { width, height } = each.getBoundingClientRect();
+          return width < 32 || height < 32 ? [`${each.className} ${each.ariaLabel}: ${width} x ${height}`] : [];
+        }),
+      );
+    expect(await small()).toEqual([]);
+    await desk.tab.click(".menu");
+    expect(await small()).toEqual([]);
+  });
+});
