@@ -54,7 +54,7 @@ export function describeEnding(cause: EndingCause, context: EndingContext): Endi
   const { error } = cause;
   if (error instanceof GatewayError) return describeGatewayError(error, context);
   if (error instanceof QuotaError) return { outcome: "refused", note: `_${error.message}_`, retry: true };
-  if (error === "stopped") return end("stopped", "Stopped: a person ended this answer.");
+  if (error === "stopped") return end("stopped", "Stopped: this answer was ended on request.");
   if (error === "given-up") {
     return end("failed", `Given up: I tried this again and again without coming to an answer. ${ASK_AGAIN}`);
   }

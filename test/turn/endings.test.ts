@@ -12,7 +12,7 @@ const ENDINGS: ReadonlyArray<[string, EndingCause, string, boolean, RegExp]> = [
   ["max_tokens", { finish: "MAX_TOKENS" }, "length", true, /greatest length/],
   ["content filter", { finish: "content_filter" }, "filtered", true, /content filter/],
   ["endless tools", { finish: "tool_limit" }, "interrupted", true, /using tools/],
-  ["stopped by a person", { error: "stopped" }, "stopped", true, /^_Stopped: a person/],
+  ["stopped by a person", { error: "stopped" }, "stopped", true, /^_Stopped: this answer was ended on request/],
   ["shutdown", { error: "shutdown" }, "shutdown", true, /shut down/],
   ["deadline", { error: "deadline" }, "interrupted", true, /longer than is allowed/],
   ["a timeout", { error: new DOMException("", "TimeoutError") }, "interrupted", true, /longer/],

@@ -29,7 +29,7 @@ export function createPlaceActions({ state, change }: Store): PlaceActions {
 
   return {
     go,
-    newChat: () => go(toNewChat()),
+    newChat: () => go(findUnsentChat(state) ?? toNewChat()),
     speakAs,
     addPerson: (name) => request("/local/people", { name }, ({ id }) => speakAs(id)),
     addChannel: (name) => request("/local/channels", { name }, ({ id }) => go({ channelId: id, threadId: null })),
@@ -44,6 +44,18 @@ export function createPlaceActions({ state, change }: Store): PlaceActions {
 /** A chat that begins with its first message. */
 export function toNewChat(): Place {
   return { channelId: `chat-${createNonce()}`, threadId: null };
+}
+
+/** A chat that was begun and not sent is gone on with. */
+function findUnsentChat({ writing, channels, view }: State): Place | undefined {
+  const begun = [...writing].findLast(
+    ([key, { text, uploads }]) =>
+      readPlace(`#${key}`)?.threadId === null &&
+      key.startsWith("chat-") &&
+      !channels.has(key) &&
+      (text.trim() !== "" || uploads.length > 0),
+  );
+  return begun === undefined || begun[0] === view.channelId ? undefined : { channelId: begun[0], threadId: null };
 }
 
 /** The address holds the place, so that going back and reloading work. */

@@ -34,7 +34,8 @@ export function createTimeline(): Timeline {
         shownCount = PAGE_MESSAGES;
         scroll.toBottom();
       }
-      const entries: Entry[] = [...messagesAt(state, place), ...state.pending.filter((each) => placeKey(each) === key)];
+      const pending = state.pending.filter((each) => placeKey(each) === key);
+      const entries = mergeEntries(messagesAt(state, place), pending);
       const shown = entries.slice(-shownCount);
       const messages = shown.filter((entry) => "id" in entry);
       const marks: Marks = {
@@ -68,6 +69,18 @@ export function createTimeline(): Timeline {
           @click=${scroll.toBottom}>${ICONS.down}</button></div>`;
     },
   };
+}
+
+/** What was refused stays where it was said; what is on its way stands last. */
+function mergeEntries(messages: readonly MessageRow[], pending: readonly Pending[]): Entry[] {
+  const entries: Entry[] = [...messages];
+  for (const each of pending) {
+    const later =
+      each.status === "failed" ? entries.findLastIndex(({ createdAt }) => createdAt <= each.createdAt) + 1 : -1;
+    if (later === -1) entries.push(each);
+    else entries.splice(later, 0, each);
+  }
+  return entries;
 }
 
 /** What the messages of a place tell about each other. */
