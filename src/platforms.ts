@@ -52,7 +52,7 @@ async function createLocal(
   const examples = gateway.baseUrl === undefined ? [...EXAMPLES, FAILURE_EXAMPLE] : EXAMPLES;
   const canDraw = gateway.imageModel !== undefined;
   const imagine = canDraw ? { imagine: engine.imagineMenu } : {};
-  const own = { database, botName, browserKey, log, examples };
+  const own = { database, botName, browserKey, log, examples, isSandbox: gateway.baseUrl === undefined };
   const isFirstRun = config.slack === undefined && config.discord === undefined;
   const setup = isFirstRun ? await openSetup?.() : undefined;
   return createLocalAdapter({
@@ -61,6 +61,7 @@ async function createLocal(
     ...own,
     ...(setup && { setup }),
     commands: engine.commands,
+    readAbout: engine.readAbout,
     isListening: engine.isListening,
   });
 }

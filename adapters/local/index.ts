@@ -51,6 +51,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     maxFiles: MAX_FILES,
     maxTextLength: MAX_TEXT_LENGTH,
     canDraw,
+    isSandbox: options.isSandbox === true,
   });
   const outbox = createOutbox({ tables, directory, messages, changed: feed.changed });
   let accept: Accept | undefined;
@@ -61,7 +62,8 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const checkOpen = () => {
     if (accept === undefined) throw new AwayError();
   };
-  const routes = createRoutes({ ...stores, intake, chats, botName, imagine: options.imagine, checkOpen });
+  const { imagine, readAbout } = options;
+  const routes = createRoutes({ ...stores, intake, chats, botName, imagine, readAbout, checkOpen });
 
   return {
     platform: PLATFORM,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import type { CommandHelp, ImagineMenu, IsListening } from "../../src/port/catalogue.ts";
+import type { CommandHelp, ImagineMenu, IsListening, ReadAbout } from "../../src/port/catalogue.ts";
 import type { Setup } from "../../src/port/setup.ts";
 import type { Example } from "./page/wire.ts";
 
@@ -21,6 +21,10 @@ export interface LocalAdapterOptions {
   isListening?: IsListening;
   /** The choices of the form for pictures; absent: there is no form, and `/imagine` is a command like any other. */
   imagine?: ImagineMenu;
+  /** Tells the model that answers at a place; absent: it is not shown. */
+  readAbout?: ReadAbout;
+  /** The sandbox answers, and no real model. */
+  isSandbox?: boolean;
   /** The first run; absent: everything is set up. */
   setup?: Setup;
   /** Offered in an empty chat. */

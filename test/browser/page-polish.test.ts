@@ -90,4 +90,54 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     await desk.tab.click(".menu");
     expect(await small()).toEqual([]);
   });
+
+  test("the head tells the model that answers, that it is the sandbox, and what is wrong with the gateway", async () => {
+    let model = "first-model";
+    const readAbout = async () => ({ model, kept: { entries: 0, conversations: 0 }, used: "" });
+    await desk.visit({ readAbout, isSandbox: true });
+    const head = desk.tab.locator(".answering");
+    await eventually(() => head.innerText()).toMatch(/first-model\s*sandbox/);
+    desk.page.adapter.showGateway({ state: "unreachable", sentence: "The gateway is away." });
+    await eventually(() => head.innerText()).toMatch(/first-model\s*unreachable/);
+    expect(await head.getAttribute("title")).toBe("The gateway is away.");
+    desk.page.adapter.showGateway(undefined);
+    model = "second-model";
+    await answer("The model is changed.");
+    await eventually(() => head.innerText()).toMatch(/second-model\s*sandbox/);
+  });
+
+  test("words find the message that holds them, and lead to it", async () => {
+    await answer("The needle is in here.");
+    await desk.tab.click("text=general");
+    await desk.tab.keyboard.press("Control+k");
+    await desk.tab.fill(".switcher input", "NEEDLE");
+    await eventually(() => desk.tab.locator(".switcher li mark").allInnerTexts()).toEqual(["needle"]);
+    await desk.tab.press(".switcher input", "Enter");
+    await eventually(() => desk.tab.locator("main .message.found").innerText()).toContain("The needle is in here.");
+  });
+
+  test("a deleted message can be brought back for a while, and one that is not goes", async () => {
+    await desk.write("first");
+    await desk.lastEvent(1);
+    const erase = async () => {
+      await desk.tab.hover("main .message");
+      await desk.tab.click('main .message [aria-label="Delete"]');
+    };
+    await erase();
+    await eventually(() => desk.tab.locator("main .message").count()).toBe(0);
+    await desk.tab.click("text=Undo");
+    await eventually(() => desk.tab.locator("main .message").count()).toBe(1);
+    await erase();
+    expect(await desk.lastEvent(2)).toMatchObject({ kind: "deleted" });
+  });
+
+  test("a page that is left deletes what was to be deleted", async () => {
+    await desk.write("first");
+    await desk.lastEvent(1);
+    await desk.tab.hover("main .message");
+    await desk.tab.click('main .message [aria-label="Delete"]');
+    await desk.tab.goto("about:blank");
+    expect(await desk.lastEvent(2)).toMatchObject({ kind: "deleted" });
+    await desk.tab.goto(desk.page.url);
+  });
 });

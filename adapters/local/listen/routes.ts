@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { limitBody } from "../../../src/http/body-limit.ts";
-import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
+import type { Actor, ImagineMenu, ReadAbout } from "../../../src/port/catalogue.ts";
 import { ACTIONS } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
 import { PLATFORM } from "../ids.ts";
@@ -81,6 +81,8 @@ export interface RouteDeps {
   botName: string;
   /** Absent: there is no form for pictures. */
   imagine: ImagineMenu | undefined;
+  /** Absent: the model is not known. */
+  readAbout: ReadAbout | undefined;
   now: () => number;
   /** Throws while nothing is taken. */
   checkOpen: () => void;
@@ -92,6 +94,7 @@ export function createRoutes(deps: RouteDeps): Hono {
   const routes = new Hono();
   routes.get("/events", (c) => openEvents(c, deps));
   routes.get("/files/:id", (c) => serveFile(c, deps));
+  routes.get("/model", (c) => tellModel(c, deps));
   routes.post("*", async (_, next) => {
     deps.checkOpen();
     await next();
@@ -157,6 +160,14 @@ function openEvents(c: Context, { feed }: RouteDeps): Response {
     // Proxies that collect an answer before passing it on would hold the stream back.
     "X-Accel-Buffering": "no",
   });
+}
+
+async function tellModel(c: Context, { readAbout, directory }: RouteDeps): Promise<Response> {
+  const { authorId = "", channelId = "" } = c.req.query();
+  const author = findAuthor(directory, authorId);
+  const about = await readAbout?.({ platform: PLATFORM, channelId, author });
+  c.header("Cache-Control", "no-store");
+  return c.json({ model: about?.model ?? null });
 }
 
 async function takeFile(c: Context, { files, now }: RouteDeps): Promise<Response> {

@@ -2,12 +2,14 @@ import { askWhatToForget } from "./dialog.ts";
 import { toUpload } from "./drafts.ts";
 import { NO_CHOICE, type PictureForm, readPrompt, toForm } from "./picture-form.ts";
 import { createPlaceActions, type PlaceActions } from "./places.ts";
-import { createNonce, describeProblem, getJson, postJson } from "./requests.ts";
+import { createNonce, describeProblem, getJson, postJson, postLast } from "./requests.ts";
 import type { Sending } from "./sending.ts";
 import { isUploading, type Place, placeKey, type Store, stoppableAt, type Writing, writingAt } from "./state.ts";
 import type { Button, Described, MessageRow, PictureMenu } from "./wire.ts";
 
 const NOTICE_MS = 7000;
+/** A deleted message can be brought back for so long. */
+const UNDO_MS = 5000;
 /** Leaves open what is to be forgotten, or whether everything is. */
 const FORGET = /^\/forget(?:\s+(?:me|everything|everything about me|all))?$/i;
 
@@ -28,7 +30,8 @@ export interface Actions extends PlaceActions, PictureActions {
   edit: (message: MessageRow, text: string) => Promise<boolean>;
   cancelEdit: () => Promise<boolean>;
   erase: (message: MessageRow) => void;
-  notice: (text: string) => void;
+  /** With `undo`, for as long as that can be pressed. */
+  notice: (text: string, undo?: () => void) => void;
 }
 
 export function createActions(store: Store, sending: Sending): Actions {
@@ -95,10 +98,12 @@ function begin(place: Place, aside: Writing["aside"], { state }: Store): void {
 /** Shows a sentence for a few seconds. */
 function createNotice({ state, change }: Store): Actions["notice"] {
   let timer = 0;
-  return (text) => {
+  const show = (text: string, undo: (() => void) | undefined) =>
+    change(() => void Object.assign(state, { notice: text, undo }));
+  return (text, undo) => {
     clearTimeout(timer);
-    change(() => void (state.notice = text));
-    timer = setTimeout(() => change(() => void (state.notice = "")), NOTICE_MS);
+    show(text, undo);
+    timer = setTimeout(() => show("", undefined), undo === undefined ? NOTICE_MS : UNDO_MS);
   };
 }
 
@@ -141,7 +146,45 @@ function createRequests({ state, change }: Store, notice: Actions["notice"]): Re
       change(() => void (state.editingId = undefined));
       return true;
     },
-    erase: ({ id }) => void request(`/local/messages/${id}/delete`, {}),
+    erase: createErase({ state, change }, request, notice),
+  };
+}
+
+type Request = (path: string, body: object) => Promise<boolean>;
+
+/** Hides a message at once, and deletes it when nobody has brought it back. A page that is left has decided. */
+function createErase({ state, change }: Pick<Store, "state" | "change">, request: Request, notice: Actions["notice"]) {
+  const waiting = new Map<number, number>();
+  const pathOf = (id: number) => `/local/messages/${id}/delete`;
+  const show = (id: number) => change(() => void state.leaving.delete(id));
+
+  async function send(id: number): Promise<void> {
+    clearTimeout(waiting.get(id));
+    waiting.delete(id);
+    await request(pathOf(id), {});
+    show(id);
+  }
+
+  addEventListener("pagehide", () => {
+    for (const id of waiting.keys()) postLast(pathOf(id), { nonce: createNonce(), authorId: state.speakerId });
+    waiting.clear();
+  });
+
+  return (message: MessageRow): void => {
+    const { id } = message;
+    change(() => void state.leaving.add(id));
+    // Its answer goes with it, and would be written on until then.
+    if (stoppableAt(state, message) !== undefined) return void send(id);
+    waiting.set(
+      id,
+      setTimeout(() => void send(id), UNDO_MS),
+    );
+    notice("The message is deleted.", () => {
+      clearTimeout(waiting.get(id));
+      waiting.delete(id);
+      show(id);
+      notice("");
+    });
   };
 }
 

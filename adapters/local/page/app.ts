@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import type { Actions } from "./actions.ts";
+import { answeringView } from "./answering.ts";
 import type { Composer } from "./composer.ts";
 import { askForName, askToChoose } from "./dialog.ts";
 import { ICONS } from "./icons.ts";
@@ -31,7 +32,13 @@ export function appView(state: State, actions: Actions, parts: Parts): TemplateR
       ${thread === undefined ? nothing : threadView(thread, state, actions, parts.thread)}
     </div>
     ${parts.switcher.view(state, actions)}
-    ${state.notice === "" ? nothing : html`<p class="notice" role="alert">${state.notice}</p>`}
+    ${
+      state.notice === ""
+        ? nothing
+        : html`<p class="notice" role="alert">
+      ${state.notice} ${state.undo === undefined ? nothing : html`<button type="button" @click=${state.undo}>Undo</button>`}
+    </p>`
+    }
   `;
 }
 
@@ -44,7 +51,7 @@ function headView(state: State, actions: Actions): TemplateResult {
         ${ICONS.menu}
       </button>
       <h1>${isChat(state, channelId) ? nothing : html`<i>#</i>`}<bdi>${title}</bdi></h1>
-      ${channel?.kind === "chat" ? chatToolsView(channel, actions) : nothing}
+      ${answeringView(state)} ${channel?.kind === "chat" ? chatToolsView(channel, actions) : nothing}
     </header>
     <p class="lost" role="status" ?hidden=${state.isConnected || !state.isReady}>Connection lost. Trying again…</p>`;
 }

@@ -1,5 +1,6 @@
 import { render } from "lit-html";
 import { createActions } from "./actions.ts";
+import { createModelReader } from "./answering.ts";
 import { appView, type Parts } from "./app.ts";
 import { createComposer } from "./composer.ts";
 import { createDraftKeeper, readDrafts } from "./drafts.ts";
@@ -36,6 +37,7 @@ const store = createStore({
   lastRead: readLastRead(),
   writing: new Map(drafts),
 });
+const readModel = createModelReader(store);
 const keepDrafts = createDraftKeeper(drafts);
 const sending = createSending(store, openOwnThread);
 const actions = createActions(store, sending);
@@ -53,6 +55,7 @@ store.onDraw((state) => {
   document.title = titleOf(state);
   announce(state);
   keepDrafts(state);
+  readModel(state);
 });
 // Text typed just before a reload is not drawn any more.
 addEventListener("pagehide", () => keepDrafts(store.state));

@@ -29,6 +29,12 @@ export function postJson(path: string, body: object, timeoutMs = REQUEST_MS): Pr
   return request(path, { method: "POST", headers, body: JSON.stringify(body) }, timeoutMs);
 }
 
+/** Sends what must not wait any longer while the page goes away; its answer finds nobody. */
+export function postLast(path: string, body: object): void {
+  const headers = { "Content-Type": "application/json" };
+  fetch(path, { method: "POST", headers, body: JSON.stringify(body), keepalive: true }).catch(() => undefined);
+}
+
 async function request(path: string, init: RequestInit, timeoutMs = REQUEST_MS): Promise<unknown> {
   const response = await fetch(path, { ...init, signal: AbortSignal.timeout(timeoutMs) });
   const answer: unknown = await response.json().catch(() => ({}));

@@ -20,7 +20,7 @@ export function sidebarView(state: State, actions: Actions): TemplateResult {
     <div class="brand"><img src="/assets/icon.svg" alt="" width="28" height="28" /><b>${state.hello?.botName ?? "Palaver"}</b></div>
     <div class="sidebar-actions">
       <button type="button" class="new-chat" @click=${actions.newChat}>${ICONS.plus}New chat</button>
-      <button type="button" class="find" aria-label="Find a conversation" title="Find a conversation (${shortcut()})"
+      <button type="button" class="find" aria-label="Find a conversation or a message" title="Find a conversation or a message (${shortcut()})"
         @click=${() => actions.change((each) => void (each.isSwitcherOpen = true))}>${ICONS.search}</button>
     </div>
     <div class="lists">

@@ -70,6 +70,8 @@ export interface State {
   isConnected: boolean;
   /** The gateway's trouble; null where none is known. */
   gateway: GatewayNotice | null;
+  /** The model that answers, by channel; null where it is not told. */
+  models: Map<string, string | null>;
   people: Map<string, PersonRow>;
   channels: Map<string, ChannelRow>;
   messages: Map<number, MessageRow>;
@@ -92,8 +94,14 @@ export interface State {
   editingId: number | undefined;
   isDrawerOpen: boolean;
   isSwitcherOpen: boolean;
-  /** One sentence about something that did not work. */
+  /** One sentence about something that did not work, or that can be taken back. */
   notice: string;
+  /** Takes back what the notice tells of. */
+  undo: (() => void) | undefined;
+  /** Ids of deleted messages that may still be brought back. */
+  leaving: Set<number>;
+  /** The message that was searched for, until it is shown. */
+  soughtId: number | undefined;
 }
 
 export interface Store {
@@ -113,6 +121,7 @@ export function createStore(beginning: Beginning): Store {
     isReady: false,
     isConnected: false,
     gateway: null,
+    models: new Map(),
     people: new Map(),
     channels: new Map(),
     messages: new Map(),
@@ -127,6 +136,9 @@ export function createStore(beginning: Beginning): Store {
     isDrawerOpen: false,
     isSwitcherOpen: false,
     notice: "",
+    undo: undefined,
+    leaving: new Set(),
+    soughtId: undefined,
   };
 
   function drawAll(): void {
@@ -196,6 +208,7 @@ export function messagesAt(state: State, { channelId, threadId }: Place): Messag
     if (message.channelId !== channelId) continue;
     if (message.threadId !== threadId && message.id !== threadId) continue;
     if (message.visibleTo !== null && message.visibleTo !== state.speakerId) continue;
+    if (state.leaving.has(message.id)) continue;
     if (!message.isDeleted || repliesTo(state, message.id).length > 0) found.push(message);
   }
   return found.sort(compareMessages);

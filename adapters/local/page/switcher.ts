@@ -2,10 +2,12 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
 import type { Actions } from "./actions.ts";
 import { isForInputMethod } from "./keys.ts";
-import type { State } from "./state.ts";
+import { nameOf, type State } from "./state.ts";
 
 interface Target {
-  label: string;
+  label: string | TemplateResult;
+  /** Says where a message stands. */
+  place?: string;
   open: () => void;
 }
 
@@ -13,9 +15,14 @@ export interface Switcher {
   view: (state: State, actions: Actions) => TemplateResult | typeof nothing;
 }
 
-const MOST_TARGETS = 9;
+const MOST_PLACES = 9;
+const MOST_MESSAGES = 30;
+/** Fewer letters are in every message. */
+const MIN_SEARCHED = 2;
+/** Shown of a message on either side of what was found. */
+const AROUND_CHARS = 40;
 
-/** Jumps to a conversation by a few letters of its title. */
+/** Jumps to a conversation by a few letters of its title, or to a message by any words in it. */
 export function createSwitcher(): Switcher {
   let query = "";
   let selected = 0;
@@ -50,16 +57,16 @@ export function createSwitcher(): Switcher {
         actions.change(() => undefined);
       };
       return html`<div class="backdrop" @mousedown=${close}></div>
-        <div class="switcher" role="dialog" aria-label="Find a conversation">
-          <input ${ref(focusOnce)} placeholder="Go to…" aria-label="Title" role="combobox" aria-expanded="true"
+        <div class="switcher" role="dialog" aria-label="Find a conversation or a message">
+          <input ${ref(focusOnce)} placeholder="Go to, or search…" aria-label="Title, or words of a message" role="combobox" aria-expanded="true"
             aria-controls="targets" aria-activedescendant="target-${selected}" autocomplete="off"
             @input=${onInput} @keydown=${onKeyDown} />
           <ul id="targets" role="listbox">
             ${targets.map(
               (target, index) => html`<li id="target-${index}" role="option" aria-selected=${index === selected}
-                @click=${() => run(target)}>${target.label}</li>`,
+                @click=${() => run(target)}><bdi>${target.label}</bdi>${target.place === undefined ? nothing : html`<small>${target.place}</small>`}</li>`,
             )}
-            ${targets.length === 0 ? html`<li class="hint">Nothing is called that.</li>` : nothing}
+            ${targets.length === 0 ? html`<li class="hint">Nothing is called that, and nobody has said it.</li>` : nothing}
           </ul>
         </div>`;
     },
@@ -78,5 +85,36 @@ function toTargets(query: string, state: State, actions: Actions): Target[] {
     open: () => actions.go({ channelId: id, threadId: null }),
   }));
   const all = [{ label: "New chat", open: actions.newChat }, ...places];
-  return all.filter(({ label }) => label.toLowerCase().includes(wanted)).slice(0, MOST_TARGETS);
+  const named = all.filter(({ label }) => label.toLowerCase().includes(wanted)).slice(0, MOST_PLACES);
+  return wanted.length < MIN_SEARCHED ? named : [...named, ...findMessages(wanted, state, actions)];
+}
+
+/** The newest messages that hold the words, among those that the reader may see. */
+function findMessages(wanted: string, state: State, actions: Actions): Target[] {
+  const found: Target[] = [];
+  for (const message of [...state.messages.values()].toReversed()) {
+    if (found.length >= MOST_MESSAGES) break;
+    const { id, channelId, threadId, text, isDeleted, visibleTo } = message;
+    const channel = state.channels.get(channelId);
+    if (isDeleted || channel === undefined || channel.isDeleted || state.leaving.has(id)) continue;
+    if (visibleTo !== null && visibleTo !== state.speakerId) continue;
+    const at = text.toLowerCase().indexOf(wanted);
+    if (at === -1) continue;
+    found.push({
+      label: snippetOf(text, at, wanted.length),
+      place: `${nameOf(state, message.authorId)} in ${channel.kind === "channel" ? "#" : ""}${channel.title}`,
+      open() {
+        actions.change((changing) => void (changing.soughtId = id));
+        actions.go({ channelId, threadId });
+      },
+    });
+  }
+  return found;
+}
+
+function snippetOf(text: string, at: number, length: number): TemplateResult {
+  const from = Math.max(0, at - AROUND_CHARS);
+  const end = at + length;
+  const [before, hit, after] = [text.slice(from, at), text.slice(at, end), text.slice(end, end + AROUND_CHARS)];
+  return html`${from > 0 ? "…" : ""}${before}<mark>${hit}</mark>${after}`;
 }

@@ -12,6 +12,8 @@ import { findAnswered } from "./working.ts";
 const GROUP_MS = 5 * 60_000;
 const PAGE_MESSAGES = 150;
 const AT_BOTTOM_PX = 40;
+/** What was searched for stands out for so long. */
+const FOUND_MS = 2500;
 
 /** Messages of one place, kept at the bottom while the reader is there. */
 export interface Timeline {
@@ -36,6 +38,12 @@ export function createTimeline(): Timeline {
       }
       const pending = state.pending.filter((each) => placeKey(each) === key);
       const entries = mergeEntries(messagesAt(state, place), pending);
+      const soughtAt = entries.findIndex((entry) => "id" in entry && entry.id === state.soughtId);
+      if (soughtAt !== -1) {
+        shownCount = Math.max(shownCount, entries.length - soughtAt);
+        scroll.toMessage(state.soughtId ?? 0);
+        state.soughtId = undefined;
+      }
       const shown = entries.slice(-shownCount);
       const messages = shown.filter((entry) => "id" in entry);
       const marks: Marks = {
@@ -132,6 +140,8 @@ function progressView(place: Place, state: State): TemplateResult | typeof nothi
 interface Scroll {
   attach: (element: Element | undefined) => void;
   toBottom: () => void;
+  /** Goes to a message that is drawn next, and points at it. */
+  toMessage: (id: number) => void;
   /** While held it stays where it is: a growing answer must not carry away the field that somebody writes in. */
   hold: (isHeld: boolean) => void;
 }
@@ -178,6 +188,16 @@ function createScroll(): Scroll {
       isFollowing = true;
       mark();
       follow();
+    },
+    toMessage(id) {
+      isFollowing = false;
+      mark();
+      requestAnimationFrame(() => {
+        const message = scroller?.querySelector(`[data-id="${id}"]`);
+        message?.scrollIntoView({ block: "center" });
+        message?.classList.add("found");
+        setTimeout(() => message?.classList.remove("found"), FOUND_MS);
+      });
     },
     hold(shallHold) {
       if (shallHold === isHeld) return;

@@ -113,6 +113,8 @@ export interface Hello {
   maxTextLength: number;
   /** There is a form for pictures. */
   canDraw: boolean;
+  /** No real model answers. */
+  isSandbox: boolean;
 }
 
 /** The trouble of the gateway that answers: in a few words, and in a sentence with the cure. */

@@ -19,6 +19,7 @@ const HELLO: Hello = {
   maxFiles: 1,
   maxTextLength: 1,
   canDraw: false,
+  isSandbox: false,
 };
 const signal = new AbortController().signal;
 
