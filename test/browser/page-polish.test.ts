@@ -140,4 +140,26 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     expect(await desk.lastEvent(2)).toMatchObject({ kind: "deleted" });
     await desk.tab.goto(desk.page.url);
   });
+
+  test("the steps of an answer can be looked at after its end, and after a reload", async () => {
+    await desk.write("hello");
+    const { sink } = await desk.takeUp();
+    const step = { id: "1", title: "looking up the time in Tokyo" };
+    const draft = { markdown: "It is", buttons: [], streaming: true, steps: [{ ...step, state: "running" as const }] };
+    const { id } = await sink.post(draft, "n", signal);
+    const summary = desk.tab.locator(".steps summary");
+    await eventually(() => summary.innerText()).toBe("looking up the time in Tokyo…");
+    const steps = [
+      { ...step, state: "done" as const },
+      { id: "2", title: "searching", state: "failed" as const },
+    ];
+    await sink.edit(id, { markdown: "It is late.", buttons: [], streaming: false, steps }, signal);
+    await desk.tab.reload();
+    await eventually(() => summary.innerText()).toBe("2 steps");
+    await summary.click();
+    expect(await desk.tab.locator(".steps li").allInnerTexts()).toEqual([
+      "looking up the time in Tokyo",
+      expect.stringMatching(/searching\s+failed/),
+    ]);
+  });
 });

@@ -153,7 +153,7 @@ function store(deps: IntakeDeps, body: SendBody, author: Author, names: Names): 
   const { nonce, channelId, threadId, text } = body;
   const by = { authorId: author.id, askedBy: null, replyTo: null, visibleTo: null };
   const options = isCommand && typed.name === "imagine" ? (body.options ?? {}) : {};
-  const rest = { isCommand, options, buttons: [], isStreaming: false, isHidden: true, at: deps.now() };
+  const rest = { isCommand, options, buttons: [], steps: [], isStreaming: false, isHidden: true, at: deps.now() };
   const { id } = messages.insert({ nonce, channelId, threadId, text, ...by, ...rest });
   files.attach(body.fileIds, id);
 

@@ -50,13 +50,27 @@ export function messageView(message: MessageRow, look: MessageLook, state: State
       data-id=${message.id}
     >
       ${headView(message, state)}
-      ${isEditing ? editView(message, actions) : bodyView(message, names, state)}
+      ${stepsView(message)} ${isEditing ? editView(message, actions) : bodyView(message, names, state)}
       ${look.isWaiting ? html`<span class="hint">waits for its turn</span>` : nothing}
       ${isWorking(message) ? html`<div class="working" aria-hidden="true"></div>` : nothing}
       ${filesView(message.files, state, actions)} ${buttonsView(message, look, state, actions)}
       ${threadLink(message, replies, actions)} ${toolsView(message, look, state, actions)}
     </article>`;
   })}`;
+}
+
+const STEP_ICONS = { done: ICONS.check, failed: ICONS.close, running: ICONS.more };
+
+/** The steps on the way to an answer: the one that goes on by its name, and later all of them, folded. */
+function stepsView({ steps }: MessageRow): TemplateResult | typeof nothing {
+  const running = steps.findLast(({ state }) => state === "running");
+  if (steps.length === 0) return nothing;
+  return html`<details class="steps">
+    <summary>${running === undefined ? countOf(steps.length, "step", "steps") : html`${running.title}…`}</summary>
+    <ul>
+      ${steps.map(({ title, state }) => html`<li class=${state}>${STEP_ICONS[state]}<bdi>${title}</bdi>${state === "failed" ? html` <small>failed</small>` : nothing}</li>`)}
+    </ul>
+  </details>`;
 }
 
 /** A picture of the bot: what belongs to it stands under it. */

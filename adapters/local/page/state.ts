@@ -10,7 +10,7 @@ import type {
   Progress,
   Row,
 } from "./wire.ts";
-import { compareMessages, isWorking } from "./working.ts";
+import { isWorking, orderMessages } from "./working.ts";
 
 /** A direct chat, a channel, or a thread of a channel. */
 export interface Place {
@@ -211,7 +211,7 @@ export function messagesAt(state: State, { channelId, threadId }: Place): Messag
     if (state.leaving.has(message.id)) continue;
     if (!message.isDeleted || repliesTo(state, message.id).length > 0) found.push(message);
   }
-  return found.sort(compareMessages);
+  return orderMessages(found);
 }
 
 export function repliesTo(state: State, rootId: number): MessageRow[] {

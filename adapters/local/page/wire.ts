@@ -4,7 +4,7 @@ import type { CommandHelp, Described, ImagineMenu, ImagineOptions } from "../../
 import type { Action, PressedAction } from "../../../src/port/events.ts";
 import type { Finding } from "../../../src/port/finding.ts";
 import type { EnvFile, SetupField, SetupStep, SetupValues, SetupWay } from "../../../src/port/setup.ts";
-import type { Button } from "../../../src/port/sink.ts";
+import type { Button, Step } from "../../../src/port/sink.ts";
 
 export type {
   Button,
@@ -17,6 +17,7 @@ export type {
   SetupStep,
   SetupValues,
   SetupWay,
+  Step,
 };
 
 /** Anybody one can speak as at the page. */
@@ -81,6 +82,8 @@ export interface MessageRow {
   /** Only this person is shown the message. */
   visibleTo: string | null;
   buttons: Button[];
+  /** Done on the way to an answer, in the order they began. */
+  steps: readonly Step[];
   /** People's feedback on an answer, by their id. */
   judgements: Readonly<Record<string, Judgement>>;
   /** More text is coming. */

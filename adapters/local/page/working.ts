@@ -5,8 +5,30 @@ export function isWorking({ buttons, isStreaming }: Pick<MessageRow, "buttons" |
   return !isStreaming && buttons.some(({ action }) => action === "stop");
 }
 
-/** Orders messages of one place: oldest first, but work that goes on, and how it ended, behind what it brought. */
-export function compareMessages(a: MessageRow, b: MessageRow): number {
+/** The id on the buttons of a picture: its job and its number in it. */
+const PICTURE = /^([\w-]+)\.([1-9])$/;
+
+/**
+ * Messages of one place: oldest first, but work that goes on, and how it ended, behind what it brought. Pictures of one
+ * request stand by their numbers, whichever was drawn first.
+ */
+export function orderMessages(messages: readonly MessageRow[]): MessageRow[] {
+  const ordered = messages.toSorted(compareMessages);
+  const pictures = ordered.flatMap((message, index) => {
+    const again = message.buttons.find(({ action }) => action === "again");
+    const [, jobId = "", part = ""] = PICTURE.exec(again?.turnId ?? "") ?? [];
+    return jobId === "" ? [] : [{ message, index, jobId, part: Number(part) }];
+  });
+  for (const ofJob of Map.groupBy(pictures, ({ jobId }) => jobId).values()) {
+    const places = ofJob.map(({ index }) => index);
+    for (const [at, { message }] of ofJob.toSorted((a, b) => a.part - b.part).entries()) {
+      ordered[places[at] ?? 0] = message;
+    }
+  }
+  return ordered;
+}
+
+function compareMessages(a: MessageRow, b: MessageRow): number {
   const [placeOfA, placeOfB] = [placeOf(a), placeOf(b)];
   if (placeOfA !== placeOfB) return placeOfA - placeOfB;
   return Number(placeOfA !== a.id) - Number(placeOfB !== b.id) || a.id - b.id;

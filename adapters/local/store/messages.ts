@@ -1,4 +1,4 @@
-import type { Button, FileRow, ImagineOptions, Judgement, MessageRow } from "../page/wire.ts";
+import type { Button, FileRow, ImagineOptions, Judgement, MessageRow, Step } from "../page/wire.ts";
 import { isShownType } from "./files.ts";
 import type { Tables } from "./tables.ts";
 
@@ -18,6 +18,8 @@ export interface MessageInput {
   isCommand: boolean;
   options: ImagineOptions;
   buttons: Button[];
+  /** Done on the way to an answer. */
+  steps: readonly Step[];
   isStreaming: boolean;
   /** Stored, but not yet shown to anybody. */
   isHidden: boolean;
@@ -40,7 +42,7 @@ export interface Messages {
   show(id: number): void;
   edit(id: number, text: string, editedAt: number): void;
   /** Replaces what the bot shows, without marking it as edited. */
-  redraw(id: number, text: string, buttons: Button[], isStreaming: boolean): void;
+  redraw(id: number, look: Pick<MessageInput, "text" | "buttons" | "steps" | "isStreaming">): void;
   /** Lets a message stand behind everything that was written in its place since. */
   moveToEnd(id: number): void;
   /** Notes what somebody thinks of an answer; their last word counts. */
@@ -68,7 +70,7 @@ export interface Messages {
 }
 
 const COLUMNS = `m.id, m.seq, m.nonce, m.channel_id, m.thread_id, m.author_id, m.reply_to, m.visible_to, m.text, m.is_command,
-  m.options, m.buttons, m.is_streaming, m.created_at, m.edited_at, m.moved_behind, m.is_deleted,
+  m.options, m.buttons, m.steps, m.is_streaming, m.created_at, m.edited_at, m.moved_behind, m.is_deleted,
   (SELECT json_group_array(json_object('id', f.id, 'name', f.name, 'contentType', f.content_type,
     'sizeBytes', length(f.bytes), 'width', f.width, 'height', f.height,
     'altText', f.alt_text, 'isSpoiler', f.is_spoiler) ORDER BY f.position)
@@ -124,17 +126,18 @@ function createWriting(tables: Tables): Writing {
   const { database, nextSeq } = tables;
   const idOf = database.prepare("SELECT id FROM local_messages WHERE nonce = ?");
   const insert = database.prepare(`INSERT INTO local_messages (seq, nonce, channel_id, thread_id, author_id, asked_by,
-    reply_to, visible_to, text, is_command, options, buttons, is_streaming, is_hidden, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    reply_to, visible_to, text, is_command, options, buttons, steps, is_streaming, is_hidden, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const show = database.prepare("UPDATE local_messages SET seq = ?, is_hidden = 0 WHERE id = ? AND is_hidden = 1");
   const edit = database.prepare("UPDATE local_messages SET seq = ?, text = ?, edited_at = ? WHERE id = ?");
   const redraw = database.prepare(
-    "UPDATE local_messages SET seq = ?, text = ?, buttons = ?, is_streaming = ? WHERE id = ? AND is_deleted = 0",
+    "UPDATE local_messages SET seq = ?, text = ?, buttons = ?, steps = ?, is_streaming = ? WHERE id = ? AND is_deleted = 0",
   );
   const move = database.prepare(`UPDATE local_messages AS m SET seq = $seq, moved_behind = (SELECT max(o.id)
     FROM local_messages o WHERE o.channel_id = m.channel_id AND o.thread_id IS m.thread_id AND o.is_deleted = 0)
     WHERE m.id = $id`);
-  const erase = database.prepare(`UPDATE local_messages SET seq = ?, text = '', options = '{}', buttons = '[]',
+  const erase =
+    database.prepare(`UPDATE local_messages SET seq = ?, text = '', options = '{}', buttons = '[]', steps = '[]',
     is_streaming = 0, is_hidden = 0, is_deleted = 1, author_id = NULL, asked_by = NULL WHERE id = ? AND is_deleted = 0`);
   const eraseFiles = database.prepare("DELETE FROM local_files WHERE message_id = ?");
   const eraseJudgements = database.prepare("DELETE FROM local_judgements WHERE message_id = ?");
@@ -149,8 +152,8 @@ function createWriting(tables: Tables): Writing {
     },
     show: (id) => void show.run(nextSeq(), id),
     edit: (id, text, editedAt) => void edit.run(nextSeq(), text, editedAt, id),
-    redraw: (id, text, buttons, isStreaming) =>
-      void redraw.run(nextSeq(), text, JSON.stringify(buttons), Number(isStreaming), id),
+    redraw: (id, { text, buttons, steps, isStreaming }) =>
+      void redraw.run(nextSeq(), text, JSON.stringify(buttons), JSON.stringify(steps), Number(isStreaming), id),
     moveToEnd: (id) => void move.run({ $seq: nextSeq(), $id: id }),
     erase(id) {
       erase.run(nextSeq(), id);
@@ -181,7 +184,12 @@ function createJudging({ database, nextSeq }: Tables): Pick<Messages, "judge" | 
 function toColumns(input: MessageInput): (string | number | null)[] {
   const { nonce, channelId, threadId, authorId, askedBy, replyTo, visibleTo, text } = input;
   const told = [nonce, channelId, threadId, authorId, askedBy, replyTo, visibleTo, text];
-  const look = [Number(input.isCommand), JSON.stringify(input.options), JSON.stringify(input.buttons)];
+  const look = [
+    Number(input.isCommand),
+    JSON.stringify(input.options),
+    JSON.stringify(input.buttons),
+    JSON.stringify(input.steps),
+  ];
   return [...told, ...look, Number(input.isStreaming), Number(input.isHidden), input.at];
 }
 
@@ -208,6 +216,7 @@ function toMessage(row: SqlRow): MessageRow {
     options: JSON.parse(String(row["options"])) as ImagineOptions,
     visibleTo: toText(row["visible_to"]),
     buttons: JSON.parse(String(row["buttons"])) as Button[],
+    steps: JSON.parse(String(row["steps"])) as Step[],
     judgements: JSON.parse(String(row["judgements"])) as Record<string, Judgement>,
     isStreaming: row["is_streaming"] === 1,
     files: files.map((file) => ({

@@ -50,6 +50,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     budget: { key: PLATFORM, createPacer: () => createEvenPacer(OWN_SURFACE_PACE) },
     supportsSecondThoughts: true,
     foldsQuotes: true,
+    showsSteps: true,
     async post(draft, nonce, signal) {
       signal.throwIfAborted();
       checkLength(draft.markdown);
@@ -95,18 +96,23 @@ function insertDraft(address: ReplyAddress, place: Place, draft: Draft, nonce: s
   if (deps.directory.channel(address.channelId) === undefined) {
     throw new SinkError("gone", `There is no channel ${address.channelId}.`);
   }
-  const { markdown: text, buttons, streaming: isStreaming } = draft;
+  const look = toLook(draft);
   const to = { askedBy: address.extra?.["askedBy"] ?? null, replyTo: toId(address.replyToId) };
   const by = { authorId: null, ...to, visibleTo: address.visibleTo ?? null };
   const rest = { isCommand: false, options: {}, isHidden: false, at: deps.now() };
-  return deps.messages.insert({ nonce: `bot:${nonce}`, ...place, ...by, text, buttons, isStreaming, ...rest });
+  return deps.messages.insert({ nonce: `bot:${nonce}`, ...place, ...by, ...look, ...rest });
 }
 
 /** Pictures appear while their status message stands above them: its last word belongs where people look. */
-function redraw(messages: Messages, before: MessageRow, { markdown, buttons, streaming }: Draft): void {
-  messages.redraw(before.id, markdown, buttons, streaming);
-  const isOver = isWorking(before) && !isWorking({ buttons, isStreaming: streaming });
+function redraw(messages: Messages, before: MessageRow, draft: Draft): void {
+  const look = toLook(draft);
+  messages.redraw(before.id, look);
+  const isOver = isWorking(before) && !isWorking(look);
   if (isOver) messages.moveToEnd(before.id);
+}
+
+function toLook({ markdown: text, buttons, steps = [], streaming: isStreaming }: Draft) {
+  return { text, buttons, steps, isStreaming };
 }
 
 function getOwn(messages: Messages, id: string): MessageRow {

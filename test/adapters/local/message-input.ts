@@ -14,6 +14,7 @@ export function toMessageInput(nonce: string, more: Partial<MessageInput> = {}):
     isCommand: false,
     options: {},
     buttons: [],
+    steps: [],
     isStreaming: false,
     isHidden: false,
     at: 1,

@@ -1,9 +1,18 @@
 import { describe, expect, test } from "vitest";
 import type { MessageRow } from "../../../../adapters/local/page/wire.ts";
-import { compareMessages, findAnswered, isWorking } from "../../../../adapters/local/page/working.ts";
+import { findAnswered, isWorking, orderMessages } from "../../../../adapters/local/page/working.ts";
 
 function message(id: number, more: Partial<MessageRow> = {}): MessageRow {
-  const look = { text: "", isCommand: false, options: {}, buttons: [], judgements: {}, isStreaming: false, files: [] };
+  const look = {
+    text: "",
+    isCommand: false,
+    options: {},
+    buttons: [],
+    steps: [],
+    judgements: {},
+    isStreaming: false,
+    files: [],
+  };
   const times = { createdAt: id, editedAt: null, movedBehind: null, isDeleted: false };
   const place = { channelId: "c", threadId: null, authorId: null, replyTo: null, nonce: null, visibleTo: null };
   return { type: "message", seq: id, id, ...place, ...look, ...times, ...more };
@@ -12,7 +21,7 @@ function message(id: number, more: Partial<MessageRow> = {}): MessageRow {
 const STOP = [{ action: "stop" as const, turnId: "t", label: "Stop" }];
 
 describe("the order of messages", () => {
-  const order = (...messages: MessageRow[]) => messages.toSorted(compareMessages).map(({ id }) => id);
+  const order = (...messages: MessageRow[]) => orderMessages(messages).map(({ id }) => id);
 
   test("messages stand in the order of their writing", () =>
     expect(order(message(3), message(1), message(2))).toEqual([1, 2, 3]));
@@ -26,6 +35,13 @@ describe("the order of messages", () => {
   test("the end of work stands behind what it brought, and before what came later", () => {
     const ended = [message(1, { movedBehind: 4 }), message(2, { movedBehind: 4 })];
     expect(order(...ended, message(3), message(4), message(5))).toEqual([3, 4, 1, 2, 5]);
+  });
+
+  test("pictures of one request stand by their numbers, and those of another where they are", () => {
+    const drawn = (id: number, turnId: string) =>
+      message(id, { buttons: [{ action: "again", turnId, label: "Again" }] });
+    const messages = [drawn(2, "j.3"), message(3), drawn(4, "j.1"), drawn(5, "k.1"), drawn(6, "j.2")];
+    expect(order(message(1), ...messages)).toEqual([1, 4, 3, 6, 5, 2]);
   });
 
   test("a growing answer stays where it is", () => {
