@@ -144,15 +144,7 @@ export function createEngine(options: EngineOptions): Engine {
   const readContext = openContext(options, history, files);
   const { gateway, model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
-  const usage = createUsage({ ...byPlace, counters: stores.counters, now: Date.now });
-  const quota = createQuota({
-    policy: options.policy,
-    counters: stores.counters,
-    usage,
-    pseudonym,
-    now: Date.now,
-    log,
-  });
+  const { usage, quota } = openCounting(options);
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const pictures = createImagineModule({
     stores,
@@ -194,20 +186,7 @@ export function createEngine(options: EngineOptions): Engine {
   const listModels = models.chat;
   const { botName } = options;
   const offered = { toolNames: tools.map(({ name }) => name), serversOf: outside.report };
-  const told = {
-    botName,
-    history,
-    settings,
-    listModels,
-    model,
-    imagine,
-    usage,
-    collect,
-    erasers,
-    ...offered,
-    quota,
-    ...rights,
-  };
+  const told = { ...kinds, botName, listModels, model, collect, erasers, ...offered, quota, ...rights };
   const commands = createCommands(told);
 
   const rate = createRate({ records, metrics });
@@ -285,6 +264,13 @@ function createCommands({ botName, history, settings, ...deps }: CommandsDeps): 
   ];
   commands.unshift(createHelpCommand(botName, commands));
   return commands;
+}
+
+/** What is used, and how much of it there may be. */
+function openCounting({ stores, severalWorkspaces, policy, pseudonym, log }: EngineOptions) {
+  const common = { counters: stores.counters, now: Date.now, log };
+  const usage = createUsage({ ...common, open: stores.open, ...(severalWorkspaces && { severalWorkspaces }) });
+  return { usage, quota: createQuota({ ...common, policy, usage, pseudonym }) };
 }
 
 /** Who may do what, and what became of it. */

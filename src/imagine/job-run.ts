@@ -6,7 +6,7 @@ import type { ReplySink } from "../port/sink.ts";
 import type { Quota } from "../quota/quota.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
-import { type DrawingDeps, drawParts } from "./drawing.ts";
+import { type DrawingDeps, drawParts, type SettlePicture } from "./drawing.ts";
 import type { WriteHistory } from "./history-entry.ts";
 import type { JobStore } from "./job-store.ts";
 import { filesOf, type PictureJob } from "./picture-job.ts";
@@ -63,24 +63,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         if (isDrawn) await Promise.all([writeHistory(job), keepFiles(job, NEVER)]);
         onStep();
       },
-      async reserve({ id: jobId, author, reply, model, prompt }, number) {
-        const by = { author, reply, model };
-        const promptTokens = estimateTokenCount(prompt);
-        const { settle } = await quota.reserve({ id: `${jobId}:${number}`, by, promptTokens, pictures: 1 });
-        return async (spent) => {
-          if (spent === undefined) return settle(undefined);
-          const { pictures, usage } = spent;
-          if (usage !== undefined) {
-            metrics.tokens("prompt", usage.promptTokens, false);
-            metrics.tokens("completion", usage.completionTokens, false);
-          }
-          await settle({
-            ...(usage ?? { promptTokens, completionTokens: 0 }),
-            pictures,
-            isEstimated: usage === undefined,
-          });
-        };
-      },
+      reserve: (job, number) => reservePicture(quota, metrics, job, number),
     };
   }
 
@@ -177,4 +160,28 @@ function splitSignal(signal: AbortSignal): [stop: AbortSignal, cut: AbortSignal]
   if (signal.aborted) passOn();
   else signal.addEventListener("abort", passOn, { once: true });
   return [stop.signal, cut.signal];
+}
+
+async function reservePicture(
+  quota: JobRunDeps["quota"],
+  metrics: JobRunDeps["metrics"],
+  { id: jobId, author, reply, model, prompt }: PictureJob,
+  number: number,
+): Promise<SettlePicture> {
+  const promptTokens = estimateTokenCount(prompt);
+  const { settle } = await quota.reserve({
+    id: `${jobId}:${number}`,
+    by: { author, reply, model },
+    promptTokens,
+    pictures: 1,
+  });
+  return async (spent) => {
+    if (spent === undefined) return settle(undefined);
+    const { pictures, usage } = spent;
+    if (usage !== undefined) {
+      metrics.tokens("prompt", usage.promptTokens, false);
+      metrics.tokens("completion", usage.completionTokens, false);
+    }
+    return settle({ ...(usage ?? { promptTokens, completionTokens: 0 }), pictures, isEstimated: usage === undefined });
+  };
 }

@@ -72,18 +72,11 @@ function toWindowLimits(
 /** Undefined where there is none, as for the workspace of a direct message. */
 export function toSubject(scope: QuotaScope, asker: Asker): string | undefined {
   const { platform, pseudonym, channelId, workspaceId } = asker;
-  const of = toKeyPart(platform);
-  const at = toKeyPart(workspaceId ?? "");
-  switch (scope) {
-    case "person":
-      return `person:${of}:${toKeyPart(pseudonym)}`;
-    case "channel":
-      return `channel:${of}:${at}:${toKeyPart(channelId)}`;
-    case "workspace":
-      return workspaceId === undefined ? undefined : `workspace:${of}:${at}`;
-    case "all":
-      return "all";
-  }
+  if (scope === "all") return "all";
+  const of = `${scope}:${toKeyPart(platform)}`;
+  if (scope === "person") return `${of}:${toKeyPart(pseudonym)}`;
+  if (scope === "channel") return `${of}:${toKeyPart(workspaceId ?? "")}:${toKeyPart(channelId)}`;
+  return workspaceId === undefined ? undefined : `${of}:${toKeyPart(workspaceId)}`;
 }
 
 function endOf(window: QuotaWindow, now: number): number {

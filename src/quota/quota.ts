@@ -3,11 +3,11 @@ import type { Logger } from "pino";
 import { persist } from "../concurrency/retry.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import { LoggableError } from "../port/errors.ts";
-import type { Author } from "../port/events.ts";
-import type { Addition, Bound, Counters } from "../store/counters.ts";
-import type { Amounts, Usage, UsedBy } from "../usage/usage.ts";
-import { BILLIONTHS, costOf, priceOf, type Spent } from "./cost.ts";
+import type { Addition, Counters, Counts } from "../store/counters.ts";
+import type { Usage, UsedBy } from "../usage/usage.ts";
+import type { Spent } from "./cost.ts";
 import { type QuotaLimit, type Standing, toLimits, toSubject } from "./limits.ts";
+import { createReckoning, type Need, type Reckoning } from "./reckon.ts";
 import { describeAmount, describeLimit, describeTime } from "./wording.ts";
 
 /** Longest answer where the policy says nothing else, and tokens or money have a limit. */
@@ -23,20 +23,6 @@ const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
 /** Others may take what was found to be left. */
 const MAX_TRIES = 4;
-/** Of what the gateway tells a cost in, where there are no prices. */
-const USUAL_CURRENCY = "USD";
-
-/** What a request may need, at most. */
-export interface Need {
-  /** The piece of work: whoever takes it up after a crash has the same one. */
-  id: string;
-  by: UsedBy & { author: Pick<Author, "id">; model: string };
-  /** Estimated; somewhat more is reserved. */
-  promptTokens: number;
-  /** The longest answer that is asked for; absent: any. */
-  maxTokens?: number | undefined;
-  pictures?: number;
-}
 
 /** Room that is kept for one request. */
 export interface Reservation {
@@ -82,8 +68,9 @@ export interface QuotaOptions {
   log: Logger;
 }
 
-export function createQuota({ policy, counters, usage, pseudonym, now, log }: QuotaOptions): Quota {
-  const currency = () => policy().prices?.currency ?? USUAL_CURRENCY;
+export function createQuota(options: QuotaOptions): Quota {
+  const { policy, counters, usage, pseudonym, now, log } = options;
+  const reckoning = createReckoning(policy);
 
   function toAsker({ author, reply: { platform, channelId, workspaceId } }: Omit<UsedBy, "model">) {
     const workspace = workspaceId === undefined ? undefined : { workspaceId };
@@ -95,122 +82,27 @@ export function createQuota({ policy, counters, usage, pseudonym, now, log }: Qu
   }
 
   async function isLifted(subject: string): Promise<boolean> {
-    return ((await counters.read(`lift:${subject}`))["lifted"] ?? 0) > 0;
+    return ((await counters.read(toLiftedRow(subject)))["lifted"] ?? 0) > 0;
   }
 
-  async function withoutLifted(limits: QuotaLimit[]): Promise<QuotaLimit[]> {
-    const lifted = new Map<string, boolean>();
-    for (const { subject } of limits) if (!lifted.has(subject)) lifted.set(subject, await isLifted(subject));
-    return limits.filter(({ subject }) => lifted.get(subject) !== true);
-  }
-
-  function toAmounts({ by, pictures: asked = 0 }: Need, spent: Spent): Partial<Amounts> {
-    const { promptTokens, cachedTokens = 0, completionTokens, isEstimated, pictures = asked } = spent;
-    const cost = costOf({ ...spent, pictures }, priceOf(policy().prices, by.model));
-    return {
-      requests: 1,
-      promptTokens,
-      cachedTokens,
-      completionTokens,
-      estimatedTokens: isEstimated ? promptTokens + completionTokens : 0,
-      pictures,
-      ...(cost === undefined ? { unpriced: 1 } : { costs: { [currency()]: cost } }),
-    };
-  }
-
-  /** What the limits count. The tokens of pictures have a price, and are no part of what people say. */
-  function toQuotaCounts(need: Need, used: Partial<Amounts>): Record<QuotaLimit["measure"], number> {
-    const { promptTokens = 0, completionTokens = 0, pictures = 0, requests = 0, costs } = used;
-    const tokens = need.pictures === undefined ? promptTokens + completionTokens : 0;
-    return { tokens, requests, pictures, money: costs?.[currency()] ?? 0 };
-  }
-
-  function toLimitAdditions(limits: readonly QuotaLimit[], counts: Record<string, number>): Addition[] {
-    const ends = new Map(limits.map(({ row, endsAt }) => [row, endsAt]));
-    return [...ends].map(([row, endsAt]) => ({ row, counts, ttlMs: endsAt - now() + ROW_MS }));
-  }
-
-  /** The most that a request with so long an answer can use. */
-  function toMost({ by, promptTokens, pictures = 0 }: Need, answerTokens: number): Record<string, number> {
-    const price = priceOf(policy().prices, by.model);
-    const cost = costOf({ promptTokens, completionTokens: answerTokens, pictures }, price) ?? 0;
-    return { tokens: pictures > 0 ? 0 : promptTokens + answerTokens, requests: 1, pictures, money: cost };
-  }
-
-  /** Tokens of an answer that what is left of a limit pays for; 0 where its length does not matter. */
-  function toAffordable(need: Need, { measure }: QuotaLimit, left: number): number {
-    if (measure === "tokens") return left - need.promptTokens;
-    const output = priceOf(policy().prices, need.by.model)?.output ?? 0;
-    if (measure !== "money" || output === 0 || need.pictures !== undefined) return 0;
-    const rest = left - (toMost(need, 0)["money"] ?? 0);
-    return Math.floor(rest / ((output * BILLIONTHS) / 1_000_000));
-  }
-
-  function toRefusal(need: Need, limit: QuotaLimit, left: number, most: Record<string, number>): QuotaError {
-    const { measure, endsAt, most: allowed } = limit;
-    const rest = describeAmount(measure, Math.max(0, left), currency());
-    const needed = describeAmount(measure, most[measure] ?? 0, currency());
-    const verb = need.pictures === undefined ? "Not answered" : "Not drawn";
-    const frees = allowed === 0 ? "" : ` It begins anew ${describeTime(endsAt, now())}.`;
-    const words = describeLimit(limit, currency());
-    return new QuotaError(`${verb}: ${words} is used up (${rest} left, this may need ${needed}).${frees}`);
-  }
-
-  async function tryReserve(asked: Need, token: string, all: QuotaLimit[]): Promise<Omit<Reservation, "settle">> {
-    const need = { ...asked, promptTokens: Math.ceil(asked.promptTokens * PROMPT_MARGIN) };
-    const usual = need.maxTokens ?? policy().quotas?.answerTokens ?? ANSWER_TOKENS;
-    const isLong = all.some(({ measure }) => measure === "tokens" || measure === "money");
-    // What a request needs nothing of may be used up, and overdrawn where its limit was lowered.
-    const concerned = toMost(need, usual);
-    let limits = all.filter(({ measure }) => (concerned[measure] ?? 0) > 0);
-    let answerTokens = need.pictures === undefined && isLong ? usual : (need.maxTokens ?? 0);
-    let tight: string | undefined;
-    for (let tries = 1; ; tries++) {
-      const most = toMost(need, answerTokens);
-      const bounds: Bound[] = limits.map(({ row, measure, most: allowed }) => {
-        return { row, count: measure, by: most[measure] ?? 0, most: allowed };
-      });
-      const lost = toAmounts(asked, { promptTokens: asked.promptTokens, completionTokens: 0, isEstimated: true });
-      const loss = [...usage.toAdditions(need.by, lost), ...toLimitAdditions(all, most)];
-      const left = await counters.hold({ id: need.id, token, bounds, loss, forMs: RESERVED_MS });
-      const short = limits.flatMap((limit, index) => {
-        const room = left[index] ?? 0;
-        return room < (most[limit.measure] ?? 0) ? [{ limit, room }] : [];
-      });
-      const [first] = short;
-      if (first === undefined) {
-        const maxTokens = need.pictures === undefined && isLong ? answerTokens : need.maxTokens;
-        return { maxTokens, ...(tight !== undefined && { tight }) };
-      }
-      if (tries === 1) {
-        const before = limits.length;
-        limits = await withoutLifted(limits);
-        if (limits.length < before) continue;
-      }
-      const affordable = short.map(({ limit, room }) => ({ limit, room, tokens: toAffordable(need, limit, room) }));
-      const least = affordable.reduce((one, other) => (other.tokens < one.tokens ? other : one));
-      if (tries >= MAX_TRIES || least.tokens < Math.min(usual, MIN_ANSWER_TOKENS)) {
-        throw toRefusal(need, least.limit, least.room, toMost(need, Math.min(usual, MIN_ANSWER_TOKENS)));
-      }
-      answerTokens = least.tokens;
-      tight = describeLimit(least.limit, currency());
-    }
+  function toAdditions(need: Need, limits: readonly QuotaLimit[], spent: Spent): Addition[] {
+    const used = reckoning.toAmounts(need, spent);
+    const measured = reckoning.toMeasured(need, used);
+    return [...usage.toAdditions(need.by, used), ...toLimitAdditions(limits, measured, now())];
   }
 
   return {
-    currency,
+    currency: reckoning.currency,
     async reserve(need) {
       const token = randomUUID();
       const limits = limitsOf(need.by);
       const onFailure = (err: unknown) => log.warn({ err, id: need.id }, "what was used could not be counted");
       try {
-        const reservation = await tryReserve(need, token, limits);
+        const reservation = await tryReserve({ ...options, reckoning, isLifted }, need, token, limits);
         return {
           ...reservation,
           async settle(spent) {
-            const used = spent && toAmounts(need, spent);
-            const counted = used && toLimitAdditions(limits, toQuotaCounts(need, used));
-            const additions = used === undefined ? [] : [...usage.toAdditions(need.by, used), ...(counted ?? [])];
+            const additions = spent === undefined ? [] : toAdditions(need, limits, spent);
             await persist(() => counters.settle(need.id, token, additions), onFailure);
           },
         };
@@ -223,15 +115,15 @@ export function createQuota({ policy, counters, usage, pseudonym, now, log }: Qu
         return {
           maxTokens: need.maxTokens,
           async settle(spent) {
-            if (spent !== undefined) await usage.note(`${need.id}:${token}`, need.by, toAmounts(need, spent));
+            if (spent === undefined) return;
+            await usage.note(`${need.id}:${token}`, need.by, reckoning.toAmounts(need, spent));
           },
         };
       }
     },
     async read(by) {
-      const limits = limitsOf(by);
       return Promise.all(
-        limits.map(async (limit) => {
+        limitsOf(by).map(async (limit) => {
           const { row, measure, subject } = limit;
           const [used, held] = await Promise.all([counters.read(row), counters.readHeld(row)]);
           const amounts = { used: used[measure] ?? 0, held: held[measure] ?? 0 };
@@ -242,8 +134,97 @@ export function createQuota({ policy, counters, usage, pseudonym, now, log }: Qu
     async lift(scope, by) {
       const subject = toSubject(scope, toAsker(by));
       if (subject === undefined || !limitsOf(by).some((limit) => limit.scope === scope)) return false;
-      await counters.add(randomUUID(), [{ row: `lift:${subject}`, counts: { lifted: 1 }, ttlMs: LIFTED_MS }]);
+      await counters.add(randomUUID(), [{ row: toLiftedRow(subject), counts: { lifted: 1 }, ttlMs: LIFTED_MS }]);
       return true;
     },
   };
+}
+
+function toLiftedRow(subject: string): string {
+  return `lift:${subject}`;
+}
+
+function toLimitAdditions(limits: readonly QuotaLimit[], counts: Counts, now: number): Addition[] {
+  const ends = new Map(limits.map(({ row, endsAt }) => [row, endsAt]));
+  return [...ends].map(([row, endsAt]) => ({ row, counts, ttlMs: endsAt - now + ROW_MS }));
+}
+
+interface ReserveDeps extends Pick<QuotaOptions, "policy" | "counters" | "usage" | "now"> {
+  reckoning: Reckoning;
+  isLifted(subject: string): Promise<boolean>;
+}
+
+/** Holds room for the longest answer that there is any for. Rejects as `Quota.reserve` does, or with the store's error. */
+async function tryReserve(
+  { policy, counters, usage, now, reckoning, isLifted }: ReserveDeps,
+  asked: Need,
+  token: string,
+  all: readonly QuotaLimit[],
+): Promise<Omit<Reservation, "settle">> {
+  const need = { ...asked, promptTokens: Math.ceil(asked.promptTokens * PROMPT_MARGIN) };
+  const lost = { promptTokens: asked.promptTokens, completionTokens: 0, isEstimated: true };
+  const loss = usage.toAdditions(asked.by, reckoning.toAmounts(asked, lost));
+  const usual = need.maxTokens ?? policy().quotas?.answerTokens ?? ANSWER_TOKENS;
+  const isLong = need.pictures === undefined && all.some(({ measure }) => measure === "tokens" || measure === "money");
+  // What a request needs nothing of may be used up, and overdrawn where its limit was lowered.
+  const concerned = reckoning.toMost(need, usual);
+  let limits = all.filter(({ measure }) => concerned[measure] > 0);
+  let answerTokens = isLong ? usual : 0;
+  let tight: string | undefined;
+  for (let tries = 1; ; tries++) {
+    const most = reckoning.toMost(need, answerTokens);
+    const bounds = limits.map(({ row, measure, most }) => ({ row, count: measure, most }));
+    const left = await counters.hold({
+      id: need.id,
+      token,
+      bounds: bounds.map((bound) => ({ ...bound, by: most[bound.count] })),
+      loss: [...loss, ...toLimitAdditions(all, most, now())],
+      forMs: RESERVED_MS,
+    });
+    const short = limits.flatMap((limit, index) => {
+      const room = left[index] ?? 0;
+      return room < most[limit.measure] ? [{ limit, room, tokens: reckoning.toAffordable(need, limit, room) }] : [];
+    });
+    const [first] = short;
+    if (first === undefined) {
+      const maxTokens = isLong ? answerTokens : need.maxTokens;
+      return { maxTokens, ...(tight !== undefined && { tight }) };
+    }
+    const kept = tries > 1 ? limits : await withoutLifted(limits, isLifted);
+    if (kept.length < limits.length) {
+      limits = kept;
+      continue;
+    }
+    const least = short.reduce((one, other) => (other.tokens < one.tokens ? other : one), first);
+    const enough = Math.min(usual, MIN_ANSWER_TOKENS);
+    if (tries >= MAX_TRIES || least.tokens < enough) {
+      const needed = reckoning.toMost(need, isLong ? enough : 0)[least.limit.measure];
+      throw toRefusal(need, least, needed, { currency: reckoning.currency(), now: now() });
+    }
+    answerTokens = least.tokens;
+    tight = describeLimit(least.limit, reckoning.currency());
+  }
+}
+
+async function withoutLifted(limits: QuotaLimit[], isLifted: ReserveDeps["isLifted"]): Promise<QuotaLimit[]> {
+  const subjects = [...new Set(limits.map(({ subject }) => subject))];
+  const lifted = new Set<string>();
+  for (const subject of subjects) if (await isLifted(subject)) lifted.add(subject);
+  return limits.filter(({ subject }) => !lifted.has(subject));
+}
+
+function toRefusal(
+  { pictures }: Need,
+  { limit, room }: { limit: QuotaLimit; room: number },
+  needed: number,
+  { currency, now }: { currency: string; now: number },
+): QuotaError {
+  const { measure, endsAt, most } = limit;
+  const rest = describeAmount(measure, Math.max(0, room), currency);
+  const verb = pictures === undefined ? "Not answered" : "Not drawn";
+  const frees = most === 0 ? "" : ` It begins anew ${describeTime(endsAt, now)}.`;
+  const may = describeAmount(measure, needed, currency);
+  return new QuotaError(
+    `${verb}: ${describeLimit(limit, currency)} is used up (${rest} left, this may need ${may}).${frees}`,
+  );
 }

@@ -1,4 +1,6 @@
+import type { Usage as TokenUsage } from "../gateway/chunks.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import type { Spent } from "../quota/cost.ts";
 import type { Quota } from "../quota/quota.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
 import type { TurnRecord } from "./record.ts";
@@ -33,6 +35,14 @@ export function createSpending(
   const settling: Array<Promise<void>> = [];
   let tight: string | undefined;
 
+  function note({ prompt_tokens, completion_tokens }: TokenUsage, isEstimated: boolean): void {
+    metrics.tokens("prompt", prompt_tokens, isEstimated);
+    metrics.tokens("completion", completion_tokens, isEstimated);
+    used.promptTokens += prompt_tokens;
+    used.completionTokens += completion_tokens;
+    if (isEstimated) used.estimatedTokens += prompt_tokens + completion_tokens;
+  }
+
   return {
     used,
     tight: () => tight,
@@ -45,18 +55,17 @@ export function createSpending(
         maxTokens: reservation.maxTokens,
         // Nobody waits for it: a slow store must not slow the answer down.
         settle(spent) {
-          if (spent === undefined) return void settling.push(reservation.settle(undefined));
-          const { isEstimated, usage: counted } = spent;
-          const { prompt_tokens, completion_tokens, cached_tokens: cachedTokens, cost } = counted;
-          metrics.tokens("prompt", prompt_tokens, isEstimated);
-          metrics.tokens("completion", completion_tokens, isEstimated);
-          used.promptTokens += prompt_tokens;
-          used.completionTokens += completion_tokens;
-          if (isEstimated) used.estimatedTokens += prompt_tokens + completion_tokens;
-          const tokens = { promptTokens: prompt_tokens, completionTokens: completion_tokens, cachedTokens };
-          settling.push(reservation.settle({ ...tokens, isEstimated, cost }));
+          if (spent !== undefined) note(spent.usage, spent.isEstimated);
+          settling.push(reservation.settle(spent && toSpent(spent.usage, spent.isEstimated)));
         },
       };
     },
   };
+}
+
+function toSpent(
+  { prompt_tokens: promptTokens, completion_tokens: completionTokens, cached_tokens: cachedTokens, cost }: TokenUsage,
+  isEstimated: boolean,
+): Spent {
+  return { promptTokens, completionTokens, cachedTokens, isEstimated, cost };
 }

@@ -1,0 +1,75 @@
+import type { Policy } from "../config/policy/policy-file.ts";
+import type { QuotaMeasure } from "../config/policy/quotas.ts";
+import type { Amounts, UsedBy } from "../usage/usage.ts";
+import { BILLIONTHS, costOf, priceOf, type Spent } from "./cost.ts";
+import type { QuotaLimit } from "./limits.ts";
+
+/** Of what the gateway tells a cost in, where there are no prices. */
+const USUAL_CURRENCY = "USD";
+
+/** What a request may need, at most. */
+export interface Need {
+  /** The piece of work: whoever takes it up after a crash has the same one. */
+  id: string;
+  by: UsedBy & { model: string };
+  /** Estimated; somewhat more is reserved. */
+  promptTokens: number;
+  /** The longest answer that is asked for; absent: any. */
+  maxTokens?: number | undefined;
+  /** Absent for an answer in words. */
+  pictures?: number;
+}
+
+type Measured = Record<QuotaMeasure, number>;
+
+/** Arithmetic of what requests need and use, at the prices of the policy. */
+export interface Reckoning {
+  /** Of money. */
+  currency(): string;
+  toAmounts(need: Need, spent: Spent): Partial<Amounts>;
+  /** What the limits count of it. The tokens of pictures have a price, and are no part of what people say. */
+  toMeasured(need: Need, used: Partial<Amounts>): Measured;
+  /** The most that a request with so long an answer can use. */
+  toMost(need: Need, answerTokens: number): Measured;
+  /** Tokens of an answer that what is left of a limit pays for; 0 where its length does not matter. */
+  toAffordable(need: Need, limit: QuotaLimit, left: number): number;
+}
+
+export function createReckoning(policy: () => Policy): Reckoning {
+  const currency = () => policy().prices?.currency ?? USUAL_CURRENCY;
+  const priceFor = ({ by }: Need) => priceOf(policy().prices, by.model);
+
+  function toMost(need: Need, answerTokens: number): Measured {
+    const { promptTokens, pictures = 0 } = need;
+    const cost = costOf({ promptTokens, completionTokens: answerTokens, pictures }, priceFor(need)) ?? 0;
+    return { tokens: pictures > 0 ? 0 : promptTokens + answerTokens, requests: 1, pictures, money: cost };
+  }
+
+  return {
+    currency,
+    toMost,
+    toAmounts(need, spent) {
+      const { promptTokens, cachedTokens = 0, completionTokens, isEstimated, pictures = need.pictures ?? 0 } = spent;
+      const cost = costOf({ ...spent, pictures }, priceFor(need));
+      return {
+        requests: 1,
+        promptTokens,
+        cachedTokens,
+        completionTokens,
+        estimatedTokens: isEstimated ? promptTokens + completionTokens : 0,
+        pictures,
+        ...(cost === undefined ? { unpriced: 1 } : { costs: { [currency()]: cost } }),
+      };
+    },
+    toMeasured(need, { promptTokens = 0, completionTokens = 0, pictures = 0, requests = 0, costs }) {
+      const tokens = need.pictures === undefined ? promptTokens + completionTokens : 0;
+      return { tokens, requests, pictures, money: costs?.[currency()] ?? 0 };
+    },
+    toAffordable(need, { measure }, left) {
+      if (measure === "tokens") return left - need.promptTokens;
+      const output = priceFor(need)?.output ?? 0;
+      if (measure !== "money" || output === 0 || need.pictures !== undefined) return 0;
+      return Math.floor((left - toMost(need, 0).money) / ((output * BILLIONTHS) / 1_000_000));
+    },
+  };
+}
