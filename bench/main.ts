@@ -88,6 +88,15 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "usage",
+    {
+      url: import.meta.resolve("./usage.ts"),
+      measures:
+        "what is counted and what the gateway gave while processes are killed; --turns, --seed, --processes, --kill, --tokens",
+      limitMs: 1_800_000,
+    },
+  ],
+  [
     "files",
     {
       url: import.meta.resolve("./files.ts"),

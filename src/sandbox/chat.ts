@@ -57,7 +57,21 @@ export const completeChat: Handler = async (exchange) => {
     "sandbox completion",
   );
   const played = fault === undefined ? script : applyToScript(script, fault);
-  await playScript(played, response, tokensPerSecond ?? context.tokensPerSecond, signal);
+  const { prompt_tokens, completion_tokens } = said.usage;
+  const { served } = context;
+  let sent = 0;
+  served.requests += 1;
+  served.promptTokens += prompt_tokens;
+  try {
+    const speed = tokensPerSecond ?? context.tokensPerSecond;
+    await playScript(played, response, speed, signal, (tokens) => (sent += tokens));
+    sent = completion_tokens;
+  } catch (error) {
+    served.left += 1;
+    throw error;
+  } finally {
+    served.completionTokens += Math.min(sent, completion_tokens);
+  }
 };
 
 /** Effort that is worth a thought. */

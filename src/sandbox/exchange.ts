@@ -4,6 +4,18 @@ import { type Fault, raiseFault, readFault } from "./faults.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import type { Takes } from "./takes.ts";
 
+/** The gateway's own count of what it has given, as it would bill it. */
+export interface Served {
+  /** Those that were taken: not what was refused. */
+  requests: number;
+  promptTokens: number;
+  /** Of answers whose callers left, what was sent until then. */
+  completionTokens: number;
+  pictures: number;
+  /** Requests whose callers left before their end. */
+  left: number;
+}
+
 /** Shared by all requests. */
 export interface SandboxContext {
   log: Logger;
@@ -15,6 +27,7 @@ export interface SandboxContext {
   /** Like requests of which the first one has met its `-once` fault. */
   metOnce: Set<string>;
   takes: Takes;
+  served: Served;
 }
 
 /** One request and its response. `signal` aborts when the caller leaves or the server closes. */

@@ -41,7 +41,12 @@ export const generateImage: Handler = async (exchange) => {
     ? await drawPicture(drawing, context.takes.next(toFingerprint(drawing)), signal)
     : undefined;
 
+  const { served } = context;
+  served.requests += 1;
+  if (png !== undefined) served.pictures += 1;
   const body = toBody(model.id, asked, toParts(asked, png, fault?.name));
+  served.promptTokens += body.usageMetadata.promptTokenCount;
+  served.completionTokens += body.usageMetadata.candidatesTokenCount;
   const afterMs = /\bslowly\b/i.test(prompt) ? SLOW_MS : 0;
   const script =
     parameters[1] === "generateContent" ? toJsonScript(body, afterMs) : toOneEvent(body, afterMs, request.url ?? "");

@@ -73,13 +73,14 @@ function event(chunk: object, tokens: number): Step {
 
 /**
  * Performs a script at the model's speed. Resolves when the response has ended or its connection was cut;
- * rejects when `signal` aborts, which also stops every wait at once.
+ * rejects when `signal` aborts, which also stops every wait at once. `onSent` is told the tokens of each send.
  */
 export async function playScript(
   { contentType, steps }: Script,
   response: ServerResponse,
   tokensPerSecond: number,
   signal: AbortSignal,
+  onSent: (tokens: number) => void = () => {},
 ): Promise<void> {
   response.setHeader("content-type", contentType);
   if (contentType.startsWith("text/event-stream")) response.setHeader("cache-control", "no-cache");
@@ -90,6 +91,7 @@ export async function playScript(
       dueAt += (step.tokens / tokensPerSecond) * 1000;
       const waitMs = dueAt - performance.now();
       if (waitMs > 1) await sleep(waitMs, undefined, { signal });
+      onSent(step.tokens);
       // A body sent at once carries its length, as plain JSON answers do.
       if (index === steps.length - 1) response.end(step.bytes);
       else if (!response.write(step.bytes)) await once(response, "drain", { signal });

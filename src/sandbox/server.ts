@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { completeChat } from "./chat.ts";
 import { ApiError, toErrorBody } from "./errors.ts";
-import { type Handler, type SandboxContext, sendJson } from "./exchange.ts";
+import { type Handler, type SandboxContext, type Served, sendJson } from "./exchange.ts";
 import { generateImage } from "./images.ts";
 import { listGoogleModels, listModels, showGoogleModel, showModel } from "./models.ts";
 import { createRateLimit } from "./rate-limit.ts";
@@ -27,6 +27,8 @@ export interface SandboxOptions {
 export interface Sandbox {
   /** The `{base_url}` of the interface. */
   url: string;
+  /** What it has given until now. */
+  readonly served: Readonly<Served>;
   /** Cuts every open answer and stops. Resolves when the port is free. */
   close(): Promise<void>;
 }
@@ -71,6 +73,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     trustedFileOrigins: options.trustedFileOrigins ?? [],
     metOnce: new Set(),
     takes: createTakes(),
+    served: { requests: 0, promptTokens: 0, completionTokens: 0, pictures: 0, left: 0 },
   };
   const answering = new WeakSet<Duplex>();
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
@@ -85,6 +88,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   return {
     url: `http://${address.family === "IPv6" ? `[${address.address}]` : address.address}:${address.port}`,
+    served: context.served,
     async close() {
       const closed = once(server, "close");
       server.close();

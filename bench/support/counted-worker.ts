@@ -1,0 +1,128 @@
+/**
+ * A process that answers questions on a platform which takes everything: `node counted-worker.ts JSON`, see
+ * `WorkerOptions`. It says on its output, a line of JSON each time, how far it is. Started again after a crash, it takes
+ * up what was left.
+ */
+import { Readable } from "node:stream";
+import { pino } from "pino";
+import { createEngine } from "../../src/app/engine.ts";
+import type { Policy } from "../../src/config/policy/policy-file.ts";
+import { createGateway } from "../../src/gateway/client.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+import { createEvenPacer } from "../../src/pacing/even.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
+import type { MessageEvent } from "../../src/port/events.ts";
+import type { ReplySink } from "../../src/port/sink.ts";
+import { openDatabase } from "../../src/store/database.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { createQuickScheduler } from "../../test/support/quick-scheduler.ts";
+
+export interface WorkerOptions {
+  path: string;
+  redisUrl?: string;
+  gatewayUrl: string;
+  policy: Policy;
+  /** The questions of this process: from, and below which number. */
+  from: number;
+  to: number;
+}
+
+/** How far it is: all questions are accepted, and so many are not answered. */
+export interface WorkerReport {
+  isAccepted: boolean;
+  open: number;
+}
+
+const CONVERSATIONS = 50;
+const PEOPLE = 20;
+const SIDE_BY_SIDE = 16;
+/** Questions that are accepted at once. */
+const AT_ONCE = 50;
+const REPORT_MS = 100;
+
+const given = JSON.parse(process.argv[2] ?? "{}") as WorkerOptions;
+const log = pino({ level: process.env["LOG_LEVEL"] ?? "silent" }, pino.destination(2));
+const database = openDatabase(given.path);
+const stores = createStores({ redisUrl: given.redisUrl, database, log });
+
+let posted = 0;
+const sink: ReplySink = {
+  limits: { maxLength: 100_000, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000 },
+  budget: { key: "counted", createPacer: () => createEvenPacer({ gapMs: 1 }) },
+  post: async (_, nonce) => ({ id: `counted:${nonce}:${posted++}` }),
+  upload: async (_, __, nonce) => ({ id: `counted:${nonce}` }),
+  edit: async () => ({}),
+  remove: async () => {},
+  progress: async () => {},
+};
+const adapter: Adapter = {
+  platform: "counted",
+  listen: async () => {},
+  sink: () => sink,
+  openAttachment: async () => Readable.from([]),
+  isConnected: () => true,
+  pause: async () => {},
+  close: async () => {},
+};
+
+const engine = createEngine({
+  botName: "Palaver",
+  model: "sandbox-chat",
+  imageModel: undefined,
+  systemPrompt: "Be brief.",
+  limits: {
+    historyTtlMs: 86_400_000,
+    historyMaxMessages: 6,
+    historyMaxTokens: 2_000,
+    contextMessages: 0,
+    maxConcurrentTurns: SIDE_BY_SIDE,
+    maxReferences: 0,
+  },
+  policy: () => given.policy,
+  database,
+  stores,
+  gateway: createGateway({
+    baseUrl: given.gatewayUrl,
+    apiKey: "sk-sandbox-all",
+    // The gateway's own figures: nothing is estimated but what a crash cuts.
+    extraBody: { all: { stream_options: { include_usage: true } }, models: new Map() },
+    log,
+  }),
+  toTools: () => [],
+  references: { prepare: async () => ({ ok: false, problems: [] }), erase: async () => {}, forget: async () => {} },
+  scheduler: createQuickScheduler(1),
+  adapterOf: () => adapter,
+  pseudonym: (_, userId) => `u-${userId}`,
+  metrics: createMetrics(),
+  log,
+});
+
+let isAccepted = false;
+setInterval(() => {
+  const { waiting, active } = engine.queue.depth();
+  const report: WorkerReport = { isAccepted, open: waiting + active };
+  process.stdout.write(`${JSON.stringify(report)}\n`);
+}, REPORT_MS);
+engine.queue.start(engine.worker);
+for (let from = given.from; from < given.to; from += AT_ONCE) {
+  const numbers = Array.from({ length: Math.min(AT_ONCE, given.to - from) }, (_, index) => from + index);
+  await Promise.all(numbers.map((number) => engine.accept(toQuestion(number))));
+}
+isAccepted = true;
+
+function toQuestion(number: number): MessageEvent {
+  const channelId = `c${number % CONVERSATIONS}`;
+  const person = `person-${number % PEOPLE}`;
+  return {
+    kind: "message",
+    key: `counted:event:${number}`,
+    conversationId: `counted:${channelId}`,
+    author: { id: person, name: person },
+    reply: { platform: "counted", channelId, workspaceId: "w" },
+    at: Date.now(),
+    messageId: `counted:m${number}`,
+    text: `What is ${number} in words?`,
+    attachments: [],
+    addressed: "bot",
+  };
+}
