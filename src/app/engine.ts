@@ -1,7 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 import { createBot } from "../bot/bot.ts";
+import { createGate } from "../bot/gate.ts";
 import { createAccept } from "../bot/intake.ts";
+import { createAccessCommand } from "../commands/access.ts";
 import type { Command } from "../commands/command.ts";
 import { createExportCommand } from "../commands/export.ts";
 import { createForgetCommand } from "../commands/forget.ts";
@@ -33,6 +35,7 @@ import { createPersonalData, type PersonalData } from "../people/personal-data.t
 import { type Access, createAccess } from "../policy/access.ts";
 import { type Audit, createAudit } from "../policy/audit.ts";
 import { type ChatRules, createChatRules } from "../policy/chat-rules.ts";
+import { createRefusals, type Refusals } from "../policy/refusals.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { FindTurn, ImagineMenu, IsListening, ListModels, ReadAbout } from "../port/catalogue.ts";
 import type { Accept, InboundEvent, ReplyAddress } from "../port/events.ts";
@@ -146,16 +149,9 @@ export function createEngine(options: EngineOptions): Engine {
   const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
   const { usage, quota } = openCounting(options);
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
+  const drawn = { stores, ttlMs, history, gateway, adapterOf, sinkOf, quota, access, metrics, log };
   const pictures = createImagineModule({
-    stores,
-    ttlMs,
-    history,
-    gateway,
-    adapterOf,
-    sinkOf,
-    quota,
-    metrics,
-    log,
+    ...drawn,
     references: options.references,
     listModels: models.images,
     model: imageModel,
@@ -171,7 +167,7 @@ export function createEngine(options: EngineOptions): Engine {
   const unkept = createUnkeptAnswers({ database, history, records, log });
   const answered = { history, records, ledger, unkept, adapterOf, log };
   const { contextMessages } = limits;
-  const attempt = createAttempt({ ...turn, ...answered, readContext, contextMessages, settings, onProgress });
+  const attempt = createAttempt({ ...turn, ...answered, readContext, contextMessages, settings, access, onProgress });
   const bringEarlier = createBringEarlier(answered);
   const overhear = createOverhear(history, log);
   const waiting = createWaitingMarks({ open: stores.open, adapterOf, log });
@@ -184,16 +180,17 @@ export function createEngine(options: EngineOptions): Engine {
   const data = { ...kinds, eraseCopies: () => eraseCopies(files, database) };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
-  const { botName } = options;
   const offered = { toolNames: tools.map(({ name }) => name), serversOf: outside.report };
-  const told = { ...kinds, botName, listModels, model, collect, erasers, ...offered, quota, ...rights };
-  const commands = createCommands(told);
+  const told = { ...kinds, botName: options.botName, listModels, model, collect, erasers, ...offered, quota, ...rights };
+  const commands = createCommands({ ...told, adapterOf });
 
+  const gate = createGate({ ...rights, records, jobs, settings, model, adapterOf, sinkOf, log });
   const rate = createRate({ records, metrics });
   metrics.observe("queue_waiting", () => queue.depth().waiting);
   metrics.observe("queue_active", () => queue.depth().active);
   metrics.observe("unkept_answers", unkept.count);
   const commandNames = commands.map(({ name }) => name);
+  const worked = { answers, secondThoughts, explain, waiting, history, commands, rate, imagine };
   const accept = createAccept({ queue, history, answers, records, commandNames, metrics, log });
   return {
     accept,
@@ -210,20 +207,7 @@ export function createEngine(options: EngineOptions): Engine {
     audit,
     access,
     queue,
-    worker: createBot({
-      answers,
-      secondThoughts,
-      explain,
-      waiting,
-      history,
-      commands,
-      rate,
-      imagine,
-      accept,
-      sinkOf,
-      metrics,
-      log,
-    }),
+    worker: createBot({ ...worked, accept, gate, sinkOf, metrics, log }),
   };
 }
 
@@ -232,7 +216,8 @@ function eraseCopies(files: Files, database: DatabaseSync): void {
   emptyLog(database);
 }
 
-interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels"> {
+interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels">, Rights {
+  adapterOf: EngineOptions["adapterOf"];
   botName: string;
   settings: Settings;
   model: string;
@@ -247,16 +232,17 @@ interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels"> 
 }
 
 /** The words that people give the bot, on every platform. */
-function createCommands({ botName, history, settings, ...deps }: CommandsDeps): Command[] {
-  const { listModels, model, imagine, toolNames, serversOf, usage, collect, erasers, quota, access, audit } = deps;
+function createCommands({ botName, history, settings, access, audit, chatRules, ...deps }: CommandsDeps): Command[] {
+  const { listModels, model, imagine, toolNames, serversOf, usage, collect, erasers, quota } = deps;
   const commands: Command[] = [
     createStopCommand(),
-    createQuietCommand(history),
-    createListenCommand(settings),
-    createModelCommand({ settings, listModels, model }),
-    createPersonaCommand(settings),
+    createQuietCommand(history, audit),
+    createListenCommand({ settings, access, audit }),
+    createModelCommand({ settings, listModels, model, access, audit }),
+    createPersonaCommand({ settings, access, audit }),
     createImagineCommand(imagine),
-    createToolsCommand({ own: toolNames, serversOf, settings }),
+    createAccessCommand({ access, audit, chatRules, adapterOf: deps.adapterOf }),
+    createToolsCommand({ own: toolNames, serversOf, settings, access, audit }),
     createUsageCommand({ usage, access }),
     createQuotaCommand({ quota, usage, access, audit, now: Date.now }),
     createExportCommand(collect),
@@ -278,13 +264,14 @@ function openRights({ policy, stores, pseudonym, log }: EngineOptions): Rights {
   const kept = { open: stores.open, inTurn: stores.inTurn, log };
   const chatRules = createChatRules({ ...kept, now: () => performance.now() });
   const audit = createAudit({ ...kept, pseudonym, now: Date.now });
-  return { chatRules, audit, access: createAccess({ policy, chatRules }) };
+  return { chatRules, audit, refusals: createRefusals(kept), access: createAccess({ policy, chatRules }) };
 }
 
 interface Rights {
   access: Access;
   audit: Audit;
   chatRules: ChatRules;
+  refusals: Refusals;
 }
 
 function openContext({ limits, adapterOf, log }: EngineOptions, history: History, files: Files): ReadContext {

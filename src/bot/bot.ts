@@ -28,6 +28,7 @@ import { foldBatch, takeBatch } from "../turn/batch.ts";
 import type { Explain } from "../turn/explain.ts";
 import type { SecondThoughts } from "../turn/second-thoughts.ts";
 import type { WaitingMarks } from "../turn/waiting-marks.ts";
+import type { Gate, Refusal } from "./gate.ts";
 
 /** Longest a command may take, the erasure of a person with many messages included. */
 const COMMAND_TIMEOUT_MS = 120_000;
@@ -41,11 +42,12 @@ export interface BotDeps {
   answers: Answers;
   secondThoughts: SecondThoughts;
   explain: Explain;
-  waiting: Pick<WaitingMarks, "show">;
+  waiting: Pick<WaitingMarks, "show" | "clear">;
+  gate: Gate;
   history: History;
   commands: readonly Command[];
   rate: Rate;
-  imagine: Pick<Imagine, "act" | "giveUp" | "onAccepted" | "onWaiting">;
+  imagine: Pick<Imagine, "act" | "giveUp" | "dismiss" | "onAccepted" | "onWaiting">;
   /** Takes over what the bot asks itself on behalf of a person. */
   accept: Accept;
   sinkOf: SinkOf;
@@ -112,6 +114,16 @@ export function createBot(deps: BotDeps): Worker {
 
   async function work(batch: InboundEvent[], signal: AbortSignal): Promise<readonly InboundEvent[]> {
     const [first] = batch;
+    // Messages are answered only where they are for the bot, which is found out with them, and edits are made anyway.
+    if (first?.kind === "command" || first?.kind === "action") {
+      const refusing = deps.gate.refuse(first);
+      const refusal = refusing && (await refusing);
+      if (refusal !== undefined) {
+        if (isDrawing(first)) await imagine.dismiss(first);
+        await deps.gate.tell(first, refusal, signal);
+        return batch;
+      }
+    }
     switch (first?.kind) {
       case "message":
         return answerMessages(deps, { events: batch }, signal);
@@ -211,7 +223,28 @@ async function answerMessages(
     await deps.answers.overhear(messages);
     return events;
   }
-  return deps.answers.answer({ events, messages, ...how }, isForUs(deps, messages), signal);
+  let refusal: Refusal | undefined;
+  // Not waited for before: the turn is to hear of what people do meanwhile.
+  async function isWanted(): Promise<boolean> {
+    const [first] = events;
+    refusal = first && (await deps.gate.refuse(first));
+    return refusal === undefined && isForUs(deps, messages);
+  }
+  const done = await deps.answers.answer({ events, messages, ...how }, isWanted(), signal);
+  if (refusal !== undefined) await tellRefused(deps, messages, refusal, signal);
+  return done;
+}
+
+/** Only those who asked the bot are told: others spoke to people. */
+async function tellRefused(
+  { waiting, gate }: BotDeps,
+  messages: readonly MessageEvent[],
+  refusal: Refusal,
+  signal: AbortSignal,
+): Promise<void> {
+  waiting.clear(messages);
+  const asked = messages.find(({ addressed, isListenedTo }) => addressed === "bot" && isListenedTo !== true);
+  if (asked !== undefined) await gate.tell(asked, refusal, signal);
 }
 
 async function answerAgain(
@@ -306,7 +339,8 @@ function createReplies({ sinkOf, log }: BotDeps) {
 
 /** What a person changes or deletes. An answer that waits for a word of theirs begins anew with it, or goes. */
 async function onChanged(deps: BotDeps, event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<void> {
-  if (await deps.answers.reconsider(event, signal)) return;
+  const mayAsk = event.kind === "deleted" || (await deps.gate.refuse(event)) === undefined;
+  if (mayAsk && (await deps.answers.reconsider(event, signal))) return;
   if (event.kind === "edited") return onEdited(deps, event);
   const isKept = await deps.history.remove(event.messageId);
   if (!isKept) await deps.history.markDeleted(event.messageId);

@@ -1,9 +1,10 @@
+import type { Access } from "../policy/access.ts";
+import type { Audit } from "../policy/audit.ts";
 import type { Author, CommandEvent, InboundEvent } from "../port/events.ts";
 import type { ReplySink } from "../port/sink.ts";
 import { neutralize } from "../text/neutralize.ts";
 
-/** Refusals: the person may not, the change could not be kept, the store could not be asked. */
-export const NOT_ALLOWED = "Only people who manage this channel may change that.";
+/** The change could not be kept, the store could not be asked. */
 export const NOT_KEPT = "I could not keep that, because my memory is out of reach. Try again in a minute.";
 export const NOT_KNOWN = "I cannot look that up, because my memory is out of reach. Try again in a minute.";
 
@@ -16,6 +17,12 @@ export interface Command {
   boundsItself?: true;
   /** Carries it out and answers through the sink. May be run again after a crash: everything it does bears repeating. */
   run(event: CommandEvent, sink: ReplySink, signal: AbortSignal): Promise<void>;
+}
+
+/** What a command needs that changes settings: who may, and a note of what was changed. */
+export interface SettingsRights {
+  access: Pick<Access, "refuse">;
+  audit: Pick<Audit, "note">;
 }
 
 /** A person may change what holds for everybody in the channel; everybody may where the platform tells nothing. */

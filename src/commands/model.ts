@@ -2,17 +2,17 @@ import { findModel, nearModels } from "../gateway/model-list.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import type { CommandEvent } from "../port/events.ts";
 import { describeOptions } from "../settings/answer-options.ts";
-import type { Settings } from "../settings/settings.ts";
+import type { ChannelSettings, Settings } from "../settings/settings.ts";
 import { quoteName } from "../text/quote-name.ts";
 import { OPTIONS_HINT, readAnswerOptions } from "./answer-options.ts";
-import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
+import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights } from "./command.ts";
 
 const RESET = /^(default|reset)$/i;
 /** Longest list of names, so that platforms take it as one message. */
 const MAX_LIST_CHARS = 1_200;
 const NO_LIST = "The gateway does not tell me its models at the moment";
 
-export interface ModelCommandDeps {
+export interface ModelCommandDeps extends SettingsRights {
   settings: Pick<Settings, "read" | "setModel" | "setOptions">;
   listModels: ListModels;
   /** The configured one. */
@@ -23,7 +23,7 @@ export interface ModelCommandDeps {
  * `/model`: says which model answers in this channel and how, and sets another one, or options of its answers, or all as
  * configured again.
  */
-export function createModelCommand({ settings, listModels, model }: ModelCommandDeps): Command {
+export function createModelCommand({ settings, listModels, model, access, audit }: ModelCommandDeps): Command {
   async function show({ reply }: CommandEvent, signal: AbortSignal): Promise<string> {
     const [channel, models] = await Promise.all([settings.read(reply), tryList(listModels, signal)]);
     if (!channel.isKnown) return NOT_KNOWN;
@@ -35,12 +35,14 @@ export function createModelCommand({ settings, listModels, model }: ModelCommand
   }
 
   /** Undefined for a model that was set. */
-  async function set({ reply }: CommandEvent, name: string, signal: AbortSignal): Promise<string | undefined> {
+  async function set(event: CommandEvent, name: string, signal: AbortSignal): Promise<string | undefined> {
     const models = await tryList(listModels, signal);
     if (models === undefined) return `${NO_LIST}, so nothing was changed. Try again in a minute.`;
     const found = findModel(name, models);
     if (found === undefined) return describeUnknown(name, models);
-    return (await settings.setModel(reply, found)) ? undefined : NOT_KEPT;
+    const refusal = await access.refuse(event, `model:${found}`);
+    if (refusal !== undefined) return refusal;
+    return (await settings.setModel(event.reply, found)) ? undefined : NOT_KEPT;
   }
 
   async function reset({ reply }: CommandEvent): Promise<string | undefined> {
@@ -73,13 +75,23 @@ export function createModelCommand({ settings, listModels, model }: ModelCommand
     name: "model",
     description: "Says which model answers in this channel and how, or sets it: a name, options, or default.",
     async run(event, sink, signal) {
-      const answer = () => {
+      const answer = async () => {
         if (toName(event.text) === "") return show(event, signal);
-        return mayConfigure(event.author) ? change(event, signal) : NOT_ALLOWED;
+        const refusal = await access.refuse(event, "settings");
+        if (refusal !== undefined) return refusal;
+        const before = describeSettings(await settings.read(event.reply));
+        const said = await change(event, signal);
+        await audit.note({ event, what: "model", before, after: describeSettings(await settings.read(event.reply)) });
+        return said;
       };
       await postNotice(sink, event, await answer(), signal);
     },
   };
+}
+
+/** For the log of changes; undefined: all as configured. */
+function describeSettings({ model, options }: ChannelSettings): string | undefined {
+  return [model, describeOptions(options)].filter(Boolean).join(" ") || undefined;
 }
 
 /** People copy a name together with the marks around it. */

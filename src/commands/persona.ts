@@ -3,7 +3,7 @@ import type { SinkLimits } from "../port/sink.ts";
 import type { Settings } from "../settings/settings.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { createRuler } from "../text/ruler.ts";
-import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
+import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights } from "./command.ts";
 
 const SHOW = /^show$/i;
 const RESET = /^(reset|default)$/i;
@@ -11,8 +11,21 @@ const SET = /^set(?:\s+|$)/i;
 /** One message, on the platforms with the shortest ones, shows all of it. */
 const MAX_PERSONA_CHARS = 1_500;
 
+export interface PersonaCommandDeps extends SettingsRights {
+  settings: Pick<Settings, "read" | "setPersona">;
+}
+
 /** `/persona`: shows, sets or takes back what the bot is told of itself in this channel. */
-export function createPersonaCommand(settings: Pick<Settings, "read" | "setPersona">): Command {
+export function createPersonaCommand({ settings, access, audit }: PersonaCommandDeps): Command {
+  /** Resolves to whether the change is kept. */
+  async function change(event: CommandEvent, persona: string | undefined): Promise<boolean> {
+    const { reply, author } = event;
+    const before = (await settings.read(reply)).persona;
+    if (!(await settings.setPersona(reply, persona, author.id))) return false;
+    await audit.note({ event, what: "persona", before, after: persona });
+    return true;
+  }
+
   async function show({ reply }: CommandEvent, limits: SinkLimits): Promise<string> {
     const { persona, isKnown } = await settings.read(reply);
     if (!isKnown) return NOT_KNOWN;
@@ -21,18 +34,18 @@ export function createPersonaCommand(settings: Pick<Settings, "read" | "setPerso
     return withQuote("My persona here, which `/persona reset` takes back:", persona, limits);
   }
 
-  async function reset({ reply, author }: CommandEvent): Promise<string> {
-    if (!(await settings.setPersona(reply, undefined, author.id))) return NOT_KEPT;
+  async function reset(event: CommandEvent): Promise<string> {
+    if (!(await change(event, undefined))) return NOT_KEPT;
     return "From the next message on I have no persona of my own here.";
   }
 
-  async function set({ reply, author }: CommandEvent, text: string, limits: SinkLimits): Promise<string> {
+  async function set(event: CommandEvent, text: string, limits: SinkLimits): Promise<string> {
     const persona = toPersona(text);
     if (persona === "") return "Write what I should be after `/persona set`.";
     if (persona.length > MAX_PERSONA_CHARS) {
       return `A persona has at most ${MAX_PERSONA_CHARS} characters, and this has ${persona.length}. Nothing was changed.`;
     }
-    if (!(await settings.setPersona(reply, persona, author.id))) return NOT_KEPT;
+    if (!(await change(event, persona))) return NOT_KEPT;
     return withQuote(
       "From the next message on this is my persona here; `/persona reset` takes it back:",
       persona,
@@ -45,9 +58,10 @@ export function createPersonaCommand(settings: Pick<Settings, "read" | "setPerso
     description: "Says what I am told to be in this channel, or sets it: a text, or reset.",
     async run(event, sink, signal) {
       const text = event.text.trim();
-      const answer = () => {
+      const answer = async () => {
         if (text === "" || SHOW.test(text)) return show(event, sink.limits);
-        if (!mayConfigure(event.author)) return NOT_ALLOWED;
+        const refusal = await access.refuse(event, "settings");
+        if (refusal !== undefined) return refusal;
         return RESET.test(text) ? reset(event) : set(event, text.replace(SET, ""), sink.limits);
       };
       await postNotice(sink, event, await answer(), signal);

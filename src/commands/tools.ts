@@ -1,7 +1,8 @@
+import type { Access } from "../policy/access.ts";
 import type { CommandEvent, ReplyAddress } from "../port/events.ts";
 import type { Settings } from "../settings/settings.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { type Command, mayConfigure, NOT_ALLOWED, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
+import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type SettingsRights } from "./command.ts";
 
 /** A server whose tools are offered in a place. */
 export interface ToolServer {
@@ -13,7 +14,8 @@ export interface ToolServer {
   prompts: readonly string[];
 }
 
-export interface ToolsCommandDeps {
+export interface ToolsCommandDeps extends SettingsRights {
+  access: Pick<Access, "judge" | "refuse">;
   own: readonly string[];
   serversOf(place: ReplyAddress): readonly ToolServer[];
   settings: Pick<Settings, "read" | "switchServer">;
@@ -27,27 +29,37 @@ const HINT = "`/tools off` and a server's name switches it off in this channel, 
  * `/tools`: what can be used here, and which of it asks first; `/tools off tracker` and `/tools on tracker` switch a
  * server off and on for everybody in the channel.
  */
-export function createToolsCommand({ own, serversOf, settings }: ToolsCommandDeps): Command {
-  async function list({ reply }: CommandEvent): Promise<string> {
+export function createToolsCommand({ own, serversOf, settings, access, audit }: ToolsCommandDeps): Command {
+  async function list(event: CommandEvent): Promise<string> {
+    const { reply } = event;
     const { serversOff: off = [], isKnown } = await settings.read(reply);
     if (!isKnown) return NOT_KNOWN;
-    const servers = serversOf(reply);
+    const judge = await access.judge();
+    const may = (name: string) => judge(event, `tool:${name}`).isAllowed;
+    const servers = serversOf(reply).map((server) => {
+      return { ...server, tools: server.tools.filter(({ name }) => may(name)) };
+    });
     const lines = [
-      `My own: ${own.map(quoteName).join(", ")}.`,
+      `My own: ${own.filter(may).map(quoteName).join(", ") || "nothing"}.`,
       ...servers.map((server) => describeServer(server, off)),
     ];
     return [...cut(lines), ...(servers.length > 0 ? [HINT] : [])].join("\n");
   }
 
-  async function change({ reply, author }: CommandEvent, isOn: boolean, given: string): Promise<string> {
+  async function change(event: CommandEvent, isOn: boolean, given: string): Promise<string> {
+    const { reply } = event;
     const names = serversOf(reply).map(({ name }) => name);
     const name = names.find((one) => one.toLowerCase() === given.toLowerCase());
     if (name === undefined) {
       const known = names.length === 0 ? "There is none" : `There are ${names.map(quoteName).join(", ")}`;
       return `There is no server ${quoteName(given)} here. ${known}.`;
     }
-    if (!mayConfigure(author)) return NOT_ALLOWED;
+    const refusal = await access.refuse(event, "settings");
+    if (refusal !== undefined) return refusal;
+    const wasOn = (await settings.read(reply)).serversOff?.includes(name) !== true;
     if (!(await settings.switchServer(reply, name, isOn))) return NOT_KEPT;
+    const toWords = (on: boolean) => `${name} ${on ? "on" : "off"}`;
+    await audit.note({ event, what: "tools", before: toWords(wasOn), after: toWords(isOn) });
     const back = isOn ? "" : `; \`/tools on ${name}\` takes that back`;
     return `From the next message on I ${isOn ? "may" : "do not"} use ${quoteName(name)} in this channel${back}.`;
   }

@@ -9,6 +9,7 @@ import type { WriteHistory } from "./history-entry.ts";
 import type { JobStore } from "./job-store.ts";
 import { TOO_OLD } from "./new-job.ts";
 import type { PictureJob } from "./picture-job.ts";
+import type { RefuseJob } from "./refuse-job.ts";
 import type { RunningJobs } from "./running-jobs.ts";
 
 const HAS_ENDED = "This has ended already.";
@@ -22,6 +23,7 @@ export interface ButtonsDeps {
   /** Deleted pictures are not to be fetched any more. */
   links: Pick<References, "erase">;
   sinkOf: SinkOf;
+  refuse: RefuseJob;
   log: Logger;
 }
 
@@ -42,7 +44,8 @@ export interface JobButtons {
   onAccepted(event: InboundEvent): void;
 }
 
-export function createJobButtons({ jobs, running, work, writeHistory, links, sinkOf, log }: ButtonsDeps): JobButtons {
+export function createJobButtons(deps: ButtonsDeps): JobButtons {
+  const { jobs, running, work, writeHistory, links, sinkOf, refuse, log } = deps;
   /** Jobs that a Retry is at work on, and keys of those that were pressed meanwhile. */
   const retrying = new Set<string>();
   const repeated = new Set<string>();
@@ -77,6 +80,8 @@ export function createJobButtons({ jobs, running, work, writeHistory, links, sin
       try {
         const found = await findOwn(event, signal);
         if (typeof found === "string") return found;
+        const refusal = found.job.isOver ? await refuse({ ...found.job, author: event.author }) : undefined;
+        if (refusal !== undefined) return refusal;
         await drawFailed(found.job, signal);
         return undefined;
       } finally {

@@ -49,6 +49,7 @@ export function createGenerateImage({ imagine, history, maxReferences }: Generat
       "Draws pictures and shows them in the conversation. Use it whenever somebody asks for a picture, or for a change of one that is there. It answers with what was shown; do not link to the pictures or describe them at length.",
     schema,
     timeoutMs: TIMEOUT_MS,
+    needs: ["pictures"],
     describeCall: ({ prompt }) => `drawing ${prompt}`,
     async run({ prompt, ratio, size, count, use_references: wanted }, context, signal) {
       const { turn } = context;

@@ -4,12 +4,14 @@ import type { References } from "../media/reference.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import type { ActionEvent, AttachmentRef, Author, CommandEvent, InboundEvent, ReplyAddress } from "../port/events.ts";
 import { readPictureId, toTurnId } from "../port/ids.ts";
+import { ToolError } from "../tools/tool.ts";
 import { createJobButtons } from "./buttons.ts";
 import { createWriteHistory } from "./history-entry.ts";
 import { createJobRuns, type JobRunDeps } from "./job-run.ts";
 import type { JobStore } from "./job-store.ts";
 import { type NewJob, readCommand, TOO_OLD, toJob, toNextJob } from "./new-job.ts";
 import type { PictureJob } from "./picture-job.ts";
+import type { RefuseJob } from "./refuse-job.ts";
 import type { ImagineRequest } from "./request.ts";
 import type { RunningJobs } from "./running-jobs.ts";
 import { createWaitingMessages } from "./waiting.ts";
@@ -30,6 +32,8 @@ export interface Imagine {
   act(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
   /** Ends what an event asks for without drawing. Resolves to a sentence for the person where no message of it says so. */
   giveUp(event: CommandEvent | ActionEvent, signal: AbortSignal): Promise<string | undefined>;
+  /** Takes away what says that this event waits: nothing is drawn for it. */
+  dismiss(event: CommandEvent | ActionEvent): Promise<void>;
   /** Draws inside a turn, in its place, and resolves to the job with the end of each part. */
   draw(request: TurnRequest, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureJob>;
   /** Called with every event when it is accepted: a button pressed twice is known by that. */
@@ -63,6 +67,7 @@ export interface ImagineDeps extends Omit<JobRunDeps, "jobs" | "writeHistory" | 
   maxReferences: number;
   /** Told of every picture that is drawn, or failed to be. */
   onProgress(jobId: string): void;
+  refuse: RefuseJob;
 }
 
 type BeginJob = () => Promise<NewJob>;
@@ -77,7 +82,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     deps.onProgress(jobId);
   };
   const runs = createJobRuns({ ...deps, onSettled, writeHistory });
-  const buttons = createJobButtons({ jobs, running, work, writeHistory, links, sinkOf, log });
+  const buttons = createJobButtons({ jobs, running, work, writeHistory, links, sinkOf, log, refuse: deps.refuse });
 
   function work(job: PictureJob, signal: AbortSignal, mustAsk = false): Promise<boolean> {
     return running.whileRunning(job, async (stop) => {
@@ -96,11 +101,8 @@ export function createImagine(deps: ImagineDeps): Imagine {
     return inTurn(id, async () => {
       const known = await tryStore(() => jobs.load(id), id);
       if (known?.isOver === true) return undefined;
-      const found = known === undefined ? await begin() : { job: known };
-      if ("refusal" in found) {
-        await waiting.dismiss(id);
-        return found.refusal;
-      }
+      const found = known === undefined ? await allow(deps, await begin()) : { job: known };
+      if ("refusal" in found) return waiting.dismiss(id).then(() => found.refusal);
       const { job } = found;
       job.statusId ??= await waiting.find(id);
       const isShown = await work(job, signal);
@@ -153,6 +155,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
       if (model === undefined) throw new Error("No model for pictures is configured.");
       const known = await tryStore(() => jobs.load(id), id);
       const job = known ?? toJob({ ...place, id, request, model, references });
+      if (known === undefined) await checkAllowed(deps, job);
       if (!job.isOver) await running.whileRunning(job, () => runs.runWithin(job, onNotice, signal));
       return job;
     },
@@ -167,6 +170,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
         return undefined;
       });
     },
+    dismiss: (event) => waiting.dismiss(toTurnId(event.key)),
     onWaiting(event) {
       // A Retry has its message already.
       const draws = event.kind === "command" || (event.kind === "action" && event.action !== "retry");
@@ -178,4 +182,15 @@ export function createImagine(deps: ImagineDeps): Imagine {
     },
     onAccepted: buttons.onAccepted,
   };
+}
+
+/** A job that the person who asks may have. */
+async function allow({ refuse }: Pick<ImagineDeps, "refuse">, found: NewJob): Promise<NewJob> {
+  const refusal = "job" in found ? await refuse(found.job) : undefined;
+  return refusal === undefined ? found : { refusal };
+}
+
+async function checkAllowed({ refuse }: Pick<ImagineDeps, "refuse">, job: PictureJob): Promise<void> {
+  const refusal = await refuse(job);
+  if (refusal !== undefined) throw new ToolError(`Not drawn: the person who asks may not have that. ${refusal}`);
 }

@@ -6,6 +6,7 @@ import { createPictureCopies } from "../media/picture-copies.ts";
 import type { References } from "../media/reference.ts";
 import { createReadPicture } from "../media/reference-picture.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import type { Access } from "../policy/access.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { ImagineMenu, ImagineOptions, ListModels } from "../port/catalogue.ts";
 import { readPictureId } from "../port/ids.ts";
@@ -18,6 +19,7 @@ import { createGenerateImage } from "./generate-image.ts";
 import { createImagine, type Imagine } from "./imagine.ts";
 import { createJobStore, type JobStore } from "./job-store.ts";
 import type { PictureJob } from "./picture-job.ts";
+import { createRefuseJob } from "./refuse-job.ts";
 import { MAX_COUNT } from "./request.ts";
 import { createRunningJobs, type RunningJobs } from "./running-jobs.ts";
 
@@ -32,6 +34,7 @@ export interface ImagineModuleOptions {
   /** The usual one; undefined: nothing is drawn. */
   model: string | undefined;
   maxReferences: number;
+  access: Pick<Access, "judge">;
   adapterOf(platform: string): Adapter;
   sinkOf: SinkOf;
   quota: Quota;
@@ -50,13 +53,26 @@ export interface ImagineModule {
   tools: readonly Tool[];
 }
 
-export function createImagineModule({ stores, ttlMs, adapterOf, ...deps }: ImagineModuleOptions): ImagineModule {
+export function createImagineModule({
+  stores,
+  ttlMs,
+  adapterOf,
+  access,
+  ...deps
+}: ImagineModuleOptions): ImagineModule {
   const { history, model, listModels, maxReferences, log } = deps;
   const { open, inTurn } = stores;
   const copies = createPictureCopies({ open, inTurn, ttlMs, read: createReadPicture({ adapterOf }), log });
   const jobs = createJobStore({ open, inTurn, ttlMs, copies, links: deps.references, log });
   const running = createRunningJobs(jobs);
-  const imagine = createImagine({ ...deps, jobs, running, copies, links: deps.references });
+  const imagine = createImagine({
+    ...deps,
+    jobs,
+    running,
+    copies,
+    links: deps.references,
+    refuse: createRefuseJob(access),
+  });
   return {
     jobs,
     imagine,

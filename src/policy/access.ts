@@ -1,18 +1,22 @@
-import type { AccessPolicy, AccessRule } from "../config/policy/access.ts";
+import type { AccessPolicy } from "../config/policy/access.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import type { Actor } from "../port/catalogue.ts";
-import type { Author } from "../port/events.ts";
 import type { ChatRule, ChatRules } from "./chat-rules.ts";
 import { type Deed, describeDeed, describeRule, isWho, matches } from "./rules.ts";
+
+const NOT_A_MANAGER = "Only people who manage this channel may change that.";
 
 /** What was decided, and by what: a rule of the chat, one of the file, or what holds without a rule. */
 export interface Decision {
   isAllowed: boolean;
-  /** One sentence, after "because": "rule 2 of the policy file says: deny pictures to guests". */
+  /** Follows "because": "rule 2 of the policy file says: deny pictures to guests". */
   reason: string;
-  /** Said to those who are refused, as the rule has it. */
-  because?: string;
+  /** For those who are refused: what they may not do, and whom to ask. */
+  refusal: string;
 }
+
+/** Decides by the rules as they were at one moment. */
+export type Judge = (by: Actor, deed: Deed) => Decision;
 
 /** Says who may do what where. The only place where that is decided. */
 export interface Access {
@@ -21,12 +25,12 @@ export interface Access {
    * everybody may do everything, and change settings if the platform lets them manage the channel. Admins may always
    * change settings. Never rejects.
    */
-  decide(by: Actor, deed: Deed): Promise<Decision>;
+  judge(): Promise<Judge>;
   may(by: Actor, deed: Deed): Promise<boolean>;
+  /** Resolves to the sentence for somebody who may not; undefined: they may. */
+  refuse(by: Actor, deed: Deed): Promise<string | undefined>;
   /** Named by the policy file. */
   isAdmin(by: Actor): boolean;
-  /** The sentence for somebody who was refused: what, and whom to ask. */
-  describeRefusal(deed: Deed, decision: Decision): string;
 }
 
 export interface AccessOptions {
@@ -35,59 +39,49 @@ export interface AccessOptions {
 }
 
 export function createAccess({ policy, chatRules }: AccessOptions): Access {
-  const file = (): AccessPolicy => policy().access ?? {};
-
-  function isAdmin(by: Actor): boolean {
-    return isAdminOf(file(), by);
-  }
-
-  async function decide(by: Actor, deed: Deed): Promise<Decision> {
-    const admin = isAdmin(by);
-    if (deed === "settings" && admin) return { isAllowed: true, reason: "admins of the policy file always may" };
+  async function judge(): Promise<Judge> {
+    const { access = {} } = policy();
     // Without admins nobody could take back what was set in the chat.
-    const own = (file().admins ?? []).length > 0 ? await chatRules.read() : [];
-    const found = own.find(({ rule }) => matches(rule, by, deed, admin));
-    if (found !== undefined) return toDecision(found.rule, describeChatRule(found));
-    const rules = file().rules ?? [];
-    const index = rules.findIndex((rule) => matches(rule, by, deed, admin));
-    const rule = rules[index];
-    if (rule !== undefined) return toDecision(rule, `rule ${index + 1} of the policy file says: ${describeRule(rule)}`);
-    return deed === "settings" ? decideByPlatform(by.author) : { isAllowed: true, reason: "no rule says otherwise" };
+    const own = (access.admins ?? []).length > 0 ? await chatRules.read() : [];
+    return (by, deed) => decide(access, own, by, deed);
   }
 
   return {
-    decide,
-    may: async (by, deed) => (await decide(by, deed)).isAllowed,
-    isAdmin,
-    describeRefusal(deed, { because }) {
-      const whom = because ?? whomToAsk(file());
-      return `You may not ${describeDeed(deed)}. ${whom} \`/access\` says what you may do.`;
+    judge,
+    may: async (by, deed) => (await judge())(by, deed).isAllowed,
+    async refuse(by, deed) {
+      const { isAllowed, refusal } = (await judge())(by, deed);
+      return isAllowed ? undefined : refusal;
     },
+    isAdmin: (by) => isAdminOf(policy().access ?? {}, by),
   };
 }
 
-/** Decides on nothing but a policy: for those who only look at it. */
-export function isAdminOf({ admins = [] }: AccessPolicy, by: Actor): boolean {
+/** Pure. */
+export function decide(file: AccessPolicy, chat: readonly ChatRule[], by: Actor, deed: Deed): Decision {
+  const isAdmin = isAdminOf(file, by);
+  const toDecision = (isAllowed: boolean, reason: string, because = whomToAsk(file)): Decision => {
+    const hint = "`/access` says what you may do.";
+    return { isAllowed, reason, refusal: `You may not ${describeDeed(deed)}. ${because} ${hint}` };
+  };
+  if (deed === "settings" && isAdmin) return toDecision(true, "admins of the policy file always may");
+  const own = chat.find(({ rule }) => matches(rule, by, deed, isAdmin));
+  const rules = file.rules ?? [];
+  const index = rules.findIndex((rule) => matches(rule, by, deed, isAdmin));
+  const rule = own?.rule ?? rules[index];
+  if (rule !== undefined) {
+    const name = own === undefined ? `rule ${index + 1} of the policy file` : `rule ${own.id} of the chat`;
+    return toDecision(rule.allow !== undefined, `${name} says: ${describeRule(rule)}`, rule.because);
+  }
+  if (deed !== "settings") return toDecision(true, "no rule says otherwise");
+  // As before there was a policy.
+  return by.author.mayConfigure === false
+    ? { isAllowed: false, reason: "no rule allows it, and they do not manage this channel", refusal: NOT_A_MANAGER }
+    : toDecision(true, "no rule says otherwise, and they manage this channel");
+}
+
+function isAdminOf({ admins = [] }: AccessPolicy, by: Actor): boolean {
   return admins.some((who) => isWho(who, by, false));
-}
-
-function toDecision(rule: AccessRule, reason: string): Decision {
-  return { isAllowed: rule.allow !== undefined, reason, ...(rule.because !== undefined && { because: rule.because }) };
-}
-
-function describeChatRule({ id, rule }: ChatRule): string {
-  return `rule ${id} of the chat says: ${describeRule(rule)}`;
-}
-
-/** As before there was a policy. */
-function decideByPlatform({ mayConfigure }: Author): Decision {
-  return mayConfigure === false
-    ? {
-        isAllowed: false,
-        reason: "no rule allows it, and they do not manage this channel",
-        because: "Only people who manage this channel may.",
-      }
-    : { isAllowed: true, reason: "no rule says otherwise, and the platform lets them manage this channel" };
 }
 
 function whomToAsk({ admins = [] }: AccessPolicy): string {

@@ -114,12 +114,12 @@ function isLike(name: string, pattern: string): boolean {
   return text.length - last.length >= from && text.endsWith(last);
 }
 
-export function splitSelector(selector: string): [word: string, name: string] {
+function splitSelector(selector: string): [word: string, name: string] {
   const at = selector.indexOf(":");
   return at < 0 ? [selector, ""] : [selector.slice(0, at), selector.slice(at + 1)];
 }
 
-export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
+function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
   if (given === undefined) return [];
   return Array.isArray(given) ? given : [given as T];
 }

@@ -178,6 +178,8 @@ export interface ActionEvent extends EventBase {
   action: PressedAction;
   /** The turn, one of its answers, its calls of one round, or the picture that the button belongs to. */
   turnId: string;
+  /** No button was pressed, but the question was changed: the platform holds no place open for what is said about it. */
+  isSpoken?: true;
 }
 
 export type InboundEvent = MessageEvent | EditedEvent | DeletedEvent | CommandEvent | ActionEvent;

@@ -24,6 +24,7 @@ export function createReadFile(files: Pick<Files, "load">, readBefore: ReadBefor
       "Reads a file that somebody attached to this conversation: a part that is not shown to you, or a file that is only named. Pictures cannot be read with it.",
     schema,
     timeoutMs: 90_000,
+    needs: ["files"],
     async run({ name, from }, context, signal) {
       const ref = await findFile(name, context, readBefore, signal);
       const { turn, conversationId } = context;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { runWithin } from "../concurrency/deadlines.ts";
 import type { ImagePart, ToolCall, ToolDefinition, ToolMessage } from "../gateway/chunks.ts";
+import type { Deed } from "../policy/rules.ts";
 import type { AttachmentRef, Author, ReplyAddress } from "../port/events.ts";
 
 /** Longest result that is handed to the model, in UTF-16 units. */
@@ -50,6 +51,8 @@ export interface Tool {
   /** The arguments as JSON schema, for the model. */
   readonly parameters: Record<string, unknown>;
   readonly timeoutMs: number;
+  /** What a person has to be allowed to have it used for them, besides the tool itself. */
+  readonly needs?: readonly Deed[];
   /** It may change something that a second call would change again, so a call that was begun is never made twice. */
   readonly acts: boolean;
   /** A person has to allow each call before it runs; the server that it belongs to is named to them. */
@@ -76,6 +79,7 @@ export interface ToolOptions<S extends z.ZodObject> {
   description: string;
   schema: S;
   timeoutMs: number;
+  needs?: readonly Deed[];
   run(args: z.output<S>, context: ToolContext, signal: AbortSignal): Promise<string>;
   describeCall(args: z.output<S>): string;
 }
@@ -87,7 +91,7 @@ export class ToolError extends Error {
 
 /** Makes a tool of ours: it changes nothing outside, or bears repeating. */
 export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool {
-  const { name, description, schema, timeoutMs } = options;
+  const { name, description, schema, timeoutMs, needs } = options;
   return {
     name,
     description,
@@ -95,6 +99,7 @@ export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool
     parameters: toParameters(schema),
     timeoutMs,
     acts: false,
+    ...(needs !== undefined && { needs }),
     run: (args, context, signal) => options.run(args as z.output<S>, context, signal),
     describeCall: (args) => options.describeCall(args as z.output<S>),
   };

@@ -117,7 +117,9 @@ export function createAnswers(deps: AnswersDeps): Answers {
   ): Promise<Retried> {
     // A turn that crashed on the way is no new beginning.
     const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
-    const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], { mustAsk: true });
+    const pressedBy = events[0]?.author;
+    const how = { mustAsk: true, ...(pressedBy !== undefined && { pressedBy }) };
+    const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], how);
     for (const other of events) turn.notice(other);
     if (isGivenUp) turn.giveUp();
     await whileRunning(turn, () => run(deps, turn, signal));

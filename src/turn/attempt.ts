@@ -9,6 +9,7 @@ import type { History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
+import type { Access } from "../policy/access.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { toTurnId } from "../port/ids.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
@@ -19,6 +20,7 @@ import type { AnswerOptions } from "../settings/answer-options.ts";
 import type { ChannelSettings, Settings } from "../settings/settings.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
+import { quoteName } from "../text/quote-name.ts";
 import { type Ledger, MAX_ROUNDS, NO_LEDGER, type TurnLedger } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
@@ -28,6 +30,7 @@ import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
 import { goOn, isContinuable } from "./going-on.ts";
 import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
+import { NotPermittedError, type Permits, readPermits } from "./permits.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
 import type { AttemptResult, Beginning } from "./running.ts";
 import {
@@ -79,6 +82,7 @@ export interface AttemptDeps extends Omit<SpendingDeps, "metrics"> {
   /** What a question in a channel sees of it, unless the channel has a number of its own. */
   contextMessages: number;
   settings: Pick<Settings, "read">;
+  access: Pick<Access, "judge">;
   history: History;
   records: TurnRecords;
   unkept: Pick<UnkeptAnswers, "add" | "drop" | "settled">;
@@ -100,14 +104,16 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     // A turn that begins once more has not ended: cut off now, it is to be taken up again.
     const phase = record.posted.length > 0 ? "posted" : "received";
     Object.assign(record, { attempts: record.attempts + 1, isRefused: false, phase });
-    const [own, ledger] = await Promise.all([
+    const [own, permits, ledger] = await Promise.all([
       deps.settings.read(record.reply),
+      readPermits(deps.access, record, beginning.pressedBy),
       openLedger(deps, record),
       deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
     ]);
     // What came before a call of a tool is no beginning to go on from: the rounds have it, and more.
     if (ledger.rounds.length > 0) delete record.said;
-    const model = own.model ?? deps.model;
+    const wanted = own.model ?? deps.model;
+    const model = permits.chooseModel([wanted, deps.model]);
     const run: Run = {
       ...beginning,
       deps,
@@ -122,6 +128,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       hasText: false,
       acceptedAt: beginning.messages.at(-1)?.at ?? Date.now(),
       model,
+      permits,
       options: own.options ?? {},
       systemPrompt: toSystemPrompt(own, deps.systemPrompt),
       context: { messages: [], notices: [], files: [], oldestShownId: undefined, given: NOTHING_GIVEN },
@@ -135,6 +142,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       before: record.edition > 1 ? await readAnswer(deps.history, record) : undefined,
       isInVain: false,
     };
+    if (run.model !== wanted) run.notices = [...run.notices, describeOtherModel(wanted, run.model)];
     try {
       const { text, ending } = await write(run);
       // An attempt that a crash cut is continued under the same numbers; one that has ended used them up.
@@ -182,6 +190,7 @@ interface Run extends Omit<Beginning, "changes"> {
   acceptedAt: number;
   /** In use for the whole of the attempt. */
   model: string;
+  permits: Permits;
   options: AnswerOptions;
   systemPrompt: string;
   /** Servers of tools that the channel has switched off. */
@@ -276,7 +285,9 @@ async function ask(run: Run, onText: OnText): Promise<string> {
   const write = run.options.format === "json" ? code.write : onText;
   deps.metrics.streamOpened();
   try {
-    const told = { systemPrompt: run.systemPrompt, channelMessages: run.options.context ?? deps.contextMessages };
+    run.permits.checkModel(run.model);
+    const channelMessages = run.options.context ?? deps.contextMessages;
+    const told = { systemPrompt: run.systemPrompt, channelMessages, showsFiles: run.permits.may("files") };
     const context = await deps.readContext(record, messages, told, signal);
     context.notices.unshift(...run.notices);
     run.context = { ...context, ...(record.said !== undefined && { written: toWritten(record) }) };
@@ -430,6 +441,10 @@ function toFields({ temperature, maxTokens, format }: AnswerOptions): TurnDeps["
   };
 }
 
+function describeOtherModel(wanted: string, model: string): string {
+  return `_${quoteName(model)} answered: the model of this channel, ${quoteName(wanted)}, is not for you._`;
+}
+
 /** Shows what is waited for, unless the message that stands for the answer tells that itself. */
 function showBeside({ record, hasText, show }: Run, words: string): void {
   if (record.posted.length === 0 || hasText) show(words);
@@ -555,7 +570,7 @@ function toSight(run: Run, messages: ChatMessage[]): Sight {
 }
 
 function logFailure({ deps, record, signal }: Run, error: unknown): void {
-  if (signal.aborted) return;
+  if (signal.aborted || error instanceof NotPermittedError) return;
   const kind = (error as GatewayError).kind;
   if (kind === "rate-limited") deps.metrics.rateLimited("gateway");
   deps.log.warn({ err: error, turnId: record.id }, "the model's answer broke off");

@@ -41,7 +41,7 @@ export interface Context {
 export type ReadContext = (
   record: TurnRecord,
   messages: readonly MessageEvent[],
-  told: { systemPrompt: string; channelMessages: number },
+  told: { systemPrompt: string; channelMessages: number; showsFiles?: boolean },
   signal: AbortSignal,
 ) => Promise<Context>;
 
@@ -100,7 +100,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     }
   }
 
-  return async (record, messages, { systemPrompt, channelMessages }, signal) => {
+  return async (record, messages, { systemPrompt, channelMessages, showsFiles = true }, signal) => {
     const branch = await readEntries(record, messages);
     const { hasOlder, notices, written } = branch;
     const entries = withRoot(withoutRefused(branch.entries), branch);
@@ -110,7 +110,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const owner = `${record.reply.platform}:${record.author.id}`;
     const said = fitWindow(whole, limits);
     const room = toRoomForFiles(maxTokens, said.tokens);
-    const shown = await showFiles(said.kept, { files, maxTokens: room, owner }, signal);
+    const shown = await showFiles(said.kept, { files, maxTokens: room, owner, showsFiles }, signal);
     const { kept } = fitWindow(whole, { ...limits, filesOf: shown.tokensOf });
     // Talk is in no history.
     const around = new Set(talk.map(({ id }) => id));
@@ -130,7 +130,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
       }),
       messages: toMessages(systemPrompt, kept, shown.partsOf),
       notices,
-      files: kept.flatMap(({ attachments }) => attachments ?? []),
+      files: showsFiles ? kept.flatMap(({ attachments }) => attachments ?? []) : [],
       oldestShownId: isCut ? oldest?.id : undefined,
       written,
     };

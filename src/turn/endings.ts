@@ -1,5 +1,6 @@
 import { GatewayError } from "../gateway/errors.ts";
 import { QuotaError } from "../quota/quota.ts";
+import { NotPermittedError } from "./permits.ts";
 
 /** The end of a turn, as it is counted. */
 export type Outcome =
@@ -52,6 +53,7 @@ const LONGEST_WAIT_MS = 30 * 86_400_000;
 export function describeEnding(cause: EndingCause, context: EndingContext): Ending {
   if ("finish" in cause) return describeFinish(cause.finish);
   const { error } = cause;
+  if (error instanceof NotPermittedError) return final("failed", error.message);
   if (error instanceof GatewayError) return describeGatewayError(error, context);
   if (error instanceof QuotaError) return { outcome: "refused", note: `_${error.message}_`, retry: true };
   if (error === "stopped") return end("stopped", "Stopped: this answer was ended on request.");

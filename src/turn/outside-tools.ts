@@ -5,6 +5,7 @@ import { chooseTools } from "../tools/choice.ts";
 import { NO_LEDGER, type TurnLedger, toToolCall } from "../tools/ledger.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Context } from "./context.ts";
+import type { Permits } from "./permits.ts";
 import type { TurnRecord } from "./record.ts";
 
 /** What people said last says which tools may help, where there are too many for one request. */
@@ -31,6 +32,8 @@ interface Turn {
   record: TurnRecord;
   /** Servers of tools that the channel has switched off. */
   serversOff: readonly string[];
+  /** What the person who asks may use. */
+  permits: Permits;
 }
 
 interface Offering extends Turn {
@@ -45,20 +48,22 @@ export function toOffered({
   outside,
   record,
   serversOff,
+  permits,
   tools,
   ledger,
   context: { messages },
 }: Offering): readonly Tool[] {
-  const offered = outside.toolsOf(record.reply, serversOff);
+  const own = permits.chooseTools(tools);
+  const offered = permits.chooseTools(outside.toolsOf(record.reply, serversOff));
   const possible = ledger === NO_LEDGER ? offered.filter(({ acts }) => !acts) : offered;
-  if (possible.length === 0) return tools;
+  if (possible.length === 0) return own;
   const question = messages.filter(({ role }) => role === "user").slice(-MESSAGES_TO_CHOOSE_BY);
   const calls = [
     ...messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : [])),
     ...ledger.rounds.flatMap(({ calls }) => calls.map(toToolCall)),
   ];
   const called = new Set(calls.map((call) => call.function.name));
-  return chooseTools(tools, possible, { question: question.map(textOf).join("\n"), called });
+  return chooseTools(own, possible, { question: question.map(textOf).join("\n"), called });
 }
 
 interface Asking extends Turn {
@@ -70,8 +75,11 @@ interface Asking extends Turn {
 
 /** The messages that the prompt stands for which a question names; none for any other. A sentence: it is not to be had. */
 export async function readPrompt(asking: Asking): Promise<ChatMessage[] | string> {
-  const { outside, record, messages, serversOff, history, signal } = asking;
+  const { outside, record, messages, serversOff, permits, history, signal } = asking;
   const asked = messages.at(-1)?.text ?? (await readQuestion(history, record));
+  const [, server = "", name = ""] = /^\s*!([\w-]+):([\w.-]+)/.exec(asked) ?? [];
+  const refusal = server === "" ? undefined : permits.refuse(`tool:${server}__${name}`);
+  if (refusal !== undefined) return refusal;
   return (await outside.readPrompt(record.reply, asked, serversOff, signal)) ?? [];
 }
 

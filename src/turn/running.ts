@@ -1,5 +1,6 @@
 import {
   type ActionEvent,
+  type Author,
   type CommandEvent,
   type DeletedEvent,
   type EditedEvent,
@@ -22,6 +23,8 @@ export interface Beginning {
   changes: Array<EditedEvent | DeletedEvent>;
   /** A person pressed Retry. */
   mustAsk: boolean;
+  /** Who had the answer begin once more; absent: nobody. */
+  pressedBy?: Author;
   /** Sentences for the person, to stand under the answer. */
   notices: readonly string[];
 }
@@ -51,7 +54,7 @@ export interface RunningTurn {
 export function createRunningTurn(
   record: TurnRecord,
   known: readonly MessageEvent[],
-  { mustAsk = false } = {},
+  { mustAsk = false, pressedBy }: Partial<Pick<Beginning, "mustAsk" | "pressedBy">> = {},
 ): RunningTurn {
   const taken: InboundEvent[] = [];
   const notices: string[] = [];
@@ -110,7 +113,8 @@ export function createRunningTurn(
       controller = new AbortController();
       if (isStopped) controller.abort("stopped");
       if (isGivenUp) controller.abort("given-up");
-      return { controller, messages, areStored, changes, mustAsk, notices };
+      const by = pressedBy === undefined ? {} : { pressedBy };
+      return { controller, messages, areStored, changes, mustAsk, notices, ...by };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;

@@ -68,7 +68,8 @@ export function createSecondThoughts(deps: SecondThoughtsDeps): SecondThoughts {
       if (!(await isChanged(history, record, { messageId, text, attachments }))) return undefined;
       await (await ledger.open(record.id)).restart(true);
       const turnId = toEditionId(record.id, record.edition);
-      return { kind: "action", key: `${key}:again`, conversationId, author, reply, at, action: "regenerate", turnId };
+      const again = { key: `${key}:again`, conversationId, author, reply, at, turnId };
+      return { kind: "action", ...again, action: "regenerate", isSpoken: true };
     },
 
     async onDeleted({ messageId }, signal) {

@@ -6,6 +6,16 @@ import type { Files } from "../media/files.ts";
 /** Files of this many of the newest messages that have any are shown; of older ones only the names. */
 const MESSAGES_WITH_FILES = 4;
 
+const NOT_READ = "Your files were not read: you may not have files read here.";
+
+interface FilesOptions {
+  files: Pick<Files, "load">;
+  maxTokens: number;
+  owner: string;
+  /** False: they are only named. */
+  showsFiles: boolean;
+}
+
 /** The files of a conversation, as one request shows them. */
 export interface FilesInContext {
   partsOf(entry: HistoryEntry): ContentPart[];
@@ -23,24 +33,28 @@ export interface FilesInContext {
  */
 export async function showFiles(
   entries: readonly HistoryEntry[],
-  { files, maxTokens, owner }: { files: Pick<Files, "load">; maxTokens: number; owner: string },
+  { files, maxTokens, owner, showsFiles }: FilesOptions,
   signal: AbortSignal,
 ): Promise<FilesInContext> {
   const shown = new Map<string, ShownFiles>();
   const withFiles = entries.filter(({ attachments }) => (attachments?.length ?? 0) > 0);
   let left = maxTokens;
-  for (const { id, attachments } of withFiles.slice(-MESSAGES_WITH_FILES).toReversed()) {
+  const read = showsFiles ? withFiles.slice(-MESSAGES_WITH_FILES) : [];
+  for (const { id, attachments } of read.toReversed()) {
     const loaded = await files.load(attachments ?? [], owner, signal);
     const one = await toContentParts(loaded, left);
     left = Math.max(0, left - one.tokens);
     shown.set(id, one);
   }
-  const read = (entry: HistoryEntry) =>
+  const toShown = (entry: HistoryEntry) =>
     shown.get(entry.id) ?? nameFiles((entry.attachments ?? []).map(({ name }) => name));
   return {
-    partsOf: (entry) => read(entry).parts,
+    partsOf: (entry) => toShown(entry).parts,
     isShown: ({ id }) => shown.has(id),
-    tokensOf: (entry) => read(entry).tokens,
-    noticesOf: (messageIds) => messageIds.flatMap((id) => shown.get(id)?.notices ?? []),
+    tokensOf: (entry) => toShown(entry).tokens,
+    noticesOf(messageIds) {
+      const isLeftOut = !showsFiles && withFiles.some(({ id }) => messageIds.includes(id));
+      return isLeftOut ? [NOT_READ] : messageIds.flatMap((id) => shown.get(id)?.notices ?? []);
+    },
   };
 }

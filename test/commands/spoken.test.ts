@@ -56,6 +56,7 @@ describe("a spoken command", () => {
       author,
       reply,
       at,
+      isSpoken: true,
     });
   });
 

@@ -1,6 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createToolsCommand, type ToolServer } from "../../src/commands/tools.ts";
+import type { Policy } from "../../src/config/policy/policy-file.ts";
+import { createAccess } from "../../src/policy/access.ts";
+import type { Change } from "../../src/policy/audit.ts";
 import { createSettings } from "../../src/settings/settings.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { ada, command } from "../support/events.ts";
@@ -10,16 +13,19 @@ import { silent } from "../support/log.ts";
 const buyer = { name: "shop__buy", approval: { server: "shop" } };
 const shop: ToolServer = { name: "shop", problem: undefined, tools: [{ name: "shop__count" }, buyer], prompts: [] };
 
-function start(servers: ToolServer[]) {
+function start(servers: ToolServer[], policy: Policy = {}) {
+  const changes: Change[] = [];
+  const audit = { note: async (change: Change) => void changes.push(change) };
+  const access = createAccess({ policy: () => policy, chatRules: { read: async () => [] } });
   const { open } = createStores({ redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent });
   const settings = createSettings({ open, ttlMs: 60_000, log: silent });
   const { sink, texts } = fakePlatform();
-  const tools = createToolsCommand({ own: ["recall"], serversOf: () => servers, settings });
+  const tools = createToolsCommand({ own: ["recall"], serversOf: () => servers, settings, access, audit });
   const say = async (text = "", author = ada) => {
     await tools.run(command("tools", text, { author }), sink, new AbortController().signal);
     return texts().at(-1);
   };
-  return { say, settings };
+  return { say, settings, changes };
 }
 
 describe("/tools", () => {
@@ -52,5 +58,16 @@ describe("/tools", () => {
     expect(await say("on shop")).toBe("From the next message on I may use `shop` in this channel.");
     expect(await settings.read(reply)).toEqual({ isKnown: true });
     expect(await say("off shed")).toBe("There is no server `shed` here. There are `shop`.");
+  });
+
+  test("lists only what the person may use", async () => {
+    const access = { rules: [{ deny: ["tool:shop__buy", "tool:recall"] }] };
+    expect(await start([shop], { access }).say()).toMatch(/^My own: nothing\.\n`shop`: `count`\./);
+  });
+
+  test("notes what was switched", async () => {
+    const { say, changes } = start([shop]);
+    await say("off shop");
+    expect(changes).toMatchObject([{ what: "tools", before: "shop on", after: "shop off" }]);
   });
 });

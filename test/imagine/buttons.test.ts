@@ -35,6 +35,7 @@ function start(given: Partial<PictureJob> = {}) {
     writeHistory: async () => {},
     links: { erase: async (refs) => void erased.push(...refs.map(({ id }) => id)) },
     sinkOf: () => platform.sink,
+    refuse: async () => undefined,
     log: silent,
   });
   const press = (name: ActionEvent["action"], id: string, author = ada) => {

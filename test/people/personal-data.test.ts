@@ -23,6 +23,8 @@ test.skipIf(isOnRedis())("nothing that names a person is left in the store once 
     database,
     platform,
     adapterOf: () => adapter,
+    // A real one names nobody.
+    pseudonym: () => "somebody",
     model: "sandbox-chat",
     imageModel: "sandbox-image",
     references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },

@@ -51,6 +51,7 @@ export interface EngineOptions {
   /** Makes pictures reachable for the gateway; without it none is. */
   references?: References;
   removesWithQuestion?: boolean;
+  pseudonym?(platform: string, userId: string): string;
   /** What the policy file says; without it nothing. */
   policy?: () => Policy;
   /** Replies are written at the pace that their sinks bring; otherwise they hardly wait. */
@@ -91,7 +92,7 @@ export function startEngine({
     },
     scheduler: options.isPaced ? createScheduler({ now: () => performance.now() }) : createQuickScheduler(1),
     adapterOf: options.adapterOf ?? (() => platform.adapter),
-    pseudonym: (_, userId) => `pseudonym-of-${userId}`,
+    pseudonym: options.pseudonym ?? ((_, userId) => `pseudonym-of-${userId}`),
     metrics,
     log,
     retryMs: [1, 4],

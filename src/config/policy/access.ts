@@ -16,9 +16,9 @@ const MAX_SELECTORS = 50;
 const MAX_RULES = 500;
 const MAX_REASON_CHARS = 300;
 
-export const who = selector(WHO, NAMED_WHO);
-export const where = selector(WHERE, NAMED_WHERE);
-export const what = selector(WHAT, NAMED_WHAT);
+const who = selector(WHO, NAMED_WHO);
+const where = selector(WHERE, NAMED_WHERE);
+const what = selector(WHAT, NAMED_WHAT);
 
 export const accessRule = z
   .strictObject({

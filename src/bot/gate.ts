@@ -1,0 +1,134 @@
+import type { Logger } from "pino";
+import { postNotice } from "../commands/command.ts";
+import { runWithin } from "../concurrency/deadlines.ts";
+import type { JobStore } from "../imagine/job-store.ts";
+import type { Access } from "../policy/access.ts";
+import type { Refusals } from "../policy/refusals.ts";
+import type { Deed } from "../policy/rules.ts";
+import type { Adapter } from "../port/adapter.ts";
+import type { InboundEvent } from "../port/events.ts";
+import { readPictureId, readTurnId, toTurnId } from "../port/ids.ts";
+import type { SinkOf } from "../reply/paced-sink.ts";
+import type { Settings } from "../settings/settings.ts";
+import type { TurnRecords } from "../turn/record.ts";
+
+const TELL_MS = 30_000;
+
+/** What was refused, and the sentence for the person. */
+export interface Refusal {
+  deed: Deed;
+  text: string;
+}
+
+/** Lets nobody do with the bot what the policy denies them. Every event passes here before anything is done for it. */
+export interface Gate {
+  /** Resolves to undefined: it may be done; undefined at once: nobody is denied that. Never rejects. */
+  refuse(event: InboundEvent): Promise<Refusal | undefined> | undefined;
+  /** Tells the person so that nobody else sees it; seldom, where they only wrote a message. Best effort. */
+  tell(event: InboundEvent, refusal: Refusal, signal: AbortSignal): Promise<void>;
+}
+
+export interface GateDeps {
+  access: Pick<Access, "judge">;
+  refusals: Refusals;
+  records: Pick<TurnRecords, "load">;
+  jobs: Pick<JobStore, "load">;
+  settings: Pick<Settings, "read">;
+  /** The configured one. */
+  model: string;
+  adapterOf(platform: string): Pick<Adapter, "whisper">;
+  sinkOf: SinkOf;
+  log: Logger;
+}
+
+export function createGate(deps: GateDeps): Gate {
+  const { access, refusals, settings, model, adapterOf, sinkOf, log } = deps;
+
+  async function find(event: InboundEvent, deed: Deed): Promise<Refusal | undefined> {
+    const judge = await access.judge();
+    const decision = judge(event, deed);
+    if (!decision.isAllowed) return { deed, text: decision.refusal };
+    if (deed !== "chat" || judge(event, `model:${model}`).isAllowed) return undefined;
+    // An answer may come from the channel's own model as well.
+    const { model: own = model } = await settings.read(event.reply);
+    const other = judge(event, `model:${own}`);
+    return other.isAllowed ? undefined : { deed: `model:${own}`, text: other.refusal };
+  }
+
+  async function refuse(event: InboundEvent, deed: Deed): Promise<Refusal | undefined> {
+    const refusal = await find(event, deed);
+    return refusal !== undefined && !(await hasBegun(event, deps)) ? refusal : undefined;
+  }
+
+  return {
+    refuse(event) {
+      const deed = toDeed(event);
+      return deed && refuse(event, deed);
+    },
+    async tell(event, { deed, text }, signal) {
+      const { reply, author } = event;
+      const { whisper } = adapterOf(reply.platform);
+      const isHeldOpen = isAwaited(event);
+      try {
+        if (!isHeldOpen && !(await refusals.claim(event, deed))) return;
+        const isPrivate = reply.visibleTo !== undefined || reply.isDirect === true || event.kind === "action";
+        const nonce = `${event.key}:refused`;
+        await runWithin(
+          TELL_MS,
+          (signal) =>
+            whisper === undefined || (isHeldOpen && isPrivate) || reply.isDirect === true
+              ? postNotice(sinkOf({ ...reply, visibleTo: author.id }), event, text, signal)
+              : whisper(reply, author.id, text, nonce, signal),
+          signal,
+        );
+      } catch (err) {
+        signal.throwIfAborted();
+        log.warn({ err, key: event.key, deed }, "a person could not be told that something is denied to them");
+      }
+    },
+  };
+}
+
+/** What was allowed when it began is brought to its end, or it would look for good as if more were to come. */
+async function hasBegun(event: InboundEvent, { records, jobs, log }: GateDeps): Promise<boolean> {
+  try {
+    const begun = toTurnId(event.key);
+    if (event.kind === "command") return (await jobs.load(begun))?.isOver === false;
+    const record = await records.load(event.kind === "action" ? readTurnId(event.turnId) : begun);
+    return record !== undefined && record.phase !== "final";
+  } catch (err) {
+    log.warn({ err, key: event.key }, "whether something has begun already is not known");
+    return false;
+  }
+}
+
+/** True where the platform shows that something is to come until something does. */
+function isAwaited(event: InboundEvent): boolean {
+  if (event.kind === "message") return event.isAnsweredAlone === true;
+  if (event.kind === "command") return event.isSpoken !== true;
+  return event.kind === "action" && event.isSpoken !== true;
+}
+
+/**
+ * What an event asks for; undefined for what nobody is denied: to hear of the bot, to stop it, to take an answer back,
+ * and to have one's own data. Commands that change settings ask for that themselves, since they also only tell.
+ */
+function toDeed(event: InboundEvent): Deed | undefined {
+  switch (event.kind) {
+    case "message":
+      return event.addressed === "other" ? undefined : "chat";
+    case "edited":
+      return "chat";
+    case "command":
+      if (event.name === "imagine") return "pictures";
+      return event.name === "quiet" ? "chat" : undefined;
+    case "action":
+      // Whoever draws asks for that itself: it knows what is to be drawn.
+      return FREE.has(event.action) || readPictureId(event.turnId) !== undefined ? undefined : "chat";
+    case "deleted":
+    default:
+      return undefined;
+  }
+}
+
+const FREE: ReadonlySet<string> = new Set(["stop", "delete", "good", "bad", "explain", "show"]);

@@ -1,0 +1,18 @@
+import type { Access } from "../policy/access.ts";
+import type { PictureJob } from "./picture-job.ts";
+
+/** What is to be drawn, and for whom. */
+export type AskedJob = Pick<PictureJob, "author" | "reply" | "model" | "references" | "change">;
+
+/** Resolves to the sentence for a person who may not have this drawn; undefined: they may. */
+export type RefuseJob = (asked: AskedJob) => Promise<string | undefined>;
+
+export function createRefuseJob({ judge }: Pick<Access, "judge">): RefuseJob {
+  return async ({ model, references, change, ...by }) => {
+    const decide = await judge();
+    // The first picture that a button starts from is the bot's own.
+    const files = references.length - (change === undefined ? 0 : 1);
+    const deeds = ["pictures", `model:${model}`, ...(files > 0 ? ["files" as const] : [])] as const;
+    return deeds.map((deed) => decide(by, deed)).find(({ isAllowed }) => !isAllowed)?.refusal;
+  };
+}

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import type { Keyv } from "keyv";
+import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
+import type { InboundEvent } from "../port/events.ts";
+import { toKeyPart } from "../store/key-part.ts";
+import type { Deed } from "./rules.ts";
+
+/** One person is told once in this time of one deed in one place. */
+const SILENT_MS = 10 * 60_000;
+
+/** Keeps those who try again and again from being told again and again. */
+export interface Refusals {
+  /** Resolves to whether the person is to be told now. The same event may be told again. Rejects when the store does not answer. */
+  claim(event: Pick<InboundEvent, "key" | "author" | "reply">, deed: Deed): Promise<boolean>;
+}
+
+export interface RefusalsOptions {
+  open(namespace: string): Keyv;
+  /** One at a time, in all processes that share the store; absent: in this one. */
+  inTurn?: KeyedQueue["run"];
+}
+
+export function createRefusals({ open, ...options }: RefusalsOptions): Refusals {
+  const keyv = open("refused");
+  const inTurn = options.inTurn ?? createKeyedQueue().run;
+
+  return {
+    claim({ key: eventKey, author, reply }, deed) {
+      const { platform, workspaceId = "", channelId } = reply;
+      // Names nobody: it lasts longer than an erasure takes.
+      const key = toKeyPart(
+        createHash("sha256")
+          .update(JSON.stringify([platform, author.id, workspaceId, channelId, deed]))
+          .digest("base64url"),
+      );
+      return inTurn(`refused:${key}`, async () => {
+        const told: unknown = await keyv.get(key);
+        if (told === undefined) await keyv.set(key, eventKey, SILENT_MS);
+        return told === undefined || told === eventKey;
+      });
+    },
+  };
+}

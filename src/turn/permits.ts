@@ -1,0 +1,56 @@
+import type { Access, Judge } from "../policy/access.ts";
+import type { Deed } from "../policy/rules.ts";
+import type { Author } from "../port/events.ts";
+import { isSamePerson } from "../port/identity.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { TurnRecord } from "./record.ts";
+
+/** The model that is to answer may not be used by the person who asks. The message is a sentence for them. */
+export class NotPermittedError extends Error {
+  override readonly name = "NotPermittedError";
+}
+
+/** What one attempt at an answer may make use of: as the person who asked may, and whoever pressed for it. */
+export interface Permits {
+  may(deed: Deed): boolean;
+  /** The sentence for a person who may not. */
+  refuse(deed: Deed): string | undefined;
+  /** The first that may be used, else the first. */
+  chooseModel(models: readonly [string, ...string[]]): string;
+  /** Throws a `NotPermittedError` where a model may not be used. */
+  checkModel(model: string): void;
+  chooseTools(tools: readonly Tool[]): readonly Tool[];
+}
+
+/** `pressedBy` is who had the answer begin once more. */
+export async function readPermits(
+  { judge }: Pick<Access, "judge">,
+  record: Pick<TurnRecord, "author" | "reply" | "conversationId">,
+  pressedBy: Author | undefined,
+): Promise<Permits> {
+  return toPermits(await judge(), record, pressedBy);
+}
+
+function toPermits(
+  judge: Judge,
+  { author, reply, conversationId }: Pick<TurnRecord, "author" | "reply" | "conversationId">,
+  pressedBy: Author | undefined,
+): Permits {
+  // What is known of the same person now counts, not what was known when they asked.
+  const isOwn = pressedBy !== undefined && isSamePerson(pressedBy, { author, conversationId });
+  const people = pressedBy === undefined ? [author] : isOwn ? [pressedBy] : [author, pressedBy];
+  const denied = (deed: Deed) => people.map((one) => judge({ author: one, reply }, deed)).find((one) => !one.isAllowed);
+  const may = (deed: Deed) => denied(deed) === undefined;
+
+  return {
+    may,
+    refuse: (deed) => denied(deed)?.refusal,
+    chooseModel: (models) => models.find((model) => may(`model:${model}`)) ?? models[0],
+    checkModel(model) {
+      const decision = denied(`model:${model}`);
+      if (decision !== undefined) throw new NotPermittedError(decision.refusal);
+    },
+    chooseTools: (tools) =>
+      tools.filter(({ name, needs = [] }) => may(`tool:${name}`) && needs.every((need) => may(need))),
+  };
+}

@@ -1,0 +1,184 @@
+import { DatabaseSync } from "node:sqlite";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { access as accessSchema } from "../../src/config/policy/access.ts";
+import type { Policy } from "../../src/config/policy/policy-file.ts";
+import type { Author, InboundEvent } from "../../src/port/events.ts";
+import { toTurnId } from "../../src/port/ids.ts";
+import { startEngine } from "../support/engine.ts";
+import { action, ada, ben, command, edited, message } from "../support/events.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+
+const root: Author = { id: "root", name: "Root" };
+
+function toPolicy(rules: object[]): Policy {
+  return { access: accessSchema.parse({ admins: ["person:root"], rules }) };
+}
+
+/** The bot under rules that can be changed, on a platform that whispers. */
+function start(rules: object[] = [], options: Parameters<typeof startEngine>[0] = {}) {
+  let policy = toPolicy(rules);
+  const platform = fakePlatform();
+  const whispers: Array<{ to: string; text: string }> = [];
+  Object.assign(platform.adapter, {
+    whisper: async (_: unknown, to: string, text: string) => void whispers.push({ to, text }),
+  });
+  const engine = startEngine({ platform, policy: () => policy, scripts: [["One."], ["Two."], ["Three."]], ...options });
+  return { ...engine, whispers, setRules: (next: object[]) => void (policy = toPolicy(next)) };
+}
+
+describe("a question that is denied", () => {
+  test("is answered by a word to the person alone, and once in ten minutes", async () => {
+    const { accept, idle, whispers, requests, texts } = start([{ deny: "chat", to: "person:ada" }]);
+    await accept(message("hello"));
+    await accept(message("hello?"));
+    await accept(message("hi", { author: ben }));
+    await idle();
+    expect(whispers).toEqual([{ to: "ada", text: expect.stringContaining("You may not ask me here.") }]);
+    expect(requests).toHaveLength(1);
+    expect(texts()).toEqual(["One."]);
+  });
+
+  test("and was said to nobody, or in a channel that is listened to, is left alone", async () => {
+    const { accept, idle, whispers, requests } = start([{ deny: "chat", to: "person:ada" }]);
+    await accept(message("hi", { author: ben }));
+    await idle();
+    await accept(message("and me?", { addressed: "open" }));
+    await accept(message("and me?", { isListenedTo: true }));
+    await idle();
+    expect([whispers, requests.length]).toEqual([[], 1]);
+  });
+
+  test("is none of those that were begun before", async () => {
+    const database = new DatabaseSync(":memory:");
+    const hold = Promise.withResolvers<void>();
+    const { accept, idle, setRules, texts } = start([], { database, scripts: [["One ", hold.promise, "more."]] });
+    const asked = message("hello");
+    await accept(asked);
+    setRules([{ deny: "chat" }]);
+    hold.resolve();
+    await idle();
+    expect(texts()).toEqual(["One more."]);
+  });
+
+  test("is asked again neither by a button, nor by going on, nor by an edit", async () => {
+    const { accept, idle, setRules, requests } = start();
+    const asked = message("hello");
+    await accept(asked);
+    await idle();
+    setRules([{ deny: "chat" }]);
+    const turnId = toTurnId(asked.key);
+    for (const name of ["regenerate", "retry", "continue", "approve", "always", "rerun"] as const) {
+      await accept(action(name, turnId));
+    }
+    await accept(edited(asked, "hello there"));
+    await accept({ ...edited(message("never seen"), "look here"), addressed: "bot" });
+    await idle();
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe("what is used for an answer", () => {
+  test("is the usual model, where the channel's own is denied", async () => {
+    const { accept, idle, setRules, requests, texts } = start([], { model: "small" });
+    await accept(message("hello"));
+    await idle();
+    setRules([{ deny: "model:small" }]);
+    await accept(message("hello"));
+    await idle();
+    expect(requests.map(({ model }) => model)).toEqual(["small"]);
+    expect(texts()).toHaveLength(1);
+  });
+});
+
+const EVERYTHING = ["message", "open", "listened", "edit", "command", "imagine", "press", "private"] as const;
+
+/** Every way to the model and to pictures. */
+function toEvent(way: (typeof EVERYTHING)[number], author: Author, known: string): InboundEvent {
+  switch (way) {
+    case "message":
+      return message("a question", { author });
+    case "private":
+      return message("a question", { author, isAnsweredAlone: true });
+    case "open":
+      return message("a remark", { author, addressed: "open" });
+    case "listened":
+      return message("a remark", { author, isListenedTo: true });
+    case "edit":
+      return { ...edited(message("x", { author }), "a question"), addressed: "bot" };
+    case "command":
+      return command("quiet", "", { author });
+    case "imagine":
+      return command("imagine", "a fox", { author });
+    case "press":
+    default:
+      return action("regenerate", known, { author });
+  }
+}
+
+describe("whatever people try", () => {
+  const tried = fc.array(fc.record({ way: fc.constantFrom(...EVERYTHING), isDenied: fc.boolean() }), {
+    minLength: 1,
+    maxLength: 8,
+  });
+
+  test("nothing is asked for somebody who is denied everything", async () => {
+    await fc.assert(
+      fc.asyncProperty(tried, async (tries) => {
+        const scripts = tries.map(() => ["An answer."]);
+        const { accept, idle, requests } = start([{ deny: "everything", to: "person:ada" }], { scripts });
+        let asked = 0;
+        for (const { way, isDenied } of tries) {
+          // What only one asks is told apart by the conversation.
+          const event = toEvent(way, isDenied ? ada : ben, "unknown");
+          const before = requests.length;
+          await accept({ ...event, conversationId: `test:${(asked += 1)}` });
+          await idle();
+          if (isDenied) expect(requests.length).toBe(before);
+        }
+      }),
+      { numRuns: 15 },
+    );
+  });
+});
+
+describe("/access", () => {
+  test("tells everybody what they may do, and why", async () => {
+    const { accept, idle, texts } = start([{ deny: "pictures", to: "person:ada" }]);
+    await accept(command("access"));
+    await idle();
+    expect(texts()[0]).toContain(
+      "You may not have pictures drawn here: rule 1 of the policy file says: deny pictures to person:ada.",
+    );
+    expect(texts()[0]).toContain("You may ask me here: no rule says otherwise.");
+  });
+
+  test("changes the rules for admins alone, at once and for good", async () => {
+    const database = new DatabaseSync(":memory:");
+    const { accept, idle, texts, requests } = start([], { database });
+    await accept(command("access", "deny chat to person:ada", { author: ben }));
+    await idle();
+    expect(texts()[0]).toContain("Only admins may do that");
+    await accept(command("access", "deny chat to person:ada in here", { author: root }));
+    await idle();
+    expect(texts()[1]).toMatch(/^From now on: deny chat to person:ada in channel:general\. `\/access remove \w{5}`/);
+    await accept(message("hello"));
+    await idle();
+    expect(requests).toHaveLength(0);
+    await accept(command("access", "why person:ada chat", { author: root }));
+    await idle();
+    expect(texts().at(-1)).toMatch(/^`ada` may not ask me here, because rule \w{5} of the chat says: deny chat/);
+    const id = /remove (\w{5})/.exec(texts()[1] ?? "")?.[1] ?? "";
+    await accept(command("access", `remove ${id}`, { author: root }));
+    await accept(message("hello again"));
+    await idle();
+    expect(requests).toHaveLength(1);
+  });
+
+  test("says what is wrong with a rule", async () => {
+    const { accept, idle, texts } = start();
+    await accept(command("access", "deny cats to person:ada", { author: root }));
+    await idle();
+    expect(texts()[0]).toContain('I changed nothing: deny has "cats", which must be one of everything, chat,');
+  });
+});
