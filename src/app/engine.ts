@@ -181,7 +181,17 @@ export function createEngine(options: EngineOptions): Engine {
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const offered = { toolNames: tools.map(({ name }) => name), serversOf: outside.report };
-  const told = { ...kinds, botName: options.botName, listModels, model, collect, erasers, ...offered, quota, ...rights };
+  const told = {
+    ...kinds,
+    botName: options.botName,
+    listModels,
+    model,
+    collect,
+    erasers,
+    ...offered,
+    quota,
+    ...rights,
+  };
   const commands = createCommands({ ...told, adapterOf });
 
   const gate = createGate({ ...rights, records, jobs, settings, model, adapterOf, sinkOf, log });

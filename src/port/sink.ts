@@ -27,6 +27,9 @@ export interface Step {
   /** In a few plain words, such as "looking up the time in Tokyo". Untrusted text. */
   title: string;
   state: "running" | "done" | "failed";
+  /** When it began and when it ended, in milliseconds of one clock that never goes back. */
+  begunAt?: number;
+  endedAt?: number;
 }
 
 export interface OutboundFile {

@@ -12,7 +12,8 @@ export interface Steps {
   follow(listener: () => void): void;
 }
 
-export function createSteps(): Steps {
+/** `now` gives milliseconds of a clock that never goes back. */
+export function createSteps(now = () => performance.now()): Steps {
   const steps = new Map<string, Step>();
   let isOver = false;
   let tell = () => {};
@@ -20,7 +21,8 @@ export function createSteps(): Steps {
   function note(step: Step): void {
     // A step that was given up may still report.
     if (isOver) return;
-    steps.set(step.id, step);
+    const begunAt = steps.get(step.id)?.begunAt ?? now();
+    steps.set(step.id, { ...step, begunAt, ...(step.state !== "running" && { endedAt: now() }) });
     tell();
   }
 

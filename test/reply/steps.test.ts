@@ -8,7 +8,7 @@ describe("the steps of a reply", () => {
   test("are kept in the order in which they began, each as it stands", () => {
     const steps = createSteps();
     for (const one of [step("a"), step("b"), step("a", "done")]) steps.note(one);
-    expect(steps.all).toEqual([step("a", "done"), step("b")]);
+    expect(steps.all).toMatchObject([step("a", "done"), step("b")]);
   });
 
   test("have failed when everything ends before them, and say nothing any more", () => {
@@ -20,8 +20,15 @@ describe("the steps of a reply", () => {
     steps.end();
     steps.note(step("a"));
     steps.note(step("c"));
-    expect(steps.all).toEqual([step("a", "failed"), step("b", "done")]);
+    expect(steps.all).toMatchObject([step("a", "failed"), step("b", "done")]);
     expect(changes).toHaveLength(3);
+  });
+
+  test("know when they began and when they ended, whatever is told between", () => {
+    let time = 0;
+    const steps = createSteps(() => (time += 100));
+    for (const one of [step("a"), step("a"), step("a", "done")]) steps.note(one);
+    expect(steps.all).toEqual([{ ...step("a", "done"), begunAt: 100, endedAt: 200 }]);
   });
 
   test("are described by what goes on, each thing once", () => {

@@ -1,6 +1,7 @@
 import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
 import type { Action } from "../../../src/port/events.ts";
 import type { Button, Draft, Step } from "../../../src/port/sink.ts";
+import { describeTime, foldSteps } from "../../../src/port/steps.ts";
 import { toDiscordMarkdown } from "./markdown.ts";
 
 /** Longest message, in UTF-16 units. */
@@ -64,16 +65,17 @@ export function toMessageBody(draft: Draft, context: ButtonContext): MessageBody
 function toContent({ markdown, streaming, steps = [] }: Draft): string {
   const rewritten = toDiscordMarkdown(markdown);
   const content = rewritten.length > MAX_LENGTH && markdown.length <= MAX_LENGTH ? markdown : rewritten;
-  // What was done on the way is of use on the way alone.
-  const lines = streaming ? steps.slice(-MAX_STEPS).map(toStepLine) : [];
+  const ended = steps.length === 0 ? [] : [`-# ${foldSteps(steps)}`];
+  const lines = streaming ? steps.slice(-MAX_STEPS).map(toStepLine) : ended;
   const whole = [...lines, content].join("\n");
   return whole.length > MAX_LENGTH ? content : whole;
 }
 
 /** Small print: https://support.discord.com/hc/en-us/articles/210298617 */
-function toStepLine({ title, state }: Step): string {
-  const plain = Array.from(title.replace(/[\\`*_~|<>[\]()#@]/g, ""));
-  return `-# ${STEP_SIGNS[state]} ${plain.slice(0, MAX_STEP_CHARS).join("")}`;
+function toStepLine(step: Step): string {
+  const plain = Array.from(step.title.replace(/[\\`*_~|<>[\]()#@]/g, ""));
+  const words = plain.slice(0, MAX_STEP_CHARS).join("");
+  return `-# ${STEP_SIGNS[step.state]} ${[words, describeTime(step)].filter(Boolean).join(", ")}`;
 }
 
 export function lengthOfBody({ content }: MessageBody): number {

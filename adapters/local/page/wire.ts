@@ -84,6 +84,8 @@ export interface MessageRow {
   buttons: Button[];
   /** Done on the way to an answer, in the order they began. */
   steps: readonly Step[];
+  /** All of them in one line, when none goes on any more: "Used 3 tools, 4.2 s". */
+  stepsLine: string;
   /** People's feedback on an answer, by their id. */
   judgements: Readonly<Record<string, Judgement>>;
   /** More text is coming. */

@@ -1,3 +1,4 @@
+import { foldSteps } from "../../../src/port/steps.ts";
 import type { Button, FileRow, ImagineOptions, Judgement, MessageRow, Step } from "../page/wire.ts";
 import { isShownType } from "./files.ts";
 import type { Tables } from "./tables.ts";
@@ -202,6 +203,7 @@ function toMessageOrNone(row: SqlRow | undefined): MessageRow | undefined {
 function toMessage(row: SqlRow): MessageRow {
   const files = JSON.parse(String(row["files"])) as (Omit<FileRow, "isImage" | "isSpoiler"> & { isSpoiler: number })[];
   const nonce = String(row["nonce"]);
+  const steps = JSON.parse(String(row["steps"])) as Step[];
   return {
     type: "message",
     id: Number(row["id"]),
@@ -216,7 +218,8 @@ function toMessage(row: SqlRow): MessageRow {
     options: JSON.parse(String(row["options"])) as ImagineOptions,
     visibleTo: toText(row["visible_to"]),
     buttons: JSON.parse(String(row["buttons"])) as Button[],
-    steps: JSON.parse(String(row["steps"])) as Step[],
+    steps,
+    stepsLine: steps.length === 0 ? "" : foldSteps(steps),
     judgements: JSON.parse(String(row["judgements"])) as Record<string, Judgement>,
     isStreaming: row["is_streaming"] === 1,
     files: files.map((file) => ({

@@ -1,4 +1,5 @@
 import type { Step } from "../../../src/port/sink.ts";
+import { describeTime, foldSteps } from "../../../src/port/steps.ts";
 import { toSlackMarkdown } from "./markdown.ts";
 
 /** Cards of one message: with their titles they take no more than what a full text leaves of a streamed message. */
@@ -30,10 +31,11 @@ const STATUSES = { running: "in_progress", done: "complete", failed: "error" } a
 export function toCards(steps: readonly Step[], before: Cards): Cards {
   const cards = new Map(closeCards(before));
   let rest: Card["status"] | undefined;
-  for (const { id, title, state } of steps) {
-    const status = STATUSES[state];
+  for (const step of steps) {
+    const { id, title } = step;
+    const status = STATUSES[step.state];
     const isOwn = cards.has(id) || cards.size - (cards.has(REST_ID) ? 1 : 0) < MAX_CARDS;
-    if (isOwn) cards.set(id, { title: toTitle(title), status });
+    if (isOwn) cards.set(id, { title: toTitle(title, describeTime(step)), status });
     else if (rest === undefined || status === "in_progress") rest = status;
   }
   if (rest !== undefined) cards.set(REST_ID, { title: REST_TITLE, status: rest });
@@ -63,6 +65,11 @@ export function toTaskChunks(before: Cards, after: Cards): Chunk[] {
   );
 }
 
+/** The chunk by which the cards of an ended answer fold into one line. */
+export function toFold(steps: readonly Step[]): Chunk[] {
+  return steps.length === 0 ? [] : [{ type: "plan_update", title: foldSteps(steps) }];
+}
+
 function isSame(before: Card | undefined, after: Card): boolean {
   return before?.title === after.title && before.status === after.status;
 }
@@ -73,12 +80,13 @@ export function toAddition(text: string, tasks: readonly Chunk[]): Readonly<Reco
   return { chunks: [...(text === "" ? [] : [{ type: "markdown_text", text }]), ...tasks] };
 }
 
-function toTitle(words: string): string {
+function toTitle(words: string, time: string): string {
   const safe = toSlackMarkdown(words);
   const title = safe.slice(0, 1).toUpperCase() + safe.slice(1);
   const bytes = Buffer.from(title);
-  if (bytes.length <= MAX_TITLE_BYTES) return title;
-  const end = "…";
+  const took = time === "" ? "" : `, ${time}`;
+  if (bytes.length + took.length <= MAX_TITLE_BYTES) return title + took;
+  const end = `…${took}`;
   const kept = bytes.subarray(0, MAX_TITLE_BYTES - Buffer.byteLength(end)).toString();
   return kept.replace(/\uFFFD+$/, "") + end;
 }

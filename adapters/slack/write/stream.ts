@@ -5,7 +5,7 @@ import type { SlackApi } from "../api/client.ts";
 import { codeOf, isUncertain, readTs, SlackApiError } from "../api/error.ts";
 import { type MessagePlace, type ToMark, toMessageId } from "../ids.ts";
 import { checkLength, hasFeedback, isBlockRefusal, type MessageFiles, toButtonBlocks, toMetadata } from "./blocks.ts";
-import { type Cards, closeCards, doubtCards, toAddition, toCards, toTaskChunks } from "./cards.ts";
+import { type Cards, closeCards, doubtCards, toAddition, toCards, toFold, toTaskChunks } from "./cards.ts";
 import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
 
@@ -202,7 +202,8 @@ async function stop(
   const { teamId, channelId, ts } = stream.place;
   const isComplete = rest !== undefined;
   const wanted = isComplete ? toWanted(teamId, draft, stream.cards, state) : stream.cards;
-  const tasks = toTaskChunks(stream.cards, closeCards(wanted));
+  const changed = toTaskChunks(stream.cards, closeCards(wanted));
+  const tasks = !isComplete || wanted.size === 0 ? changed : [...changed, ...toFold(draft.steps ?? [])];
   const hasFeedbackButtons = isComplete && hasFeedback(draft.buttons) && state.supports("feedback buttons", teamId);
   const blocks = isComplete ? toButtonBlocks(draft.buttons, { hasFeedbackButtons }) : [];
   const ending = { ...toAddition(rest ?? "", tasks), ...(blocks.length > 0 && { blocks }) };

@@ -229,7 +229,8 @@ describe("the bot on Discord", () => {
     if (message !== undefined) discord.people.press(message, ada, "Approve once");
     await discord.until(() => botTexts(discord, channel)[0]?.includes("Noted.") === true);
     await bot.idle();
-    expect(botTexts(discord, channel)).toEqual(["Let me note that.\n\n_`ada` allowed that once._\n\nNoted."]);
+    const [answer] = botTexts(discord, channel);
+    expect(answer).toMatch(/^-# Used 2 tools, [\d.]+ s\nLet me note that\.\n\n_`ada` allowed that once\._\n\nNoted\.$/);
     expect(requests.at(-1)?.messages.at(-1)?.content).toContain("likes tea");
   });
 

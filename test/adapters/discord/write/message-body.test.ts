@@ -28,7 +28,7 @@ describe("the body of a message", () => {
     });
     const growing = { ...draft("Let me look."), streaming: true, steps };
     expect(toMessageBody(growing, {}).content).toBe("-# ✅ two\n-# ✅ three\n-# ✅ four 1\n-# ⏳ five\nLet me look.");
-    expect(toMessageBody({ ...growing, streaming: false }, {}).content).toBe("Let me look.");
+    expect(toMessageBody({ ...growing, streaming: false }, {}).content).toBe("-# Used 5 tools, 0.1 s\nLet me look.");
     const full = "x".repeat(1_990);
     expect(toMessageBody({ ...growing, markdown: full }, {}).content).toBe(full);
   });

@@ -9,6 +9,7 @@ function message(id: number, more: Partial<MessageRow> = {}): MessageRow {
     options: {},
     buttons: [],
     steps: [],
+    stepsLine: "",
     judgements: {},
     isStreaming: false,
     files: [],

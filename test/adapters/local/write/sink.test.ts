@@ -33,6 +33,16 @@ describe("the sink of the local page", () => {
     await expect(posting).rejects.toMatchObject({ name: "SinkError", kind: "gone" });
   });
 
+  test("keeps the tools that were used with the answer, and says in one line what they took", async () => {
+    const sink = page.adapter.sink(address);
+    const steps = [{ id: "1", title: "looking", state: "done" as const, begunAt: 0, endedAt: 4_200 }];
+    const { id } = await sink.post({ ...draft("It is"), streaming: true, steps }, randomUUID(), signal);
+    await sink.edit(id, { ...draft("It is noon."), steps }, signal);
+    const rows = await page.rows();
+    const shown = rows.findLast((row) => row.type === "message" && `local:${row.id}` === id);
+    expect(shown).toMatchObject({ text: "It is noon.", steps, stepsLine: "Used 1 tool, 4.2 s" });
+  });
+
   test("does not write into a person's message", async () => {
     const id = await page.send({ text: "mine", channelId: "general", isNewChat: false });
     const sink = page.adapter.sink(address);

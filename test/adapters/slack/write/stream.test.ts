@@ -23,7 +23,10 @@ describe("steps beside a stream on Slack", () => {
         { ...task, status: "complete" },
       ],
     ]);
-    expect(argsOf("chat.stopStream")[0]).toMatchObject({ markdown_text: " noon." });
+    expect(JSON.parse(String(argsOf("chat.stopStream")[0]?.["chunks"]))).toEqual([
+      { type: "markdown_text", text: " noon." },
+      { type: "plan_update", title: "Used 1 tool, 0.1 s" },
+    ]);
   });
 
   test("that came before the first text are there with it, folded", async () => {

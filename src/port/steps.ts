@@ -1,0 +1,31 @@
+import type { Step } from "./sink.ts";
+
+/** What a step took that has ended, for people: "4.2 s"; "" below a second, and while it goes on. */
+export function describeTime({ begunAt, endedAt }: Step): string {
+  const tookMs = begunAt === undefined || endedAt === undefined ? 0 : endedAt - begunAt;
+  return tookMs < 1_000 ? "" : toSeconds(tookMs);
+}
+
+/** Folds the steps of an answer that has ended into one line: "Used 3 tools, 4.2 s". */
+export function foldSteps(steps: readonly Step[]): string {
+  const count = steps.length === 1 ? "1 tool" : `${steps.length} tools`;
+  return `Used ${count}, ${toSeconds(coveredMs(steps))}`;
+}
+
+/** The time in which any of them went on: those that ran side by side count once. */
+function coveredMs(steps: readonly Step[]): number {
+  const spans = steps.flatMap(({ begunAt, endedAt }) =>
+    begunAt === undefined || endedAt === undefined ? [] : [{ begunAt, endedAt }],
+  );
+  let covered = 0;
+  let until = -Infinity;
+  for (const { begunAt, endedAt } of spans.sort((one, other) => one.begunAt - other.begunAt)) {
+    covered += Math.max(0, endedAt - Math.max(begunAt, until));
+    until = Math.max(until, endedAt);
+  }
+  return covered;
+}
+
+function toSeconds(ms: number): string {
+  return `${Math.max(0.1, ms / 1_000).toFixed(1)} s`;
+}
