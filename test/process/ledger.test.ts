@@ -6,6 +6,7 @@ import type { Draft } from "../../src/port/sink.ts";
 import { action, message } from "../support/events.ts";
 import type { LedgerProcessOptions } from "../support/ledger-process.ts";
 import { startCountingServer } from "../support/mcp-world.ts";
+import { isRedisMissing, startRedis } from "../support/redis.ts";
 import { makeDataDir, PROCESS_ENV } from "../support/service.ts";
 
 const PROGRAM = join(import.meta.dirname, "../support/ledger-process.ts");
@@ -56,3 +57,27 @@ test("a call that acts is made at most once for each time that a person says so,
   expect(counter.marks).toEqual(["tea"]);
   expect(after?.[0]?.markdown).toMatch(/It is not known whether `shop__buy` was done/);
 });
+
+test.skipIf(isRedisMissing)(
+  "a call that acts is made once where another process on the same Redis takes over (needs redis-server)",
+  async () => {
+    const folder = await makeDataDir();
+    const [counter, redis] = await Promise.all([startCountingServer(), startRedis()]);
+    onTestFinished(async () => {
+      await Promise.all([counter.close(), redis.stop()]);
+      await folder.remove();
+    });
+    const common = { serverUrl: counter.url, redisUrl: redis.url };
+    const own = (name: string) => ({ ...common, path: join(folder.path, `${name}.sqlite`) });
+
+    const asked = await live({ ...own("first"), events: [message("buy tea")] });
+    const approve = action("approve", asked?.[0]?.buttons[0]?.turnId ?? "");
+    const death = { state: "done", isBefore: true };
+    expect(await live({ ...own("second"), events: [approve], death })).toBeUndefined();
+    expect(counter.marks).toEqual(["tea"]);
+    const after = await live({ ...own("third"), events: [] });
+    expect(counter.marks).toEqual(["tea"]);
+    expect(after?.[0]?.markdown).toMatch(/It is not known whether `shop__buy` was done/);
+    expect(after?.[0]?.buttons.map(({ action }) => action)).toContain("rerun");
+  },
+);

@@ -3,9 +3,13 @@
  * is told stands in its arguments: the database, the server, the events it hears, and where it dies.
  */
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Keyv } from "keyv";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { createMcpServers } from "../../src/mcp/servers.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
+import type { Draft } from "../../src/port/sink.ts";
+import { createStores } from "../../src/store/keyv.ts";
 import type { LedgerRound } from "../../src/tools/ledger.ts";
 import { startEngine } from "./engine.ts";
 import { fakeGateway } from "./fake-gateway.ts";
@@ -19,9 +23,11 @@ export interface LedgerProcessOptions {
   events: InboundEvent[];
   /** The process dies when a call comes to this state: before that is written, or when it is. */
   death?: { state: string; isBefore?: boolean };
+  /** The history, the ledger and the queue are shared with other processes. */
+  redisUrl?: string;
 }
 
-const { path, serverUrl, events, death } = JSON.parse(process.argv[2] ?? "") as LedgerProcessOptions;
+const { path, serverUrl, events, death, redisUrl } = JSON.parse(process.argv[2] ?? "") as LedgerProcessOptions;
 const servers = createMcpServers([toMcpConfig("shop", address(serverUrl))], silent);
 await servers.tried();
 const platform = fakePlatform();
@@ -53,28 +59,38 @@ function die(): void {
   process.kill(process.pid, "SIGKILL");
 }
 
+const database = new DatabaseSync(path);
 const engine = startEngine({
-  database: new DatabaseSync(path),
+  database,
   platform: { ...platform, adapter: { ...platform.adapter, sink: () => ({ ...sink, edit }) } },
   outsideTools: servers.toolsOf,
   gateway,
-  wrapStores: (stores) => ({
-    ...stores,
-    open: (namespace) => {
-      const keyv = stores.open(namespace);
-      const set = keyv.set.bind(keyv);
-      keyv.set = async (key: string, value: unknown, ttl?: number) => {
-        const isThere = (value as LedgerRound).calls?.some(({ state }) => state === death?.state) ?? false;
-        if (isThere && death?.isBefore) die();
-        const result = await set(key, value, ttl);
-        if (isThere) die();
-        return result;
-      };
-      return keyv;
-    },
-  }),
+  wrapStores: (own) => {
+    const stores = redisUrl === undefined ? own : createStores({ redisUrl, database, log: silent });
+    return { ...stores, open: (namespace) => toDeadly(stores.open(namespace)) };
+  },
 });
+
+function toDeadly(keyv: Keyv): Keyv {
+  const set = keyv.set.bind(keyv);
+  keyv.set = async (key: string, value: unknown, ttl?: number) => {
+    const isThere = (value as LedgerRound).calls?.some(({ state }) => state === death?.state) ?? false;
+    if (isThere && death?.isBefore) die();
+    const result = await set(key, value, ttl);
+    if (isThere) die();
+    return result;
+  };
+  return keyv;
+}
+
+/** Ended, and not only waiting for the model. */
+function isOver({ streaming, buttons }: Draft): boolean {
+  return !streaming && buttons.every(({ action }) => action !== "stop");
+}
+
 for (const event of events) await engine.accept(event);
+// What another process left is not there to be taken at once.
+while (redisUrl !== undefined && !platform.channel.some(({ draft }) => isOver(draft))) await sleep(20);
 await engine.idle();
 process.stdout.write(JSON.stringify(platform.channel.map(({ draft }) => draft)));
 process.exit(0);
