@@ -90,7 +90,7 @@ function isOver({ streaming, buttons }: Draft): boolean {
 
 for (const event of events) await engine.accept(event);
 // What another process left is not there to be taken at once.
-while (redisUrl !== undefined && !platform.channel.some(({ draft }) => isOver(draft))) await sleep(20);
+if (redisUrl !== undefined) while (!platform.channel.some(({ draft }) => isOver(draft))) await sleep(20);
 await engine.idle();
 process.stdout.write(JSON.stringify(platform.channel.map(({ draft }) => draft)));
 process.exit(0);
