@@ -27,5 +27,7 @@ ldd "$node" node_modules/@img/sharp-libvips-linux*/lib/*.so* |
 install -d "$image/etc"
 echo 'node:x:1000:1000::/tmp:/sbin/nologin' > "$image/etc/passwd"
 echo 'node:x:1000:' > "$image/etc/group"
+# A host's own names come before those of the network, as everywhere else.
+echo 'hosts: files dns' > "$image/etc/nsswitch.conf"
 install -d -m 700 "$image/data"
 install -d -m 1777 "$image/tmp"
