@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { start } from "./sandbox/sandbox.ts";
+import { isRedisMissing, startRedis } from "./support/redis.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -35,6 +36,31 @@ test("the commands of docs/operations.md save the database while it is open, and
   onTestFinished(() => restored.close());
   expect(restored.prepare("SELECT text FROM said").all()).toEqual([{ text: "before" }]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test.skipIf(isRedisMissing)("the commands of docs/operations.md save what Redis has, and restore it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "palaver-commands-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const { url: REDIS_URL, stop } = await startRedis({ isKept: true });
+  onTestFinished(stop);
+  const bash = (program: string) => run("bash", ["-ec", program], { cwd: folder, env: { PATH, REDIS_URL } });
+  const [save = ""] = commandsWith("docs/operations.md", "--rdb");
+  // Redis waits for five seconds otherwise, as others might want the same.
+  const prepare = ["set said before", "config set repl-diskless-sync-delay 0"];
+  await bash(prepare.map((command) => `redis-cli -u "$REDIS_URL" ${command}\n`).join("") + save);
+  await stop();
+
+  const [restore = ""] = commandsWith("docs/operations.md", "--appendonly no");
+  const port = new URL(REDIS_URL).port;
+  const own = `redis-cli() { command redis-cli -p ${port} "$@"; }\nredis-server() { command redis-server --port ${port} "$@"; }`;
+  mkdirSync(join(folder, "redis"));
+  await bash(
+    `${own}\n${restore.replaceAll("/path/of/redis", join(folder, "redis")).replaceAll("sleep 1", "sleep 0.1")}wait`,
+  );
+  const { stdout } = await bash(
+    `${own}\nredis-server --dir redis --appendonly yes > log &\nuntil redis-cli ping; do sleep 0.1; done\nredis-cli get said\nredis-cli shutdown nosave\nwait`,
+  );
+  expect(stdout).toMatch(/^before$/m);
 });
 
 test("the commands of docs/gateway.md get a growing answer and a picture", async () => {
