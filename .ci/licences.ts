@@ -49,24 +49,20 @@ function isAllowed(name: string, expression = ""): boolean {
   return words.includes(" OR ") ? words.split(" OR ").some(holds) : words.split(" AND ").every(holds);
 }
 
-/** docs/licences.md: what is shipped, by licence. */
+/** docs/licences.md: what is shipped, a line for each package and version. */
 export function printLicences(lockfile: string): string {
   const shipped = readPackages(lockfile).filter(({ dev }) => dev !== true);
-  const groups = Map.groupBy(shipped, ({ license }) => license ?? "none");
-  const rows = [...groups]
-    .toSorted(([a], [b]) => byName(a, b))
-    .map(([licence, packages]) => {
-      const names = new Set(packages.map(({ name, version }) => `${name} ${version}`));
-      return `| ${licence} | ${[...names].toSorted(byName).join(", ")} |\n`;
-    });
+  const rows = new Set(
+    shipped.map(({ name, version, license }) => `| ${name} | ${version} | ${license ?? "none"} |\n`),
+  );
   const reasons = EXCEPTIONS.map(({ licence, packages, why }) => `| ${licence} | \`${packages.source}\` | ${why} |\n`);
   return `# Licences
 
-Palaver is under the [MIT licence](../LICENSE). \`npm run docs\` prints this page from \`package-lock.json\`: the packages that are installed with the service, on any kind of machine, by the licence that each states. A test allows ${[...ALLOWED].join(", ")} and what stands under *Exceptions*, in packages for development too. \`npm run sbom\` prints the same as a bill of materials (CycloneDX).
+Palaver is under the [MIT licence](../LICENSE). \`npm run docs\` prints this page from \`package-lock.json\`: the packages that are installed with the service, on any kind of machine, and the licence that each states. A test allows ${[...ALLOWED].join(", ")} and what stands under *Exceptions*, in packages for development too. \`npm run sbom\` prints the same as a bill of materials (CycloneDX).
 
-| licence | packages |
-|---|---|
-${rows.join("")}
+| package | version | licence |
+|---|---|---|
+${[...rows].toSorted(byName).join("")}
 ## Exceptions
 
 | licence | packages | why |
