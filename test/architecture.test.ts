@@ -93,6 +93,16 @@ describe("the repository", () => {
     expect(offenders(files, ({ code }) => findLocalTraces(code, hosts, root))).toEqual([]);
   });
 
+  test("has at its top what a repository needs, and nothing else", () => {
+    const folders = [".ci", ".github", "adapters", "bench", "chaos", "deploy", "docs", "src", "test"];
+    const documents = ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"];
+    const container = [".dockerignore", "Dockerfile", "compose.yaml"];
+    const settings = [".env.example", ".gitignore", ".npmrc", ".nvmrc", ".oxlintrc.json", "biome.json", "knip.json"];
+    const code = ["manifest.json", "package-lock.json", "package.json", "tsconfig.json", "vitest.config.ts"];
+    const known = new Set([...folders, ...documents, ...container, ...settings, ...code]);
+    expect([...new Set(paths.map((path) => path.split("/")[0] ?? ""))].filter((name) => !known.has(name))).toEqual([]);
+  });
+
   test.each(["dependencies", "devDependencies", "optionalDependencies", "overrides"])(
     "asks for exact versions in %s",
     (kind) => {
