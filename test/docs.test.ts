@@ -6,7 +6,7 @@ import { parseEnv } from "node:util";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { readConfig } from "../src/config/config.ts";
-import { what, where, who } from "../src/config/policy/access.ts";
+import { accessRule } from "../src/config/policy/access.ts";
 import { readPolicyFile } from "../src/config/policy/policy-file.ts";
 import { FAULTS } from "../src/sandbox/faults.ts";
 import { describeAccounts } from "../src/sandbox/models.ts";
@@ -248,10 +248,15 @@ describe("docs/policy.md", () => {
     const [head, ...rows] = readText("docs/policy.md").match(/^\| .+\|$/gm) ?? [];
     expect(head).toContain("words");
     const words = (row = "") => Array.from(row.split("|")[3]?.matchAll(/`([^`]+)`/g) ?? [], ([, word = ""]) => word);
-    for (const [row, selector] of [what, who, where].entries()) {
-      const unknown = words(rows[row]).filter((word) => !selector.safeParse(word.replace(/:$/, ":name")).success);
+    const rules = [
+      (word: string) => accessRule.safeParse({ allow: word }),
+      (word: string) => accessRule.safeParse({ allow: "chat", to: word }),
+      (word: string) => accessRule.safeParse({ allow: "chat", in: word }),
+    ];
+    for (const [row, parse] of rules.entries()) {
+      const unknown = words(rows[row]).filter((word) => !parse(word.replace(/:$/, ":name")).success);
       expect(unknown).toEqual([]);
-      const told = selector.safeParse("").error?.issues[0]?.message.match(/[a-z]+(?=,|:|$)/g) ?? [];
+      const told = parse("").error?.issues[0]?.message.match(/[a-z]+(?=,|:|$)/g) ?? [];
       expect(told.length).toBeGreaterThan(5);
       expect(told.filter((word) => !words(rows[row]).some((each) => each.replace(":", "") === word))).toEqual([]);
     }
