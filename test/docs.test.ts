@@ -235,6 +235,14 @@ describe("what the documents lead to", () => {
   });
 });
 
+test("docs/using.md has every command", () => {
+  const { features } = JSON.parse(readText("manifest.json")) as {
+    features: { slash_commands: { command: string }[] };
+  };
+  const page = readText("docs/using.md");
+  expect(features.slash_commands.filter(({ command }) => !page.includes(`\`${command}\``))).toEqual([]);
+});
+
 describe("docs/policy.md", () => {
   test("has an example that is a policy", () => {
     const [example = ""] = blocksOf(readText("docs/policy.md"), "yaml");
