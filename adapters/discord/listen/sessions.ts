@@ -12,6 +12,8 @@ import { createOwnShares } from "./own-shares.ts";
 const LOOK_MS = 700;
 /** While others are waited for. */
 const SOON_MS = 200;
+/** A process that ends tries for so long to learn who takes over: a lost connection to Redis is made anew within that. */
+const UNKNOWN_MS = 3_000;
 
 export interface SessionsOptions extends GatewayInfoOptions {
   shards?: { ids: readonly number[]; count: number };
@@ -129,9 +131,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       const { count } = plan;
       isLeaving = true;
       const until = performance.now() + longestMs;
+      let knownAt = performance.now();
       while (sessions.size > 0 && performance.now() < until) {
-        const { isAlone } = await lookInTurn().catch(() => ({ isAlone: true }));
-        if (isAlone) break;
+        const share = await lookInTurn().catch(() => undefined);
+        if (share !== undefined) knownAt = performance.now();
+        if (share?.isAlone === true || performance.now() - knownAt > UNKNOWN_MS) break;
         await sleep(SOON_MS);
       }
       hasLeft = true;

@@ -20,12 +20,21 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     const ada = discord.addUser("ada", guild);
     const claims = new Set<string>();
     const answered: string[] = [];
-    /** Hears as a process does: what another one has taken is not taken again. `isQuick`: sessions may begin at once. */
-    const open = ({ isQuick = true, log = silent } = {}) =>
-      startAdapter(discord, {
+    /**
+     * Hears as a process does: what another one has taken is not taken again. `isQuick`: sessions may begin at once.
+     * `failures`: so often Redis does not answer when it ends.
+     */
+    const open = ({ isQuick = true, log = silent, failures = 0 } = {}) => {
+      const shares = createSharedParts(shared.connection, "test:shards", Date.now);
+      let left = failures;
+      return startAdapter(discord, {
         log,
         shares: {
-          ...createSharedParts(shared.connection, "test:shards", Date.now),
+          ...shares,
+          claim: async (claim) => {
+            if (claim.isLeaving && left-- > 0) throw new Error("The connection was lost.");
+            return shares.claim(claim);
+          },
           ...(isQuick && { takeTurn: async () => true }),
         },
         async accept(event) {
@@ -34,6 +43,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
           if (event.kind === "message") answered.push(event.text);
         },
       });
+    };
     const say = (text: string) => discord.people.say(channel, ada, text, { mentionBot: true });
     return { discord, open, say, answered };
   }
@@ -74,6 +84,15 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     await pausing;
     say("four");
     await eventually(() => answered).toEqual(["one", "two", "three", "four"]);
+    await first.adapter.close();
+    expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
+  });
+
+  test("pass from a process that ends also where Redis does not answer it for a moment", async () => {
+    const { discord, open } = await start({});
+    const first = await open({ failures: 2 });
+    await open();
+    await first.adapter.pause(60_000);
     await first.adapter.close();
     expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
