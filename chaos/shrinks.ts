@@ -47,8 +47,11 @@ function movesOn({ states, text }: Shown, behind: readonly Shown[]): boolean {
 /** Whether each text that was taken back had come while Redis was away, or slow, for a process that did not outlive it. */
 function hasGrownUnnoted(record: Record, { id, states, statesAtMs }: Shown): boolean {
   return states.every((state, index) => {
-    if (toLetters(state).startsWith(toLetters(states[index - 1] ?? ""))) return true;
-    const [shownAtMs = 0, shrunkAtMs = 0] = [statesAtMs[index - 1], statesAtMs[index]];
+    const before = toLetters(states[index - 1] ?? "");
+    if (toLetters(state).startsWith(before)) return true;
+    // Whoever takes over may show the same once more.
+    const first = states.findIndex((one) => toLetters(one) === before);
+    const [shownAtMs = 0, shrunkAtMs = 0] = [statesAtMs[first], statesAtMs[index]];
     const writer = writerOf(record, id, shownAtMs);
     return (
       writer !== undefined && isUnnoted(record, writer, shownAtMs) && hasEnded(record, writer, shownAtMs, shrunkAtMs)

@@ -115,6 +115,7 @@ describe("the judge of what was recorded", () => {
       shownAt([
         [1_000, ANSWER.slice(0, 20)],
         [1_500, ANSWER],
+        [1_590, ANSWER],
         [1_600, ANSWER.slice(0, 30)],
         [1_700, ANSWER],
       ]),
