@@ -110,6 +110,7 @@ async function createSlack(options: PlatformsOptions): Promise<{ adapter: Adapte
     readAbout: engine.readAbout,
     findTurn: engine.findTurn,
     isListening: engine.isListening,
+    namedGroups: engine.access.namedGroups,
     log,
     now: Date.now,
     onFatal,

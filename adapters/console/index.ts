@@ -44,7 +44,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
 
   function toEvent(line: string): InboundEvent {
     const key = `${PLATFORM}:${randomUUID()}`;
-    const reply = { platform: PLATFORM, channelId: "terminal" };
+    const reply = { platform: PLATFORM, channelId: "terminal", isDirect: true } as const;
     const base = { key, conversationId, author: { id: "you", name: "You" }, reply, at: now() };
     const [, name, text = ""] = /^\/(\w+)\s*(.*)$/.exec(line) ?? [];
     const button = buttons.find(({ action }) => action === name);

@@ -15,6 +15,7 @@ import { TOKEN_REFUSED } from "./listen/connection.ts";
 import { createDelivery, type Delivery } from "./listen/delivery.ts";
 import { createDirectChannels, createMemoryStore } from "./listen/direct-channels.ts";
 import { createReadsEarlier } from "./listen/earlier.ts";
+import { createFindAuthor } from "./listen/find-author.ts";
 import { createSessions } from "./listen/sessions.ts";
 import type { DiscordAdapterOptions } from "./options.ts";
 import { createFinalMessages } from "./write/final-message.ts";
@@ -22,6 +23,7 @@ import { createDiscordPace } from "./write/pace.ts";
 import { createSeenInteractionMessages } from "./write/seen-messages.ts";
 import { createSink } from "./write/sink.ts";
 import { createTypings } from "./write/typing.ts";
+import { createWhisper } from "./write/whisper.ts";
 
 /** Longest that calls under way hold up the end. */
 const SETTLE_MS = 1_000;
@@ -72,6 +74,9 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
     detach: (shard) => void heard.delete(shard),
   });
 
+  const knownOf = (guildId: string | undefined) =>
+    heard.values().find(({ shard }) => shardOf(guildId, shard.count) === shard.id);
+
   return {
     platform: PLATFORM,
     async listen(accept: Accept) {
@@ -93,13 +98,15 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
         reactions,
         now,
       }),
+    whisper: createWhisper({ api, finalMessages, fresh, now }),
+    findAuthor: createFindAuthor(api, (guildId) => knownOf(guildId)?.rooms),
     openAttachment: files.open,
     publicUrl: files.publicUrl,
     ...createReadsEarlier({
       api,
       files,
       knownOf({ workspaceId }) {
-        const known = heard.values().find(({ shard }) => shardOf(workspaceId, shard.count) === shard.id);
+        const known = knownOf(workspaceId);
         // The first part of a token is the id of the bot.
         return { rooms: known?.rooms, botId: known?.botId() ?? applicationIdOf(token) ?? "" };
       },

@@ -17,6 +17,8 @@ const NO_STREAMING = new Set(["unknown_method", "http_404", "feature_not_enabled
 /** A channel and a code that are nobody's: the refusal tells whether the rest of the call is right. */
 const NO_CHANNEL = { channel: "C0000000000", ts: "1000000000.000000", markdown_text: "." };
 const NO_CODE = "0.0.0";
+const USER_GROUP = /^S[A-Z0-9]+$/;
+const UPDATE = "Paste manifest.json into the app's settings under App Manifest, then install the app again.";
 /** The configuration has checked its form already. */
 const UNPROVED_SECRET: Finding = {
   ok: true,
@@ -45,10 +47,14 @@ export type SlackCheckOptions = {
   ({ mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string });
 
 /** Tries what the adapter will need of Slack, without writing anything anywhere. Resolves whatever is wrong. */
-export async function checkSlack(options: SlackCheckOptions, signal: AbortSignal): Promise<Finding[]> {
+export async function checkSlack(
+  options: SlackCheckOptions,
+  signal: AbortSignal,
+  namedGroups: readonly string[] = [],
+): Promise<Finding[]> {
   const ask = createAsk(options.apiUrl, signal);
   const { botToken, oauth } = options;
-  const access = botToken === undefined ? await checkClient(ask, oauth) : await checkBot(ask, botToken);
+  const access = botToken === undefined ? await checkClient(ask, oauth) : await checkBot(ask, botToken, namedGroups);
   const way = options.mode === "socket" ? await checkSocket(ask, options.appToken) : UNPROVED_SECRET;
   return [...access, way];
 }
@@ -77,12 +83,28 @@ function createAsk(apiUrl: string | undefined, signal: AbortSignal): Ask {
   };
 }
 
-async function checkBot(ask: Ask, token: string): Promise<Finding[]> {
+async function checkBot(ask: Ask, token: string, namedGroups: readonly string[]): Promise<Finding[]> {
   const outcome = await ask(token, "auth.test");
   if ("error" in outcome) return [refusal("SLACK_BOT_TOKEN", outcome)];
   const { team, user, response_metadata: metadata } = outcome.answer as AuthTestResponse;
   const found: Finding = { ok: true, what: `The bot token is ${user}'s in the workspace ${team}.` };
-  return [found, checkScopes(metadata?.scopes), await checkStreaming(ask, token)];
+  const groups = namedGroups.filter((id) => USER_GROUP.test(id));
+  const scopes = checkScopes(metadata?.scopes);
+  return [found, scopes, ...(await checkGroups(ask, token, groups)), await checkStreaming(ask, token)];
+}
+
+/** Rules about a group that Slack does not know match nobody. */
+async function checkGroups(ask: Ask, token: string, groups: readonly string[]): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const usergroup of groups) {
+    const outcome = await ask(token, "usergroups.users.list", { usergroup });
+    if (!("error" in outcome)) continue;
+    const what = `The policy names the user group ${usergroup}, of which Slack does not say who is in it (${outcome.error}).`;
+    const fix =
+      outcome.error === "missing_scope" ? UPDATE : "Copy the group's id once more, or take it out of the policy.";
+    findings.push({ ok: false, what, fix });
+  }
+  return findings;
 }
 
 function checkScopes(granted: readonly string[] | undefined): Finding {
@@ -92,7 +114,7 @@ function checkScopes(granted: readonly string[] | undefined): Finding {
   return {
     ok: false,
     what: `The bot token lacks ${missing.map(([scope, why]) => `${scope} (${why})`).join(", ")}.`,
-    fix: "Paste manifest.json into the app's settings under App Manifest, then install the app again.",
+    fix: UPDATE,
   };
 }
 

@@ -5,6 +5,7 @@ import type { Accept } from "../../src/port/events.ts";
 import { toAttachments } from "./api/attachments.ts";
 import type { SlackApi } from "./api/client.ts";
 import type { Workspaces } from "./api/workspaces.ts";
+import { readUserId } from "./ids.ts";
 import type { SingleWorkspace } from "./install/single-workspace.ts";
 import { createInteractions } from "./interactions/interactions.ts";
 import { createTellPerson } from "./interactions/user-action.ts";
@@ -19,7 +20,9 @@ import type { SlackAdapterOptions } from "./options.ts";
 import { createPeople } from "./people/people.ts";
 
 /** Everything that Slack tells the bot. */
-export interface Incoming extends ReadsEarlier, Required<Pick<Adapter, "listen" | "pause" | "isConnected">> {
+export interface Incoming
+  extends ReadsEarlier,
+    Required<Pick<Adapter, "listen" | "pause" | "isConnected" | "findAuthor">> {
   /** To be served on our HTTP server; undefined with sockets. */
   app: Hono | undefined;
   /** Works before `listen`, and without it. */
@@ -36,7 +39,7 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
   const { log, now, apiUrl, allowedBots = [] } = options;
   const closing = new AbortController();
   let delivery: Delivery | undefined;
-  const people = createPeople({ api, log, now });
+  const people = createPeople({ api, log, now, namedGroups: options.namedGroups });
   const inbound = { people, toAttachments };
   const queue: Pick<Delivery, "enqueue"> = {
     async enqueue(...job) {
@@ -76,6 +79,13 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
     },
     isConnected: () => delivery !== undefined && connection.isReady(),
     ...createReadsEarlier({ ...inbound, api, workspaces, now }),
+    async findAuthor(personId, { workspaceId, channelId }, signal) {
+      const workspace = await workspaces.find(workspaceId ?? "", signal);
+      if (workspace === undefined) return undefined;
+      const userId = readUserId(personId);
+      const found = await people.person(workspace, userId);
+      return found && people.toAuthor(workspace, userId, { channelId });
+    },
     async pause() {
       closing.abort(new Error("The adapter takes no more events."));
       const stopping = delivery;

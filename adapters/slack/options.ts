@@ -28,6 +28,8 @@ export interface SlackAdapterOptions {
   findTurn: FindTurn;
   /** Absent: the home says nothing about who looks at it. */
   readAbout?: ReadAbout;
+  /** User groups that the policy names, whose members are looked up; absent: none. */
+  namedGroups?: () => Promise<readonly string[]>;
   /** Absent: no channel is listened to. */
   isListening?: IsListening;
   /** Absent: pictures are off. */

@@ -72,6 +72,7 @@ export interface PlatformsOptions {
     | "readAbout"
     | "findTurn"
     | "isListening"
+    | "access"
     | "eraseConversations"
     | "queue"
   >;

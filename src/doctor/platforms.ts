@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { Config, DiscordConfig } from "../config/config.ts";
+import { namedGroupsOf } from "../policy/access.ts";
 import type { Finding } from "../port/finding.ts";
 import type { EventsAddress } from "./address.ts";
 import type { Section } from "./report.ts";
@@ -7,7 +8,7 @@ import type { Section } from "./report.ts";
 const CHALLENGE = "palaver-doctor";
 
 /** One section for each platform, carried out by its adapter, which is loaded where there is something to examine. */
-export function createPlatformSections({ slack, discord }: Config): Section[] {
+export function createPlatformSections({ slack, discord, policy }: Config): Section[] {
   const off = (variable: string) => [{ ok: true, what: `Off: ${variable} is not set.` }];
   return [
     {
@@ -15,7 +16,7 @@ export function createPlatformSections({ slack, discord }: Config): Section[] {
       async run(signal) {
         if (slack === undefined) return off("SLACK_BOT_TOKEN");
         const { checkSlack } = await import("../../adapters/slack/check.ts");
-        return checkSlack(slack, signal);
+        return checkSlack(slack, signal, namedGroupsOf(policy.policy.access ?? {}));
       },
     },
     {

@@ -6,6 +6,7 @@ import { checkData } from "./data.ts";
 import { checkGateway, type GatewayCheckOptions } from "./gateway.ts";
 import { checkMcp } from "./mcp.ts";
 import { createPlatformSections, findEventsAddress } from "./platforms.ts";
+import { checkAccess } from "./policy.ts";
 import { checkRedis } from "./redis.ts";
 import type { Section } from "./report.ts";
 
@@ -13,13 +14,16 @@ const SECTION_MS = 60_000;
 
 /** The parts of what the configuration names, in the order in which they are told. */
 export function createSections(config: Config, options: GatewayCheckOptions): Section[] {
-  const { redisUrl, mcp } = config;
+  const { redisUrl, mcp, policy } = config;
   const redis = redisUrl === undefined ? [] : [{ title: "Redis", run: () => checkRedis(redisUrl) }];
   return [
     { title: "Configuration", run: async () => describeRoles(config) },
     { title: "Gateway", run: (signal) => checkGateway(config.gateway, options, signal) },
     { title: "Storage", run: async () => checkData(config.dataDir) },
     ...redis,
+    ...(policy.path === undefined
+      ? []
+      : [{ title: "Policy", run: async () => checkAccess(policy.policy.access ?? {}) }]),
     ...(mcp.servers.length === 0 ? [] : [{ title: "Tools", run: () => checkMcp(mcp.servers) }]),
     { title: "Address", run: (signal) => checkAddress(config, findEventsAddress(config), signal) },
     ...createPlatformSections(config),

@@ -2,7 +2,7 @@ import type { AccessPolicy } from "../config/policy/access.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import type { Actor } from "../port/catalogue.ts";
 import type { ChatRule, ChatRules } from "./chat-rules.ts";
-import { type Deed, describeDeed, describeRule, isWho, matches } from "./rules.ts";
+import { type Deed, describeDeed, describeRule, isWho, matches, toList } from "./rules.ts";
 
 const NOT_A_MANAGER = "Only people who manage this channel may change that.";
 
@@ -31,6 +31,8 @@ export interface Access {
   refuse(by: Actor, deed: Deed): Promise<string | undefined>;
   /** Named by the policy file. */
   isAdmin(by: Actor): boolean;
+  /** Groups and roles that the rules or the admins are named by: what a platform has to look up of people. */
+  namedGroups(): Promise<readonly string[]>;
 }
 
 export interface AccessOptions {
@@ -48,6 +50,12 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
 
   return {
     judge,
+    async namedGroups() {
+      const { access = {} } = policy();
+      const { admins = [], rules = [] } = access;
+      const chat = admins.length > 0 ? (await chatRules.read()).map(({ rule }) => rule) : [];
+      return namedGroupsOf({ ...access, rules: [...rules, ...chat] });
+    },
     may: async (by, deed) => (await judge())(by, deed).isAllowed,
     async refuse(by, deed) {
       const { isAllowed, refusal } = (await judge())(by, deed);
@@ -78,6 +86,12 @@ export function decide(file: AccessPolicy, chat: readonly ChatRule[], by: Actor,
   return by.author.mayConfigure === false
     ? { isAllowed: false, reason: "no rule allows it, and they do not manage this channel", refusal: NOT_A_MANAGER }
     : toDecision(true, "no rule says otherwise, and they manage this channel");
+}
+
+/** Ids of the groups and roles that a policy names, each once. */
+export function namedGroupsOf({ admins = [], rules = [] }: AccessPolicy): string[] {
+  const named = [...admins, ...rules.flatMap(({ to }) => toList(to))];
+  return [...new Set(named.flatMap((who) => /^(?:group|role):(.+)$/.exec(who)?.[1] ?? []))];
 }
 
 function isAdminOf({ admins = [] }: AccessPolicy, by: Actor): boolean {

@@ -119,7 +119,7 @@ function splitSelector(selector: string): [word: string, name: string] {
   return at < 0 ? [selector, ""] : [selector.slice(0, at), selector.slice(at + 1)];
 }
 
-function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
+export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
   if (given === undefined) return [];
   return Array.isArray(given) ? given : [given as T];
 }

@@ -19,6 +19,8 @@ export interface Rooms {
   guildIdOf(channelId: string): string | undefined;
   /** The channel that a thread belongs to. */
   parentOf(threadId: string): string | undefined;
+  /** The category that a channel, or the channel of a thread, is in. */
+  categoryOf(channelId: string): string | undefined;
   nameOfChannel(id: string): string | undefined;
   nameOfRole(guildId: string | undefined, id: string): string | undefined;
   /** True also where nothing is known. */
@@ -81,6 +83,10 @@ export function createRooms(client: Client): Rooms {
     },
     guildIdOf: (channelId) => guildChannel(channelId)?.guildId,
     parentOf: (threadId) => guildChannel(threadId)?.parentId ?? undefined,
+    categoryOf(channelId) {
+      const channel = guildChannel(channelId);
+      return (channel?.isThread() === true ? channel.parent : channel)?.parentId ?? undefined;
+    },
     nameOfChannel: (id) => guildChannel(id)?.name,
     nameOfRole: (guildId, id) => client.guilds.cache.get(guildId ?? "")?.roles.cache.get(id)?.name,
     mayWrite(channelId) {

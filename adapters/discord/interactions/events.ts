@@ -228,7 +228,7 @@ function readAuthor({ user, member }: APIInteraction): Author {
   const permissions = BigInt(member?.permissions ?? 0);
   const may = (bit: bigint) => (permissions & (bit | PermissionFlagsBits.Administrator)) !== 0n;
   return {
-    ...toAuthor(person, member?.nick ?? undefined),
+    ...toAuthor(person, member),
     ...(may(PermissionFlagsBits.ManageMessages) && { isModerator: true }),
     // In a direct conversation there is nobody else to ask.
     ...(member !== undefined && { mayConfigure: may(PermissionFlagsBits.ManageChannels) }),

@@ -23,7 +23,8 @@ export function toMessageEvent(
 ): MessageEvent | undefined {
   if (!isByPerson(message)) return undefined;
   const isOurs = isListening && mayBeOurs(message, kind, deps);
-  const addressed = toAddressed(message, kind, deps) ?? (isOurs ? "bot" : undefined);
+  const said = toAddressed(message, kind, deps);
+  const addressed = said ?? (isOurs ? "bot" : undefined);
   const body = addressed && toBody(message, deps);
   if (addressed === undefined || body === undefined) return undefined;
   // Nothing to see: the bot has not the right to read it, and it may have said anything.
@@ -38,6 +39,7 @@ export function toMessageEvent(
     messageId: toMessageId({ channelId: message.channel_id, messageId: message.id }),
     ...body,
     addressed,
+    ...(said === undefined && { isListenedTo: true }),
     ...(isReply && { inReplyTo: toMessageId({ channelId: message.channel_id, messageId: repliedId }) }),
     ...(quotes && { quotes: toMessageId({ channelId: message.channel_id, messageId: quotes.id }) }),
   };
@@ -52,7 +54,7 @@ function toBase(
   return {
     conversationId: toConversationId(message.channel_id, message.id, kind),
     author: {
-      ...toAuthor(message.author, message.member?.nick ?? undefined),
+      ...toAuthor(message.author, message.member),
       // Words do what commands do, for those who may.
       ...(kind !== "direct" && { mayConfigure: mayConfigure(message, rooms) }),
     },
@@ -108,15 +110,23 @@ function toReply({ id: messageId, channel_id: channelId }: Message, kind: RoomKi
 export function toPlaceOfReply(channelId: string, kind: RoomKind, rooms: Rooms): ReplyAddress {
   const parentId = kind === "thread" ? rooms.parentOf(channelId) : undefined;
   const guildId = rooms.guildIdOf(channelId);
+  const categoryId = kind === "direct" ? undefined : rooms.categoryOf(channelId);
   return {
     platform: PLATFORM,
+    ...(kind === "direct" && { isDirect: true }),
+    ...(categoryId !== undefined && { categoryId }),
     ...(parentId === undefined ? { channelId } : { channelId: parentId, threadId: channelId }),
     ...(guildId !== undefined && { workspaceId: guildId }),
   };
 }
 
-export function toAuthor({ id, username, global_name }: APIUser, nick: string | undefined): Author {
-  return { id, name: nick ?? global_name ?? username };
+/** Roles go along, because what people may do may depend on them. */
+export function toAuthor(
+  { id, username, global_name }: APIUser,
+  member: { nick?: string | null | undefined; roles?: readonly string[] } | null | undefined,
+): Author {
+  const groups = member?.roles ?? [];
+  return { id, name: member?.nick ?? global_name ?? username, ...(groups.length > 0 && { groups: [...groups] }) };
 }
 
 /** What somebody wrote, a person or an app, for everybody. */

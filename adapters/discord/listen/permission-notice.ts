@@ -1,8 +1,7 @@
-import { type APIChannel, MessageFlags, Routes } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Api } from "../api/client.ts";
 import type { Rooms } from "../api/rooms.ts";
-import { toNonce } from "../ids.ts";
+import { writeDirectly } from "../write/whisper.ts";
 
 /** Said once in this time to one person about one channel. */
 const SILENT_MS = 60 * 60_000;
@@ -20,15 +19,10 @@ export function createTellNotAllowed(api: Api, rooms: Rooms, now: () => number):
     if ((told.get(key) ?? -Infinity) > now() - SILENT_MS) return;
     told.set(key, now());
     const where = rooms.nameOfChannel(channelId);
-    const content = `I cannot answer you in ${where === undefined ? "that channel" : `#${where}`}, because I may not write there. Somebody who manages the server can give me the permission to send messages. Here I can answer you.`;
-    const nonce = toNonce(`not allowed: ${key} ${now()}`);
-    const flags = MessageFlags.SuppressEmbeds;
-    const body = { content, allowed_mentions: { parse: [] }, flags, nonce, enforce_nonce: true };
+    const markdown = `I cannot answer you in ${where === undefined ? "that channel" : `#${where}`}, because I may not write there. Somebody who manages the server can give me the permission to send messages. Here I can answer you.`;
+    const nonce = `not allowed: ${key} ${now()}`;
     try {
-      const signal = AbortSignal.timeout(CALL_MS);
-      const opening = { method: "POST" as const, route: Routes.userChannels(), body: { recipient_id: userId } };
-      const { id } = (await api.call(opening, signal)).data as APIChannel;
-      await api.call({ method: "POST", route: Routes.channelMessages(id), body }, signal);
+      await writeDirectly(api, userId, { markdown, nonce }, AbortSignal.timeout(CALL_MS));
     } catch {
       // Not everybody takes direct messages.
     }

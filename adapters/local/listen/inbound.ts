@@ -41,6 +41,7 @@ function toConversationId({ message, channelKind }: Pick<UserAction, "message" |
 export function toMessageEvent(userAction: UserAction, text: string, names: Names): MessageEvent | undefined {
   const addressed = toAddressed(userAction, text, names);
   if (addressed === undefined) return undefined;
+  const isListenedTo = toAddressed(userAction, text, { ...names, isListening: false }) === undefined;
   return {
     kind: "message",
     ...toBase(userAction),
@@ -48,6 +49,7 @@ export function toMessageEvent(userAction: UserAction, text: string, names: Name
     text: withoutBot(text, names.botName),
     attachments: toAttachments(userAction.message.files),
     addressed,
+    ...(isListenedTo && { isListenedTo: true }),
   };
 }
 
@@ -139,6 +141,7 @@ function toReply({ message, channelKind, author }: UserAction): ReplyAddress {
   return {
     platform: PLATFORM,
     channelId: message.channelId,
+    ...(channelKind === "chat" && { isDirect: true }),
     ...(channelKind === "channel" && { threadId: String(message.threadId ?? message.id) }),
     replyToId: toMessageId(message.id),
     // Lets the answer be erased together with the question.

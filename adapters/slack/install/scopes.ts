@@ -15,5 +15,6 @@ export const SCOPES: Readonly<Record<string, string>> = {
   "mpim:history": "to hear direct messages of several people",
   "mpim:read": "to tell who is in a direct conversation of several people, before a form brings a picture there",
   "reactions:write": "to show at a question that it waits for its turn",
+  "usergroups:read": "to know who is in the user groups that the policy names",
   "users:read": "to know people by their names, and who is an administrator",
 };

@@ -53,7 +53,12 @@ export async function toEventBase(
     key: `${PLATFORM}:${workspace.teamId}:${name}`,
     conversationId: conversation.join(":"),
     author,
-    reply: { ...toReply(userAction), ...(isPrivate && { visibleTo: author.id }) },
+    reply: {
+      ...toReply(userAction),
+      // Only where there is nobody else to ask is it left open who may change settings.
+      ...(author.mayConfigure === undefined && { isDirect: true }),
+      ...(isPrivate && { visibleTo: author.id }),
+    },
     at: now(),
   };
 }

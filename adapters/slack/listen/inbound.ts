@@ -130,7 +130,9 @@ export async function toMessageEvent(
   const [content, base] = await Promise.all([toContent(message, deps), toBase(message, deps)]);
   if (content.text === "" && content.attachments.length === 0) return undefined;
   const messageId = messageIdOf(message);
-  return { kind: "message", key: messageId, ...base, messageId, ...content, addressed };
+  const isListenedTo = addressed === "bot" && toAddressed(message) === undefined;
+  const heard = { messageId, ...content, addressed, ...(isListenedTo && { isListenedTo: true as const }) };
+  return { kind: "message", key: messageId, ...base, ...heard };
 }
 
 /** The fields that all events of a message have. */
@@ -142,7 +144,7 @@ export async function toBase(
   const given = { name: userName, channelId, isDirect: isDirect || isGroup, team: userTeam };
   return {
     conversationId: toConversationId(message),
-    author: await people.toAuthor(workspace, userId, given),
+    author: { ...(await people.toAuthor(workspace, userId, given)), ...(message.isBot && { kind: "bot" }) },
     reply: toReply(message),
     at: Math.floor(timeOf(ts)),
   };
@@ -161,6 +163,7 @@ function toReply(message: SlackMessage): ReplyAddress {
     channelId,
     workspaceId: workspace.teamId,
     threadId: threadTs ?? ts,
+    ...((message.isDirect || message.isGroup) && { isDirect: true }),
     replyToId: messageIdOf(message),
     extra: { ...extra },
   };

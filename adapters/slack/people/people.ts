@@ -17,7 +17,15 @@ const FAILED_MS = 60_000;
 const MAX_CACHED = 10_000;
 const CALL_MS = 10_000;
 /** Below what Slack allows: in a large workspace every thread brings people whom nobody here knows yet. */
-const MAX_A_MINUTE = { "users.info": 80, "conversations.info": 40 };
+const MAX_A_MINUTE = { "users.info": 80, "conversations.info": 40, "usergroups.users.list": 15 };
+
+/** Who is in a group changes more often than a name, and what they may do depends on it. */
+const GROUP_FRESH_MS = 5 * 60_000;
+const SLACK_GROUP = /^S[A-Z0-9]+$/;
+/** Looked up for each author. */
+const MAX_GROUPS = 20;
+const UNKNOWN_GROUP =
+  "Slack does not tell who is in a user group that the policy names, so rules about it match nobody: the app may lack the scope usergroups:read, and npm run doctor says more.";
 
 /** Somebody as a workspace knows them. */
 export interface Person {
@@ -27,6 +35,8 @@ export interface Person {
   isAdmin: boolean;
   /** Let into some channels only, or of another organisation. */
   isGuest: boolean;
+  /** What they are but for a member; `external`: of another organisation. */
+  kind?: "guest" | "external" | "bot";
 }
 
 interface Channel {
@@ -60,6 +70,9 @@ export interface GivenAuthor {
 export function createPeople(deps: PeopleDeps): People {
   const query = createPeopleQuery(deps);
   const cache = createLookupCache(deps.now);
+  const groupCache = createLookupCache(deps.now, GROUP_FRESH_MS);
+  /** Groups of which it was said already that nothing is known of them. */
+  const unknown = new Set<string>();
 
   function person(workspace: Workspace, userId: string): Promise<Person | undefined> {
     const find = () =>
@@ -76,20 +89,49 @@ export function createPeople(deps: PeopleDeps): People {
     return soon(cache.get(`${workspace.teamId} ${channelId}`, find));
   }
 
+  /** Those of the groups of the policy that somebody is in, as far as Slack tells in time. */
+  async function groupsOf(workspace: Workspace, userId: string): Promise<string[]> {
+    const asked = (await deps.namedGroups?.()) ?? [];
+    const ids = asked.filter((id) => SLACK_GROUP.test(id)).slice(0, MAX_GROUPS);
+    const isIn = await Promise.all(ids.map(async (id) => (await membersOf(workspace, id))?.includes(userId)));
+    return ids.filter((_, index) => isIn[index] === true);
+  }
+
+  function membersOf(workspace: Workspace, groupId: string): Promise<readonly string[] | undefined> {
+    const find = async () => {
+      const read = ({ users }: Body) => (Array.isArray(users) ? users.map(String) : []);
+      const members = await query(workspace, "usergroups.users.list", { usergroup: groupId }, read);
+      if (members === undefined && !unknown.has(groupId)) {
+        unknown.add(groupId);
+        deps.log.warn({ groupId, teamId: workspace.teamId }, UNKNOWN_GROUP);
+      }
+      return members;
+    };
+    return soon(groupCache.get(`${workspace.teamId} ${groupId}`, find));
+  }
+
   return {
     person,
     channelName: async (workspace, channelId) => (await channel(workspace, channelId))?.name,
     async toAuthor(workspace, userId, { name, channelId, isDirect = channelId?.startsWith("D"), team } = {}) {
       const isOpen = channelId !== undefined && isDirect !== true;
-      const [found, place] = await Promise.all([
+      const [found, place, groups] = await Promise.all([
         person(workspace, userId),
         isOpen ? channel(workspace, channelId) : undefined,
+        groupsOf(workspace, userId),
       ]);
       const isAdmin = found?.isAdmin === true;
       const isCreator = place?.creator === userId && found?.isGuest === false;
+      // An organisation has many workspaces, and one id for each of its people.
+      const isForeign = team !== undefined && team !== workspace.teamId && team !== workspace.enterpriseId;
+      const isExternal = found?.kind === "external" || (isForeign && workspace.enterpriseId === undefined);
+      const kind = isExternal ? "external" : found?.kind;
       return {
         ...toIdentity(workspace, userId, team),
         name: found?.name ?? (name || userId),
+        ...(kind !== undefined && { kind }),
+        ...(isExternal && isForeign && { workspaceId: team }),
+        ...(groups.length > 0 && { groups }),
         ...(isAdmin && { isModerator: true }),
         ...(isOpen && place?.isGroup !== true && { mayConfigure: isAdmin || isCreator }),
       };
@@ -119,27 +161,34 @@ function toPerson(user: Body, teamId: string): Person | undefined {
     name,
     isAdmin: !isForeign && flags("is_admin", "is_owner", "is_primary_owner"),
     isGuest: isForeign || flags("is_restricted", "is_ultra_restricted", "is_stranger"),
+    ...toKind(isForeign || flags("is_stranger"), flags("is_restricted", "is_ultra_restricted"), flags("is_bot")),
   };
+}
+
+function toKind(isExternal: boolean, isGuest: boolean, isBot: boolean): Pick<Person, "kind"> {
+  if (isBot) return { kind: "bot" };
+  if (isExternal) return { kind: "external" };
+  return isGuest ? { kind: "guest" } : {};
 }
 
 function soon<T>(value: Promise<T | undefined>): Promise<T | undefined> {
   return Promise.race([value, sleep(WAIT_MS, undefined, { ref: false })]);
 }
 
-/** Keeps what was found for an hour, and for a minute that nothing was. Those who ask at once share one look-up. */
+/** Keeps what was found for an hour, or `freshMs`, and for a minute that nothing was. Those who ask at once share one look-up. */
 export interface LookupCache {
   /** `find` must not reject. */
   get<T>(key: string, find: () => Promise<T | undefined>): Promise<T | undefined>;
 }
 
-export function createLookupCache(now: () => number): LookupCache {
+export function createLookupCache(now: () => number, freshMs = FRESH_MS): LookupCache {
   const entries = new BoundedMap<string, { value: Promise<unknown>; until: number }>(MAX_CACHED);
 
   return {
     async get<T>(key: string, find: () => Promise<T | undefined>) {
       const known = entries.get(key);
       if (known !== undefined && known.until > now()) return known.value as Promise<T | undefined>;
-      const entry = { value: find(), until: now() + FRESH_MS };
+      const entry = { value: find(), until: now() + freshMs };
       entries.set(key, entry);
       const found = await entry.value;
       if (found === undefined) entry.until = now() + FAILED_MS;
@@ -151,6 +200,8 @@ export function createLookupCache(now: () => number): LookupCache {
 export interface PeopleDeps {
   api: Pick<SlackApi, "call">;
   log: Logger;
+  /** Groups and roles that the policy names; absent: none. */
+  namedGroups?: (() => Promise<readonly string[]>) | undefined;
   now(): number;
 }
 

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { onTestFinished } from "vitest";
 import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
 import { createEngine } from "../../../src/app/engine.ts";
+import type { Policy } from "../../../src/config/policy/policy-file.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createScheduler } from "../../../src/pacing/scheduler.ts";
 import type { Tool } from "../../../src/tools/tool.ts";
@@ -22,6 +23,7 @@ interface BotOptions {
   /** To everything in every channel. */
   isListening?: boolean;
   scripts: Step[][];
+  policy?: () => Policy;
   outsideTools?(): readonly Tool[];
 }
 
@@ -41,7 +43,7 @@ export async function startBot({
     imageModel: undefined,
     systemPrompt: "Be kind.",
     limits: LIMITS,
-    policy: () => ({}),
+    policy: options.policy ?? (() => ({})),
     database,
     stores: openBotStores(database),
     gateway,

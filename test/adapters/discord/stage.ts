@@ -42,6 +42,7 @@ export const NO_ROOMS: Rooms = {
   parentOf: () => undefined,
   nameOfChannel: () => undefined,
   nameOfRole: () => undefined,
+  categoryOf: () => undefined,
   mayWrite: () => true,
   mayReadHistory: () => true,
   mayReact: () => true,

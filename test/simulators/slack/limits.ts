@@ -70,6 +70,7 @@ export const DEFAULT_LIMITS: Limits = {
     "reactions.add": TIER_3,
     "reactions.remove": TIER_2,
     "team.info": TIER_3,
+    "usergroups.users.list": TIER_2,
     "users.info": TIER_4,
     "views.open": TIER_4,
     "views.publish": TIER_4,

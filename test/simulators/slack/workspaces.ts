@@ -22,6 +22,7 @@ const DEFAULT_SCOPES = [
   "reactions:read",
   "reactions:write",
   "team:read",
+  "usergroups:read",
   "users:read",
 ];
 
@@ -43,6 +44,7 @@ export function addWorkspace(core: Core, name: string, scopes: readonly string[]
     users: new Map(),
     channels: new Map(),
     files: new Map(),
+    groups: new Map(),
     revoked: undefined,
   };
   const whole = workspace as Workspace;

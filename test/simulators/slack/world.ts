@@ -15,6 +15,8 @@ export interface Workspace {
   users: Map<string, User>;
   channels: Map<string, Channel>;
   files: Map<string, StoredFile>;
+  /** Members of the user groups, by the group's id. */
+  groups: Map<string, Set<string>>;
   /** Why the token is refused, once it is. */
   revoked: RevokedReason | undefined;
   /** The person who installed the app. */

@@ -398,9 +398,11 @@ describe("buttons", () => {
   test("a press says if the person may act for others", async () => {
     const { discord, guild, answer, event } = await startAnswer();
     const mod = discord.addUser("mod", guild);
-    discord.giveRole(guild, mod, discord.addRole(guild, "mods", ["ManageMessages"]));
+    const mods = discord.addRole(guild, "mods", ["ManageMessages"]);
+    discord.giveRole(guild, mod, mods);
     discord.people.press(answer, mod, "Stop");
-    expect((await event(1)).author).toEqual({ id: mod.id, name: "mod", isModerator: true, mayConfigure: false });
+    const { author } = await event(1);
+    expect(author).toEqual({ id: mod.id, name: "mod", isModerator: true, mayConfigure: false, groups: [mods.id] });
   });
 
   test("answer the one who pressed, in private, and leave the message alone", async () => {

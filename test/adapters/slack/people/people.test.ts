@@ -7,21 +7,29 @@ import { ACME } from "../workspace.ts";
 
 type Answer = SlackAnswer | Error | Promise<SlackAnswer>;
 
-function start(users: Readonly<Record<string, Answer>>, channels: Readonly<Record<string, Answer>> = {}) {
+function start(
+  users: Readonly<Record<string, Answer>>,
+  channels: Readonly<Record<string, Answer>> = {},
+  given: { groups?: Readonly<Record<string, Answer>>; namedGroups?: () => Promise<string[]> } = {},
+) {
   const asked: string[] = [];
   let nowMs = 0;
   const api = {
     async call(_: string, method: string, args: Readonly<Record<string, unknown>>) {
-      const id = String(args["user"] ?? args["channel"]);
+      const id = String(args["user"] ?? args["channel"] ?? args["usergroup"]);
       asked.push(id);
-      const found = await (method === "users.info" ? users : channels)[id];
+      const found = await (method === "users.info"
+        ? users
+        : method === "usergroups.users.list"
+          ? (given.groups ?? {})
+          : channels)[id];
       if (found === undefined)
         throw new SlackApiError(method, "It is not there.", { code: "user_not_found", status: 200 });
       if (found instanceof Error) throw found;
       return found;
     },
   };
-  const people = createPeople({ api, log: silent, now: () => nowMs });
+  const people = createPeople({ api, log: silent, now: () => nowMs, namedGroups: given.namedGroups });
   return { people, asked, wait: (ms: number) => void (nowMs += ms) };
 }
 
@@ -86,12 +94,45 @@ describe("people", () => {
     expect(await people.toAuthor(ACME, "U1", { channelId: "C1" })).not.toHaveProperty("mayConfigure");
   });
 
+  test("are guests, or of other organisations, or bots", async () => {
+    const { people } = start({
+      U1: ADA,
+      U2: user({ name: "guest", is_ultra_restricted: true }),
+      U3: user({ name: "eve", team_id: "T2" }),
+      U4: user({ name: "bot", is_bot: true }),
+    });
+    expect(await people.toAuthor(ACME, "U1")).not.toHaveProperty("kind");
+    expect(await people.toAuthor(ACME, "U2")).toMatchObject({ kind: "guest" });
+    expect(await people.toAuthor(ACME, "U3", { team: "T2" })).toMatchObject({ kind: "external", workspaceId: "T2" });
+    expect(await people.toAuthor(ACME, "U4")).toMatchObject({ kind: "bot" });
+    // In an organisation of many workspaces nobody of it is a stranger.
+    const { people: wide } = start({ U1: user({ name: "org", team_id: "T2", enterprise_user: { id: "U1" } }) });
+    const workspace = { ...ACME, enterpriseId: "E1" };
+    expect(await wide.toAuthor(workspace, "U1", { team: "T2" })).not.toHaveProperty("kind");
+  });
+
+  test("are looked up in the user groups that the policy names, and in no others", async () => {
+    let named: string[] = [];
+    const groups = { S1: { users: ["U1", "U2"] }, S2: { users: ["U2"] } };
+    const { people, asked } = start({ U1: ADA }, {}, { groups, namedGroups: async () => named });
+    expect(await people.toAuthor(ACME, "U1")).not.toHaveProperty("groups");
+    named = ["S1", "S2", "S9", "123456789012345678"];
+    expect(await people.toAuthor(ACME, "U1")).toMatchObject({ groups: ["S1"] });
+    await people.toAuthor(ACME, "U1");
+    expect(asked).toEqual(["U1", "S1", "S2", "S9"]);
+  });
+
   test("of other organisations run nothing here", async () => {
     const { people } = start({
       U1: user({ name: "eve", team_id: "T2", is_admin: true }),
       U2: user({ name: "org", team_id: "T2", is_admin: true, enterprise_user: {} }),
     });
-    expect(await people.person(ACME, "U1")).toEqual({ name: "eve", isAdmin: false, isGuest: true });
+    expect(await people.person(ACME, "U1")).toEqual({
+      name: "eve",
+      isAdmin: false,
+      isGuest: true,
+      kind: "external",
+    });
     expect(await people.person(ACME, "U2")).toEqual({ name: "org", isAdmin: true, isGuest: false });
   });
 

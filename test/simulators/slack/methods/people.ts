@@ -52,6 +52,15 @@ export function createPeopleMethods({ core }: MethodDeps): Methods {
         return { user: userToWire(user) };
       },
     },
+    "usergroups.users.list": {
+      scopes: ["usergroups:read"],
+      token: "bot",
+      run(args, { workspace }) {
+        const members = workspace.groups.get(args.needText("usergroup"));
+        if (members === undefined) throw new SlackRefusal("no_such_subteam");
+        return { users: [...members] };
+      },
+    },
     "bots.info": {
       scopes: ["users:read"],
       token: "bot",

@@ -1,0 +1,27 @@
+import { type APIGuildMember, Routes } from "discord.js";
+import type { Adapter } from "../../../src/port/adapter.ts";
+import type { Api } from "../api/client.ts";
+import { ApiError } from "../api/error.ts";
+import type { Rooms } from "../api/rooms.ts";
+import { toAuthor } from "./inbound.ts";
+
+/** Finds a member with their roles; of a direct conversation nothing but the id is known. */
+export function createFindAuthor(
+  api: Api,
+  roomsOf: (guildId: string) => Rooms | undefined,
+): NonNullable<Adapter["findAuthor"]> {
+  return async (userId, { workspaceId, channelId }, signal) => {
+    if (workspaceId === undefined) return { id: userId, name: userId };
+    if (!/^\d{17,20}$/.test(userId)) return undefined;
+    try {
+      const { data } = await api.call({ method: "GET", route: Routes.guildMember(workspaceId, userId) }, signal);
+      const member = data as APIGuildMember;
+      const mayConfigure = roomsOf(workspaceId)?.mayManage(channelId, userId, member.roles) === true;
+      const kind = member.user.bot === true ? { kind: "bot" as const } : {};
+      return { ...toAuthor(member.user, member), ...kind, mayConfigure };
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  };
+}

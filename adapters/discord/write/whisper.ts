@@ -1,0 +1,51 @@
+import { type APIChannel, MessageFlags, Routes } from "discord.js";
+import type { Adapter } from "../../../src/port/adapter.ts";
+import { neutralize } from "../../../src/text/neutralize.ts";
+import type { Api } from "../api/client.ts";
+import { PLATFORM, toNonce } from "../ids.ts";
+import type { FinalMessages } from "./final-message.ts";
+import { createInteractionToken, ORIGINAL, readInteractionAddress } from "./interaction-token.ts";
+import { toMessageBody } from "./message-body.ts";
+
+/** Writes to somebody directly. The same nonce makes one message. */
+export async function writeDirectly(
+  api: Api,
+  userId: string,
+  { markdown, nonce }: { markdown: string; nonce: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const opening = { method: "POST" as const, route: Routes.userChannels(), body: { recipient_id: userId } };
+  const { id } = (await api.call(opening, signal)).data as APIChannel;
+  const { content, allowed_mentions, flags } = toMessageBody({ markdown, buttons: [], streaming: false }, {});
+  const body = { content, allowed_mentions, flags, nonce: toNonce(nonce), enforce_nonce: true };
+  await api.call({ method: "POST", route: Routes.channelMessages(id), body }, signal);
+}
+
+export interface WhisperDeps {
+  api: Api;
+  finalMessages: Pick<FinalMessages, "settle">;
+  /** Tokens of interactions that this process acknowledged and has not answered yet. */
+  fresh: Pick<Map<string, true>, "delete">;
+  now(): number;
+}
+
+/** In the place of what an interaction promised to everybody, seen by that person alone; else directly. */
+export function createWhisper({ api, finalMessages, fresh, now }: WhisperDeps): NonNullable<Adapter["whisper"]> {
+  return async (reply, authorId, text, nonce, signal) => {
+    const markdown = neutralize(text);
+    const interaction = readInteractionAddress(reply);
+    if (interaction !== undefined) {
+      const token = createInteractionToken(interaction, { api, now });
+      fresh.delete(interaction.token);
+      // As long as the promise stands, whatever comes next is seen by whoever sees that.
+      const isGone = await token.call({ method: "DELETE", messageId: ORIGINAL }, signal);
+      finalMessages.settle(interaction, ORIGINAL);
+      const body = toMessageBody({ markdown, buttons: [], streaming: false }, {});
+      const flags = body.flags | MessageFlags.Ephemeral;
+      const told = isGone && (await token.call({ method: "POST", body: { ...body, flags } }, signal));
+      if (told !== undefined) return;
+    }
+    const where = reply.platform === PLATFORM ? `<#${reply.threadId ?? reply.channelId}>: ` : "";
+    await writeDirectly(api, authorId, { markdown: `${where}${markdown}`, nonce }, signal);
+  };
+}

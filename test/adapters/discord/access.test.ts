@@ -1,0 +1,44 @@
+import { describe, expect, test } from "vitest";
+import { access as accessSchema } from "../../../src/config/policy/access.ts";
+import type { Policy } from "../../../src/config/policy/policy-file.ts";
+import { finished, startGuild } from "./bot-stage.ts";
+import { botMessages, botTexts } from "./stage.ts";
+
+const SAYS_NO = "You may not ask me here.";
+
+async function start(toRules: (ids: { role: string; channel: string; category: string }) => object[]) {
+  let policy: Policy = {};
+  const bot = await startGuild({ policy: () => policy, scripts: [["One."], ["Two."]] });
+  const role = bot.discord.addRole(bot.guild, "engineers", []);
+  policy = {
+    access: accessSchema.parse({ rules: toRules({ role: role.id, channel: bot.channel.id, category: "1" }) }),
+  };
+  return { ...bot, role };
+}
+
+describe("on Discord, somebody who is denied to ask", () => {
+  test("is told so directly, once, and those of the role are answered", async () => {
+    const bot = await start(({ role }) => [{ allow: "chat", to: `role:${role}` }, { deny: "chat" }]);
+    const { discord, guild, channel, ada, bob, role, idle, requests } = bot;
+    discord.giveRole(guild, bob, role);
+    discord.people.say(channel, ada, "hello?", { mentionBot: true });
+    discord.people.say(channel, ada, "and now?", { mentionBot: true });
+    const dm = discord.openDm(ada);
+    await discord.until(() => botTexts(discord, dm).length > 0);
+    discord.people.say(channel, bob, "hello", { mentionBot: true });
+    expect(await finished(bot, channel)).toEqual(["One."]);
+    await idle();
+    expect(botTexts(discord, dm)).toEqual([expect.stringContaining(SAYS_NO)]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("is told by a message that nobody else sees, where a command was given", async () => {
+    const bot = await start(() => [{ deny: "chat" }]);
+    const { discord, channel, ada, idle, requests } = bot;
+    discord.people.command(channel, ada, "ask", { prompt: "hello?" });
+    await discord.until(() => botTexts(discord, channel).some((text) => text.includes(SAYS_NO)));
+    await idle();
+    expect(botMessages(discord, channel).map(({ ephemeralFor }) => ephemeralFor)).toEqual([ada.id]);
+    expect(requests).toHaveLength(0);
+  });
+});

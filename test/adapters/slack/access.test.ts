@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import { access as accessSchema } from "../../../src/config/policy/access.ts";
+import { startSlack } from "../../simulators/slack/slack.ts";
+import { startBot } from "./bot-stage.ts";
+
+const SAYS_NO = "You may not ask me here.";
+
+/** The bot under these rules, of which nothing is kept but in memory. */
+async function start(rules: object[], admins: string[] = []) {
+  const slack = await startSlack();
+  const access = accessSchema.parse({ admins, rules });
+  return startBot({ slack, policy: () => ({ access }), scripts: [["One."], ["Two."]] });
+}
+
+describe("on Slack, somebody who is denied to ask", () => {
+  test("is told so alone, once, and nobody else sees anything", async () => {
+    const slack = await startSlack();
+    let rules: object[] = [];
+    const policy = () => ({ access: accessSchema.parse({ rules }) });
+    const { ada, bob, general, requests, finished, idle } = await startBot({ slack, policy, scripts: [["Hello."]] });
+    rules = [{ deny: "chat", to: `person:${ada.id}` }];
+    ada.mention(general, "hello?");
+    ada.mention(general, "and now?");
+    await slack.until(() => slack.ephemerals(general).length > 0, "a word to Ada");
+    const thread = bob.mention(general, "hello");
+    expect(await finished(general, thread)).toEqual(["Hello."]);
+    await idle();
+    expect(slack.ephemerals(general).map(({ userId, shown }) => [userId, shown])).toEqual([
+      [ada.id, expect.stringContaining(SAYS_NO)],
+    ]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("is told in the direct conversation, where that is denied", async () => {
+    const { ada, finished } = await start([{ deny: "chat", in: "direct" }]);
+    const asked = ada.dm("hello?");
+    expect(await finished(ada.direct(), asked)).toEqual([expect.stringContaining(SAYS_NO)]);
+  });
+});
+
+describe("on Slack, who is in a user group", () => {
+  test("may what the group may", async () => {
+    const { slack, ada, bob, general, finished } = await start([
+      { allow: "everything", to: "group:S0ENG" },
+      { deny: "chat" },
+    ]);
+    ada.user.workspace.groups.set("S0ENG", new Set([bob.id]));
+    ada.mention(general, "hello?");
+    await slack.until(() => slack.ephemerals(general).length > 0, "a word to Ada");
+    const thread = bob.mention(general, "hello");
+    expect(await finished(general, thread)).toEqual(["One."]);
+  });
+});
+
+describe("/access on Slack", () => {
+  test("lets admins deny and explain by mention", async () => {
+    const { slack, ada, bob, general, requests, idle } = await start([], ["group:S0OPS"]);
+    ada.user.workspace.groups.set("S0OPS", new Set([ada.id]));
+    const say = async (by: typeof ada, text: string) => {
+      const before = slack.ephemerals(general).length;
+      await by.command("/access", text, general);
+      await slack.until(() => slack.ephemerals(general).length > before, "an answer");
+      return slack.ephemerals(general).at(-1)?.shown;
+    };
+    expect(await say(bob, "deny chat")).toContain("Only admins may do that");
+    expect(await say(ada, `deny chat to <@${bob.id}|bob> in here`)).toContain(
+      `From now on: deny chat to person:${bob.id}`,
+    );
+    expect(await say(ada, `why <@${bob.id}|bob> chat`)).toMatch(
+      /^`Bob` may not ask me here, because rule \w+ of the chat/,
+    );
+    bob.mention(general, "hello?");
+    await slack.until(() => slack.ephemerals(general).some(({ shown }) => shown.includes(SAYS_NO)), "a word to Bob");
+    await idle();
+    expect(requests).toHaveLength(0);
+  });
+});
