@@ -1,6 +1,6 @@
 import type { TurnRecord } from "../src/turn/record.ts";
 import { answerTo, namesIn, squeeze, unedited } from "../test/support/fault-loop/answers.ts";
-import { RETRY_AFTER_MS } from "../test/support/fault-loop/upstream-faults.ts";
+import { REPEATED, RETRY_AFTER_MS } from "../test/support/fault-loop/upstream-faults.ts";
 import { AMNESIA, judge as judgeEndings, NOTICE } from "../test/support/fault-loop/verdict.ts";
 import type { Shown } from "../test/support/fault-loop/world.ts";
 import type { Life } from "./cluster.ts";
@@ -17,6 +17,7 @@ export const COLUMNS = [
   "history",
   "retry-after",
   "fenced",
+  "overspent",
   "secrets",
   "other",
 ] as const;
@@ -25,7 +26,7 @@ export const COLUMNS = [
  * `lost`: a question without an answer. `doubled`: a second answer. `stuck`: an answer that was left on its cursor, or
  * work that was left undone. `out of order`: an answer that began before an earlier one of its conversation had ended.
  * `wrong text`: not what the upstream said. `history`: gaps or doubles in it. `retry-after`: a call within a wait that
- * was told. `fenced`: a call by a process whose work another one had taken over. `secrets`: secrets, or what people
+ * was told. `fenced`: a call by a process whose work another one had taken over. `overspent`: requests for which no room was reserved. `secrets`: secrets, or what people
  * said, where they may not stand. `other`: what else the platforms forbid, and processes that ended by themselves.
  */
 export type Column = (typeof COLUMNS)[number];
@@ -81,6 +82,7 @@ export function judge(record: Record): Verdict {
   judgeWaits(court);
   judgeUpstreamWaits(court);
   judgeFences(court);
+  judgeSpending(court);
   judgeSecrets(court);
   return { findings, excused };
 }
@@ -434,6 +436,17 @@ function judgeFences(court: Court): void {
       owner = { life, sinceMs: atMs };
     }
   }
+}
+
+// --- spending ---
+
+/** Every request that the upstream took, by one that lives or has died, is counted or has room reserved for it. */
+function judgeSpending({ record, find }: Court): void {
+  const { spent, questions, asked } = record;
+  const names = new Set(questions.map(({ name }) => unedited(name)));
+  const taken = [...names].flatMap((name) => asked(name)).filter(({ way }) => !REPEATED.has(way)).length;
+  const missing = taken - spent.counted - spent.held;
+  if (missing > 0) find("overspent", `${missing} of ${taken} requests were made without a reservation.`);
 }
 
 // --- secrets ---

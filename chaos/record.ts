@@ -51,6 +51,8 @@ export interface Record {
   turns: readonly TurnRecord[];
   /** By conversation. */
   histories: ReadonlyMap<string, readonly HistoryEntry[]>;
+  /** Requests to the upstream: those that were counted, and those for which room is still reserved. */
+  spent: { counted: number; held: number };
   /** Events that were not done when nothing changed any more. */
   open: number;
   secrets: readonly string[];

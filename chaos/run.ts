@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHistory, type History } from "../src/history/history.ts";
@@ -5,12 +7,14 @@ import { createHistoryKeys, type HistoryKeys } from "../src/history/keys.ts";
 import type { HistoryEntry } from "../src/history/record.ts";
 import { startSandbox } from "../src/sandbox/server.ts";
 import { createStores, type Stores } from "../src/store/keyv.ts";
+import { createUsage } from "../src/usage/usage.ts";
 import { readTurns } from "../test/support/fault-loop/service.ts";
 import { openUpstream } from "../test/support/fault-loop/upstream.ts";
 import { ANY_TURN, lookFor, type Question, type Shown } from "../test/support/fault-loop/world.ts";
 import { silent } from "../test/support/log.ts";
 import { createRandom } from "../test/support/pacing/random.ts";
 import { startRedis } from "../test/support/redis.ts";
+import { makeDataDir } from "../test/support/service.ts";
 import { type Cluster, startCluster } from "./cluster.ts";
 import { openDiscordStage } from "./discord-stage.ts";
 import type { Doing, FaultKind, Plan, PlannedFault, PlannedQuestion } from "./plan.ts";
@@ -28,6 +32,8 @@ const REST_MS = 75_000;
 const QUIET_MS = 2_500;
 const STEP_MS = 250;
 const DAY_MS = 86_400_000;
+/** Of limits that nobody comes near: each request is to be reserved all the same. */
+const POLICY = { quotas: { person: { day: { tokens: 1e9, requests: 1e6 } }, all: { month: { requests: 1e6 } } } };
 
 export interface RunOptions {
   /** Modules that each process of the service loads first, as addresses. */
@@ -59,6 +65,10 @@ export async function runPlan(
   resources.defer(upstream.close);
   const redis = await startRedis({ isKept: true, password: REDIS_SECRET });
   resources.defer(redis.stop);
+  const folder = await makeDataDir();
+  resources.defer(folder.remove);
+  const policyPath = join(folder.path, "policy.json");
+  await writeFile(policyPath, JSON.stringify(POLICY));
   const cluster = await startCluster({
     roles: plan.roles,
     aheadMs: plan.aheadMs,
@@ -70,6 +80,7 @@ export async function runPlan(
       GATEWAY_API_KEY: GATEWAY_SECRET,
       CHAT_MODEL: "scripted",
       IMAGE_MODEL: "sandbox-image",
+      POLICY_FILE: policyPath,
       // Wide enough that nothing is left out.
       HISTORY_MAX_MESSAGES: "1000",
       HISTORY_MAX_TOKENS: "1000000",
@@ -111,7 +122,7 @@ export async function runPlan(
   note("all was said and done");
   const open = await settle(script, restMs);
   note("it is at rest");
-  const { turns, histories } = await readStores(redis.url, stage.prefixes);
+  const { turns, histories, spent } = await readStores(redis.url, stage.prefixes);
   return {
     plan,
     notes: notes.toSorted((a, b) => a.atMs - b.atMs),
@@ -128,6 +139,7 @@ export async function runPlan(
     breaks: stage.breaks(),
     turns,
     histories,
+    spent,
     open,
     secrets: [REDIS_SECRET, GATEWAY_SECRET, ...stage.secrets],
   };
@@ -291,7 +303,12 @@ async function readStores(redisUrl: string, prefixes: readonly string[]) {
         histories.set(id, await readWhole(keys, id));
       }
     }
-    return { turns: await readTurns(stores), histories };
+    const { open, counters } = stores;
+    const { requests: counted } = await createUsage({ open, counters, log: silent, now: Date.now }).readMonth(
+      "everyone",
+    );
+    const spent = { counted, held: await counters.countHolds() };
+    return { turns: await readTurns(stores), histories, spent };
   } finally {
     await stores.close();
   }

@@ -36,7 +36,7 @@ export interface DrawingDeps {
   /** Told of every part that has its end, with the reason of `stop` for what was stopped; the next step waits for it. */
   onEnd(job: PictureJob, number: number, error: unknown): Promise<void>;
   /** Keeps room for a picture before it is asked for. Rejects where a limit does not allow it. */
-  reserve(job: PictureJob, number: number): Promise<SettlePicture>;
+  reserve(job: PictureJob, number: number, signal: AbortSignal): Promise<SettlePicture>;
 }
 
 /** Counts what a request used; undefined: nothing, because the gateway refused it. */
@@ -111,7 +111,7 @@ async function drawPart(
   };
   const draw = async (signal: AbortSignal) =>
     gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry, onDetour, mustAsk });
-  const settle = await reserve(job, number);
+  const settle = await reserve(job, number, AbortSignal.any([signal, stop]));
   let image: GeneratedImage;
   try {
     image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));

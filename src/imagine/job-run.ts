@@ -63,7 +63,7 @@ export function createJobRuns(deps: JobRunDeps): JobRuns {
         if (isDrawn) await Promise.all([writeHistory(job), keepFiles(job, NEVER)]);
         onStep();
       },
-      reserve: (job, number) => reservePicture(quota, metrics, job, number),
+      reserve: (job, number, signal) => reservePicture({ quota, metrics }, job, number, signal),
     };
   }
 
@@ -163,18 +163,14 @@ function splitSignal(signal: AbortSignal): [stop: AbortSignal, cut: AbortSignal]
 }
 
 async function reservePicture(
-  quota: JobRunDeps["quota"],
-  metrics: JobRunDeps["metrics"],
+  { quota, metrics }: Pick<JobRunDeps, "quota" | "metrics">,
   { id: jobId, author, reply, model, prompt }: PictureJob,
   number: number,
+  signal: AbortSignal,
 ): Promise<SettlePicture> {
   const promptTokens = estimateTokenCount(prompt);
-  const { settle } = await quota.reserve({
-    id: `${jobId}:${number}`,
-    by: { author, reply, model },
-    promptTokens,
-    pictures: 1,
-  });
+  const need = { id: `${jobId}:${number}`, by: { author, reply, model }, promptTokens, pictures: 1 };
+  const { settle } = await quota.reserve(need, signal);
   return async (spent) => {
     if (spent === undefined) return settle(undefined);
     const { pictures, usage } = spent;

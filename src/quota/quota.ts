@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
-import { persist } from "../concurrency/retry.ts";
+import { PATIENT_PAUSES_MS, persist, retry } from "../concurrency/retry.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import { LoggableError } from "../port/errors.ts";
 import type { Addition, Counters, Counts } from "../store/counters.ts";
+import { isStoreOutage } from "../store/outage.ts";
 import type { Usage, UsedBy } from "../usage/usage.ts";
 import type { Spent } from "./cost.ts";
 import { type QuotaLimit, type Standing, toLimits, toSubject } from "./limits.ts";
@@ -47,9 +48,9 @@ export class QuotaError extends LoggableError {
 export interface Quota {
   /**
    * Where little is left, the reservation is for a shorter answer. Rejects with a `QuotaError` where a limit allows
-   * nothing, or where there are limits and the store does not answer.
+   * nothing, or where there are limits and the store stays away; and with the signal's reason.
    */
-  reserve(need: Need): Promise<Reservation>;
+  reserve(need: Need, signal: AbortSignal): Promise<Reservation>;
   /** Rejects when the store does not answer. */
   read(by: Omit<UsedBy, "model">): Promise<Standing[]>;
   /** Leaves one scope's limits aside for a day. Resolves to whether there was one to lift. Rejects as `read`. */
@@ -93,12 +94,15 @@ export function createQuota(options: QuotaOptions): Quota {
 
   return {
     currency: reckoning.currency,
-    async reserve(need) {
+    async reserve(need, signal) {
       const token = randomUUID();
       const limits = limitsOf(need.by);
       const onFailure = (err: unknown) => log.warn({ err, id: need.id }, "what was used could not be counted");
       try {
-        const reservation = await tryReserve({ ...options, reckoning, isLifted }, need, token, limits);
+        const reserve = () => tryReserve({ ...options, reckoning, isLifted }, need, token, limits);
+        // A limit is not passed because the store is away for a moment, and nobody is refused for that.
+        const pausesMs = limits.length > 0 ? PATIENT_PAUSES_MS : [];
+        const reservation = await retry(reserve, { pausesMs, mayPass: isStoreOutage }, signal);
         return {
           ...reservation,
           async settle(spent) {
@@ -107,6 +111,7 @@ export function createQuota(options: QuotaOptions): Quota {
           },
         };
       } catch (err) {
+        signal.throwIfAborted();
         if (err instanceof QuotaError) throw err;
         log.warn({ err, id: need.id }, "what a request may need could not be reserved");
         if (limits.length > 0) {

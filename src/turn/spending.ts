@@ -48,8 +48,9 @@ export function createSpending(
     tight: () => tight,
     noteAnswer: () => usage.note(`answer:${id}:${edition}`, by, { answers: 1 }),
     settled: async () => void (await Promise.all(settling)),
-    async reserve({ number, promptTokens }) {
-      const reservation = await quota.reserve({ id: `${id}:${edition}:${number}`, by, promptTokens, maxTokens });
+    async reserve({ number, promptTokens }, signal) {
+      const need = { id: `${id}:${edition}:${number}`, by, promptTokens, maxTokens };
+      const reservation = await quota.reserve(need, signal);
       tight = reservation.tight;
       return {
         maxTokens: reservation.maxTokens,

@@ -45,7 +45,7 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   /** A person who knows that the model wants a pause asks all the same. */
   mustAsk: boolean;
   /** Keeps room for a request before it is made, and counts it after. Rejects where a limit does not allow it. */
-  reserve(need: RoundNeed): Promise<RoundReservation>;
+  reserve(need: RoundNeed, signal: AbortSignal): Promise<RoundReservation>;
 }
 
 export interface RoundNeed {
@@ -150,7 +150,7 @@ async function askModel(
     if (content) onText(content);
   };
   const promptTokens = estimatePrompt(messages, definitions);
-  const { maxTokens, settle } = await reserve({ number, promptTokens });
+  const { maxTokens, settle } = await reserve({ number, promptTokens }, signal);
   const request = {
     model,
     ...fields,

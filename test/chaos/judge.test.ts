@@ -84,6 +84,7 @@ function toRecord(given: Partial<Record>): Record {
         ],
       ],
     ]),
+    spent: { counted: 2, held: 0 },
     open: 0,
     secrets: [],
     ...given,
@@ -150,6 +151,11 @@ describe("the judge of what was recorded", () => {
     const notes = [{ atMs: 1_500, what: `somebody asks for a picture of ${picture?.name}` }];
     expect(columnsOf({ plan, notes })).toEqual(["lost"]);
     expect(columnsOf({ plan, notes, disturbances: [REDIS_AWAY] })).toEqual([]);
+  });
+
+  test("finds requests that were made without a reservation", () => {
+    expect(columnsOf({ spent: { counted: 0, held: 0 } })).toEqual(["overspent"]);
+    expect(columnsOf({ spent: { counted: 0, held: 1 } })).toEqual([]);
   });
 
   test("lets a question be acknowledged late while something is broken", () => {

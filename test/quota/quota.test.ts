@@ -25,6 +25,7 @@ function start(policy: Policy) {
   return { quota, usage, counters, clock, database };
 }
 
+const { signal } = new AbortController();
 let count = 0;
 function need(more: Partial<Need> = {}, author = ada): Need {
   count += 1;
@@ -38,14 +39,14 @@ const spent = (promptTokens: number, completionTokens: number) => ({
 });
 
 async function refusalOf(quota: Quota, given = need()): Promise<string> {
-  const error: unknown = await quota.reserve(given).catch((reason: unknown) => reason);
+  const error: unknown = await quota.reserve(given, signal).catch((reason: unknown) => reason);
   return error instanceof QuotaError ? error.message : "no refusal";
 }
 
 describe("a quota", () => {
   test("bounds no answer where there is none, and counts all the same", async () => {
     const { quota, usage, counters } = start({});
-    const { maxTokens, settle } = await quota.reserve(need());
+    const { maxTokens, settle } = await quota.reserve(need(), signal);
     expect(maxTokens).toBeUndefined();
     await settle(spent(80, 20));
     await settle(spent(80, 20));
@@ -55,7 +56,7 @@ describe("a quota", () => {
 
   test("reserves the prompt, and a little more, with the longest answer", async () => {
     const { quota } = start({ quotas: { person: { day: { tokens: 10_000 } }, answerTokens: 1_000 } });
-    const { maxTokens, settle, tight } = await quota.reserve(need());
+    const { maxTokens, settle, tight } = await quota.reserve(need(), signal);
     expect([maxTokens, tight]).toEqual([1_000, undefined]);
     expect(await quota.read(need().by)).toMatchObject([{ used: 0, held: 1_100, most: 10_000, scope: "person" }]);
     await settle(spent(90, 40));
@@ -65,14 +66,14 @@ describe("a quota", () => {
 
   test("leaves a shorter answer where little is left, and then refuses with what, how much and until when", async () => {
     const { quota } = start({ quotas: { channel: { day: { tokens: 500 } }, answerTokens: 300 } });
-    const first = await quota.reserve(need());
+    const first = await quota.reserve(need(), signal);
     expect(first.maxTokens).toBe(300);
     // 500 - (100 + 300) are left: too little for a prompt and an answer.
     expect(await refusalOf(quota)).toBe(
       "Not answered: This channel's limit of 500 tokens per day is used up (100 tokens left, this may need 164 tokens). It begins anew on 2026-11-21 at 00:00 UTC.",
     );
     await first.settle(spent(80, 120));
-    const second = await quota.reserve(need());
+    const second = await quota.reserve(need(), signal);
     expect(second).toMatchObject({ maxTokens: 200, tight: "This channel's limit of 500 tokens per day" });
   });
 
@@ -91,7 +92,7 @@ describe("a quota", () => {
     ],
   ])("says when the window ends: %j", async (quotas, words) => {
     const { quota, clock } = start({ quotas });
-    await (await quota.reserve(need())).settle(spent(1, 1));
+    await (await quota.reserve(need(), signal)).settle(spent(1, 1));
     expect(await refusalOf(quota)).toBe(`Not answered: ${words}`);
     clock.now = Date.parse("2026-12-01T00:00:00Z");
     expect(await refusalOf(quota)).toBe("no refusal");
@@ -99,7 +100,7 @@ describe("a quota", () => {
 
   test("counts nothing for what the gateway refused", async () => {
     const { quota, usage } = start({ quotas: { person: { day: { requests: 1 } } } });
-    await (await quota.reserve(need())).settle(undefined);
+    await (await quota.reserve(need(), signal)).settle(undefined);
     expect(await refusalOf(quota)).toBe("no refusal");
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 0 });
   });
@@ -107,13 +108,13 @@ describe("a quota", () => {
   test("bounds an answer by what money pays for, at the price of the model", async () => {
     const prices = { currency: "EUR", models: { m: { input: 1_000, cachedInput: 100, output: 2_000 } } };
     const { quota, usage } = start({ prices, quotas: { all: { month: { money: 0.5 } }, answerTokens: 1_000 } });
-    const { maxTokens, tight, settle } = await quota.reserve(need());
+    const { maxTokens, tight, settle } = await quota.reserve(need(), signal);
     // 0.50 less 0.10 for the prompt.
     expect([maxTokens, tight]).toEqual([200, "My limit for everybody together of 0.50 EUR per month"]);
     await settle({ ...spent(80, 100), cachedTokens: 30 });
     expect(await usage.readMonth("everyone")).toMatchObject({ costs: { EUR: 253_000_000 }, unpriced: 0 });
     expect(await quota.read(need().by)).toMatchObject([{ used: 253_000_000 }]);
-    const next = await quota.reserve(need());
+    const next = await quota.reserve(need(), signal);
     await next.settle({ ...spent(80, 1), cost: 0.25 });
     expect(await refusalOf(quota)).toContain(
       "limit for everybody together of 0.50 EUR per month is used up (0.00 EUR left",
@@ -125,7 +126,7 @@ describe("a quota", () => {
       prices: { currency: "USD", models: { "*": { picture: 0.04 } } },
       quotas: { person: { day: { pictures: 1, tokens: 10 } } },
     });
-    const { settle } = await quota.reserve(need({ pictures: 1 }));
+    const { settle } = await quota.reserve(need({ pictures: 1 }), signal);
     expect(await refusalOf(quota, need({ pictures: 1 }))).toContain("Not drawn: Your limit of 1 picture per day");
     await settle(spent(10, 1_000));
     expect(await usage.readMonth("everyone")).toMatchObject({ pictures: 1, costs: { USD: 40_000_000 } });
@@ -140,10 +141,10 @@ describe("a quota", () => {
 
   test("is lifted for a day, for one alone, while it counts on", async () => {
     const { quota, clock } = start({ quotas: { person: { month: { requests: 1 } } } });
-    for (const author of [ada, ben]) await (await quota.reserve(need({}, author))).settle(spent(1, 1));
+    for (const author of [ada, ben]) await (await quota.reserve(need({}, author), signal)).settle(spent(1, 1));
     expect(await quota.lift("channel", need().by)).toBe(false);
     expect(await quota.lift("person", need().by)).toBe(true);
-    await (await quota.reserve(need())).settle(spent(1, 1));
+    await (await quota.reserve(need(), signal)).settle(spent(1, 1));
     expect(await quota.read(need().by)).toMatchObject([{ used: 2, isLifted: true }]);
     expect(await refusalOf(quota, need({}, ben))).toContain("Your limit of 1 request per month");
     clock.now += 86_400_000;
@@ -155,14 +156,14 @@ describe("a quota", () => {
       quotas: { person: { day: { tokens: 1_000 } }, answerTokens: 300 },
     });
     const turn = need();
-    const dead = await quota.reserve(turn);
-    const { settle } = await quota.reserve(turn);
+    const dead = await quota.reserve(turn, signal);
+    const { settle } = await quota.reserve(turn, signal);
     await settle(spent(80, 20));
     // It was only slow: what it used is counted already.
     await dead.settle(spent(80, 20));
     expect(await quota.read(turn.by)).toMatchObject([{ used: 500, held: 0 }]);
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 2, promptTokens: 160, estimatedTokens: 80 });
-    await quota.reserve(need());
+    await quota.reserve(need(), signal);
     clock.now += RESERVED_MS;
     expect(await counters.countHolds()).toBe(0);
     expect(await quota.read(turn.by)).toMatchObject([{ used: 900, held: 0 }]);
@@ -184,7 +185,7 @@ describe("a quota", () => {
         const { quota, usage, counters } = start({ quotas: { person: { day: { tokens } }, answerTokens: 300 } });
         await Promise.all(
           lengths.map(async (length) => {
-            const reservation = await quota.reserve(need()).catch(() => undefined);
+            const reservation = await quota.reserve(need(), signal).catch(() => undefined);
             if (reservation === undefined) return;
             await reservation.settle(spent(90, Math.min(length, reservation.maxTokens ?? Number.POSITIVE_INFINITY)));
           }),

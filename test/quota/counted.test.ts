@@ -1,0 +1,24 @@
+import { describe, expect, test } from "vitest";
+import { runCounted } from "../../bench/support/counted-run.ts";
+import { isRedisMissing } from "../support/redis.ts";
+
+// `npm run bench -- usage` is the long form.
+describe.skipIf(isRedisMissing)("processes that are killed while they answer (needs redis-server)", () => {
+  test("count every request that the gateway took, and never use more than the limit", async () => {
+    const tokens = 40_000;
+    const { served, counted, isDone } = await runCounted({
+      turns: 30,
+      seed: 3,
+      processes: 2,
+      tokensPerSecond: 500,
+      killMs: 600,
+      policy: { quotas: { all: { month: { tokens } } } },
+      limitMs: 120_000,
+    });
+    expect(isDone).toBe(true);
+    expect(served.promptTokens + served.completionTokens).toBeLessThanOrEqual(tokens);
+    // One that was reserved may not have been made.
+    expect(counted.requests).toBeGreaterThanOrEqual(served.requests);
+    expect(counted.promptTokens).toBeGreaterThanOrEqual(served.promptTokens);
+  }, 180_000);
+});
