@@ -194,7 +194,7 @@ export function createEngine(options: EngineOptions): Engine {
   };
   const commands = createCommands({ ...told, adapterOf });
 
-  const gate = createGate({ ...rights, records, jobs, settings, model, adapterOf, sinkOf, log });
+  const gate = createGate({ ...rights, quota, records, jobs, settings, model, adapterOf, sinkOf, log });
   const rate = createRate({ records, metrics });
   metrics.observe("queue_waiting", () => queue.depth().waiting);
   metrics.observe("queue_active", () => queue.depth().active);

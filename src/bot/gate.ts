@@ -8,6 +8,7 @@ import type { Deed } from "../policy/rules.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { InboundEvent } from "../port/events.ts";
 import { readPictureId, readTurnId, toTurnId } from "../port/ids.ts";
+import type { Quota } from "../quota/quota.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { TurnRecords } from "../turn/record.ts";
@@ -20,7 +21,7 @@ export interface Refusal {
   text: string;
 }
 
-/** Lets nobody do with the bot what the policy denies them. Every event passes here before anything is done for it. */
+/** Lets nobody do with the bot what the policy denies them, or for what its limits have no room. Every event passes here before anything is done for it. */
 export interface Gate {
   /** Resolves to undefined: it may be done; undefined at once: nobody is denied that. Never rejects. */
   refuse(event: InboundEvent): Promise<Refusal | undefined> | undefined;
@@ -29,6 +30,7 @@ export interface Gate {
 }
 
 export interface GateDeps {
+  quota: Pick<Quota, "refuse">;
   access: Pick<Access, "judge">;
   refusals: Refusals;
   records: Pick<TurnRecords, "load">;
@@ -42,12 +44,14 @@ export interface GateDeps {
 }
 
 export function createGate(deps: GateDeps): Gate {
-  const { access, refusals, settings, model, adapterOf, sinkOf, log } = deps;
+  const { access, quota, refusals, settings, model, adapterOf, sinkOf, log } = deps;
 
   async function find(event: InboundEvent, deed: Deed): Promise<Refusal | undefined> {
     const judge = await access.judge();
     const decision = judge(event, deed);
     if (!decision.isAllowed) return { deed, text: decision.refusal };
+    const full = deed === "chat" || deed === "pictures" ? await quota.refuse(event, deed) : undefined;
+    if (full !== undefined) return { deed, text: full };
     if (deed !== "chat" || judge(event, `model:${model}`).isAllowed) return undefined;
     // An answer may come from the channel's own model as well.
     const { model: own = model } = await settings.read(event.reply);

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { PATIENT_PAUSES_MS, persist, retry } from "../concurrency/retry.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
+import type { QuotaMeasure } from "../config/policy/quotas.ts";
 import { LoggableError } from "../port/errors.ts";
 import type { Addition, Counters, Counts } from "../store/counters.ts";
 import { isStoreOutage } from "../store/outage.ts";
@@ -51,6 +52,11 @@ export interface Quota {
    * nothing, or where there are limits and the store stays away; and with the signal's reason.
    */
   reserve(need: Need, signal: AbortSignal): Promise<Reservation>;
+  /**
+   * The sentence for somebody for whom a limit has no room for anything just now; undefined where there is some, and
+   * where that is not known. Never rejects. What is let pass here is still to be reserved.
+   */
+  refuse(by: Omit<UsedBy, "model">, what: "chat" | "pictures"): Promise<string | undefined>;
   /** Rejects when the store does not answer. */
   read(by: Omit<UsedBy, "model">): Promise<Standing[]>;
   /** Leaves one scope's limits aside for a day. Resolves to whether there was one to lift. Rejects as `read`. */
@@ -69,6 +75,12 @@ export interface QuotaOptions {
   log: Logger;
 }
 
+/** The least that anything needs. */
+const LEAST: Record<"chat" | "pictures", Record<QuotaMeasure, number>> = {
+  chat: { tokens: MIN_ANSWER_TOKENS, requests: 1, pictures: 0, money: 1 },
+  pictures: { tokens: 0, requests: 1, pictures: 1, money: 1 },
+};
+
 export function createQuota(options: QuotaOptions): Quota {
   const { policy, counters, usage, pseudonym, now, log } = options;
   const reckoning = createReckoning(policy);
@@ -84,6 +96,17 @@ export function createQuota(options: QuotaOptions): Quota {
 
   async function isLifted(subject: string): Promise<boolean> {
     return ((await counters.read(toLiftedRow(subject)))["lifted"] ?? 0) > 0;
+  }
+
+  async function read(by: Omit<UsedBy, "model">): Promise<Standing[]> {
+    return Promise.all(
+      limitsOf(by).map(async (limit) => {
+        const { row, measure, subject } = limit;
+        const [used, held] = await Promise.all([counters.read(row), counters.readHeld(row)]);
+        const amounts = { used: used[measure] ?? 0, held: held[measure] ?? 0 };
+        return { ...limit, ...amounts, isLifted: await isLifted(subject) };
+      }),
+    );
   }
 
   function toAdditions(need: Need, limits: readonly QuotaLimit[], spent: Spent): Addition[] {
@@ -126,16 +149,19 @@ export function createQuota(options: QuotaOptions): Quota {
         };
       }
     },
-    async read(by) {
-      return Promise.all(
-        limitsOf(by).map(async (limit) => {
-          const { row, measure, subject } = limit;
-          const [used, held] = await Promise.all([counters.read(row), counters.readHeld(row)]);
-          const amounts = { used: used[measure] ?? 0, held: held[measure] ?? 0 };
-          return { ...limit, ...amounts, isLifted: await isLifted(subject) };
-        }),
-      );
+    async refuse(by, what) {
+      try {
+        const full = (await read(by)).find((one) => !one.isLifted && isFull(one, LEAST[what][one.measure]));
+        if (full === undefined) return undefined;
+        const room = full.most - full.used - full.held;
+        const told = { currency: reckoning.currency(), now: now() };
+        return toRefusal(what === "pictures", { limit: full, room }, LEAST[what][full.measure], told).message;
+      } catch (err) {
+        log.warn({ err }, "whether a limit has room is not known");
+        return undefined;
+      }
     },
+    read,
     async lift(scope, by) {
       const subject = toSubject(scope, toAsker(by));
       if (subject === undefined || !limitsOf(by).some((limit) => limit.scope === scope)) return false;
@@ -143,6 +169,11 @@ export function createQuota(options: QuotaOptions): Quota {
       return true;
     },
   };
+}
+
+/** What needs nothing of a limit is not kept back by one that is overdrawn. */
+function isFull({ most, used, held }: Standing, least: number): boolean {
+  return least > 0 && most - used - held < least;
 }
 
 function toLiftedRow(subject: string): string {
@@ -204,7 +235,7 @@ async function tryReserve(
     const enough = Math.min(usual, MIN_ANSWER_TOKENS);
     if (tries >= MAX_TRIES || least.tokens < enough) {
       const needed = reckoning.toMost(need, isLong ? enough : 0)[least.limit.measure];
-      throw toRefusal(need, least, needed, { currency: reckoning.currency(), now: now() });
+      throw toRefusal(need.pictures !== undefined, least, needed, { currency: reckoning.currency(), now: now() });
     }
     answerTokens = least.tokens;
     tight = describeLimit(least.limit, reckoning.currency());
@@ -219,14 +250,14 @@ async function withoutLifted(limits: QuotaLimit[], isLifted: ReserveDeps["isLift
 }
 
 function toRefusal(
-  { pictures }: Need,
+  isPicture: boolean,
   { limit, room }: { limit: QuotaLimit; room: number },
   needed: number,
   { currency, now }: { currency: string; now: number },
 ): QuotaError {
   const { measure, endsAt, most } = limit;
   const rest = describeAmount(measure, Math.max(0, room), currency);
-  const verb = pictures === undefined ? "Not answered" : "Not drawn";
+  const verb = isPicture ? "Not drawn" : "Not answered";
   const frees = most === 0 ? "" : ` It begins anew ${describeTime(endsAt, now)}.`;
   const may = describeAmount(measure, needed, currency);
   return new QuotaError(

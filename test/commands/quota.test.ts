@@ -51,6 +51,18 @@ test("an answer beyond a limit says which, how much and until when, and an admin
   expect(await say("quota", "", ben)).toContain("left aside for now; 2 requests used");
 });
 
+test("whoever goes on at a limit is told once, so that bots which answer each other fall silent", async () => {
+  const { accept, idle, texts, requests } = start({ quotas: { all: { minute: { requests: 2 } } } });
+  const other = { id: "other-bot", name: "Other", kind: "bot" as const };
+  for (let round = 0; round < 10; round++) {
+    await accept(message("And you?", { author: other }));
+    await idle();
+  }
+  expect(requests).toHaveLength(2);
+  expect(texts()).toHaveLength(3);
+  expect(texts().at(-1)).toContain("My limit for everybody together of 2 requests per minute is used up");
+});
+
 test("/quota says that nothing has a limit", async () => {
   const { say } = start({ access: ADMINS });
   expect(await say("quota")).toBe("Nothing here has a limit.");
