@@ -8,6 +8,7 @@ import type { SeveralWorkspaces } from "../adapters/slack/install/several-worksp
 import type { Platforms, PlatformsOptions } from "./app/service.ts";
 import type { SlackConfig } from "./config/config.ts";
 import type { Adapter } from "./port/adapter.ts";
+import type { Preview } from "./port/catalogue.ts";
 import type { Setup } from "./port/setup.ts";
 import type { Stores } from "./store/keyv.ts";
 import { createSharedParts } from "./store/redis-shares.ts";
@@ -63,7 +64,18 @@ async function createLocal(
     commands: engine.commands,
     readAbout: engine.readAbout,
     isListening: engine.isListening,
+    preview,
   });
+}
+
+/** By the renderers of the adapters themselves, which are loaded when somebody asks. */
+async function preview(markdown: string): Promise<Preview[]> {
+  const { toSlackPreview } = await import("../adapters/slack/write/preview.ts");
+  const { toDiscordPreview } = await import("../adapters/discord/write/preview.ts");
+  return [
+    { platform: "Slack", messages: toSlackPreview(markdown) },
+    { platform: "Discord", messages: toDiscordPreview(markdown) },
+  ];
 }
 
 async function createDiscord(options: PlatformsOptions): Promise<Adapter | undefined> {

@@ -52,6 +52,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
     maxTextLength: MAX_TEXT_LENGTH,
     canDraw,
     isSandbox: options.isSandbox === true,
+    hasPreviews: options.preview !== undefined,
   });
   const outbox = createOutbox({ tables, directory, messages, changed: feed.changed });
   let accept: Accept | undefined;
@@ -62,8 +63,8 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const checkOpen = () => {
     if (accept === undefined) throw new AwayError();
   };
-  const { imagine, readAbout } = options;
-  const routes = createRoutes({ ...stores, intake, chats, botName, imagine, readAbout, checkOpen });
+  const { imagine, readAbout, preview } = options;
+  const routes = createRoutes({ ...stores, intake, chats, botName, imagine, readAbout, preview, checkOpen });
 
   return {
     platform: PLATFORM,

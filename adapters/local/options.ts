@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import type { CommandHelp, ImagineMenu, IsListening, ReadAbout } from "../../src/port/catalogue.ts";
+import type { CommandHelp, ImagineMenu, IsListening, Preview, ReadAbout } from "../../src/port/catalogue.ts";
 import type { Setup } from "../../src/port/setup.ts";
 import type { Example } from "./page/wire.ts";
 
@@ -23,6 +23,8 @@ export interface LocalAdapterOptions {
   imagine?: ImagineMenu;
   /** Tells the model that answers at a place; absent: it is not shown. */
   readAbout?: ReadAbout;
+  /** Tells how an answer comes out on other platforms; absent: it is not offered. */
+  preview?: (markdown: string) => Promise<readonly Preview[]>;
   /** The sandbox answers, and no real model. */
   isSandbox?: boolean;
   /** The first run; absent: everything is set up. */

@@ -62,6 +62,13 @@ export type ReadAbout = (
   who: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId"> & { author: Pick<Author, "id" | "former"> },
 ) => Promise<About>;
 
+/** The messages that an answer comes to on a platform, each in the Markdown that the platform is given. */
+export interface Preview {
+  /** As people call it. */
+  platform: string;
+  messages: readonly string[];
+}
+
 /** Names of models that the gateway offers for one purpose, in its order. Rejects when they cannot be told. */
 export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
 

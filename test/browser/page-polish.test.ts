@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { toDiscordPreview } from "../../adapters/discord/write/preview.ts";
+import { toSlackPreview } from "../../adapters/slack/write/preview.ts";
 import { describeWithBrowser } from "../support/browser.ts";
 import { COMPOSER, sitDown } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";
@@ -161,5 +163,25 @@ describeWithBrowser("the local page in a browser, in small things", () => {
       "looking up the time in Tokyo",
       expect.stringMatching(/searching\s+failed/),
     ]);
+  });
+
+  test("an answer can be looked at as other platforms are given it, side by side", async () => {
+    const preview = async (markdown: string) => [
+      { platform: "Slack", messages: toSlackPreview(markdown) },
+      { platform: "Discord", messages: toDiscordPreview(markdown) },
+    ];
+    await desk.visit({ preview });
+    await answer("Hello <!channel>\n\n| a | b |\n|---|---|\n| 1 | 2 |");
+    await desk.tab.hover(".message.bot");
+    await desk.tab.click('.message.bot [aria-label="How it looks on other platforms"]');
+    const column = (name: string) => desk.tab.locator(`.previews section[aria-label=${name}]`);
+    await eventually(() => column("Slack").locator("table").count()).toBe(1);
+    // Discord shows no tables.
+    await eventually(() => column("Discord").locator("pre").count()).toBe(1);
+    expect(await column("Discord").locator("table").count()).toBe(0);
+    const [left, right] = await Promise.all(["Slack", "Discord"].map((name) => column(name).boundingBox()));
+    expect(left?.y).toBe(right?.y);
+    await desk.tab.keyboard.press("Escape");
+    await eventually(() => desk.tab.locator(".previews").count()).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { limitBody } from "../../../src/http/body-limit.ts";
-import type { Actor, ImagineMenu, ReadAbout } from "../../../src/port/catalogue.ts";
+import type { Actor, ImagineMenu, Preview, ReadAbout } from "../../../src/port/catalogue.ts";
 import { ACTIONS } from "../../../src/port/events.ts";
 import { RequestError } from "../errors.ts";
 import { PLATFORM } from "../ids.ts";
@@ -71,6 +71,8 @@ const RENAME = z.object({
 });
 const WITHDRAW = z.object({ nonce });
 const NAMED = z.object({ name });
+/** An answer may have several messages. */
+const PREVIEWED = z.object({ text: z.string().max(100_000, "This is too long for a preview.") });
 
 export interface RouteDeps {
   directory: Directory;
@@ -83,6 +85,8 @@ export interface RouteDeps {
   imagine: ImagineMenu | undefined;
   /** Absent: the model is not known. */
   readAbout: ReadAbout | undefined;
+  /** Absent: there are no previews. */
+  preview: ((markdown: string) => Promise<readonly Preview[]>) | undefined;
   now: () => number;
   /** Throws while nothing is taken. */
   checkOpen: () => void;
@@ -140,6 +144,10 @@ export function createRoutes(deps: RouteDeps): Hono {
   });
   routes.post("/people", json, async (c) => c.json(addPerson((await readBody(c, NAMED)).name, deps)));
   routes.post("/channels", json, async (c) => c.json(addChannel((await readBody(c, NAMED)).name, deps)));
+  const { preview } = deps;
+  if (preview !== undefined) {
+    routes.post("/previews", json, async (c) => c.json(await preview((await readBody(c, PREVIEWED)).text)));
+  }
   if (deps.imagine !== undefined) routes.route("/pictures", createPictureRoutes(deps.imagine, deps.directory));
   return routes;
 }

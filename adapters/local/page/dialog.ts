@@ -66,7 +66,8 @@ export function askWhatToForget(forget: (what: "conversation" | "me for good") =
   ]);
 }
 
-function openDialog(view: TemplateResult | typeof nothing) {
+/** Opens a dialog that goes when it is closed. */
+export function openDialog(view: TemplateResult | typeof nothing) {
   const dialog = document.createElement("dialog");
   dialog.className = "ask";
   document.body.append(dialog);

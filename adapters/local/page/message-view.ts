@@ -9,6 +9,8 @@ import { ICONS } from "./icons.ts";
 import { isForInputMethod } from "./keys.ts";
 import { describeOptions, readPrompt, toOptions } from "./picture-form.ts";
 import { filesView } from "./pictures.ts";
+import { showPreviews } from "./preview.ts";
+import { describeProblem } from "./requests.ts";
 import { nameOf, type Pending, pictureOf, repliesTo, type State, textsOf } from "./state.ts";
 import type { Button, ImagineOptions, MessageRow } from "./wire.ts";
 import { isWorking } from "./working.ts";
@@ -167,12 +169,17 @@ function toolsView(
     const copied = texts.length === 1 ? "Copied." : `Copied the whole answer, ${texts.length} messages.`;
     actions.notice((await copyText(texts.join("\n\n"))) ? copied : "The browser did not allow copying.");
   };
+  const hasPreviews = state.hello?.hasPreviews === true && message.authorId === null && message.text !== "";
+  const preview = async () => {
+    await showPreviews(textsOf(state, message).join("\n\n")).catch((error) => actions.notice(describeProblem(error)));
+  };
   const edit = () => actions.change((state) => void (state.editingId = message.id));
   const reply = () => actions.go({ channelId: message.channelId, threadId: message.id });
   return html`<div class="tools" role="group" aria-label="Actions on this message">
     <button type="button" class="more" title="More" aria-label="More" aria-expanded="false" @click=${toggleTools}>${ICONS.more}</button>
     ${look.canReply ? toolView("Reply in a thread", ICONS.reply, reply) : nothing}
     ${message.text === "" ? nothing : toolView("Copy the text", ICONS.copy, () => void copy())}
+    ${hasPreviews ? toolView("How it looks on other platforms", ICONS.eye, () => void preview()) : nothing}
     ${isOwn && !message.isCommand ? toolView("Edit", ICONS.edit, edit) : nothing}
     ${isOwn ? toolView("Delete", ICONS.trash, () => actions.erase(message)) : nothing}
   </div>`;

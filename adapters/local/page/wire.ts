@@ -1,6 +1,6 @@
 /** The messages between server and page. Types only, in one place for both sides. */
 
-import type { CommandHelp, Described, ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
+import type { CommandHelp, Described, ImagineMenu, ImagineOptions, Preview } from "../../../src/port/catalogue.ts";
 import type { Action, PressedAction } from "../../../src/port/events.ts";
 import type { Finding } from "../../../src/port/finding.ts";
 import type { EnvFile, SetupField, SetupStep, SetupValues, SetupWay } from "../../../src/port/setup.ts";
@@ -13,6 +13,7 @@ export type {
   EnvFile,
   Finding,
   ImagineOptions,
+  Preview,
   SetupField,
   SetupStep,
   SetupValues,
@@ -120,6 +121,8 @@ export interface Hello {
   canDraw: boolean;
   /** No real model answers. */
   isSandbox: boolean;
+  /** Answers can be looked at as other platforms show them. */
+  hasPreviews: boolean;
 }
 
 /** The trouble of the gateway that answers: in a few words, and in a sentence with the cure. */

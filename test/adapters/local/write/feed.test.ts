@@ -20,6 +20,7 @@ const HELLO: Hello = {
   maxTextLength: 1,
   canDraw: false,
   isSandbox: false,
+  hasPreviews: false,
 };
 const signal = new AbortController().signal;
 
