@@ -171,7 +171,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
       { platform: "Discord", messages: toDiscordPreview(markdown) },
     ];
     await desk.visit({ preview });
-    await answer("Hello <!channel>\n\n| a | b |\n|---|---|\n| 1 | 2 |");
+    await answer("Hello <!channel>\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n$x^2$");
     await desk.tab.hover(".message.bot");
     await desk.tab.click('.message.bot [aria-label="How it looks on other platforms"]');
     const column = (name: string) => desk.tab.locator(`.previews section[aria-label=${name}]`);
@@ -179,6 +179,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     // Discord shows no tables.
     await eventually(() => column("Discord").locator("pre").count()).toBe(1);
     expect(await column("Discord").locator("table").count()).toBe(0);
+    expect(await column("Discord").innerText()).toContain("$x^2$");
     const [left, right] = await Promise.all(["Slack", "Discord"].map((name) => column(name).boundingBox()));
     expect(left?.y).toBe(right?.y);
     await desk.tab.keyboard.press("Escape");

@@ -5,6 +5,8 @@ export interface BodyContent {
   /** More is coming: the text grows smoothly and ends in a caret. */
   isStreaming: boolean;
   names: readonly string[];
+  /** Formulas stay as they were written. */
+  keepsTex?: boolean;
 }
 
 /** A jump in the text is spread over about this time, so that it grows instead of jumping. */
@@ -63,10 +65,10 @@ class MessageBody extends HTMLElement {
   }
 
   #draw(): void {
-    const { text, isStreaming, names } = this.#content;
+    const { text, isStreaming, names, keepsTex = false } = this.#content;
     const isGrowing = isStreaming || this.#shown < text.length;
     const markdown = isGrowing ? toShowable(text.slice(0, this.#shown)) : text;
-    this.#place(toBlocks(markdown, names));
+    this.#place(toBlocks(markdown, names, keepsTex));
     this.classList.toggle("growing", isGrowing);
     this.#placeCaret(isGrowing);
   }

@@ -58,14 +58,14 @@ const marked: Marked = new Marked({
 marked.use(createMath(escapeHtml));
 
 /** Cuts Markdown into blocks. Rendering one is the expensive part and is left to whoever has not got it yet. */
-export function toBlocks(markdown: string, names: readonly string[]): Block[] {
+export function toBlocks(markdown: string, names: readonly string[], keepsTex = false): Block[] {
   const tokens = marked.lexer(markdown);
   const links = JSON.stringify(tokens.links);
   return tokens
     .filter((token) => token.type !== "space" && token.type !== "def")
     .map((token) => ({
       key: `${token.type}:${links}:${token.raw}`,
-      render: () => renderBlock(token, names),
+      render: () => renderBlock(token, names, keepsTex),
     }));
 }
 
@@ -87,7 +87,7 @@ function withoutHalfTable(markdown: string): string {
   });
 }
 
-function renderBlock(token: Token, names: readonly string[]): HTMLElement {
+function renderBlock(token: Token, names: readonly string[], keepsTex: boolean): HTMLElement {
   const fragment = DOMPurify.sanitize(marked.parser([token]), ALLOWED);
   const block = document.createElement("div");
   block.className = "block";
@@ -98,7 +98,7 @@ function renderBlock(token: Token, names: readonly string[]): HTMLElement {
   for (const table of block.querySelectorAll("table")) wrapTable(table);
   for (const code of block.querySelectorAll("pre")) wrapCode(code);
   markMentions(block, names);
-  drawMath(block);
+  if (!keepsTex) drawMath(block);
   return block;
 }
 

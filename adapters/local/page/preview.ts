@@ -17,12 +17,13 @@ export async function showPreviews(text: string): Promise<void> {
     <p class="hint">What each is sent, message by message; its own letters and colours differ.</p>`);
 }
 
+/** Neither draws formulas. */
 function previewView({ platform, messages }: Preview): TemplateResult {
   return html`<section aria-label=${platform} data-platform=${platform.toLowerCase()}>
     <h3>${platform}</h3>
     ${messages.map(
       (text) =>
-        html`<div class="preview"><message-body .content=${{ text, isStreaming: false, names: [] }}></message-body></div>`,
+        html`<div class="preview"><message-body .content=${{ text, isStreaming: false, names: [], keepsTex: true }}></message-body></div>`,
     )}
   </section>`;
 }
