@@ -36,8 +36,18 @@ export interface Scheduler {
   join(budget: ReplyBudget, paced: Paced): Pace;
   /** Counts calls that other processes have made against the limit of this key, oldest first. */
   recall(key: string, calls: readonly KnownCall[]): void;
+  /** The limits under which replies are written at this moment. */
+  budgets(): BudgetReport[];
   /** Begins no more calls; every pending `end` rejects. */
   close(): void;
+}
+
+export interface BudgetReport {
+  key: string;
+  /** How many replies are written under it. */
+  replies: number;
+  /** Until its pacer is asked for the next call; undefined while it waits for text, or for a call to end. */
+  nextInMs: number | undefined;
 }
 
 export interface SchedulerOptions {
@@ -179,6 +189,7 @@ export function createScheduler({ now, onCall }: SchedulerOptions): Scheduler {
       };
     },
 
+    budgets: () => groups.report(now()),
     close() {
       closed = true;
       for (const group of groups.all.values()) {
@@ -207,6 +218,12 @@ function createGroups() {
       recalled.delete(key);
       return group;
     },
+    report: (now: number): BudgetReport[] =>
+      [...all.values()]
+        .filter(({ members }) => members.size > 0)
+        .map(({ key, members, wakeAt }) => {
+          return { key, replies: members.size, nextInMs: wakeAt === Infinity ? undefined : Math.max(0, wakeAt - now) };
+        }),
     recall(key: string, calls: readonly KnownCall[]): void {
       const group = all.get(key);
       if (group === undefined) recalled.set(key, [...(recalled.get(key) ?? []), ...calls]);

@@ -1,5 +1,6 @@
 import type { History } from "../history/history.ts";
 import type { JobStore } from "../imagine/job-store.ts";
+import type { Insight } from "../insight/insight.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { Ledger } from "../tools/ledger.ts";
 import type { TurnRecords } from "../turn/record.ts";
@@ -12,6 +13,8 @@ export interface ConversationErasureDeps {
   jobs: Pick<JobStore, "eraseConversations">;
   settings: Pick<Settings, "setModel" | "setPersona" | "setOptions" | "switchServer" | "setListening">;
   usage: Pick<Usage, "eraseWorkspace">;
+  /** What the dashboard knows; absent: there is none. */
+  insight?: Pick<Insight, "eraseConversations"> | undefined;
   /** Removes what was erased from the disk and the memory of this process too. */
   eraseCopies(): void;
 }
@@ -24,7 +27,7 @@ export interface ConversationErasureDeps {
 export type EraseConversations = (prefix: string) => Promise<number>;
 
 export function createEraseConversations(deps: ConversationErasureDeps): EraseConversations {
-  const { history, records, ledger, jobs, settings, usage, eraseCopies } = deps;
+  const { history, records, ledger, jobs, settings, usage, insight, eraseCopies } = deps;
 
   return async (prefix) => {
     // Listed before anything is erased: a store may lose its place when it is changed while it is walked through.
@@ -32,6 +35,7 @@ export function createEraseConversations(deps: ConversationErasureDeps): EraseCo
     for (const conversationId of conversationIds) await history.forgetConversation(conversationId);
     await jobs.eraseConversations(prefix);
     await ledger.takeBack({ prefix });
+    await insight?.eraseConversations(prefix);
     const places = await records.eraseConversations(prefix);
     const channels = new Map(
       places.map((place) => [JSON.stringify([place.platform, place.workspaceId, place.channelId]), place]),

@@ -4,6 +4,7 @@ import type { Erasers } from "../commands/forget.ts";
 import type { History } from "../history/history.ts";
 import type { Imagine } from "../imagine/imagine.ts";
 import type { JobStore } from "../imagine/job-store.ts";
+import type { Insight } from "../insight/insight.ts";
 import type { Audit } from "../policy/audit.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { Author, CommandEvent } from "../port/events.ts";
@@ -26,6 +27,8 @@ export interface PersonalDataDeps {
   settings: Pick<Settings, "forgetAuthor" | "exportAuthor">;
   usage: Pick<Usage, "forgetAuthor" | "exportAuthor">;
   audit: Pick<Audit, "forgetAuthor" | "exportAuthor">;
+  /** What the dashboard knows; absent: there is none. */
+  insight?: Pick<Insight, "forgetAuthor" | "exportAuthor"> | undefined;
   adapterOf(platform: string): Adapter;
   /** Removes what was erased from the disk and the memory of this process too. */
   eraseCopies(): void;
@@ -39,7 +42,8 @@ export interface PersonalData {
 }
 
 export function createPersonalData(deps: PersonalDataDeps): PersonalData {
-  const { queue, history, records, ledger, jobs, imagine, settings, usage, audit, adapterOf, eraseCopies } = deps;
+  const { queue, history, records, ledger, jobs, imagine, settings, usage, audit, insight, adapterOf, eraseCopies } =
+    deps;
 
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
@@ -74,6 +78,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       count += await history.forgetAuthor(platform, id, within);
       await records.forget(platform, id, within);
       await imagine.forget(platform, id, within);
+      await insight?.forgetAuthor(platform, id, within);
       if (!isWhole(known)) continue;
       await ledger.takeBack({ by: { platform, id } });
       await settings.forgetAuthor(platform, id);
@@ -95,6 +100,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
         pictures: await jobs.exportAuthor(platform, id, within),
         feedback: await records.readFeedback(platform, id, within),
         givenToModel: await records.readSights(platform, id, within),
+        turns: (await insight?.exportAuthor(platform, id, within)) ?? [],
         usage: isWhole(known) ? await usage.exportAuthor(platform, id) : [],
         changes: isWhole(known) ? await audit.exportAuthor(platform, id) : [],
       });
@@ -108,6 +114,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
       pictures: found.flatMap(({ pictures }) => pictures),
       feedback: found.flatMap(({ feedback }) => feedback),
       givenToModel: found.flatMap(({ givenToModel }) => givenToModel),
+      ...(insight && { turns: found.flatMap(({ turns }) => turns) }),
       usage: found.flatMap(({ usage }) => usage),
       changes: found.flatMap(({ changes }) => changes),
     };

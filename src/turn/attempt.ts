@@ -4,9 +4,10 @@ import { fencesHeld } from "../concurrency/fence.ts";
 import { PATIENT_PAUSES_MS, persist } from "../concurrency/retry.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
 import type { Detour, Gateway } from "../gateway/client.ts";
-import type { GatewayError } from "../gateway/errors.ts";
+import { GatewayError } from "../gateway/errors.ts";
 import type { History } from "../history/history.ts";
 import type { HistoryEntry } from "../history/record.ts";
+import type { TurnListener, TurnWatch } from "../insight/turn-watch.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Access } from "../policy/access.ts";
@@ -17,7 +18,7 @@ import type { Closing } from "../reply/drafts.ts";
 import { type Cause, createProgress, type OnText, writeReply } from "../reply/reply.ts";
 import { createSteps, describeRunning, rendersSteps, type Steps } from "../reply/steps.ts";
 import type { AnswerOptions } from "../settings/answer-options.ts";
-import type { ChannelSettings, Settings } from "../settings/settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { quoteName } from "../text/quote-name.ts";
@@ -29,6 +30,7 @@ import { describeDetour } from "./detour.ts";
 import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
 import { goOn, isContinuable } from "./going-on.ts";
+import { createJsonCode, toSystemPrompt } from "./json-code.ts";
 import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
 import { NotPermittedError, type Permits, readPermits } from "./permits.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
@@ -49,7 +51,6 @@ import { runTurn, type TurnDeps } from "./turn.ts";
 import type { UnkeptAnswers } from "./unkept.ts";
 
 const OWN_MODEL = "_The model was chosen for this channel; `/model default` goes back to the usual one._";
-const ONLY_JSON = "Answer with one JSON object and nothing else.";
 const ONLY_THOUGHT =
   "_Cut off: the model reached its greatest length before it came to an answer. Press Retry to ask again._";
 
@@ -87,6 +88,7 @@ export interface AttemptDeps extends Omit<SpendingDeps, "metrics"> {
   records: TurnRecords;
   unkept: Pick<UnkeptAnswers, "add" | "drop" | "settled">;
   scheduler: Scheduler;
+  watch: Pick<TurnWatch, "begin">;
   adapterOf(platform: string): Adapter;
   /** Told, before people see it, that a turn has more to show than any attempt before. */
   onProgress(turnId: string): void;
@@ -114,10 +116,14 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     if (ledger.rounds.length > 0) delete record.said;
     const wanted = own.model ?? deps.model;
     const model = permits.chooseModel([wanted, deps.model]);
+    const acceptedAt = beginning.messages.at(-1)?.at ?? Date.now();
+    const { id: turnId, conversationId, reply, author, attempts } = record;
+    const story = deps.watch.begin({ turnId, conversationId, reply, author, model, acceptedAt, attempts });
     const run: Run = {
       ...beginning,
       deps,
       record,
+      story,
       sink,
       queueSignal,
       signal,
@@ -126,7 +132,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       ledger,
       thinking: createThinking({ onTell: (words) => showBeside(run, words) }),
       hasText: false,
-      acceptedAt: beginning.messages.at(-1)?.at ?? Date.now(),
+      acceptedAt,
       model,
       permits,
       options: own.options ?? {},
@@ -145,6 +151,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     if (run.model !== wanted) run.notices = [...run.notices, describeOtherModel(wanted, run.model)];
     try {
       const { text, ending } = await write(run);
+      const calls = toCalls(run.context.messages.slice(run.askedCount), record.attempts, run.callTimes);
       // An attempt that a crash cut is continued under the same numbers; one that has ended used them up.
       if (run.pieces.length > 0) record.made = (record.made ?? 0) + run.pieces.length;
       // Nothing more is stored of a person who is being erased.
@@ -153,9 +160,10 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       if (ending !== undefined && ending.outcome !== "waiting" && text !== "") await run.spending.noteAnswer();
       if (ending !== undefined) await keep(run, ending);
       if (ending === undefined) return "superseded";
-      report(run, text, ending);
+      await report(run, text, ending, calls);
       return "ended";
     } finally {
+      story.leave(signal.reason);
       await Promise.all([progress.clear(), run.spending.settled()]);
     }
   };
@@ -175,6 +183,9 @@ async function openLedger({ ledger, log }: AttemptDeps, { id }: TurnRecord): Pro
 interface Run extends Omit<Beginning, "changes"> {
   deps: AttemptDeps;
   record: TurnRecord;
+  story: TurnListener;
+  /** The gateway's refusal, in a word. */
+  refusal?: string;
   sink: ReplySink;
   queueSignal: AbortSignal;
   /** Also aborts when people interrupt the attempt. */
@@ -217,7 +228,7 @@ interface Run extends Omit<Beginning, "changes"> {
  * Writes the reply. `ending` is undefined when the answer was superseded and its messages are left to the next attempt.
  */
 async function write(run: Run): Promise<{ text: string; ending: Ending | undefined }> {
-  const { deps, record, sink, steps, signal, controller } = run;
+  const { deps, record, story, sink, steps, signal, controller } = run;
   const { metrics } = deps;
   let ending: Ending | undefined;
   let isRefused = false;
@@ -235,7 +246,11 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     return { note: notes.filter(Boolean).join("\n\n"), buttons: toButtons(run, ending) };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
-  const text = await writeReply((onText) => ask(run, onText), {
+  const listen = (onText: OnText) => (text: string) => {
+    story.text(text.length);
+    onText(text);
+  };
+  const text = await writeReply((onText) => ask(run, listen(onText)), {
     sink,
     steps,
     scheduler: deps.scheduler,
@@ -257,8 +272,11 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     onCall: (kind, error) => {
       metrics.platformCall(record.reply.platform, kind);
       if (error?.kind === "rate-limited") metrics.rateLimited("platform");
-      if (error !== undefined) deps.log.warn({ err: error, turnId: record.id, call: kind }, "a write was refused");
+      if (error === undefined) return;
+      story.writeFailed(kind, error.kind);
+      deps.log.warn({ err: error, turnId: record.id, call: kind }, "a write was refused");
     },
+    onShown: story.shown,
     describeWait: () =>
       describeRunning(steps.all) || run.thinking.describe() || "waiting for the model to begin its answer",
     onWait: (words) => showBeside(run, words),
@@ -270,6 +288,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     },
     onVisible: () => {
       metrics.firstVisible(secondsSince(run.acceptedAt));
+      story.firstVisible();
       run.show("");
     },
     toClosing,
@@ -302,6 +321,7 @@ async function ask(run: Run, onText: OnText): Promise<string> {
     run.askedCount = run.context.messages.length;
     const handOver = (text: string) => {
       if (isFirst) deps.metrics.firstToken(secondsSince(run.acceptedAt));
+      if (isFirst) run.story.firstToken();
       isFirst = false;
       // Beside a text that stands already it would stay.
       if (run.thinking.pause() && record.posted.length > 0) run.show("");
@@ -341,23 +361,6 @@ async function goOnWithSaid(run: Run, onText: OnText): Promise<string | undefine
 
 function toWritten({ said }: TurnRecord): ChatMessage[] {
   return said === undefined ? [] : [{ role: "assistant", content: said }];
-}
-
-/** Shows JSON as code, in which Markdown changes nothing; an answer that is none stays as it is. */
-function createJsonCode(onText: OnText): { write: OnText; end(): void } {
-  let isCode: boolean | undefined;
-  return {
-    write(text) {
-      if (isCode === undefined && text.trim() !== "") {
-        isCode = /^\s*[[{]/.test(text);
-        if (isCode) onText("```json\n");
-      }
-      onText(text);
-    },
-    end() {
-      if (isCode === true) onText("\n```");
-    },
-  };
 }
 
 /** True when the next attempt, the next process or an erasure decides about the messages. */
@@ -413,6 +416,7 @@ function toTurnDeps(run: Run): TurnDeps {
     onReasoning: run.thinking.add,
     onRetry: ({ waitMs, error }) => {
       run.thinking.restart();
+      run.story.retry(waitMs, error.kind);
       if (error.kind === "rate-limited") metrics.rateLimited("gateway");
       run.show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
     },
@@ -420,17 +424,13 @@ function toTurnDeps(run: Run): TurnDeps {
     onDetour: (detour) => {
       run.thinking.restart();
       run.detour = detour;
+      if (detour !== undefined)
+        run.story.note(`Asked ${detour.isSecondGateway ? "the second gateway" : "another model"}`);
       if (detour !== undefined) metrics.detoured(detour.isSecondGateway ? "gateway" : "model");
       const other = detour?.isSecondGateway ? "the second gateway" : "another model";
       run.show(detour === undefined ? "asking the model once more" : `the model is not available; asking ${other}`);
     },
   };
-}
-
-/** Many models give JSON only where they are told so in words as well. */
-function toSystemPrompt({ persona, options }: ChannelSettings, usual: string): string {
-  const prompt = persona ?? usual;
-  return options?.format === "json" ? `${prompt}\n\n${ONLY_JSON}` : prompt;
 }
 
 function toFields({ temperature, maxTokens, format }: AnswerOptions): TurnDeps["fields"] {
@@ -458,8 +458,9 @@ function nextPiece({ record, pieces }: Run): TurnPiece {
   return { index, id, after };
 }
 
-function noteStep({ steps, thinking, sink, record, show, callTimes }: Run, step: Step): void {
+function noteStep({ story, steps, thinking, sink, record, show, callTimes }: Run, step: Step): void {
   thinking.pause();
+  story.step(step.state);
   callTimes.note(step);
   steps.note(step);
   const words = describeRunning(steps.all);
@@ -569,18 +570,37 @@ function toSight(run: Run, messages: ChatMessage[]): Sight {
   };
 }
 
-function logFailure({ deps, record, signal }: Run, error: unknown): void {
+function logFailure(run: Run, error: unknown): void {
+  const { deps, record, signal } = run;
   if (signal.aborted || error instanceof NotPermittedError) return;
-  const kind = (error as GatewayError).kind;
-  if (kind === "rate-limited") deps.metrics.rateLimited("gateway");
+  if (error instanceof GatewayError) {
+    if (error.kind === "rate-limited") deps.metrics.rateLimited("gateway");
+    run.refusal = `gateway: ${error.kind}`;
+    run.story.note(`The gateway's answer broke off (${error.kind})`, true);
+  }
   deps.log.warn({ err: error, turnId: record.id }, "the model's answer broke off");
 }
 
-function report({ deps, record, model, acceptedAt }: Run, text: string, { outcome }: Ending): void {
+async function report(run: Run, text: string, ending: Ending, calls: Sight["calls"]): Promise<void> {
+  const { deps, record, story, model, acceptedAt, refusal } = run;
+  const { used } = run.spending;
+  const { outcome } = ending;
   deps.metrics.turnEnded(outcome);
   const { id: turnId, conversationId, posted } = record;
   const fields = { turnId, conversationId, model, outcome, chars: text.length, messages: posted.length };
   deps.log.info({ ...fields, seconds: secondsSince(acceptedAt) }, "turn ended");
+  await story.end({
+    outcome,
+    note: ending.note.replace(/^_|_$/g, ""),
+    refusal: refusal ?? (outcome === "refused" ? "quota" : undefined),
+    messages: posted.length,
+    tokens: { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens },
+    tools: calls.map(({ name, tookMs, state = "not run" }) => ({
+      name,
+      state,
+      ...(tookMs !== undefined && { tookMs }),
+    })),
+  });
 }
 
 function secondsSince(unixMs: number): number {

@@ -1,0 +1,96 @@
+import { randomUUID } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+import type { Logger } from "pino";
+import type { Metrics } from "../metrics/metrics.ts";
+import type { Stores } from "../store/keyv.ts";
+import { createProcesses, type Processes, type ProcessReport } from "./processes.ts";
+import { createRedisInsight } from "./redis-insight.ts";
+import { createSqliteInsight } from "./sqlite-insight.ts";
+import type { Story } from "./story.ts";
+import { createTrends, type Trends } from "./trends.ts";
+import { createTurnWatch, type TurnWatch } from "./turn-watch.ts";
+
+/** What a dashboard can know of all processes of a service. */
+export interface Insight {
+  trends: Trends;
+  turns: TurnWatch;
+  processes: Processes;
+  /** Erases what tells of a person. Rejects when the store does not answer. */
+  forgetAuthor(platform: string, authorId: string, within?: string): Promise<void>;
+  /** What tells of a person, newest first. Rejects when the store does not answer. */
+  exportAuthor(platform: string, authorId: string, within?: string): Promise<Story[]>;
+  /** Erases the stories of all conversations whose ids begin like this. */
+  eraseConversations(prefix: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface InsightOptions {
+  stores: Pick<Stores, "shared" | "now" | "counters">;
+  database: DatabaseSync;
+  /** Names this process on the dashboard. */
+  processName: string;
+  describe(running: ProcessReport["running"]): ProcessReport | Promise<ProcessReport>;
+  log: Logger;
+}
+
+export function createInsight({ stores, database, processName, describe, log }: InsightOptions): Insight {
+  const { shared, now, counters } = stores;
+  const store = shared === undefined ? createSqliteInsight(database, now) : createRedisInsight(shared);
+  const trends = createTrends({ counters, now, log });
+  const turns = createTurnWatch({ store, trends, process: processName, now: Date.now, log });
+  const processes = createProcesses({
+    store,
+    id: randomUUID(),
+    describe: () => describe(turns.running()),
+    isAlone: shared === undefined,
+    log,
+  });
+
+  return {
+    trends,
+    turns,
+    processes,
+    async forgetAuthor(platform, authorId, within) {
+      await turns.forget(tellsOf(platform, authorId, within));
+    },
+    async exportAuthor(platform, authorId, within) {
+      const told = [...(await turns.turns()), ...(await turns.failures())].filter(tellsOf(platform, authorId, within));
+      return [...new Map(told.map((story) => [story.id, story])).values()];
+    },
+    eraseConversations: (prefix) => turns.forget(({ conversationId }) => conversationId.startsWith(prefix)),
+    async close() {
+      await processes.close();
+      await trends.close();
+    },
+  };
+}
+
+function tellsOf(platform: string, authorId: string, within?: string): (story: Story) => boolean {
+  return ({ reply, author, conversationId }) =>
+    reply.platform === platform &&
+    author.id === authorId &&
+    (within === undefined || conversationId.startsWith(within));
+}
+
+/** Metrics that are counted over time as well. */
+export function withTrends(metrics: Metrics, trends: Trends): Metrics {
+  return {
+    ...metrics,
+    feedback(platform, feedback) {
+      metrics.feedback(platform, feedback);
+      trends.count("votes", feedback);
+    },
+    pictureEnded(outcome) {
+      metrics.pictureEnded(outcome);
+      trends.count("pictures", outcome);
+    },
+    platformCall(platform, call) {
+      metrics.platformCall(platform, call);
+      trends.count("writes", `${platform} ${call}`);
+    },
+    rateLimited(side) {
+      metrics.rateLimited(side);
+      trends.count("refusals", `429 of the ${side}`);
+    },
+  };
+}

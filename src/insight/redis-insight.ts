@@ -1,0 +1,47 @@
+import type { RedisConnection } from "../store/redis-connection.ts";
+import type { InsightStore } from "./insight-store.ts";
+
+const ROOT = "palaver:insight:";
+const PROCESSES = `${ROOT}processes`;
+const toListKey = (list: string) => `${ROOT}list:${list}`;
+
+/** Forgets whoever has been silent for too long, and takes this report. */
+const REPORT = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for id, text in pairs(cjson.decode(ARGV[2])) do redis.call('HSET', KEYS[1], id, (now + tonumber(ARGV[1])) .. ' ' .. text) end
+local all = redis.call('HGETALL', KEYS[1])
+local living = {}
+for index = 1, #all, 2 do
+  local untilMs, text = string.match(all[index + 1], '^(%d+) (.*)$')
+  if tonumber(untilMs) > now then living[#living + 1] = text else redis.call('HDEL', KEYS[1], all[index]) end
+end
+redis.call('PEXPIRE', KEYS[1], 3600000)
+return living`;
+
+/** The store of all processes that share a Redis. */
+export function createRedisInsight({ client, run }: Pick<RedisConnection, "client" | "run">): InsightStore {
+  async function exchange(reports: Readonly<Record<string, string>>, forMs: number): Promise<string[]> {
+    const given = [String(forMs), JSON.stringify(reports)];
+    return (await run(() => client.eval(REPORT, { keys: [PROCESSES], arguments: given }))) as string[];
+  }
+
+  return {
+    async push(list, text, max) {
+      const key = toListKey(list);
+      await run(() =>
+        client
+          .multi()
+          .lPush(key, text)
+          .lTrim(key, 0, max - 1)
+          .exec(),
+      );
+    },
+    list: (list) => run(() => client.lRange(toListKey(list), 0, -1)),
+    async remove(list, texts) {
+      for (const text of texts) await run(() => client.lRem(toListKey(list), 0, text));
+    },
+    report: async (id, text, forMs) => void (await exchange({ [id]: text }, forMs)),
+    reports: () => exchange({}, 0),
+  };
+}

@@ -1,0 +1,223 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import type { Addition, Counters, Counts } from "../store/counters.ts";
+import { countOf, percentile, type Sketch, toStep } from "./sketch.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** How often what was counted is brought to the store, where no end of a turn brings it sooner. */
+const FLUSH_MS = 30_000;
+/** Labels of one thing that a process tells apart; all further ones count as one. */
+const MAX_LABELS = 100;
+const OTHERS = "others";
+
+/** Everything is counted into one bucket of each of these lengths: the shorter, the sooner it goes. */
+const SPANS = [
+  { prefix: "m", lengthMs: 5 * MINUTE_MS, keptMs: DAY_MS + HOUR_MS },
+  { prefix: "h", lengthMs: HOUR_MS, keptMs: 8 * DAY_MS },
+  { prefix: "d", lengthMs: DAY_MS, keptMs: 91 * DAY_MS },
+] as const;
+type Span = (typeof SPANS)[number];
+
+/** What can be asked for, and what it is made of. */
+export const RANGES = {
+  hour: { span: SPANS[0], points: 12 },
+  day: { span: SPANS[0], points: 288 },
+  week: { span: SPANS[1], points: 168 },
+  month: { span: SPANS[2], points: 30 },
+  quarter: { span: SPANS[2], points: 90 },
+} as const;
+export type RangeName = keyof typeof RANGES;
+
+/** Things that are counted, each by a label of a few. */
+export type CountName = "turns" | "refusals" | "votes" | "pictures" | "retries" | "writes";
+/** Things that take time; `tool` by the name of the tool. */
+export type MeasureName = "firstToken" | "firstVisible" | "lag" | "tool";
+export interface Series {
+  /** The beginnings of the points, Unix milliseconds. */
+  at: number[];
+  /** By label: a number for each point. */
+  counts: Record<CountName, Record<string, number[]>>;
+  /** By label, and under "all": percentiles for each point, null where nothing was measured; and over all of them. */
+  times: Record<MeasureName, Record<string, Percentiles>>;
+  tokens: { prompt: number[]; completion: number[] };
+}
+
+export interface Percentiles {
+  count: number;
+  p50: Array<number | null>;
+  p95: Array<number | null>;
+  p99: Array<number | null>;
+  all: { p50: number; p95: number; p99: number };
+}
+
+/** Counts over time, of all processes together. Counting never throws and waits for nothing. */
+export interface Trends {
+  count(name: CountName, label: string, by?: number): void;
+  measure(name: MeasureName, label: string, ms: number): void;
+  spend(tokens: { prompt: number; completion: number }): void;
+  /** Brings what was counted to the store. Resolves also where that fails: then it is brought later. */
+  flush(): Promise<void>;
+  /** Rejects when the store does not answer. */
+  read(range: RangeName): Promise<Series>;
+  close(): Promise<void>;
+}
+
+export interface TrendsOptions {
+  counters: Pick<Counters, "add" | "read">;
+  /** Unix milliseconds. */
+  now(): number;
+  log: Logger;
+}
+
+export function createTrends({ counters, now, log }: TrendsOptions): Trends {
+  const by = randomUUID();
+  const labels = new Map<string, Set<string>>();
+  let batches = 0;
+  let waiting = new Map<string, number>();
+  /** On its way to the store: it keeps its name until it is there, so that it counts once. */
+  let sent: { once: string; additions: Addition[] } | undefined;
+  let flushing: Promise<void> = Promise.resolve();
+  const timer = setInterval(() => void flush(), FLUSH_MS).unref();
+
+  /** Whatever people or models call things, they cannot make more of them than this. */
+  function toLabel(name: string, label: string): string {
+    const known = labels.get(name) ?? new Set();
+    labels.set(name, known);
+    if (known.size < MAX_LABELS) known.add(label);
+    return known.has(label) ? label.replaceAll("|", "/").slice(0, 200) : OTHERS;
+  }
+
+  function add(count: string, by: number): void {
+    if (Number.isSafeInteger(by) && by > 0) waiting.set(count, (waiting.get(count) ?? 0) + by);
+  }
+
+  async function bring(): Promise<void> {
+    try {
+      if (sent !== undefined) await counters.add(sent.once, sent.additions);
+      sent = undefined;
+      if (waiting.size === 0) return;
+      sent = { once: `trends:${by}:${batches++}`, additions: toAdditions(Object.fromEntries(waiting), now()) };
+      waiting = new Map();
+      await counters.add(sent.once, sent.additions);
+      sent = undefined;
+    } catch (err) {
+      log.debug({ err }, "what was counted could not be brought to the store, and is brought later");
+    }
+  }
+
+  function flush(): Promise<void> {
+    flushing = flushing.then(bring);
+    return flushing;
+  }
+
+  return {
+    count: (name, label, by = 1) => add(`count|${name}|${toLabel(name, label)}`, by),
+    measure: (name, label, ms) => add(`time|${name}|${toLabel(name, label)}|${toStep(ms)}`, Number(ms >= 0)),
+    spend({ prompt, completion }) {
+      add("tokens|prompt", prompt);
+      add("tokens|completion", completion);
+    },
+    flush,
+    async read(range) {
+      const { span, points } = RANGES[range];
+      const starts = startsOf(span, points, now());
+      return toSeries(starts, await Promise.all(starts.map((at) => counters.read(toRow(span, at)))));
+    },
+    async close() {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+}
+
+function toAdditions(counts: Counts, at: number): Addition[] {
+  return SPANS.map((span) => ({ row: toRow(span, startOf(span, at)), counts, ttlMs: span.keptMs }));
+}
+
+function toRow({ prefix }: Span, startMs: number): string {
+  return `trends:${prefix}:${new Date(startMs).toISOString().slice(0, 16)}`;
+}
+function startOf({ lengthMs }: Span, at: number): number {
+  return Math.floor(at / lengthMs) * lengthMs;
+}
+
+/** The beginnings of the newest so many buckets, oldest first. */
+function startsOf(span: Span, points: number, at: number): number[] {
+  const last = startOf(span, at);
+  return Array.from({ length: points }, (_, index) => last - (points - 1 - index) * span.lengthMs);
+}
+
+type Field = readonly [kind: string, name: string, label: string, last: string];
+
+function toSeries(at: number[], buckets: readonly Counts[]): Series {
+  const zeros = () => at.map(() => 0);
+  const counts: Series["counts"] = { turns: {}, refusals: {}, votes: {}, pictures: {}, retries: {}, writes: {} };
+  const tokens = { prompt: zeros(), completion: zeros() };
+  const sketches = new Map<MeasureName, Map<string, Sketch[]>>();
+
+  for (const [point, bucket] of buckets.entries()) {
+    for (const [field, sum] of Object.entries(bucket)) {
+      const [kind = "", name = "", label = "", last = ""] = field.split("|");
+      const parts: Field = [kind, name, label, last];
+      if (kind === "count") addCount(counts, parts, point, sum, zeros);
+      if (kind === "time") addTime(sketches, parts, point, sum, at.length);
+      if (kind === "tokens" && (name === "prompt" || name === "completion")) tokens[name][point] = sum;
+    }
+  }
+  return { at, counts, times: toTimes(sketches), tokens };
+}
+
+function addCount(counts: Series["counts"], [, name, label]: Field, point: number, sum: number, zeros: () => number[]) {
+  if (!Object.hasOwn(counts, name)) return;
+  const series = ((counts[name as CountName] ??= {})[label] ??= zeros());
+  series[point] = (series[point] ?? 0) + sum;
+}
+
+function addTime(
+  sketches: Map<MeasureName, Map<string, Sketch[]>>,
+  [, name, label, step]: Field,
+  point: number,
+  sum: number,
+  points: number,
+): void {
+  const known = sketches.get(name as MeasureName) ?? new Map<string, Sketch[]>();
+  const sketch = known.get(label) ?? Array.from({ length: points }, (): Sketch => new Map());
+  sketch[point]?.set(Number(step), (sketch[point]?.get(Number(step)) ?? 0) + sum);
+  sketches.set(name as MeasureName, known.set(label, sketch));
+}
+
+function toTimes(sketches: Map<MeasureName, Map<string, Sketch[]>>): Series["times"] {
+  const times: Series["times"] = { firstToken: {}, firstVisible: {}, lag: {}, tool: {} };
+  for (const [name, labels] of sketches) {
+    if (!Object.hasOwn(times, name)) continue;
+    for (const [label, points] of labels) times[name][label] = toPercentiles(points);
+    times[name]["all"] = toPercentiles(mergePoints([...labels.values()]));
+  }
+  return times;
+}
+
+function mergePoints(labels: readonly Sketch[][]): Sketch[] {
+  const points = labels[0]?.length ?? 0;
+  return Array.from({ length: points }, (_, point) => merge(labels.flatMap((sketches) => sketches[point] ?? [])));
+}
+
+function merge(sketches: readonly Sketch[]): Sketch {
+  const all: Sketch = new Map();
+  for (const sketch of sketches) for (const [step, count] of sketch) all.set(step, (all.get(step) ?? 0) + count);
+  return all;
+}
+
+function toPercentiles(points: readonly Sketch[]): Percentiles {
+  const all = merge(points);
+  const of = (share: number) => points.map((point) => percentile(point, share) ?? null);
+  const ofAll = (share: number) => percentile(all, share) ?? 0;
+  return {
+    count: countOf(all),
+    p50: of(0.5),
+    p95: of(0.95),
+    p99: of(0.99),
+    all: { p50: ofAll(0.5), p95: ofAll(0.95), p99: ofAll(0.99) },
+  };
+}

@@ -1,0 +1,269 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import type { ReplyAddress } from "../port/events.ts";
+import type { InsightStore } from "./insight-store.ts";
+import { MAX_STEPS, readStory, type Story } from "./story.ts";
+import type { Trends } from "./trends.ts";
+
+const TURNS = "turns";
+const FAILURES = "failures";
+const MAX_TURNS = 500;
+const MAX_FAILURES = 500;
+/** Arrivals of text that nobody sees yet: what comes beyond counts with the last one. */
+const MAX_ARRIVALS = 1_000;
+/** Longest that the end of a turn waits for its story to be kept. */
+const KEEP_MS = 2_000;
+
+/** Outcomes that are as they were meant to be. */
+const FINE: ReadonlySet<string> = new Set(["complete", "stopped", "waiting", "refused"]);
+
+/** What is known of a turn when it begins. */
+export interface Beginning {
+  turnId: string;
+  conversationId: string;
+  reply: ReplyAddress;
+  author: { id: string; name: string };
+  model: string;
+  /** Unix milliseconds. */
+  acceptedAt: number;
+  /** How often the turn was begun, this time included. */
+  attempts: number;
+}
+
+export interface End {
+  outcome: string;
+  /** What people read under the answer. */
+  note: string;
+  /** What ended it, in a word: counted as a refusal. */
+  refusal?: string | undefined;
+  messages: number;
+  tokens: Story["tokens"];
+  tools: Story["tools"];
+}
+
+/** Hears what happens to one turn. Nothing of it ever throws. */
+export interface TurnListener {
+  /** Something happened, in our own words: never in those of people or the model. */
+  note(what: string, isBad?: boolean): void;
+  /** A tool was called, or has ended. What it was called with is none of the story. */
+  step(state: "running" | "done" | "failed"): void;
+  retry(waitMs: number, why: string): void;
+  /** The platform did not take a call, in a word for each. */
+  writeFailed(call: string, why: string): void;
+  firstToken(): void;
+  firstVisible(): void;
+  /** More of the answer has come. */
+  text(units: number): void;
+  /** So much of it stands on the platform. */
+  shown(units: number): void;
+  /** The turn has ended. Resolves when that is counted, or cannot be for now. */
+  end(end: End): Promise<void>;
+  /** Somebody else goes on with it, or it is begun anew; after its end this does nothing. */
+  leave(reason: unknown): void;
+}
+
+/** Follows turns, tells which of them run here, and keeps what became of the latest of all processes. */
+export interface TurnWatch {
+  begin(beginning: Beginning): TurnListener;
+  /** Those of this process. */
+  running(): Story[];
+  /** The newest that ended, and those of them that did not end well; of all processes, newest first. */
+  turns(): Promise<Story[]>;
+  failures(): Promise<Story[]>;
+  /** Erases the stories that it tells of somebody, or of a conversation's beginning. */
+  forget(isErased: (story: Story) => boolean): Promise<void>;
+}
+
+const STEP_WORDS = { running: "A tool was called", done: "A tool ended", failed: "A tool failed" } as const;
+
+const nothing = () => {};
+
+/** Where nobody looks. */
+export const NO_WATCH: Pick<TurnWatch, "begin"> = {
+  begin: () => ({
+    note: nothing,
+    step: nothing,
+    retry: nothing,
+    writeFailed: nothing,
+    firstToken: nothing,
+    firstVisible: nothing,
+    text: nothing,
+    shown: nothing,
+    end: async () => {},
+    leave: nothing,
+  }),
+};
+
+export interface TurnWatchOptions {
+  store: InsightStore;
+  trends: Trends;
+  /** Names this process. */
+  process: string;
+  /** Unix milliseconds. */
+  now(): number;
+  log: Logger;
+}
+
+export function createTurnWatch({ store, trends, process, now, log }: TurnWatchOptions): TurnWatch {
+  const running = new Map<string, Story>();
+
+  async function keep(story: Story): Promise<void> {
+    const text = JSON.stringify(story);
+    try {
+      await store.push(TURNS, text, MAX_TURNS);
+      if (!FINE.has(story.outcome ?? "")) await store.push(FAILURES, text, MAX_FAILURES);
+    } catch (err) {
+      log.warn({ err, turnId: story.turnId }, "what happened to a turn could not be kept");
+    }
+  }
+
+  const read = async (list: string) => (await store.list(list)).flatMap((text) => readStory(text) ?? []);
+
+  return {
+    begin(beginning) {
+      const story = toStory(beginning, process, now());
+      running.set(story.id, story);
+      return listenTo(story, {
+        trends,
+        now,
+        left: () => void running.delete(story.id),
+        async ended(end) {
+          running.delete(story.id);
+          countEnd(trends, end);
+          const kept = Promise.all([trends.flush(), keep(story)]);
+          await Promise.race([kept, new Promise((resolve) => setTimeout(resolve, KEEP_MS).unref())]);
+        },
+      });
+    },
+    running: () => [...running.values()],
+    turns: () => read(TURNS),
+    failures: () => read(FAILURES),
+    async forget(isErased) {
+      for (const list of [TURNS, FAILURES]) {
+        const texts = (await store.list(list)).filter((text) => {
+          const story = readStory(text);
+          return story !== undefined && isErased(story);
+        });
+        if (texts.length > 0) await store.remove(list, texts);
+      }
+    },
+  };
+}
+
+function toStory(
+  { turnId, conversationId, reply, author, model, acceptedAt, attempts }: Beginning,
+  process: string,
+  at: number,
+): Story {
+  const again =
+    attempts > 1
+      ? [{ at, what: `Begun for the ${attempts}. time, by ${process}` }]
+      : [{ at, what: `Begun by ${process}` }];
+  return {
+    v: 1,
+    id: randomUUID(),
+    turnId,
+    conversationId,
+    reply: { ...reply },
+    author: { id: author.id, name: author.name },
+    process,
+    model,
+    acceptedAt,
+    beganAt: at,
+    state: "waits for the model",
+    lagMs: 0,
+    longestLagMs: 0,
+    written: 0,
+    shown: 0,
+    messages: 0,
+    retries: 0,
+    tokens: { prompt: 0, completion: 0, estimated: 0 },
+    tools: [],
+    steps: [{ at: acceptedAt, what: "The question arrived" }, ...again],
+  };
+}
+
+interface Hearing {
+  trends: Trends;
+  now(): number;
+  ended(end: End): Promise<void>;
+  left(): void;
+}
+
+function listenTo(story: Story, { trends, now, ended, left }: Hearing): TurnListener {
+  /** Text that nobody sees yet: how much there was when it began to come, and when. */
+  const arrivals: Array<{ from: number; at: number }> = [];
+
+  function note(what: string, isBad = false): void {
+    if (story.steps.length < MAX_STEPS) story.steps.push({ at: now(), what, ...(isBad && { isBad }) });
+    else if (story.steps.length === MAX_STEPS) story.steps.push({ at: now(), what: "… and more, which is not kept" });
+  }
+
+  return {
+    note,
+    step(state) {
+      story.state = state === "running" ? "runs a tool" : "waits for the model";
+      note(STEP_WORDS[state], state === "failed");
+    },
+    retry(waitMs, why) {
+      story.retries += 1;
+      story.state = "waits to ask again";
+      trends.count("retries", why);
+      note(`The gateway failed (${why}); asked again after ${seconds(waitMs)}`, true);
+    },
+    writeFailed(call, why) {
+      trends.count("refusals", `${story.reply.platform}: ${why}`);
+      note(`${story.reply.platform} did not take a call (${call}: ${why})`, true);
+    },
+    firstToken() {
+      if (story.firstTokenAt !== undefined) return;
+      story.firstTokenAt = now();
+      story.state = "writes";
+      note("The first text came");
+      trends.measure("firstToken", story.reply.platform, now() - story.acceptedAt);
+    },
+    firstVisible() {
+      if (story.firstVisibleAt !== undefined) return;
+      story.firstVisibleAt = now();
+      note("People saw the first text");
+      trends.measure("firstVisible", story.reply.platform, now() - story.acceptedAt);
+    },
+    text(units) {
+      if (arrivals.length < MAX_ARRIVALS) arrivals.push({ from: story.written, at: now() });
+      story.written += units;
+    },
+    shown(units) {
+      const oldest = arrivals[0];
+      if (units <= story.shown || oldest === undefined) return;
+      story.shown = units;
+      const lagMs = now() - oldest.at;
+      while (arrivals[0] !== undefined && arrivals[0].from < units) arrivals.shift();
+      story.lagMs = lagMs;
+      story.longestLagMs = Math.max(story.longestLagMs, lagMs);
+      trends.measure("lag", story.reply.platform, lagMs);
+    },
+    async end(end) {
+      const { outcome, note: sentence, messages, tokens, tools } = end;
+      note(`Ended: ${outcome}`, !FINE.has(outcome));
+      Object.assign(story, { endedAt: now(), outcome, messages, tokens, tools, state: "ended" });
+      if (sentence !== "") story.note = sentence;
+      await ended(end);
+    },
+    leave(reason) {
+      if (story.endedAt !== undefined) return;
+      note(reason === "superseded" ? "The question was changed: its answer begins anew" : "Left to whoever goes on");
+      left();
+    },
+  };
+}
+
+function countEnd(trends: Trends, { outcome, refusal, tokens, tools }: End): void {
+  trends.count("turns", outcome);
+  if (refusal !== undefined) trends.count("refusals", refusal);
+  for (const { name, tookMs } of tools) if (tookMs !== undefined) trends.measure("tool", name, tookMs);
+  trends.spend(tokens);
+}
+
+function seconds(ms: number): string {
+  return `${Math.max(0.1, Math.round(ms / 100) / 10)} s`;
+}

@@ -1,0 +1,80 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { createTrends } from "../../src/insight/trends.ts";
+import { type Counters, createSqliteCounters } from "../../src/store/counters.ts";
+import { silent } from "../support/log.ts";
+
+const NOON = Date.UTC(2026, 10, 22, 12);
+const HOUR_MS = 3_600_000;
+
+function openTrends(wrap: (counters: Counters) => Counters = (counters) => counters) {
+  let at = NOON;
+  const database = new DatabaseSync(":memory:");
+  const counters = createSqliteCounters(database, () => at);
+  const open = () => createTrends({ counters: wrap(counters), now: () => at, log: silent });
+  return { open, database, pass: (ms: number) => void (at += ms) };
+}
+
+const sum = (numbers: readonly number[] = []) => numbers.reduce((total, number) => total + number, 0);
+
+describe("trends", () => {
+  test("what two processes count adds up, in each of the ranges", async () => {
+    const { open, pass } = openTrends();
+    const [one, other] = [open(), open()];
+    one.count("turns", "complete");
+    other.count("turns", "complete", 2);
+    other.measure("lag", "test", 100);
+    one.measure("lag", "test", 900);
+    one.spend({ prompt: 10, completion: 5 });
+    await Promise.all([one.flush(), other.flush()]);
+    pass(24 * HOUR_MS);
+    one.count("turns", "failed");
+    await one.flush();
+
+    const turns = async (range: Parameters<typeof one.read>[0]) => (await one.read(range)).counts.turns;
+    expect(sum((await turns("hour"))["complete"])).toBe(0);
+    expect(sum((await turns("week"))["complete"])).toBe(3);
+    const month = await one.read("month");
+    expect(month.counts.turns["complete"]?.slice(-2)).toEqual([3, 0]);
+    expect(month.counts.turns["failed"]?.slice(-2)).toEqual([0, 1]);
+    expect(sum(month.tokens.prompt)).toBe(10);
+    expect(month.times.lag["all"]).toMatchObject({ count: 2 });
+    expect(month.times.lag["all"]?.all.p99).toBeCloseTo(900, -2);
+  });
+
+  test("what the store did not take is counted once when it does", async () => {
+    let isAway = true;
+    const { open } = openTrends((counters) => ({
+      ...counters,
+      async add(once, additions) {
+        // It was counted, and the answer was lost.
+        await counters.add(once, additions);
+        if (isAway) throw new Error("away");
+      },
+    }));
+    const trends = open();
+    trends.count("turns", "complete");
+    await trends.flush();
+    trends.count("turns", "complete");
+    isAway = false;
+    await trends.flush();
+    expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(2);
+  });
+
+  test("however many names there are, 90 days of them cost no more than so much", async () => {
+    const { open, database, pass } = openTrends();
+    const trends = open();
+    for (let hour = 0; hour < 91 * 24; hour++) {
+      for (let n = 0; n < 5; n++) {
+        trends.count("refusals", `kind ${hour * 5 + n}`);
+        trends.measure("firstToken", "test", 200 * 2 ** n);
+        trends.measure("tool", `tool ${hour * 5 + n}`, 50);
+      }
+      await trends.flush();
+      pass(HOUR_MS);
+    }
+    const rows = Number(database.prepare("SELECT count(*) AS rows FROM counted").get()?.["rows"]);
+    expect(rows).toBeLessThan(40_000);
+    expect(Object.keys((await trends.read("quarter")).counts.refusals).length).toBeLessThanOrEqual(101);
+  });
+});
