@@ -23,6 +23,8 @@ import type { Gateway } from "../gateway/client.ts";
 import { createModelLists } from "../gateway/model-list.ts";
 import { createHistory, type History } from "../history/history.ts";
 import { createImagineModule } from "../imagine/module.ts";
+import type { Insight } from "../insight/insight.ts";
+import { NO_WATCH } from "../insight/turn-watch.ts";
 import { createFiles, type Files } from "../media/files.ts";
 import type { References } from "../media/reference.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -90,6 +92,8 @@ export interface EngineOptions {
   adapterOf(platform: string): Adapter;
   pseudonym(platform: string, userId: string): string;
   metrics: Metrics;
+  /** Hears of turns, for the dashboard; absent: nobody looks. */
+  insight?: Pick<Insight, "turns" | "forgetAuthor" | "exportAuthor" | "eraseConversations"> | undefined;
   log: Logger;
   /** Platforms that serve several workspaces, see `SettingKeysOptions`. */
   severalWorkspaces?: ReadonlySet<string>;
@@ -121,10 +125,12 @@ export interface Engine {
   eraseConversations: EraseConversations;
   history: History;
   records: TurnRecords;
+  settings: Settings;
   usage: Usage;
   /** Who changed which settings. */
   audit: Audit;
   access: Access;
+  chatRules: ChatRules;
   queue: Queue;
   /** Carries out accepted events: the queue is started with it. */
   worker: Worker;
@@ -132,7 +138,7 @@ export interface Engine {
 
 /** Puts the engine together. Nothing is worked on before the queue is started. */
 export function createEngine(options: EngineOptions): Engine {
-  const { database, stores, limits, adapterOf, log, severalWorkspaces } = options;
+  const { database, stores, limits, adapterOf, log, severalWorkspaces, insight } = options;
   const ttlMs = limits.historyTtlMs;
   const kept = { open: stores.open, inTurn: stores.inTurn, ttlMs, log };
   const said = createHistory({ ...kept, now: Date.now, clock: stores.now });
@@ -141,7 +147,7 @@ export function createEngine(options: EngineOptions): Engine {
   const byPlace = { ...kept, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
   const settings = createSettings(byPlace);
   const rights = openRights(options);
-  const { access, audit } = rights;
+  const { audit } = rights;
   const queue = createQueue(options);
   const files = createFiles(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
   const readContext = openContext(options, history, files);
@@ -164,10 +170,12 @@ export function createEngine(options: EngineOptions): Engine {
   const ledger = createLedger({ keyv: stores.open(TURNS), allowed: stores.open(`${TURNS}:allowed`), ttlMs });
   const turn = { gateway, model, systemPrompt, tools, outside, scheduler, pseudonym, metrics, usage, quota };
   const onProgress = queue.progressed;
+  const watch = insight?.turns ?? NO_WATCH;
   const unkept = createUnkeptAnswers({ database, history, records, log });
   const answered = { history, records, ledger, unkept, adapterOf, log };
   const { contextMessages } = limits;
-  const attempt = createAttempt({ ...turn, ...answered, readContext, contextMessages, settings, access, onProgress });
+  const seen = { readContext, contextMessages, settings, access, watch, onProgress };
+  const attempt = createAttempt({ ...turn, ...answered, ...seen });
   const bringEarlier = createBringEarlier(answered);
   const overhear = createOverhear(history, log);
   const waiting = createWaitingMarks({ open: stores.open, adapterOf, log });
@@ -176,7 +184,7 @@ export function createEngine(options: EngineOptions): Engine {
   const { removesWithQuestion = false } = options;
   const secondThoughts = createSecondThoughts({ ...answered, sinkOf, scheduler, removesWithQuestion });
 
-  const kinds = { history, records, ledger, jobs, imagine, settings, usage, audit };
+  const kinds = { history, records, ledger, jobs, imagine, settings, usage, audit, insight };
   const data = { ...kinds, eraseCopies: () => eraseCopies(files, database) };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
@@ -213,9 +221,9 @@ export function createEngine(options: EngineOptions): Engine {
     eraseConversations: createEraseConversations(data),
     history,
     records,
+    settings,
     usage,
-    audit,
-    access,
+    ...rights,
     queue,
     worker: createBot({ ...worked, accept, gate, sinkOf, metrics, log }),
   };

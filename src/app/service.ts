@@ -23,8 +23,9 @@ import { createReadFile } from "../tools/read-file.ts";
 import { createReadThread } from "../tools/read-thread.ts";
 import { createFindOthers, createHistorySearch, createSearchHistory } from "../tools/search-history.ts";
 import type { Tool } from "../tools/tool.ts";
+import { openDashboard, type ProcessState } from "./dashboard.ts";
 import { createEngine, type Engine } from "./engine.ts";
-import { type OpenGateway, openGateway } from "./gateway.ts";
+import { openGateway } from "./gateway.ts";
 import { readKeys } from "./keys.ts";
 import { openMcpServers } from "./mcp.ts";
 import { createPictureSources } from "./picture-sources.ts";
@@ -112,12 +113,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const reachable = publicFileOrigins(config);
   const onProblem = (problem: GatewayProblem | undefined) => platforms.showGateway(problem);
   const gateway = await openGateway({ config, reachable, onProblem, shared: limits, log });
-  const metrics = createMetrics();
-  const adapterOf = (platform: string) => {
-    const adapter = platforms.adapters.get(platform);
-    if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
-    return adapter;
+  const isStoreReachable = () => stores.isReachable(AbortSignal.timeout(STORE_PROBE_MS));
+  const readState = (): ProcessState => {
+    const { queue } = engine;
+    return { adapters: [...platforms.adapters.values()], queue, isStoreReachable, gateway, scheduler };
   };
+  const dashboard = openDashboard({ config, stores, database, readState, log });
+  const metrics = dashboard.alsoCounts(createMetrics());
+  const adapterOf = (platform: string) => findAdapter(platforms, platform);
   const pictures = createPictureSources({
     config,
     adapterOf,
@@ -129,14 +132,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const policy = openPolicyFile({ ...config.policy, read: options.readPolicy, log });
   const mcp = works ? openMcpServers({ ...config.mcp, read: options.readMcp, log }) : undefined;
   const engine = createEngine({
-    botName: config.botName,
-    removesWithQuestion: config.removesWithQuestion,
-    model: config.gateway.chatModel,
-    imageModel: config.gateway.imageModel,
-    systemPrompt: config.gateway.systemPrompt,
-    limits: config.limits,
+    ...toEngineSettings(config),
     policy: policy.current,
-    severalWorkspaces: platformsOfSeveralWorkspaces(config),
     database,
     stores,
     gateway: gateway.client,
@@ -148,6 +145,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     adapterOf,
     pseudonym: (platform, userId) => pseudonym(keys.pseudonymKey, platform, userId),
     metrics,
+    insight: dashboard.insight,
     log,
   });
   const onLost = (reason: string) => onFatal(reason, platforms.adapters.size === 1);
@@ -155,9 +153,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const adapters = [...platforms.adapters.values()];
   gateway.health?.begin();
 
-  const isStoreReachable = () => stores.isReachable(AbortSignal.timeout(STORE_PROBE_MS));
-  const connected = () => (listens ? toConnections(adapters) : {});
-  observeService(metrics, { config, isStoreReachable, gateway, connected });
+  const inForce = { policy: policy.current, toolServers: () => options.readMcp().servers };
+  const shown = await dashboard.mount({ ...engine, ...inForce, csrfKey: keys.browserKey });
+  observeState(metrics, config, readState);
 
   const server = await startHttpServer({
     host: config.host,
@@ -171,7 +169,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...(listens && toConnected(adapters)),
     },
     ...(gateway.health !== undefined && { states: { gateway: gateway.health.state } }),
-    mounts: [pictures.routes, ...(listens ? platforms.mounts : [])],
+    mounts: [pictures.routes, ...shown, ...(listens ? platforms.mounts : [])],
     closeTimeoutMs: LAST_REQUESTS_MS,
   });
   serviceUrl = server.url;
@@ -181,6 +179,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     url: server.url,
     async run() {
       engine.queue.start(works ? engine.worker : undefined);
+      dashboard.begin();
       if (listens) for (const adapter of adapters) await adapter.listen(engine.accept);
     },
     async close(graceMs) {
@@ -194,6 +193,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const leaving = mcp?.close();
       scheduler.close();
       gateway.health?.close();
+      await dashboard.close();
       await Promise.allSettled([...adapters.map((adapter) => adapter.close()), server.close()]);
       await gateway.close();
       await leaving;
@@ -204,20 +204,27 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 }
 
-interface Observed {
-  config: Config;
-  isStoreReachable(): Promise<boolean>;
-  gateway: OpenGateway;
-  connected(): Record<string, number>;
+function findAdapter({ adapters }: Platforms, platform: string): Adapter {
+  const adapter = adapters.get(platform);
+  if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
+  return adapter;
 }
 
-function observeService(metrics: Metrics, { config, isStoreReachable, gateway, connected }: Observed): void {
-  metrics.observe("role", () => ({ [config.role]: 1 }));
-  metrics.observe("queue_places", () => (config.role === "ingress" ? 0 : config.limits.maxConcurrentTurns));
-  metrics.observe("store_reachable", async () => Number(await isStoreReachable()));
-  metrics.observe("gateway_working", () => Number(isWorking(gateway.health?.state())));
-  metrics.observe("gateway_paused_models", gateway.countPaused);
-  metrics.observe("platform_connected", connected);
+/** What the engine takes from the configuration as it is. */
+function toEngineSettings(config: Config) {
+  const { botName, removesWithQuestion, limits, gateway } = config;
+  const { chatModel: model, imageModel, systemPrompt } = gateway;
+  const severalWorkspaces = platformsOfSeveralWorkspaces(config);
+  return { botName, removesWithQuestion, model, imageModel, systemPrompt, limits, severalWorkspaces };
+}
+
+function observeState(metrics: Metrics, { role, limits }: Config, read: () => ProcessState): void {
+  metrics.observe("role", () => ({ [role]: 1 }));
+  metrics.observe("queue_places", () => (role === "ingress" ? 0 : limits.maxConcurrentTurns));
+  metrics.observe("store_reachable", async () => Number(await read().isStoreReachable()));
+  metrics.observe("gateway_working", () => Number(isWorking(read().gateway.health?.state())));
+  metrics.observe("platform_connected", () => (role === "worker" ? {} : toConnections(read().adapters)));
+  metrics.observe("gateway_paused_models", () => read().gateway.countPaused());
 }
 
 function toConnected(adapters: readonly Adapter[]): Record<string, () => Promise<boolean>> {

@@ -69,6 +69,15 @@ export interface LocalChatConfig {
   allowedHosts: string[];
 }
 
+/** At least one of the two ways in. */
+export interface AdminConfig {
+  password: string | undefined;
+  /** Proxies that know who asks, and the header in which they say so, in lower case. */
+  proxy: { networks: string[]; userHeader: string } | undefined;
+  /** Host names that browsers may ask for besides loopback ones, in lower case and without a port. */
+  allowedHosts: string[];
+}
+
 export interface LimitsConfig {
   historyTtlMs: number;
   historyMaxMessages: number;
@@ -103,6 +112,8 @@ export interface Config {
   publicUrl: string | undefined;
   /** Lets read `/metrics`; undefined: this machine alone may. */
   metricsToken: string | undefined;
+  /** The dashboard; undefined: there is none. */
+  admin: AdminConfig | undefined;
   /** Keys of the links under which the gateway fetches pictures: the first signs, all verify. Empty: one is made. */
   relaySecrets: string[];
   /** Tools from outside, and the file that names them. */
@@ -244,6 +255,7 @@ function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Omit<C
     port: values.PORT,
     publicUrl: values.PUBLIC_URL,
     metricsToken: values.METRICS_TOKEN,
+    admin: toAdmin(values),
     relaySecrets: values.RELAY_SECRETS,
     fetchUrlHosts: values.FETCH_URL_HOSTS,
     botName: values.BOT_NAME,
@@ -312,6 +324,13 @@ function toDiscord(values: Values): DiscordConfig | undefined {
     guildId: values.DISCORD_GUILD_ID,
     shards: values.SHARD_COUNT === undefined ? undefined : { ids: values.SHARDS, count: values.SHARD_COUNT },
   };
+}
+
+function toAdmin(values: Values): AdminConfig | undefined {
+  const { ADMIN_PASSWORD: password, ADMIN_TRUSTED_PROXY: networks, ADMIN_USER_HEADER: userHeader } = values;
+  const proxy = networks && userHeader ? { networks, userHeader } : undefined;
+  if (password === undefined && proxy === undefined) return undefined;
+  return { password, proxy, allowedHosts: toAllowedHosts(values) };
 }
 
 function toAllowedHosts({ HOST, PUBLIC_URL }: Values): string[] {

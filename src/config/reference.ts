@@ -181,6 +181,17 @@ const SECTIONS: readonly Section[] = [
         meaning:
           "Lets read `/metrics` and the details of `/readyz`, sent as `Authorization: Bearer`. At least 16 characters.",
       },
+      {
+        names: ["ADMIN_PASSWORD"],
+        unset: "no dashboard",
+        meaning:
+          "Switches on the dashboard at `/admin`, and is asked for there. At least 12 characters. To be set for every process of the service: what one without it does is not seen. [dashboard.md](dashboard.md) tells what it shows.",
+      },
+      {
+        names: ["ADMIN_TRUSTED_PROXY", "ADMIN_USER_HEADER"],
+        meaning:
+          "Instead of the password, or beside it: addresses or networks (`10.0.0.0/8`), with commas between, of proxies that let in nobody but administrators, and the header in which they name them. The proxy must take that header away from what others send.",
+      },
     ],
   },
   {

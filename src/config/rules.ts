@@ -5,8 +5,8 @@ export type GivenVariables = Readonly<Record<string, string>>;
 
 /** Finds problems of variables that are each right by themselves: one sentence each, saying the way out. */
 export function findConflicts(given: GivenVariables): string[] {
-  return [gatewayConflicts, slackConflicts, shardConflicts, pageConflicts, roleConflicts].flatMap((find) =>
-    find(given),
+  return [gatewayConflicts, slackConflicts, shardConflicts, pageConflicts, adminConflicts, roleConflicts].flatMap(
+    (find) => find(given),
   );
 }
 
@@ -123,6 +123,16 @@ function pageConflicts(given: GivenVariables): string[] {
   if (isLoopback(host) || given["LOCAL_PASSWORD"] || !isPageOn(given)) return [];
   return [
     "HOST lets others reach the local page, which has no password: set LOCAL_PASSWORD, or keep the page to this machine with HOST=127.0.0.1 (LOCAL_CHAT=off switches it off).",
+  ];
+}
+
+function adminConflicts(given: GivenVariables): string[] {
+  const { ADMIN_TRUSTED_PROXY: proxy, ADMIN_USER_HEADER: header } = given;
+  if (!proxy === !header) return [];
+  return [
+    proxy
+      ? "ADMIN_USER_HEADER is missing: name the header in which the proxy at ADMIN_TRUSTED_PROXY says who asks."
+      : "ADMIN_TRUSTED_PROXY is missing: ADMIN_USER_HEADER is believed of the proxies at these addresses alone.",
   ];
 }
 

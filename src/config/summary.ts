@@ -11,6 +11,7 @@ export function describeConfig(config: Config): string[] {
     describeSlack(config),
     describeDiscord(config),
     describePage(config),
+    describeAdmin(config),
     ...describeRole(config),
     ...describeTools(config),
     config.redisUrl === undefined
@@ -21,13 +22,14 @@ export function describeConfig(config: Config): string[] {
 
 /** Every value of the configuration that must never be shown: keys, tokens, passwords. */
 export function secretsOf(config: Config): string[] {
-  const { gateway, slack, discord, localChat, redisUrl, metricsToken } = config;
+  const { gateway, slack, discord, localChat, redisUrl, metricsToken, admin } = config;
   const secrets = [
     gateway.apiKey,
     gateway.fallback.gateway?.apiKey,
     discord?.token,
     localChat.password,
     metricsToken,
+    admin?.password,
     ...config.relaySecrets,
   ];
   if (slack !== undefined) secrets.push(...slackSecrets(slack));
@@ -106,6 +108,15 @@ function describeDiscord({ discord }: Config): string {
   if (discord === undefined) return "Discord: off (set DISCORD_TOKEN to switch it on)";
   const { shards, threads } = discord;
   return `Discord: on, threads ${threads}${shards === undefined ? "" : `, shards ${shards.ids.join(", ")} of ${shards.count}`}`;
+}
+
+function describeAdmin({ admin }: Config): string {
+  if (admin === undefined) return "Dashboard: off (set ADMIN_PASSWORD to switch it on)";
+  const ways = [
+    admin.password && "with a password",
+    admin.proxy && `for whom a proxy names in ${admin.proxy.userHeader}`,
+  ];
+  return `Dashboard: on at /admin, ${ways.filter(Boolean).join(" and ")}`;
 }
 
 function describeRole({ role }: Config): string[] {

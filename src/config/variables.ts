@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import { z } from "zod";
 import { DEFAULT_MCP_CONFIG } from "./mcp-servers.ts";
 
@@ -108,6 +108,20 @@ export const variables = {
   LOCAL_CHAT: choice("auto", "on", "off").default("auto"),
   CONSOLE_CHAT: choice("off", "on").default("off"),
   LOCAL_PASSWORD: z.string().min(8, needsChars(8)).optional(),
+  ADMIN_PASSWORD: z.string().min(12, needsChars(12)).optional(),
+  ADMIN_TRUSTED_PROXY: z
+    .string()
+    .transform((text) => text.split(",").map((part) => part.trim()))
+    .refine(
+      (networks) => networks.every(isNetwork),
+      "must be addresses or networks like 10.0.0.0/8, with commas between",
+    )
+    .optional(),
+  ADMIN_USER_HEADER: z
+    .string()
+    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/i, "must be the name of a header, like x-forwarded-user")
+    .transform((name) => name.toLowerCase())
+    .optional(),
   BOT_NAME: z.string().max(80, "must have at most 80 characters").default("Palaver"),
   ROLE: choice("all", "ingress", "worker").default("all"),
   LOG_LEVEL: choice("trace", "debug", "info", "warn", "error", "fatal", "silent").default("info"),
@@ -165,6 +179,13 @@ function list(entry: RegExp, message: string) {
     .default("")
     .transform((text) => [...new Set(text.split(",").map((part) => part.trim()))].filter((part) => part !== ""))
     .refine((entries) => entries.every((part) => entry.test(part)), message);
+}
+
+/** An address, or one with the length of its prefix. */
+function isNetwork(text: string): boolean {
+  const [address = "", length, ...rest] = text.split("/");
+  if (isIP(address) === 0 || rest.length > 0) return false;
+  return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= (isIPv6(address) ? 128 : 32));
 }
 
 function needsChars(count: number): string {

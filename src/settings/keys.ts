@@ -2,7 +2,7 @@ import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { ReplyAddress } from "../port/events.ts";
-import { toKeyPart, toOwnerKey } from "../store/key-part.ts";
+import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
 import { createDamageLog, walk } from "../store/values.ts";
 import { type AnswerOptions, answerOptions } from "./answer-options.ts";
 
@@ -11,6 +11,9 @@ import { type AnswerOptions, answerOptions } from "./answer-options.ts";
 const NAMESPACE = "settings";
 /** A setting in use is written anew, for another whole time to live, once this share of it is over. */
 const REFRESH_SHARE = 0.1;
+
+/** The settings of channels, as their keys begin. */
+const KINDS: ReadonlySet<string> = new Set(["model", "persona", "options", "listens"]);
 
 /** Workspaces may have a channel with the same id: Slack's shared ones do. */
 export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">;
@@ -57,6 +60,8 @@ export interface SettingKeys {
   writeListening(channel: Channel): Promise<void>;
   erase(keys: readonly string[]): Promise<void>;
   walkOwned(platform: string, authorId: string): AsyncIterable<Owned>;
+  /** All channels that have a setting, each once. Costs as much as there are settings. */
+  channels(): Promise<Channel[]>;
 }
 
 export interface SettingKeysOptions {
@@ -143,6 +148,15 @@ export function createSettingKeys(options: SettingKeysOptions): SettingKeys {
         yield { key, channel: owned && { platform, ...owned } };
       }
     },
+    async channels() {
+      const found = new Map<string, Channel>();
+      for await (const [key] of walk(keyv)) {
+        const channel = readChannel(key);
+        // What follows the kind is the same for all settings of a channel.
+        if (channel !== undefined) found.set(key.slice(key.indexOf(":")), channel);
+      }
+      return [...found.values()];
+    },
   };
 }
 
@@ -168,6 +182,17 @@ export function toServersKey(channel: Channel): string {
 
 export function toListeningKey(channel: Channel): string {
   return toKeys(`listens:${toKeyPart(channel.platform)}`, channel)[0];
+}
+
+/** Undefined for other keys, and for ids that are too long to be read back. */
+function readChannel(key: string): Channel | undefined {
+  const [kind = "", ...parts] = key.split(":");
+  if (!KINDS.has(kind) || parts.length < 2 || parts.length > 3) return undefined;
+  const [platform, workspaceId, channelId] = (parts.length === 2 ? [parts[0], "", parts[1]] : parts).map((part = "") =>
+    readKeyPart(part),
+  );
+  if (platform === undefined || workspaceId === undefined || channelId === undefined) return undefined;
+  return { platform, channelId, ...(workspaceId !== "" && { workspaceId }) };
 }
 
 function toKeys(prefix: string, { workspaceId, channelId }: Channel): SettingKey {

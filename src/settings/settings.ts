@@ -30,6 +30,11 @@ export interface OwnPersona extends Pick<Channel, "workspaceId" | "channelId"> {
   persona: string;
 }
 
+/** A channel, and what is set for it. */
+export interface ChannelInForce extends Channel, Omit<ChannelSettings, "isKnown"> {
+  listens: boolean;
+}
+
 /**
  * Settings by channel, each kept for `ttlMs` after it was last set or used. A stored value that is damaged, or of
  * another version, counts as absent.
@@ -48,6 +53,8 @@ export interface Settings {
   isListening: IsListening;
   /** Has the bot answer everything in the channel, or only who mentions it. Resolves as `setModel`. */
   setListening(channel: Channel, listens: boolean): Promise<boolean>;
+  /** Channels that have settings of their own, by their names. Rejects when the store does not answer. */
+  list(): Promise<ChannelInForce[]>;
   exportAuthor(platform: string, authorId: string): Promise<OwnPersona[]>;
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
@@ -134,6 +141,16 @@ export function createSettings(options: SettingsOptions): Settings {
     },
     setListening: (channel, listens) =>
       change(channel, () => (listens ? keys.writeListening(channel) : keys.erase([toListeningKey(channel)]))),
+    async list() {
+      const found: ChannelInForce[] = [];
+      for (const channel of await keys.channels()) {
+        const { model, persona, options } = await keys.read(channel);
+        const { listens } = await keys.readListening(channel);
+        const own = { ...(model !== undefined && { model }), ...(persona && { persona: persona.text }) };
+        found.push({ ...channel, ...own, ...(options && { options }), listens });
+      }
+      return found.toSorted((one, other) => (toName(one) < toName(other) ? -1 : 1));
+    },
     async exportAuthor(platform, authorId) {
       const personas: OwnPersona[] = [];
       for await (const { channel } of keys.walkOwned(platform, authorId)) {
@@ -155,6 +172,10 @@ export function createSettings(options: SettingsOptions): Settings {
       }
     },
   };
+}
+
+function toName({ platform, workspaceId = "", channelId }: Channel): string {
+  return `${platform} ${workspaceId} ${channelId}`;
 }
 
 function toFields({ platform, workspaceId, channelId }: Channel) {

@@ -12,6 +12,7 @@ const FULL = {
   LOCAL_CHAT: "on",
   LOCAL_PASSWORD: "canary-password",
   METRICS_TOKEN: "canary-metrics-token",
+  ADMIN_PASSWORD: "canary-admin-password",
   REDIS_URL: "redis://user:canary%40redis@redis.example:6379",
 };
 
@@ -32,6 +33,7 @@ describe("describeConfig", () => {
       "Slack: off (set SLACK_BOT_TOKEN and SLACK_APP_TOKEN to switch it on)",
       "Discord: off (set DISCORD_TOKEN to switch it on)",
       "Local page: on",
+      "Dashboard: off (set ADMIN_PASSWORD to switch it on)",
       "Storage: SQLite in ./data (set REDIS_URL to share it with other processes)",
     ]);
   });
@@ -64,6 +66,7 @@ describe("describeConfig", () => {
       "Slack: on, Socket Mode, one workspace",
       "Discord: on, threads auto",
       "Local page: on, with a password",
+      "Dashboard: on at /admin, with a password",
       "Storage: Redis, and SQLite in ./data for what is this process's own",
     ]);
     expect(lines.join("\n")).not.toContain("canary");
@@ -115,6 +118,7 @@ describe("secretsOf", () => {
         FULL.DISCORD_TOKEN,
         FULL.LOCAL_PASSWORD,
         FULL.METRICS_TOKEN,
+        FULL.ADMIN_PASSWORD,
         FULL.REDIS_URL,
         "canary%40redis",
         "canary@redis",

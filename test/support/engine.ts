@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { createEngine } from "../../src/app/engine.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
+import { type Insight, withTrends } from "../../src/insight/insight.ts";
 import type { References } from "../../src/media/reference.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
@@ -54,6 +55,8 @@ export interface EngineOptions {
   pseudonym?(platform: string, userId: string): string;
   /** What the policy file says; without it nothing. */
   policy?: () => Policy;
+  /** Hears of the turns. */
+  openInsight?(stores: Stores, database: DatabaseSync): Insight;
   /** Replies are written at the pace that their sinks bring; otherwise they hardly wait. */
   isPaced?: boolean;
   log?: Logger;
@@ -71,9 +74,11 @@ export function startEngine({
   ...options
 }: EngineOptions = {}) {
   const { gateway, requests, open } = fakeGateway(...scripts);
-  const metrics = createMetrics();
   const stores = openBotStores(options.storeDatabase ?? database, log);
+  const insight = options.openInsight?.(stores, database);
+  const metrics = insight === undefined ? createMetrics() : withTrends(createMetrics(), insight.trends);
   const engine = createEngine({
+    insight,
     botName: "Palaver",
     removesWithQuestion: options.removesWithQuestion ?? false,
     model,
@@ -97,7 +102,7 @@ export function startEngine({
     log,
     retryMs: [1, 4],
   });
-  const { accept, history, records, queue, imagineMenu, usage, audit, isListening } = engine;
+  const { accept, history, records, settings, audit, queue, imagineMenu, usage, isListening } = engine;
   /** Resolves when nothing waits and nothing runs. */
   const idle = watchIdle(queue, engine.worker);
   return {
@@ -107,10 +112,12 @@ export function startEngine({
     accept,
     history,
     records,
+    settings,
+    audit,
+    stores,
     queue,
     imagineMenu,
     usage,
-    audit,
     isListening,
     metrics,
     idle,

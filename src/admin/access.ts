@@ -1,0 +1,145 @@
+import { BlockList, isIPv6 } from "node:net";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import type { Logger } from "pino";
+import { z } from "zod";
+import type { AdminConfig } from "../config/config.ts";
+import { bindingsOf } from "../http/bindings.ts";
+import { limitBody } from "../http/body-limit.ts";
+import { nameSource } from "../http/client-address.ts";
+import { createSecretGuard } from "../http/secret-guard.ts";
+import type { Me } from "./page/wire.ts";
+import { isCsrfToken, SESSION_SECONDS, type Sessions, toCsrfToken } from "./sessions.ts";
+
+const COOKIE = "palaver-admin";
+const MAX_PASSWORD_BYTES = 4_096;
+const MAX_NAME_CHARS = 100;
+
+/** An administrator who asks, and what proves that the page asks and no other site. */
+interface Admitted {
+  name: string;
+  csrfToken: string;
+  /** Has a session of ours, which can be ended. */
+  token?: string;
+}
+
+export interface AccessOptions {
+  admin: AdminConfig;
+  sessions: Sessions;
+  /** Signs what the page sends with every change. */
+  csrfKey: string;
+  /** Browsers reach this service over TLS. */
+  isSecure: boolean;
+  log: Logger;
+}
+
+/** Lets in whoever has a session, or is named by a proxy that is trusted by its address. */
+export interface Access {
+  /** `/session`: who is in, the way in, and the way out. */
+  routes: Hono;
+  /** Answers everybody else with 401, and a change that the page does not prove with 403. */
+  check: MiddlewareHandler;
+  /** The administrator's name; only after `check`. */
+  nameOf(c: Context): string;
+  /** True for as long as whoever sent this request is let in. */
+  isStillIn(c: Context): Promise<boolean>;
+}
+
+export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AccessOptions): Access {
+  const { password, proxy } = admin;
+  const guard =
+    password && createSecretGuard({ secret: password, name: "ADMIN_PASSWORD", log, now: () => performance.now() });
+  const proxies = toBlockList(proxy?.networks ?? []);
+  const names = new WeakMap<Context, string>();
+
+  async function admit(c: Context): Promise<Admitted | undefined> {
+    const named = proxy && readProxied(c, proxies, proxy.userHeader);
+    if (named !== undefined) return { name: named, csrfToken: toCsrfToken(csrfKey, named) };
+    const token = getCookie(c, COOKIE) ?? "";
+    const name = password === undefined || token === "" ? undefined : await sessions.find(token);
+    return name === undefined ? undefined : { name, token, csrfToken: toCsrfToken(csrfKey, token) };
+  }
+
+  async function enter(c: Context): Promise<Response> {
+    if (!guard) return c.json({ error: "There is no password here: the proxy in front lets administrators in." }, 404);
+    const given = z.object({ password: z.string() }).safeParse(await c.req.json().catch(() => undefined)).data;
+    if (given === undefined) return c.json({ error: "The request holds no password." }, 400);
+    const address = nameSource(bindingsOf(c).incoming);
+    const verdict = guard.judge(given.password, { address });
+    if (verdict.kind === "wait") {
+      const seconds = Math.ceil(verdict.waitMs / 1_000);
+      c.header("Retry-After", String(seconds));
+      return c.json({ error: `Too many wrong passwords were given. Try again in ${seconds} s.` }, 429);
+    }
+    if (verdict.kind === "wrong") return c.json({ error: "That is not the password." }, 401);
+    const name = `administrator at ${address}`;
+    const token = await sessions.begin(name);
+    log.info({ address }, "an administrator came in");
+    setCookie(c, COOKIE, token, {
+      path: "/admin",
+      httpOnly: true,
+      sameSite: "Strict",
+      secure: isSecure,
+      maxAge: SESSION_SECONDS,
+    });
+    return c.json({ name, csrfToken: toCsrfToken(csrfKey, token), canLeave: true, hasPassword: true } satisfies Me);
+  }
+
+  async function tell(c: Context): Promise<Response> {
+    const admitted = await admit(c);
+    const hasPassword = password !== undefined;
+    if (admitted === undefined) return c.json({ name: null, csrfToken: "", canLeave: false, hasPassword } satisfies Me);
+    const { name, csrfToken, token } = admitted;
+    return c.json({ name, csrfToken, canLeave: token !== undefined, hasPassword } satisfies Me);
+  }
+
+  const check: MiddlewareHandler = async (c, next) => {
+    const admitted = await admit(c);
+    if (admitted === undefined) return c.json({ error: "Sign in first." }, 401);
+    const isChange = c.req.method !== "GET" && c.req.method !== "HEAD";
+    if (isChange && !isCsrfToken(c.req.header("x-csrf-token"), admitted.csrfToken)) {
+      return c.json({ error: "This request did not come from the page itself, so it was refused." }, 403);
+    }
+    names.set(c, admitted.name);
+    return next();
+  };
+
+  return {
+    check,
+    nameOf: (c) => names.get(c) ?? "an administrator",
+    isStillIn: async (c) => (await admit(c)) !== undefined,
+    routes: new Hono()
+      .get("/session", tell)
+      .post("/session", limitBody({ maxBytes: MAX_PASSWORD_BYTES }), enter)
+      .delete("/session", check, async (c) => {
+        await sessions.end(getCookie(c, COOKIE) ?? "");
+        deleteCookie(c, COOKIE, { path: "/admin" });
+        return c.json({});
+      }),
+  };
+}
+
+/** Believed of the address that has connected to us, and never of what a header says of addresses. */
+function readProxied(c: Context, proxies: BlockList, header: string): string | undefined {
+  const { socket, headers } = bindingsOf(c).incoming;
+  const peer = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
+  const isTrusted = peer !== "" && proxies.check(peer, isIPv6(peer) ? "ipv6" : "ipv4");
+  const name = headers[header];
+  // Twice the same header: the caller may have sent one of them.
+  if (!isTrusted || typeof name !== "string" || name.trim() === "" || name.includes(",")) return undefined;
+  return name
+    .trim()
+    .replace(/\p{Cc}/gu, "")
+    .slice(0, MAX_NAME_CHARS);
+}
+
+function toBlockList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", length] = network.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    if (length === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(length), family);
+  }
+  return list;
+}

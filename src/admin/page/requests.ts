@@ -1,0 +1,50 @@
+import type { Me } from "./wire.ts";
+
+/** The server refused; the message is a sentence for the person. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+let csrfToken = "";
+/** Called when the session is over. */
+let onLeft = () => {};
+
+export function whenLeft(listener: () => void): void {
+  onLeft = listener;
+}
+
+export async function readMe(): Promise<Me> {
+  return keepToken(await ask<Me>("session"));
+}
+
+export async function enter(password: string): Promise<Me> {
+  return keepToken(await ask<Me>("session", { method: "POST", body: JSON.stringify({ password }) }));
+}
+
+export async function leave(): Promise<void> {
+  await ask("session", { method: "DELETE" });
+  onLeft();
+}
+
+/** Rejects with a `RequestError`. */
+export async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
+  const headers = { "content-type": "application/json", "x-csrf-token": csrfToken };
+  const response = await fetch(`/admin/api/${path}`, { ...init, headers }).catch(() => {
+    throw new RequestError(0, "The server cannot be reached.");
+  });
+  const body = (await response.json().catch(() => ({}))) as T & { error?: string };
+  if (response.ok) return body;
+  if (response.status === 401 && path !== "session") onLeft();
+  throw new RequestError(response.status, body.error ?? `The server answered with ${response.status}.`);
+}
+
+function keepToken(me: Me): Me {
+  csrfToken = me.csrfToken;
+  return me;
+}

@@ -1,0 +1,34 @@
+import { html, nothing, render } from "lit-html";
+import { ask } from "./requests.ts";
+import { empty, problem, type View } from "./view.ts";
+import type { SettingsPart } from "./wire.ts";
+
+/** What is in force. Nothing can be changed here. */
+export const openSettings: View = (root) => {
+  const show = (content: unknown) =>
+    render(
+      html`
+        <div class="head"><h1>Settings</h1></div>
+        <p class="hint about">What is in force. It is changed in the configuration, and by commands in the channels.</p>
+        ${content}
+      `,
+      root,
+    );
+  show(empty("Looking …"));
+  ask<SettingsPart[]>("settings").then(
+    (parts) => show(parts.map(toPart)),
+    (error: unknown) => show(problem(error instanceof Error ? error.message : "That did not work.")),
+  );
+  return () => {};
+};
+
+function toPart({ title, about, rows }: SettingsPart) {
+  const list = html`<dl class="facts">${rows.map(({ name, value }) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return html`
+    <section>
+      <h2>${title}</h2>
+      ${about === undefined ? nothing : html`<p class="hint">${about}</p>`}
+      ${rows.length === 0 ? nothing : list}
+    </section>
+  `;
+}

@@ -1,0 +1,154 @@
+/** What the dashboard's page and its server say to each other. */
+
+export interface Me {
+  /** Null: nobody is in. */
+  name: string | null;
+  /** To be sent with every change, as `x-csrf-token`. */
+  csrfToken: string;
+  /** There is a session that can be ended. */
+  canLeave: boolean;
+  /** A password lets in. */
+  hasPassword: boolean;
+}
+
+export interface StoryStep {
+  at: number;
+  what: string;
+  isBad?: true;
+}
+
+/** What happened to a question; see `src/insight/story.ts`. */
+export interface Story {
+  id: string;
+  turnId: string;
+  conversationId: string;
+  reply: { platform: string; channelId: string };
+  author: { id: string; name: string };
+  process: string;
+  model: string;
+  acceptedAt: number;
+  beganAt: number;
+  firstTokenAt?: number;
+  firstVisibleAt?: number;
+  endedAt?: number;
+  state: string;
+  lagMs: number;
+  longestLagMs: number;
+  written: number;
+  shown: number;
+  messages: number;
+  retries: number;
+  tokens: { prompt: number; completion: number; estimated: number };
+  tools: Array<{ name: string; tookMs?: number; state: string }>;
+  outcome?: string;
+  note?: string;
+  steps: StoryStep[];
+}
+
+export interface ProcessReport {
+  name: string;
+  role: string;
+  version: string;
+  startedAt: number;
+  at: number;
+  memoryBytes: number;
+  loopLagMs: number;
+  places: number;
+  active: number;
+  waiting: number;
+  isStoreReachable: boolean;
+  gateway: string;
+  platforms: Record<string, boolean>;
+  budgets: Array<{ key: string; replies: number; nextInMs: number | null }>;
+  breakers: Array<{ name: string; state: string }>;
+  running: Story[];
+}
+
+/** What all processes do at this moment. */
+export interface Now {
+  /** The server's clock, Unix milliseconds. */
+  at: number;
+  processes: ProcessReport[];
+  /** Set where the store does not answer, so that other processes cannot be seen. */
+  problem: string | null;
+}
+
+export const RANGE_NAMES = ["hour", "day", "week", "month", "quarter"] as const;
+export type RangeName = (typeof RANGE_NAMES)[number];
+
+export interface Percentiles {
+  count: number;
+  p50: Array<number | null>;
+  p95: Array<number | null>;
+  p99: Array<number | null>;
+  all: { p50: number; p95: number; p99: number };
+}
+
+export interface Subject {
+  /** As people know it, as far as that is known. */
+  name: string;
+  answers: number;
+  tokens: number;
+  pictures: number;
+  /** In words; "" where there are no prices. */
+  cost: string;
+}
+
+export interface Trends {
+  at: number[];
+  counts: Record<"turns" | "refusals" | "votes" | "pictures" | "retries" | "writes", Record<string, number[]>>;
+  times: Record<"firstToken" | "firstVisible" | "lag" | "tool", Record<string, Percentiles>>;
+  tokens: { prompt: number[]; completion: number[] };
+  /** By currency, where the points are days; empty elsewhere, and where nothing has a price. */
+  costs: Record<string, number[]>;
+  /** The day in UTC from which on the subjects are summed up. */
+  since: string;
+  subjects: Record<"model" | "channel" | "person" | "workspace", Subject[]>;
+}
+
+export interface Finding {
+  ok: boolean;
+  what: string;
+  fix?: string;
+}
+
+/** One part of what the doctor tries. */
+export interface Section {
+  title: string;
+  findings: Finding[];
+}
+
+/** What the model was given for an answer, without a word of what was said. */
+export interface Sight {
+  at: number;
+  model: string;
+  options: Record<string, unknown>;
+  persona: string;
+  shown: number;
+  withFiles: number;
+  dropped: number;
+  hasOlder: boolean;
+  fromChannel: number;
+  calls: Array<{ name: string; at?: number; tookMs?: number; state: string }>;
+  notices: string[];
+  tokens: { prompt: number; completion: number; estimated: number };
+}
+
+/** One message of a conversation, opened. */
+export interface OpenedMessage {
+  at: number;
+  /** Null: the bot. */
+  author: string | null;
+  text: string;
+  files: string[];
+  /** The model was shown it for the answer. */
+  wasShown: boolean;
+}
+
+/** Heading, then what is in force: name and value. */
+export interface SettingsPart {
+  title: string;
+  /** What it means, or why it is empty. */
+  about?: string;
+  rows: Array<{ name: string; value: string }>;
+}

@@ -1,0 +1,82 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Keyv } from "keyv";
+import { z } from "zod";
+import type { KeyedQueue } from "../concurrency/keyed-queue.ts";
+
+/** However much it is used: then the password is asked for again. */
+const SESSION_MS = 12 * 3_600_000;
+/** Of all administrators together: the oldest goes when another one begins. */
+const MAX_SESSIONS = 50;
+const KEY = "sessions";
+
+const sessions = z.array(
+  z.object({
+    /** A hash of what the browser has: whoever reads the store cannot come in with it. */
+    hash: z.string(),
+    /** A mark of the password: another one ends the sessions. */
+    of: z.string(),
+    name: z.string(),
+    /** Unix milliseconds. */
+    until: z.number(),
+  }),
+);
+
+/** The sessions of administrators, the same for all processes of the store. */
+export interface Sessions {
+  /** Resolves to the token that the browser keeps. */
+  begin(name: string): Promise<string>;
+  /** Resolves to the name of whose session it is; undefined where there is none. */
+  find(token: string): Promise<string | undefined>;
+  end(token: string): Promise<void>;
+}
+
+export interface SessionsOptions {
+  keyv: Keyv;
+  inTurn: KeyedQueue["run"];
+  password: string;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+export const SESSION_SECONDS = SESSION_MS / 1_000;
+
+export function createSessions({ keyv, inTurn, password, now }: SessionsOptions): Sessions {
+  const of = createHash("sha256").update(`palaver admin sessions\n${password}`).digest("base64url");
+  const hashOf = (token: string) => createHash("sha256").update(token).digest("base64url");
+
+  async function read() {
+    const kept = sessions.safeParse(await keyv.get(KEY)).data ?? [];
+    return kept.filter((session) => session.of === of && session.until > now());
+  }
+
+  return {
+    begin: (name) =>
+      inTurn("admin:sessions", async () => {
+        const token = randomBytes(32).toString("base64url");
+        const begun = { hash: hashOf(token), of, name, until: now() + SESSION_MS };
+        await keyv.set(KEY, [...(await read()), begun].slice(-MAX_SESSIONS), SESSION_MS);
+        return token;
+      }),
+    async find(token) {
+      const hash = hashOf(token);
+      return (await read()).find((session) => session.hash === hash)?.name;
+    },
+    end: (token) =>
+      inTurn("admin:sessions", async () => {
+        const hash = hashOf(token);
+        const rest = (await read()).filter((session) => session.hash !== hash);
+        await keyv.set(KEY, rest, SESSION_MS);
+      }),
+  };
+}
+
+/** What a page of ours sends with every change, and no other site can know: it is made of what only that browser has. */
+export function toCsrfToken(key: string, token: string): string {
+  return createHmac("sha256", key).update(`palaver admin csrf\n${token}`).digest("base64url");
+}
+
+export function isCsrfToken(given: string | undefined, expected: string): boolean {
+  const bytes = Buffer.from(given ?? "", "utf8");
+  const wanted = Buffer.from(expected, "utf8");
+  return bytes.byteLength === wanted.byteLength && timingSafeEqual(bytes, wanted);
+}

@@ -1,0 +1,33 @@
+import { randomUUID } from "node:crypto";
+import type { Insight } from "../insight/insight.ts";
+import type { Story } from "../insight/story.ts";
+import type { Accept } from "../port/events.ts";
+
+export interface StopDeps {
+  insight: Pick<Insight, "processes">;
+  accept: Accept;
+}
+
+/** Stops a turn, whichever process runs it. Resolves to its story; undefined where none runs. */
+export type StopTurn = (turnId: string, by: string) => Promise<Story | undefined>;
+
+/** Presses the button that whoever asked has before them: it goes the way that a press goes. */
+export function createStopTurn({ insight, accept }: StopDeps): StopTurn {
+  return async (turnId, by) => {
+    const running = (await insight.processes.read()).flatMap((process) => process.running);
+    const story = running.find((one) => one.turnId === turnId);
+    if (story === undefined) return undefined;
+    const { conversationId, reply, author } = story;
+    await accept({
+      kind: "action",
+      action: "stop",
+      key: `admin:stop:${randomUUID()}`,
+      conversationId,
+      author: { id: author.id, name: by },
+      reply,
+      at: Date.now(),
+      turnId,
+    });
+    return story;
+  };
+}

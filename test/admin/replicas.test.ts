@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import type { Story, Trends } from "../../src/admin/page/wire.ts";
+import { keepBotsOnRedis } from "../support/bot-store.ts";
+import { comeIn, startReplica } from "../support/dashboard.ts";
+import { message } from "../support/events.ts";
+import { eventually } from "../support/eventually.ts";
+import { fakePlatform } from "../support/fake-platform.ts";
+import { isRedisMissing } from "../support/redis.ts";
+
+/** Two processes of one service, and a model that does not come to its end. */
+async function startTwo(last: Promise<unknown>) {
+  const platform = fakePlatform();
+  const script = [["Well,", last, " done."]];
+  const one = await startReplica({ name: "one", platform, scripts: script });
+  const two = await startReplica({ name: "two", platform, scripts: script });
+  return { one, two };
+}
+
+describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis-server)", () => {
+  keepBotsOnRedis();
+
+  test("each process shows what all of them run, and stops an answer wherever it is written", async () => {
+    const { one, two } = await startTwo(new Promise(() => {}));
+    const [atOne, session] = [await comeIn(one.url), await comeIn(two.url)];
+    // A session of one process is known to the other.
+    const atTwo = await comeIn(two.url, atOne);
+    expect(session.cookie).not.toBe(atOne.cookie);
+    await Promise.all(["a", "b", "c", "d"].map((id) => one.accept(message("hi", { conversationId: `test:${id}` }))));
+
+    const running = (now: Awaited<ReturnType<typeof atOne.until>>) =>
+      now.processes.flatMap((process) => process.running);
+    const [seen, other] = await Promise.all(
+      [atOne, atTwo].map((admin) => admin.until((now) => running(now).filter(({ shown }) => shown > 0).length === 4)),
+    );
+    expect(seen?.processes.map(({ name }) => name)).toEqual(["one", "two"]);
+    const idsOf = (now: typeof seen) =>
+      running(now ?? { at: 0, processes: [], problem: null })
+        .map(({ turnId }) => turnId)
+        .toSorted();
+    expect(idsOf(seen)).toEqual(idsOf(other));
+
+    for (const { turnId, process } of running(seen ?? { at: 0, processes: [], problem: null })) {
+      // From the process that does not write it.
+      const admin = process === "one" ? atTwo : atOne;
+      await admin.read(`turns/${turnId}/stop`, { method: "POST" });
+    }
+    await atOne.until((now) => running(now).length === 0);
+    await eventually(async () => (await atTwo.read<Story[]>("turns")).map(({ outcome }) => outcome)).toEqual(
+      Array.from({ length: 4 }, () => "stopped"),
+    );
+    expect([...one.acts, ...two.acts].map(({ act }) => act)).toEqual(
+      Array.from({ length: 4 }, () => "stopped an answer"),
+    );
+  });
+
+  test("trends are the sum of all processes", async () => {
+    const { one, two } = await startTwo(Promise.resolve());
+    for (let n = 0; n < 6; n++) await one.accept(message("hi", { conversationId: `test:${n}` }));
+    await one.idle();
+    await two.idle();
+    const admin = await comeIn(two.url);
+    await eventually(async () => {
+      const { counts, times } = await admin.read<Trends>("trends/hour");
+      return [counts.turns["complete"]?.reduce((sum, count) => sum + count), times.firstToken["all"]?.count];
+    }).toEqual([6, 6]);
+  });
+
+  test("a process that has ended is not shown", async () => {
+    const { one, two } = await startTwo(Promise.resolve());
+    const admin = await comeIn(one.url);
+    await admin.until(({ processes }) => processes.length === 2);
+    await two.insight.processes.close();
+    await admin.until(({ processes }) => processes.length === 1);
+  });
+});

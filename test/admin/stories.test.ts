@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import type { OpenedMessage, Sight, Story } from "../../src/admin/page/wire.ts";
+import { GatewayError } from "../../src/gateway/errors.ts";
+import { comeIn, startReplica } from "../support/dashboard.ts";
+import { ada, command, message } from "../support/events.ts";
+
+const SECRET = "the password of the safe is swordfish";
+
+describe("the stories of the dashboard", () => {
+  test("a failure tells what happened when and what the person saw, and no word that was said", async () => {
+    const broken = new GatewayError("interrupted", "cut");
+    const replica = await startReplica({ scripts: [[`I heard that ${SECRET}`, broken]] });
+    const { ask } = await comeIn(replica.url);
+    await replica.accept(message(SECRET, { at: Date.now() }));
+    await replica.idle();
+    const text = await (await ask("failures")).text();
+    expect(text).not.toContain("swordfish");
+    const [story] = JSON.parse(text) as Story[];
+    expect(story).toMatchObject({ outcome: "interrupted", author: { name: "Ada" }, messages: 1, process: "one" });
+    expect(story?.note).toMatch(/^Interrupted: the model's answer broke off/);
+    expect(story?.steps.map(({ what }) => what)).toEqual([
+      "The question arrived",
+      "Begun by one",
+      "The first text came",
+      expect.stringMatching(/People saw the first text|Refused \(gateway: interrupted\)/),
+      expect.stringMatching(/People saw the first text|Refused \(gateway: interrupted\)/),
+      "Ended: interrupted",
+    ]);
+    expect(story?.steps.filter(({ isBad }) => isBad)).toHaveLength(2);
+  });
+
+  test("messages are opened only after it was noted who did", async () => {
+    const replica = await startReplica({ scripts: [["Yes."]] });
+    const admin = await comeIn(replica.url);
+    await replica.accept(message(SECRET));
+    await replica.idle();
+    const [story] = await admin.read<Story[]>("turns");
+    const path = `turns/${story?.turnId}`;
+    const sight = await admin.read<Sight>(`${path}/sight`);
+    expect(sight).toMatchObject({ model: "fake", shown: 1, persona: "as configured" });
+    expect(JSON.stringify(sight)).not.toContain("swordfish");
+    expect((await admin.ask(`${path}/messages`)).status).toBe(404);
+    expect(replica.acts).toEqual([]);
+
+    const opened = await admin.read<OpenedMessage[]>(`${path}/messages`, { method: "POST" });
+    expect(opened).toMatchObject([
+      { author: "Ada", text: SECRET, wasShown: true },
+      { author: null, text: "Yes." },
+    ]);
+    expect(replica.acts).toMatchObject([
+      { by: "administrator at 127.0.0.1", act: "opened the messages of a conversation", conversationId: "test:a" },
+    ]);
+  });
+
+  test("nothing is opened that cannot be noted", async () => {
+    const note = () => Promise.reject(new Error("the disk is full"));
+    const replica = await startReplica({ note });
+    const admin = await comeIn(replica.url);
+    await replica.accept(message(SECRET));
+    await replica.idle();
+    const [story] = await admin.read<Story[]>("turns");
+    const answer = await admin.ask(`turns/${story?.turnId}/messages`, { method: "POST" });
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).not.toContain("swordfish");
+  });
+
+  test("/forget erases the stories of a person, and /export brings them before", async () => {
+    const replica = await startReplica();
+    const admin = await comeIn(replica.url);
+    await replica.accept(message("hi"));
+    await replica.accept(message("hi", { author: { id: "ben", name: "Ben" }, conversationId: "test:b" }));
+    await replica.idle();
+    expect(await replica.insight.exportAuthor("test", "ada")).toHaveLength(1);
+    await replica.accept(command("forget", "me for good", { author: ada }));
+    await replica.idle();
+    const left = await admin.read<Story[]>("turns");
+    expect(left.map(({ author }) => author.name)).toEqual(["Ben"]);
+  });
+});
