@@ -9,10 +9,13 @@ import type { GatewayProblem, GatewayState } from "../gateway/health.ts";
 import { pseudonym } from "../gateway/user.ts";
 import type { History } from "../history/history.ts";
 import { startHttpServer } from "../http/server.ts";
+import type { McpServers } from "../mcp/servers.ts";
+import { createTokenStore } from "../mcp/tokens.ts";
 import type { Files } from "../media/files.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
+import { createSeal } from "../port/seal.ts";
 import { openDatabase } from "../store/database.ts";
 import { createStores, type Stores } from "../store/keyv.ts";
 import { findExposed } from "../store/private-files.ts";
@@ -130,7 +133,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     log,
   });
   const policy = openPolicyFile({ ...config.policy, read: options.readPolicy, log });
-  const mcp = works ? openMcpServers({ ...config.mcp, read: options.readMcp, log }) : undefined;
+  const mcp = works ? openMcp(options, stores) : undefined;
   const engine = createEngine({
     ...toEngineSettings(config),
     policy: policy.current,
@@ -249,6 +252,14 @@ function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {
     );
   }
   return database;
+}
+
+/** Without a key no token of theirs is written down. */
+function openMcp({ config, readMcp, log }: ServiceOptions, stores: Stores): McpServers {
+  const { mcp, encryptionKey } = config;
+  const seal = encryptionKey && createSeal(encryptionKey);
+  const tokens = seal && createTokenStore({ keyv: stores.open("tool-server-tokens"), seal, log });
+  return openMcpServers({ ...mcp, read: readMcp, tokens, log });
 }
 
 function toTools(

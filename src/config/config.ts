@@ -116,6 +116,8 @@ export interface Config {
   admin: AdminConfig | undefined;
   /** Keys of the links under which the gateway fetches pictures: the first signs, all verify. Empty: one is made. */
   relaySecrets: string[];
+  /** 32 bytes: tokens that are kept are sealed with it; undefined: those of tool servers are not kept. */
+  encryptionKey: Uint8Array | undefined;
   /** Tools from outside, and the file that names them. */
   mcp: { path: string; servers: readonly McpServerConfig[] };
   /** Who may do what, how much, and what it costs; without a path everything is as where there is no policy. */
@@ -257,6 +259,7 @@ function toConfig(values: Values, extraBody: ExtraBody, pageOn: boolean): Omit<C
     metricsToken: values.METRICS_TOKEN,
     admin: toAdmin(values),
     relaySecrets: values.RELAY_SECRETS,
+    encryptionKey: values.ENCRYPTION_KEY,
     fetchUrlHosts: values.FETCH_URL_HOSTS,
     botName: values.BOT_NAME,
     removesWithQuestion: values.DELETED_QUESTIONS === "remove",

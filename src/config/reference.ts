@@ -107,7 +107,7 @@ const SECTIONS: readonly Section[] = [
       {
         names: ["SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET", "SLACK_STATE_SECRET", "ENCRYPTION_KEY"],
         meaning:
-          "Instead of the bot token, to let several workspaces install the app at `PUBLIC_URL` + `/slack/install`: client id and secret under *Basic Information*, a long random text that protects the installing, and 32 random bytes in base64 or hex that encrypt the workspaces' tokens (`openssl rand -base64 32`).",
+          "Instead of the bot token, to let several workspaces install the app at `PUBLIC_URL` + `/slack/install`: client id and secret under *Basic Information*, a long random text that protects the installing, and 32 random bytes in base64 or hex that encrypt the workspaces' tokens (`openssl rand -base64 32`). The last one alone has the OAuth tokens of tool servers kept, encrypted, over restarts.",
       },
       {
         names: ["SLACK_ALLOWED_BOTS"],

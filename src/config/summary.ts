@@ -31,6 +31,7 @@ export function secretsOf(config: Config): string[] {
     metricsToken,
     admin?.password,
     ...config.relaySecrets,
+    ...formsOf(config.encryptionKey),
   ];
   if (slack !== undefined) secrets.push(...slackSecrets(slack));
   if (redisUrl !== undefined) secrets.push(...passwordsOf(redisUrl));
@@ -38,16 +39,19 @@ export function secretsOf(config: Config): string[] {
   return secrets.filter((secret) => secret !== undefined);
 }
 
-/** The key that encrypts installations is listed in every form in which it may have been given. */
+/** Every form in which the key may have been given that seals tokens. */
+function formsOf(key: Uint8Array | undefined): string[] {
+  if (key === undefined) return [];
+  return (["hex", "base64", "base64url"] as const).map((encoding) => Buffer.from(key).toString(encoding));
+}
+
 function slackSecrets(slack: SlackConfig): (string | undefined)[] {
   const { botToken, oauth } = slack;
-  const key = oauth && Buffer.from(oauth.encryptionKey);
   return [
     botToken,
     slack.mode === "socket" ? slack.appToken : slack.signingSecret,
     oauth?.clientSecret,
     oauth?.stateSecret,
-    ...(["hex", "base64", "base64url"] as const).map((encoding) => key?.toString(encoding)),
   ];
 }
 

@@ -12,6 +12,7 @@ import { type McpServerConfig, secretsOfMcp } from "../config/mcp-servers.ts";
 import { createRedactor } from "../log/redact.ts";
 import { ToolError } from "../tools/tool.ts";
 import { type Offer, openSession, type Session } from "./session.ts";
+import type { TokenStore } from "./tokens.ts";
 
 const AGAIN_MIN_MS = 1_000;
 const AGAIN_MAX_MS = 300_000;
@@ -59,7 +60,12 @@ export interface McpConnection {
 }
 
 /** Begins to connect. `onOffer` is told when the server offers other things than before. */
-export function connectTo(config: McpServerConfig, onOffer: () => void, log: Logger): McpConnection {
+export function connectTo(
+  config: McpServerConfig,
+  onOffer: () => void,
+  log: Logger,
+  tokens: TokenStore | undefined,
+): McpConnection {
   const closing = new AbortController();
   const tried = Promise.withResolvers<void>();
   const words = createWords(config);
@@ -82,7 +88,7 @@ export function connectTo(config: McpServerConfig, onOffer: () => void, log: Log
     };
     const onError = (error: unknown) =>
       log.debug({ server: config.name, problem: words(error) }, "a tool server: error");
-    const session = await openSession({ config, onChanged, onError, log }, closing.signal);
+    const session = await openSession({ config, onChanged, onError, tokens, log }, closing.signal);
     const leave = () => session.end("it is not wanted any more");
     closing.signal.addEventListener("abort", leave, { once: true });
     try {

@@ -6,6 +6,7 @@ import type { ReplyAddress } from "../port/events.ts";
 import type { Tool } from "../tools/tool.ts";
 import { connectTo, type McpConnection, type ServerState } from "./connection.ts";
 import { describePrompt, readPrompt, readPromptCall, toPromptOffer } from "./prompts.ts";
+import type { TokenStore } from "./tokens.ts";
 import { toTools } from "./tools.ts";
 
 type Place = Pick<ReplyAddress, "platform" | "channelId" | "threadId">;
@@ -43,12 +44,13 @@ interface Member {
   tools: readonly Tool[];
 }
 
-export function createMcpServers(servers: readonly McpServerConfig[], log: Logger): McpServers {
+/** `tokens` keeps what authorization servers give out; without it each connection asks for its own. */
+export function createMcpServers(servers: readonly McpServerConfig[], log: Logger, tokens?: TokenStore): McpServers {
   let members: readonly Member[] = [];
   const leaving = new Set<Promise<void>>();
 
   function join(config: McpServerConfig): Member {
-    const connection = connectTo(config, () => void (member.tools = toTools(connection)), log);
+    const connection = connectTo(config, () => void (member.tools = toTools(connection)), log, tokens);
     const member: Member = { connection, tools: [] };
     return member;
   }

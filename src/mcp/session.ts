@@ -1,11 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Client, Tool as ListedTool, Prompt, Transport } from "@modelcontextprotocol/client";
+import type {
+  Client,
+  Tool as ListedTool,
+  OAuthClientProvider,
+  Prompt,
+  StoredOAuthTokens,
+  Transport,
+} from "@modelcontextprotocol/client";
 import type { Logger } from "pino";
 import packageFile from "../../package.json" with { type: "json" };
-import type { McpServerConfig } from "../config/mcp-servers.ts";
+import type { McpOauth, McpServerConfig } from "../config/mcp-servers.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { createFloodGate } from "./flood.ts";
 import { openProgram } from "./program.ts";
+import type { TokenStore } from "./tokens.ts";
 
 /** Longest until a server answers; a program may have to be downloaded first. */
 const CONNECT_MS = 60_000;
@@ -46,16 +54,18 @@ export interface SessionOptions {
   /** The server says that it offers other things than before. */
   onChanged(): void;
   onError(error: unknown): void;
+  /** Absent: tokens are kept for as long as the session lasts. */
+  tokens: TokenStore | undefined;
   log: Logger;
 }
 
 /** Connects to a server. Rejects when it cannot be reached, and leaves nothing behind then. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
-  const { config, onChanged, onError, log } = options;
+  const { onChanged, onError } = options;
   // Loaded where it is needed: it takes 0.3 s.
   const sdk = await import("@modelcontextprotocol/client");
   const ended = Promise.withResolvers<string>();
-  const transport = await openTransport(sdk, config, log);
+  const transport = await openTransport(sdk, options);
   const client = createClient(sdk, (error) => {
     if (error === null) onChanged();
   });
@@ -108,17 +118,11 @@ function createClient({ Client }: Sdk, onChanged: (error: Error | null) => void)
   );
 }
 
-async function openTransport(sdk: Sdk, { name, transport }: McpServerConfig, log: Logger): Promise<Transport> {
+async function openTransport(sdk: Sdk, { config, tokens, log }: SessionOptions): Promise<Transport> {
+  const { name, transport } = config;
   if (transport.type === "http") {
     const { url, headers, oauth } = transport;
-    const authProvider =
-      oauth &&
-      new sdk.ClientCredentialsProvider({
-        clientId: oauth.clientId,
-        clientSecret: oauth.clientSecret,
-        expectedIssuer: oauth.issuer,
-        ...(oauth.scope !== undefined && { scope: oauth.scope }),
-      });
+    const authProvider = oauth && createProvider(sdk, config, oauth, tokens);
     return new sdk.StreamableHTTPClientTransport(new URL(url), {
       requestInit: { headers: { ...headers } },
       fetch: boundedFetch,
@@ -132,6 +136,25 @@ async function openTransport(sdk: Sdk, { name, transport }: McpServerConfig, log
     env: getDefaultEnvironment(),
     onWords: (text) => log.trace({ server: name, text: text.slice(0, MAX_LINE_CHARS) }, "a tool server says"),
   });
+}
+
+/** Client credentials whose tokens outlive the session where there is a store for them. */
+function createProvider(
+  { ClientCredentialsProvider }: Sdk,
+  config: McpServerConfig,
+  { clientId, clientSecret, issuer, scope }: McpOauth,
+  store: TokenStore | undefined,
+): OAuthClientProvider {
+  const options = { clientId, clientSecret, expectedIssuer: issuer, ...(scope !== undefined && { scope }) };
+  const provider: OAuthClientProvider = new ClientCredentialsProvider(options);
+  if (store === undefined) return provider;
+  let known: StoredOAuthTokens | undefined;
+  provider.tokens = async () => known ?? (known = await store.read(config));
+  provider.saveTokens = (given) => {
+    known = given;
+    return store.keep(config, given);
+  };
+  return provider;
 }
 
 /** Ends a server that never stops talking, before it takes all the time there is. */

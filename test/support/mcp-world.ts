@@ -49,8 +49,11 @@ export function address(url: string, headers: Record<string, string> = {}): McpT
   return { type: "http", url, headers, oauth: undefined };
 }
 
-/** A server that counts: each call of `buy` leaves a mark. It speaks the stateless revision and those before it. */
-export async function startCountingServer() {
+/**
+ * A server that counts: each call of `buy` leaves a mark. It speaks the stateless revision and those before it. What
+ * `guard` answers does not reach it.
+ */
+export async function startCountingServer(guard: (request: Request) => Response | undefined = () => undefined) {
   const marks: string[] = [];
   let answer: (note: string) => Promise<string> = async () => "bought";
   const handler = createMcpHandler(() => {
@@ -66,7 +69,10 @@ export async function startCountingServer() {
     });
     return server;
   });
-  const server = createAdaptorServer({ fetch: (request) => handler.fetch(request), overrideGlobalObjects: false });
+  const server = createAdaptorServer({
+    fetch: (request) => guard(request) ?? handler.fetch(request),
+    overrideGlobalObjects: false,
+  });
   const url = await listen(server);
   return {
     url: `${url}/mcp`,

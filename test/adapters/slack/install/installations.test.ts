@@ -6,9 +6,9 @@ import type { Grant } from "../../../../adapters/slack/install/grants.ts";
 import {
   createInstallationStore,
   createInstallations,
-  createSeal,
   type Installation,
 } from "../../../../adapters/slack/install/installations.ts";
+import { createSeal } from "../../../../src/port/seal.ts";
 import { recordingLog, silent } from "../../../support/log.ts";
 
 const HOUR_MS = 3_600_000;

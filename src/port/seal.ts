@@ -1,0 +1,38 @@
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+
+const ALGORITHM = "aes-256-gcm";
+const KEY_BYTES = 32;
+/** As NIST SP 800-38D recommends for GCM. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Keeps a text unreadable, and unchangeable, for whoever has no key. */
+export interface Seal {
+  /** Different every time. What is sealed for one name opens under no other. */
+  close(name: string, text: string): string;
+  /** Throws when the key or the name is another one, and for what was changed. */
+  open(name: string, sealed: string): string;
+}
+
+/** Throws for a key that is not of 32 bytes. */
+export function createSeal(key: Uint8Array): Seal {
+  if (key.length !== KEY_BYTES)
+    throw new TypeError(`The encryption key has ${key.length} bytes; ${KEY_BYTES} are needed.`);
+
+  return {
+    close(name, text) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(name));
+      const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+      return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64url");
+    },
+    open(name, sealed) {
+      const bytes = Buffer.from(sealed, "base64url");
+      const tagEnd = NONCE_BYTES + TAG_BYTES;
+      const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+        .setAAD(Buffer.from(name))
+        .setAuthTag(bytes.subarray(NONCE_BYTES, tagEnd));
+      return decipher.update(bytes.subarray(tagEnd), undefined, "utf8") + decipher.final("utf8");
+    },
+  };
+}

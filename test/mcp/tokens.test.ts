@@ -1,0 +1,72 @@
+import { Keyv } from "keyv";
+import { expect, onTestFinished, test } from "vitest";
+import { createMcpServers } from "../../src/mcp/servers.ts";
+import { createTokenStore } from "../../src/mcp/tokens.ts";
+import { createSeal } from "../../src/port/seal.ts";
+import { silent } from "../support/log.ts";
+import { startCountingServer, toMcpConfig } from "../support/mcp-world.ts";
+
+/** A tool server that wants a token, and the authorization server that gives it out, at one address. */
+async function startGuarded() {
+  /** The credentials of each request for a token. */
+  const asked: string[] = [];
+  let valid = "token-1";
+
+  function guard({ url, headers }: Request): Response | undefined {
+    const { origin, pathname } = new URL(url);
+    const authorization = headers.get("authorization") ?? "";
+    if (pathname.startsWith("/.well-known/oauth-protected-resource")) {
+      return Response.json({ resource: `${origin}/mcp`, authorization_servers: [origin] });
+    }
+    if (pathname.startsWith("/.well-known/oauth-authorization-server")) {
+      return Response.json({
+        issuer: origin,
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${origin}/token`,
+        response_types_supported: ["code"],
+        grant_types_supported: ["client_credentials"],
+        token_endpoint_auth_methods_supported: ["client_secret_basic"],
+      });
+    }
+    if (pathname === "/token") {
+      asked.push(Buffer.from(authorization.replace("Basic ", ""), "base64").toString());
+      return Response.json({ access_token: valid, token_type: "Bearer", expires_in: 3_600 });
+    }
+    if (authorization === `Bearer ${valid}`) return undefined;
+    const challenge = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource"`;
+    return Response.json({ error: "invalid_token" }, { status: 401, headers: { "www-authenticate": challenge } });
+  }
+
+  const counter = await startCountingServer(guard);
+  onTestFinished(counter.close);
+  return { url: counter.url, asked, expire: () => void (valid = "token-2") };
+}
+
+test("the token of a tool server is asked for once, kept sealed over a restart, and asked for anew when it is refused", async () => {
+  const { url, asked, expire } = await startGuarded();
+  const keyv = new Keyv();
+  const key = new Uint8Array(32).fill(7);
+  const oauth = { clientId: "palaver", clientSecret: "hush", issuer: new URL(url).origin, scope: undefined };
+  const config = toMcpConfig("shop", { type: "http", url, headers: {}, oauth });
+
+  /** One life of the service. */
+  async function live(sealKey = key) {
+    const tokens = createTokenStore({ keyv, seal: createSeal(sealKey), log: silent });
+    const servers = createMcpServers([config], silent, tokens);
+    await servers.tried();
+    const [report] = servers.report({ platform: "test", channelId: "c" });
+    await servers.close();
+    return report?.state;
+  }
+
+  expect([await live(), asked]).toEqual(["ready", ["palaver:hush"]]);
+  expect([await live(), asked.length]).toEqual(["ready", 1]);
+  const stored = await Array.fromAsync(keyv.iterator?.(undefined) ?? []);
+  expect(stored).toHaveLength(1);
+  expect(JSON.stringify(stored)).not.toMatch(/token-1|hush/);
+  expire();
+  expect([await live(), asked.length]).toEqual(["ready", 2]);
+  expect([await live(), asked.length]).toEqual(["ready", 2]);
+  // With another key nothing of it can be read.
+  expect([await live(new Uint8Array(32).fill(8)), asked.length]).toEqual(["ready", 3]);
+});
