@@ -62,7 +62,7 @@ import { createExplain } from "../turn/explain.ts";
 import type { OutsideTools } from "../turn/outside-tools.ts";
 import { createTurnRecords, TURNS, type TurnRecords } from "../turn/record.ts";
 import { createSecondThoughts } from "../turn/second-thoughts.ts";
-import { createUnkeptAnswers } from "../turn/unkept.ts";
+import { createUnkeptAnswers, type UnkeptAnswers } from "../turn/unkept.ts";
 import { createWaitingMarks } from "../turn/waiting-marks.ts";
 import { createUsage, type Usage } from "../usage/usage.ts";
 
@@ -147,7 +147,7 @@ export function createEngine(options: EngineOptions): Engine {
   const byPlace = { ...kept, ...(severalWorkspaces !== undefined && { severalWorkspaces }) };
   const settings = createSettings(byPlace);
   const rights = openRights(options);
-  const { audit } = rights;
+  const { access, audit } = rights;
   const queue = createQueue(options);
   const files = createFiles(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
   const readContext = openContext(options, history, files);
@@ -189,24 +189,12 @@ export function createEngine(options: EngineOptions): Engine {
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
   const listModels = models.chat;
   const offered = { toolNames: tools.map(({ name }) => name), serversOf: outside.report };
-  const told = {
-    ...kinds,
-    botName: options.botName,
-    listModels,
-    model,
-    collect,
-    erasers,
-    ...offered,
-    quota,
-    ...rights,
-  };
-  const commands = createCommands({ ...told, adapterOf });
+  const told = { ...kinds, ...offered, ...rights, botName: options.botName, listModels, model, quota };
+  const commands = createCommands({ ...told, collect, erasers, adapterOf });
 
   const gate = createGate({ ...rights, quota, records, jobs, settings, model, adapterOf, sinkOf, log });
   const rate = createRate({ records, metrics });
-  metrics.observe("queue_waiting", () => queue.depth().waiting);
-  metrics.observe("queue_active", () => queue.depth().active);
-  metrics.observe("unkept_answers", unkept.count);
+  observeWork(metrics, queue, unkept);
   const commandNames = commands.map(({ name }) => name);
   const worked = { answers, secondThoughts, explain, waiting, history, commands, rate, imagine };
   const accept = createAccept({ queue, history, answers, records, commandNames, metrics, log });
@@ -227,6 +215,12 @@ export function createEngine(options: EngineOptions): Engine {
     queue,
     worker: createBot({ ...worked, accept, gate, sinkOf, metrics, log }),
   };
+}
+
+function observeWork(metrics: Metrics, queue: Queue, unkept: Pick<UnkeptAnswers, "count">): void {
+  metrics.observe("queue_waiting", () => queue.depth().waiting);
+  metrics.observe("queue_active", () => queue.depth().active);
+  metrics.observe("unkept_answers", unkept.count);
 }
 
 function eraseCopies(files: Files, database: DatabaseSync): void {
