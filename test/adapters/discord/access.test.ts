@@ -35,6 +35,7 @@ describe("on Discord, somebody who is denied to ask", () => {
   test("is told by a message that nobody else sees, where a command was given", async () => {
     const bot = await start(() => [{ deny: "chat" }]);
     const { discord, channel, ada, idle, requests } = bot;
+    await discord.until(() => discord.commands().length > 0);
     discord.people.command(channel, ada, "ask", { prompt: "hello?" });
     await discord.until(() => botTexts(discord, channel).some((text) => text.includes(SAYS_NO)));
     await idle();

@@ -46,7 +46,7 @@ export function createWebhookRoutes(
     const interaction = find(call);
     const { original } = interaction;
     // The first one takes the place of "is thinking".
-    if (original !== undefined && isLoading(original)) {
+    if (original !== undefined && original.deletedAtMs === undefined && isLoading(original)) {
       messages.edit(original, call.body);
       return toReply(original);
     }

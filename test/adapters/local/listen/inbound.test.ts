@@ -34,7 +34,13 @@ describe("what people do, as events", () => {
       conversationId: "local:chat-1",
       messageId: "local:7",
       author: { id: "ada", name: "Ada" },
-      reply: { platform: "local", channelId: "chat-1", replyToId: "local:7", extra: { askedBy: "ada" } },
+      reply: {
+        platform: "local",
+        channelId: "chat-1",
+        isDirect: true,
+        replyToId: "local:7",
+        extra: { askedBy: "ada" },
+      },
       at: 1000,
       text: "hello",
       attachments: [],
@@ -44,7 +50,12 @@ describe("what people do, as events", () => {
 
   test("takes everything that is written to nobody for its own in a channel that it listens to", () => {
     const listening = { ...names, isListening: true };
-    expect(toMessageEvent(channel, "hello", listening)).toMatchObject({ text: "hello", addressed: "bot" });
+    expect(toMessageEvent(channel, "hello", listening)).toMatchObject({
+      text: "hello",
+      addressed: "bot",
+      isListenedTo: true,
+    });
+    expect(toMessageEvent(channel, "@Palaver hello", listening)).not.toHaveProperty("isListenedTo");
     expect(toMessageEvent(channel, "@Ben hello", listening)).toBeUndefined();
     expect(toMessageEvent(channel, "hello", names)).toBeUndefined();
   });
