@@ -97,6 +97,14 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "drill",
+    {
+      url: import.meta.resolve("./drill.ts"),
+      measures: "what 180 people notice of 20 hostile ones, what leaks, and what it costs; --seconds, --seed",
+      limitMs: 290_000,
+    },
+  ],
+  [
     "files",
     {
       url: import.meta.resolve("./files.ts"),

@@ -3,19 +3,16 @@
  * `WorkerOptions`. It says on its output, a line of JSON each time, how far it is. Started again after a crash, it takes
  * up what was left.
  */
-import { Readable } from "node:stream";
 import { pino } from "pino";
 import { createEngine } from "../../src/app/engine.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { createGateway } from "../../src/gateway/client.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
-import { createEvenPacer } from "../../src/pacing/even.ts";
-import type { Adapter } from "../../src/port/adapter.ts";
 import type { MessageEvent } from "../../src/port/events.ts";
-import type { ReplySink } from "../../src/port/sink.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { createQuickScheduler } from "../../test/support/quick-scheduler.ts";
+import { createOpenPlatform } from "./open-platform.ts";
 
 export interface WorkerOptions {
   path: string;
@@ -45,25 +42,7 @@ const log = pino({ level: process.env["LOG_LEVEL"] ?? "silent" }, pino.destinati
 const database = openDatabase(given.path);
 const stores = createStores({ redisUrl: given.redisUrl, database, log });
 
-let posted = 0;
-const sink: ReplySink = {
-  limits: { maxLength: 100_000, lengthOf: (text) => text.length, maxFiles: 10, maxFileBytes: 1_000_000 },
-  budget: { key: "counted", createPacer: () => createEvenPacer({ gapMs: 1 }) },
-  post: async (_, nonce) => ({ id: `counted:${nonce}:${posted++}` }),
-  upload: async (_, __, nonce) => ({ id: `counted:${nonce}` }),
-  edit: async () => ({}),
-  remove: async () => {},
-  progress: async () => {},
-};
-const adapter: Adapter = {
-  platform: "counted",
-  listen: async () => {},
-  sink: () => sink,
-  openAttachment: async () => Readable.from([]),
-  isConnected: () => true,
-  pause: async () => {},
-  close: async () => {},
-};
+const adapter = createOpenPlatform("counted");
 
 const engine = createEngine({
   botName: "Palaver",

@@ -52,7 +52,7 @@ test("an answer beyond a limit says which, how much and until when, and an admin
 });
 
 test("whoever goes on at a limit is told once, so that bots which answer each other fall silent", async () => {
-  const { accept, idle, texts, requests } = start({ quotas: { all: { minute: { requests: 2 } } } });
+  const { accept, idle, texts, requests } = start({ quotas: { all: { month: { requests: 2 } } } });
   const other = { id: "other-bot", name: "Other", kind: "bot" as const };
   for (let round = 0; round < 10; round++) {
     await accept(message("And you?", { author: other }));
@@ -60,7 +60,7 @@ test("whoever goes on at a limit is told once, so that bots which answer each ot
   }
   expect(requests).toHaveLength(2);
   expect(texts()).toHaveLength(3);
-  expect(texts().at(-1)).toContain("My limit for everybody together of 2 requests per minute is used up");
+  expect(texts().at(-1)).toContain("My limit for everybody together of 2 requests per month is used up");
 });
 
 test("/quota says that nothing has a limit", async () => {
