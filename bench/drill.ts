@@ -27,7 +27,7 @@ const HUGE_CHARS = 200_000;
 /** A word of a person's own, which nobody else may come to see. */
 const secretOf = (person: number) => `secret${String(person).padStart(4, "0")}x`;
 const SECRET = /secret(\d{4})x/g;
-/** Tokens for everybody, a third of what the honest do not need. */
+/** Enough for the honest, and not for who goes on and on. */
 const POLICY: Policy = {
   quotas: {
     person: { minute: { requests: 6, tokens: 8_000 }, hour: { tokens: 30_000 } },
@@ -82,7 +82,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
   resources.defer(sandbox.close);
   const isHostile = (person: number) => person >= STRANGERS - hostile;
   const run: Run = { waitsMs: [], unanswered: 0, leaks: new Set(), hostileRequests: 0, tokens: 0 };
-  const asked = new Map<string, number>();
+  const asked = new Map<string, { person: number; atMs: number }>();
   const onEnd = new Map<string, () => void>();
 
   function look(where: string, person: number, text: string): void {
@@ -93,11 +93,16 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
   }
   function onShown(reply: ReplyAddress, draft: Draft): void {
     const key = reply.replyToId ?? "";
-    const askedAtMs = asked.get(key);
-    look("an answer", Number(reply.threadId), draft.markdown);
-    if (askedAtMs !== undefined && draft.markdown.trim() !== "") {
-      run.waitsMs.push(performance.now() - askedAtMs);
-      asked.delete(key);
+    const person = Number(reply.threadId);
+    look("an answer", person, draft.markdown);
+    if (draft.markdown.trim() !== "" && asked.has(key)) {
+      // Questions that waited together are answered together.
+      for (const [other, one] of asked) {
+        if (one.person !== person) continue;
+        run.waitsMs.push(performance.now() - one.atMs);
+        asked.delete(other);
+        if (other === key) break;
+      }
     }
     if (!draft.streaming) onEnd.get(key)?.();
   }
@@ -162,7 +167,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
     const key = `drill:${count}`;
     const channelId = `c${person % CHANNELS}`;
     saidBy.set(person, `${saidBy.get(person) ?? ""}\n${text}`);
-    if (!isHostile(person)) asked.set(key, performance.now());
+    if (!isHostile(person)) asked.set(key, { person, atMs: performance.now() });
     const event: MessageEvent = {
       kind: "message",
       key,
