@@ -26,7 +26,7 @@ const EXCEPTIONS: readonly { packages: RegExp; licence: string; why: string }[] 
     why: "libvips, a library of its own that is loaded when a picture is decoded and can be replaced",
   },
   { packages: /^duck$/, licence: "BSD", why: "its licence file is the BSD licence with two clauses" },
-  { packages: /^lightningcss/, licence: "MPL-2.0", why: "development only, unchanged" },
+  { packages: /^(lightningcss|axe-core)/, licence: "MPL-2.0", why: "development only, unchanged" },
   {
     packages: /^@modelcontextprotocol\/server-/,
     licence: "SEE LICENSE IN LICENSE",
