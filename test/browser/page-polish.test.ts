@@ -157,7 +157,7 @@ describeWithBrowser("the local page in a browser, in small things", () => {
     ];
     await sink.edit(id, { markdown: "It is late.", buttons: [], streaming: false, steps }, signal);
     await desk.tab.reload();
-    await eventually(() => summary.innerText()).toBe("2 steps");
+    await eventually(() => summary.innerText()).toMatch(/^Used 2 tools, /);
     await summary.click();
     expect(await desk.tab.locator(".steps li").allInnerTexts()).toEqual([
       "looking up the time in Tokyo",
