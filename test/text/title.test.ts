@@ -4,6 +4,11 @@ import { toTitle } from "../../src/text/title.ts";
 test.each([
   ["Hello", 90, "Hello"],
   ["  What\n is  *this*? https://example.com ", 90, "What is this?"],
+  [
+    "what does `read_file` do? _Say_ __init__ of my_tool__name",
+    90,
+    "what does read_file do? Say init of my_tool__name",
+  ],
   ["one two three four", 12, "one two…"],
   ["🙂🙂🙂🙂🙂🙂", 4, "🙂🙂🙂…"],
   ["https://example.com", 90, ""],

@@ -110,7 +110,7 @@ export function findAuthor({ person }: Pick<Directory, "person">, id: string): A
 }
 
 /** Marks of Markdown where they are marks: `C# > my_name` and `2 * 3` have none. */
-const MARKS = /^[\s#>]+|`+|[*~]+(?=\S)|(?<=\S)[*~]+|(?<![\p{L}\p{N}])_+|_+(?![\p{L}\p{N}])/gu;
+const MARKS = /^[\s#>]+|`+|[*~]+(?=\S)|(?<=\S)[*~]+|(?<![\p{L}\p{N}_])_+|_+(?![\p{L}\p{N}_])/gu;
 
 /** First line of a text, without Markdown's marks, cut at a word. */
 export function toTitle(text: string): string {

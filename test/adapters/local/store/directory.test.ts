@@ -15,6 +15,7 @@ describe("toTitle", () => {
     ["x".repeat(60), `${"x".repeat(48)}…`],
     ["😀".repeat(60), `${"😀".repeat(48)}…`],
     ["こんにちは", "こんにちは"],
+    ["run `tracker__find_issue` for me", "run tracker__find_issue for me"],
   ])("makes of %j", ([text = "", title]) => expect(toTitle(text)).toBe(title));
 });
 
