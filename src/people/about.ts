@@ -1,6 +1,7 @@
 import type { History } from "../history/history.ts";
 import type { ReadAbout } from "../port/catalogue.ts";
 import { idsOf } from "../port/identity.ts";
+import { describeOptions } from "../settings/answer-options.ts";
 import type { Settings } from "../settings/settings.ts";
 import { describeAmounts, type Usage } from "../usage/usage.ts";
 
@@ -23,9 +24,11 @@ export function createReadAbout({ history, settings, usage, model }: AboutDeps):
     const sum = (name: "entries" | "conversations") => counts.reduce((all, count) => all + count[name], 0);
     const kept = { entries: sum("entries"), conversations: sum("conversations") };
     const { persona } = set;
+    const how = describeOptions(set.options);
     return {
       model: set.model ?? model,
       ...(persona !== undefined && { persona }),
+      ...(how !== "" && { how }),
       kept,
       used: describeAmounts(used),
     };

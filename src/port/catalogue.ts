@@ -48,6 +48,8 @@ export interface About {
   /** The model that answers there. */
   model: string;
   persona?: string;
+  /** How it answers there, in words that end a sentence; absent: as configured. */
+  how?: string;
   kept: {
     /** Their messages and the answers to them, wherever they were said. */
     entries: number;

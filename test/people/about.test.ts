@@ -48,11 +48,13 @@ test("a person is told of their own settings, and how much of theirs is kept in 
   await history.append("test:b", said("3", "and here", ada));
   await history.append("test:b", said("4", "somebody else", { ...ada, id: "ben" }));
   await settings.setModel({ platform: "test", channelId: "direct" }, "chosen");
+  await settings.setOptions({ platform: "test", channelId: "direct" }, { temperature: 0.2, format: "json" });
   await settings.setPersona({ platform: "test", channelId: "direct" }, "A pirate.", "ada");
   await settings.setModel({ platform: "test", channelId: "elsewhere" }, "other");
   expect(await readAbout(WHO)).toEqual({
     model: "chosen",
     persona: "A pirate.",
+    how: "with temperature 0.2, as JSON",
     kept: { entries: 3, conversations: 2 },
     used: "2 answers, no tokens, no pictures",
   });

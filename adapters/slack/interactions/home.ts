@@ -165,7 +165,8 @@ function describeCommands(commands: readonly CommandHelp[]): Body[] {
 function describeOwn(models: readonly string[], about: About | undefined): Body[] {
   const chooser = select(HOME_ACTIONS.model, models, { placeholder: "Choose a model", chosen: about?.model });
   const persona = about?.persona?.slice(0, MAX_PERSONA_CHARS).replace(/\s+/g, " ");
-  const used = about === undefined ? "" : `\n\`${escapeMarkup(about.model)}\` answers you there.`;
+  const how = about?.how === undefined ? "" : `, ${escapeMarkup(about.how)}`;
+  const used = about === undefined ? "" : `\n\`${escapeMarkup(about.model)}\` answers you there${how}.`;
   return [
     header("Your direct conversation"),
     section(`*Model*${used}`, chooser),

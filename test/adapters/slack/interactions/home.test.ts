@@ -10,6 +10,7 @@ import { personOf } from "../workspace.ts";
 const ABOUT: About = {
   model: "sandbox-text",
   persona: "You are <a pirate>.",
+  how: "with temperature 0.2, as JSON",
   kept: { entries: 12, conversations: 1 },
   used: "12 tokens",
 };
@@ -37,6 +38,7 @@ describe("the home", () => {
       "!model",
       "12 messages in 1 conversation.",
       "&lt;a pirate&gt;",
+      "answers you there, with temperature 0.2, as JSON.",
       "Draw a picture",
       '"initial_option":{"text":{"type":"plain_text","text":"sandbox-text"',
     ]) {
