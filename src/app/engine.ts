@@ -37,6 +37,7 @@ import { createPersonalData, type PersonalData } from "../people/personal-data.t
 import { type Access, createAccess } from "../policy/access.ts";
 import { type Audit, createAudit } from "../policy/audit.ts";
 import { type ChatRules, createChatRules } from "../policy/chat-rules.ts";
+import { createModels, type Models } from "../policy/models.ts";
 import { createRefusals, type Refusals } from "../policy/refusals.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { FindTurn, ImagineMenu, IsListening, ListModels, ReadAbout } from "../port/catalogue.ts";
@@ -46,6 +47,7 @@ import type { Queue, Worker } from "../queue/queue.ts";
 import type { SharedCalls } from "../queue/redis/calls.ts";
 import { createRedisQueue } from "../queue/redis/redis-queue.ts";
 import { createSplitQueue } from "../queue/split.ts";
+import { readBudget } from "../quota/budget.ts";
 import { createQuota, type Quota } from "../quota/quota.ts";
 import { createPacedSinks } from "../reply/paced-sink.ts";
 import { createSettings, type Settings } from "../settings/settings.ts";
@@ -152,14 +154,15 @@ export function createEngine(options: EngineOptions): Engine {
   const files = createFiles(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
   const readContext = openContext(options, history, files);
   const { gateway, model, imageModel, systemPrompt, scheduler, pseudonym, metrics } = options;
-  const models = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
+  const lists = createModelLists({ gateway, chatModel: model, imageModel, log, now: Date.now });
   const { usage, quota } = openCounting(options);
+  const models = createModels({ policy: options.policy, model, readBudget: (by) => readBudget(quota, by) });
   const sinkOf = createPacedSinks({ adapterOf, scheduler, metrics });
   const drawn = { stores, ttlMs, history, gateway, adapterOf, sinkOf, quota, access, metrics, log };
   const pictures = createImagineModule({
     ...drawn,
     references: options.references,
-    listModels: models.images,
+    listModels: lists.images,
     model: imageModel,
     maxReferences: limits.maxReferences,
     onProgress: queue.progressed,
@@ -168,7 +171,7 @@ export function createEngine(options: EngineOptions): Engine {
   const tools = [...options.toTools(history, files), ...pictures.tools];
   const outside = { ...NOTHING_OUTSIDE, ...options.outside };
   const ledger = createLedger({ keyv: stores.open(TURNS), allowed: stores.open(`${TURNS}:allowed`), ttlMs });
-  const turn = { gateway, model, systemPrompt, tools, outside, scheduler, pseudonym, metrics, usage, quota };
+  const turn = { gateway, model, models, systemPrompt, tools, outside, scheduler, pseudonym, metrics, usage, quota };
   const onProgress = queue.progressed;
   const watch = insight?.turns ?? NO_WATCH;
   const unkept = createUnkeptAnswers({ database, history, records, log });
@@ -187,12 +190,12 @@ export function createEngine(options: EngineOptions): Engine {
   const kinds = { history, records, ledger, jobs, imagine, settings, usage, audit, insight };
   const data = { ...kinds, eraseCopies: () => eraseCopies(files, database) };
   const { erasers, collect } = createPersonalData({ ...data, queue, adapterOf });
-  const listModels = models.chat;
+  const listModels = lists.chat;
   const offered = { toolNames: tools.map(({ name }) => name), serversOf: outside.report };
-  const told = { ...kinds, ...offered, ...rights, botName: options.botName, listModels, model, quota };
+  const told = { ...kinds, ...offered, ...rights, botName: options.botName, listModels, models, quota };
   const commands = createCommands({ ...told, collect, erasers, adapterOf });
 
-  const gate = createGate({ ...rights, quota, records, jobs, settings, model, adapterOf, sinkOf, log });
+  const gate = createGate({ ...rights, quota, records, jobs, settings, models, adapterOf, sinkOf, log });
   const rate = createRate({ records, metrics });
   observeWork(metrics, queue, unkept);
   const commandNames = commands.map(({ name }) => name);
@@ -232,7 +235,7 @@ interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels">,
   adapterOf: EngineOptions["adapterOf"];
   botName: string;
   settings: Settings;
-  model: string;
+  models: Models;
   imagine: Parameters<typeof createImagineCommand>[0];
   toolNames: readonly string[];
   serversOf: Outside["report"];
@@ -245,12 +248,12 @@ interface CommandsDeps extends Pick<Engine, "history" | "usage" | "listModels">,
 
 /** The words that people give the bot, on every platform. */
 function createCommands({ botName, history, settings, access, audit, chatRules, ...deps }: CommandsDeps): Command[] {
-  const { listModels, model, imagine, toolNames, serversOf, usage, collect, erasers, quota } = deps;
+  const { listModels, models, imagine, toolNames, serversOf, usage, collect, erasers, quota } = deps;
   const commands: Command[] = [
     createStopCommand(),
     createQuietCommand(history, audit),
     createListenCommand({ settings, access, audit }),
-    createModelCommand({ settings, listModels, model, access, audit }),
+    createModelCommand({ settings, listModels, models, access, audit }),
     createPersonaCommand({ settings, access, audit }),
     createImagineCommand(imagine),
     createAccessCommand({ access, audit, chatRules, adapterOf: deps.adapterOf }),

@@ -3,6 +3,7 @@ import { postNotice } from "../commands/command.ts";
 import { runWithin } from "../concurrency/deadlines.ts";
 import type { JobStore } from "../imagine/job-store.ts";
 import type { Access } from "../policy/access.ts";
+import type { Models } from "../policy/models.ts";
 import type { Refusals } from "../policy/refusals.ts";
 import type { Deed } from "../policy/rules.ts";
 import type { Adapter } from "../port/adapter.ts";
@@ -36,15 +37,14 @@ export interface GateDeps {
   records: Pick<TurnRecords, "load">;
   jobs: Pick<JobStore, "load">;
   settings: Pick<Settings, "read">;
-  /** The configured one. */
-  model: string;
+  models: Pick<Models, "usual">;
   adapterOf(platform: string): Pick<Adapter, "whisper">;
   sinkOf: SinkOf;
   log: Logger;
 }
 
 export function createGate(deps: GateDeps): Gate {
-  const { access, quota, refusals, settings, model, adapterOf, sinkOf, log } = deps;
+  const { access, quota, refusals, settings, models, adapterOf, sinkOf, log } = deps;
 
   async function find(event: InboundEvent, deed: Deed): Promise<Refusal | undefined> {
     const judge = await access.judge();
@@ -52,6 +52,7 @@ export function createGate(deps: GateDeps): Gate {
     if (!decision.isAllowed) return { deed, text: decision.refusal };
     const full = deed === "chat" || deed === "pictures" ? await quota.refuse(event, deed) : undefined;
     if (full !== undefined) return { deed, text: full };
+    const model = models.usual(event);
     if (deed !== "chat" || judge(event, `model:${model}`).isAllowed) return undefined;
     // An answer may come from the channel's own model as well.
     const { model: own = model } = await settings.read(event.reply);

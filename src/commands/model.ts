@@ -1,4 +1,5 @@
 import { findModel, nearModels } from "../gateway/model-list.ts";
+import type { Models } from "../policy/models.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import type { CommandEvent } from "../port/events.ts";
 import { describeOptions } from "../settings/answer-options.ts";
@@ -15,31 +16,38 @@ const NO_LIST = "The gateway does not tell me its models at the moment";
 export interface ModelCommandDeps extends SettingsRights {
   settings: Pick<Settings, "read" | "setModel" | "setOptions">;
   listModels: ListModels;
-  /** The configured one. */
-  model: string;
+  models: Pick<Models, "isOffered" | "usual">;
 }
 
 /**
  * `/model`: says which model answers in this channel and how, and sets another one, or options of its answers, or all as
  * configured again.
  */
-export function createModelCommand({ settings, listModels, model, access, audit }: ModelCommandDeps): Command {
-  async function show({ reply }: CommandEvent, signal: AbortSignal): Promise<string> {
-    const [channel, models] = await Promise.all([settings.read(reply), tryList(listModels, signal)]);
+export function createModelCommand({ settings, listModels, models, access, audit }: ModelCommandDeps): Command {
+  /** Those that are offered to this person in this place; undefined when there is no list. */
+  async function listOffered(event: CommandEvent, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    const listed = await tryList(listModels, signal);
+    const usual = models.usual(event);
+    return listed && [...new Set([usual, ...listed])].filter((name) => models.isOffered(name, event));
+  }
+
+  async function show(event: CommandEvent, signal: AbortSignal): Promise<string> {
+    const [channel, offered] = await Promise.all([settings.read(event.reply), listOffered(event, signal)]);
     if (!channel.isKnown) return NOT_KNOWN;
+    const model = models.usual(event);
     const own = channel.model && `, chosen here; \`/model default\` goes back to ${quoteName(model)}`;
     const how = describeOptions(channel.options);
     const inUse = `The model here is ${quoteName(channel.model ?? model)}${own ?? ""}.${how && ` It answers ${how}.`}`;
-    if (models === undefined) return `${inUse} ${NO_LIST}. ${OPTIONS_HINT}`;
-    return `${inUse} You can choose from ${describeList(models)}: \`/model\` and the name. ${OPTIONS_HINT}`;
+    if (offered === undefined) return `${inUse} ${NO_LIST}. ${OPTIONS_HINT}`;
+    return `${inUse} You can choose from ${describeList(offered)}: \`/model\` and the name. ${OPTIONS_HINT}`;
   }
 
   /** Undefined for a model that was set. */
   async function set(event: CommandEvent, name: string, signal: AbortSignal): Promise<string | undefined> {
-    const models = await tryList(listModels, signal);
-    if (models === undefined) return `${NO_LIST}, so nothing was changed. Try again in a minute.`;
-    const found = findModel(name, models);
-    if (found === undefined) return describeUnknown(name, models);
+    const offered = await listOffered(event, signal);
+    if (offered === undefined) return `${NO_LIST}, so nothing was changed. Try again in a minute.`;
+    const found = findModel(name, offered);
+    if (found === undefined) return describeUnknown(name, offered);
     const refusal = await access.refuse(event, `model:${found}`);
     if (refusal !== undefined) return refusal;
     return (await settings.setModel(event.reply, found)) ? undefined : NOT_KEPT;
@@ -50,9 +58,10 @@ export function createModelCommand({ settings, listModels, model, access, audit 
     return isDone.includes(false) ? NOT_KEPT : undefined;
   }
 
-  async function describeNew({ reply }: CommandEvent): Promise<string> {
-    const { model: own, options, isKnown } = await settings.read(reply);
+  async function describeNew(event: CommandEvent): Promise<string> {
+    const { model: own, options, isKnown } = await settings.read(event.reply);
     if (!isKnown) return NOT_KNOWN;
+    const model = models.usual(event);
     const how = describeOptions(options);
     const inUse = `From the next message on I answer here with ${quoteName(own ?? model)}`;
     if (own === undefined && how === "") return `${inUse}, as configured.`;

@@ -50,8 +50,9 @@ interface Request<T> {
 export function withFallbacks({ first, second, fallbackModel, log, ...limits }: FallbackOptions): Gateway {
   const { silenceMs = DEFAULT_LIMITS.firstTokenTotalMs } = limits;
 
-  function toDetours(model: string): Route[] {
-    const models = [...new Set([model, fallbackModel ?? model])];
+  function toDetours(model: string, { mayAsk = () => true }: CallOptions): Route[] {
+    const other = fallbackModel !== undefined && mayAsk(fallbackModel) ? fallbackModel : model;
+    const models = [...new Set([model, other])];
     const gateways = [first, ...(second === undefined ? [] : [second])];
     return gateways.flatMap((gateway) => models.map((name) => ({ gateway, model: name }))).slice(1);
   }
@@ -92,7 +93,7 @@ export function withFallbacks({ first, second, fallbackModel, log, ...limits }: 
       };
       await askInTurn({
         model: request.model,
-        detours: toDetours(request.model),
+        detours: toDetours(request.model, options),
         options,
         ask: ({ gateway, model }, how) => {
           const leftMs = Math.max(1, untilMs - performance.now());

@@ -24,6 +24,8 @@ export interface CallOptions {
   hasAlternative?: boolean;
   /** The time until an answer that comes piece by piece must have begun; the usual one is the longest. */
   silenceMs?: number;
+  /** False for a model that may not stand in for what the request names; absent: any may. */
+  mayAsk?: (model: string) => boolean;
   /** Told before something else is asked than the request names; undefined: that itself, once more. */
   onDetour?: (detour: Detour | undefined) => void;
 }

@@ -94,7 +94,7 @@ export function namedGroupsOf({ admins = [], rules = [] }: AccessPolicy): string
   return [...new Set(named.flatMap((who) => /^(?:group|role):(.+)$/.exec(who)?.[1] ?? []))];
 }
 
-function isAdminOf({ admins = [] }: AccessPolicy, by: Actor): boolean {
+export function isAdminOf({ admins = [] }: AccessPolicy, by: Actor): boolean {
   return admins.some((who) => isWho(who, by, false));
 }
 

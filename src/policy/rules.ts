@@ -99,7 +99,7 @@ function isDeed(what: string, deed: Deed): boolean {
 }
 
 /** `*` stands for any letters. */
-function isLike(name: string, pattern: string): boolean {
+export function isLike(name: string, pattern: string): boolean {
   const [first = "", ...rest] = pattern.toLowerCase().split("*");
   const [last, ...between] = rest.toReversed();
   const text = name.toLowerCase();

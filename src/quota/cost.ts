@@ -13,6 +13,8 @@ export interface Spent {
   completionTokens: number;
   isEstimated: boolean;
   pictures?: number;
+  /** The one that answered, where it is not the one that was asked. */
+  model?: string | undefined;
   /** In the currency of the prices, where the gateway says it. */
   cost?: number | undefined;
 }

@@ -129,7 +129,7 @@ export function createQuota(options: QuotaOptions): Quota {
         return {
           ...reservation,
           async settle(spent) {
-            const additions = spent === undefined ? [] : toAdditions(need, limits, spent);
+            const additions = spent === undefined ? [] : toAdditions(toAnswered(need, spent), limits, spent);
             await persist(() => counters.settle(need.id, token, additions), onFailure);
           },
         };
@@ -144,7 +144,8 @@ export function createQuota(options: QuotaOptions): Quota {
           maxTokens: need.maxTokens,
           async settle(spent) {
             if (spent === undefined) return;
-            await usage.note(`${need.id}:${token}`, need.by, reckoning.toAmounts(need, spent));
+            const answered = toAnswered(need, spent);
+            await usage.note(`${need.id}:${token}`, answered.by, reckoning.toAmounts(answered, spent));
           },
         };
       }
@@ -174,6 +175,11 @@ export function createQuota(options: QuotaOptions): Quota {
 /** What needs nothing of a limit is not kept back by one that is overdrawn. */
 function isFull({ most, used, held }: Standing, least: number): boolean {
   return least > 0 && most - used - held < least;
+}
+
+/** What was used has the price, and is the usage, of the model that answered. */
+function toAnswered(need: Need, { model = need.by.model }: Spent): Need {
+  return { ...need, by: { ...need.by, model } };
 }
 
 function toLiftedRow(subject: string): string {

@@ -11,6 +11,7 @@ import type { TurnListener, TurnWatch } from "../insight/turn-watch.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Access } from "../policy/access.ts";
+import type { Models } from "../policy/models.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { toTurnId } from "../port/ids.ts";
 import type { Button, ReplySink, Step } from "../port/sink.ts";
@@ -80,6 +81,8 @@ export interface AttemptDeps extends Omit<SpendingDeps, "metrics"> {
   /** The configured ones, where a channel has none of its own. */
   model: string;
   systemPrompt: string;
+  /** Which of them answers whom, and where. */
+  models: Models;
   /** What a question in a channel sees of it, unless the channel has a number of its own. */
   contextMessages: number;
   settings: Pick<Settings, "read">;
@@ -114,8 +117,8 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     ]);
     // What came before a call of a tool is no beginning to go on from: the rounds have it, and more.
     if (ledger.rounds.length > 0) delete record.said;
-    const wanted = own.model ?? deps.model;
-    const model = permits.chooseModel([wanted, deps.model]);
+    const chosen = await deps.models.choose(own.model, record);
+    const model = permits.chooseModel([chosen.model, deps.models.usual(record), deps.model]);
     const acceptedAt = beginning.messages.at(-1)?.at ?? Date.now();
     const { id: turnId, conversationId, reply, author, attempts } = record;
     const story = deps.watch.begin({ turnId, conversationId, reply, author, model, acceptedAt, attempts });
@@ -148,7 +151,8 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       before: record.edition > 1 ? await readAnswer(deps.history, record) : undefined,
       isInVain: false,
     };
-    if (run.model !== wanted) run.notices = [...run.notices, describeOtherModel(wanted, run.model)];
+    const notice = model === chosen.model ? chosen.notice : describeOtherModel(chosen.model, model);
+    if (notice !== undefined) run.notices = [...run.notices, notice];
     try {
       const { text, ending } = await write(run);
       const calls = toCalls(run.context.messages.slice(run.askedCount), record.attempts, run.callTimes);
@@ -421,6 +425,7 @@ function toTurnDeps(run: Run): TurnDeps {
       run.show(`the model is not available; asking again in ${Math.max(1, Math.round(waitMs / 1_000))} s`);
     },
     reserve: run.spending.reserve,
+    mayAsk: (other) => deps.models.isOffered(other, record) && run.permits.may(`model:${other}`),
     onDetour: (detour) => {
       run.thinking.restart();
       run.detour = detour;

@@ -4,7 +4,7 @@ import type { Spent } from "../quota/cost.ts";
 import type { Quota } from "../quota/quota.ts";
 import type { Amounts, Usage } from "../usage/usage.ts";
 import type { TurnRecord } from "./record.ts";
-import type { TurnDeps } from "./turn.ts";
+import type { Answered, TurnDeps } from "./turn.ts";
 
 /** What one attempt at an answer uses: reserved before each request, and counted after it. */
 export interface Spending extends Pick<TurnDeps, "reserve"> {
@@ -57,16 +57,14 @@ export function createSpending(
         // Nobody waits for it: a slow store must not slow the answer down.
         settle(spent) {
           if (spent !== undefined) note(spent.usage, spent.isEstimated);
-          settling.push(reservation.settle(spent && toSpent(spent.usage, spent.isEstimated)));
+          settling.push(reservation.settle(spent && toSpent(spent)));
         },
       };
     },
   };
 }
 
-function toSpent(
-  { prompt_tokens: promptTokens, completion_tokens: completionTokens, cached_tokens: cachedTokens, cost }: TokenUsage,
-  isEstimated: boolean,
-): Spent {
-  return { promptTokens, completionTokens, cachedTokens, isEstimated, cost };
+function toSpent({ usage, isEstimated, model }: Answered): Spent {
+  const { prompt_tokens: promptTokens, completion_tokens: completionTokens, cached_tokens: cachedTokens, cost } = usage;
+  return { promptTokens, completionTokens, cachedTokens, isEstimated, cost, model };
 }

@@ -13,7 +13,7 @@ import {
   toSendable,
   type Usage,
 } from "../gateway/chunks.ts";
-import type { CallOptions, Gateway } from "../gateway/client.ts";
+import type { CallOptions, Detour, Gateway } from "../gateway/client.ts";
 import { isUnspent } from "../gateway/errors.ts";
 import type { Step } from "../port/sink.ts";
 import type { OnText } from "../reply/reply.ts";
@@ -42,6 +42,8 @@ export interface TurnDeps extends Omit<RoundDeps, "onStep"> {
   onRetry: NonNullable<CallOptions["onRetry"]>;
   /** Told before something else is asked than `model`, see `CallOptions`. */
   onDetour: NonNullable<CallOptions["onDetour"]>;
+  /** False for a model that may not stand in for `model`. */
+  mayAsk(model: string): boolean;
   /** A person who knows that the model wants a pause asks all the same. */
   mustAsk: boolean;
   /** Keeps room for a request before it is made, and counts it after. Rejects where a limit does not allow it. */
@@ -58,8 +60,15 @@ export interface RoundNeed {
 export interface RoundReservation {
   /** Bounds the answer; undefined: the settings alone do. */
   maxTokens: number | undefined;
-  /** Told the tokens of the request, also of one that was cut; undefined where the gateway refused it. */
-  settle(used: { usage: Usage; isEstimated: boolean } | undefined): void;
+  /** Told the tokens of the request, and the model that answered, also of one that was cut; undefined where the gateway refused it. */
+  settle(used: Answered | undefined): void;
+}
+
+/** What one request used, and who answered it. */
+export interface Answered {
+  usage: Usage;
+  isEstimated: boolean;
+  model: string;
 }
 
 /**
@@ -126,7 +135,7 @@ interface Round {
 async function askModel(
   round: Round,
   number: number,
-  { gateway, model, fields, user, onReasoning, onRetry, onDetour, mustAsk, reserve }: TurnDeps,
+  { gateway, model, fields, user, onReasoning, onRetry, onDetour, mayAsk, mustAsk, reserve }: TurnDeps,
   onText: OnText,
   signal: AbortSignal,
 ): Promise<void> {
@@ -134,6 +143,11 @@ async function askModel(
   const messages = [...round.messages, ...toPictureMessage(round.pictures)];
   const definitions = tools.map(toDefinition);
   let usage: Usage | undefined;
+  let answering = model;
+  const onRoute = (detour: Detour | undefined) => {
+    answering = detour?.model ?? model;
+    onDetour(detour);
+  };
   let state: "new" | "asked" | "begun" | "refused" = "new";
   const onChunk = (chunk: ChatCompletionChunk) => {
     state = "begun";
@@ -162,14 +176,15 @@ async function askModel(
   try {
     signal.throwIfAborted();
     state = "asked";
-    await gateway.streamChat(request, signal, { onChunk, onRetry, onDetour, mustAsk });
+    await gateway.streamChat(request, signal, { onChunk, onRetry, onDetour: onRoute, mayAsk, mustAsk });
     round.answer = settleCalls(round.answer);
   } catch (error) {
     if (state === "new" || (state === "asked" && isUnspent(error))) state = "refused";
     throw error;
   } finally {
     const isEstimated = usage === undefined;
-    settle(state === "refused" ? undefined : { usage: usage ?? estimateUsage(promptTokens, round), isEstimated });
+    const used = { usage: usage ?? estimateUsage(promptTokens, round), isEstimated, model: answering };
+    settle(state === "refused" ? undefined : used);
   }
 }
 

@@ -124,6 +124,12 @@ describe("a second model is asked", () => {
     expect(detours.at(-1)).toEqual({ model: "small", isSecondGateway: true, because: "unreachable" });
   });
 
+  test("not where whoever asks may not use it", async () => {
+    const { ask, asked } = await setUp([rateLimit()], [good], "small");
+    expect(await ask({ mayAsk: (model) => model !== "small" })).toMatchObject({ text: "Hello" });
+    expect(asked()).toEqual([["m"], ["m"]]);
+  });
+
   test("of the strict sandbox as well as of any other gateway", async () => {
     const sandbox = await startSandbox();
     const first = connect(sandbox.url, { apiKey: "sk-sandbox-all" });

@@ -60,10 +60,12 @@ describe("an answer that somebody else gave than was asked", () => {
   });
 
   test("names the other model", async () => {
-    const { accept, idle, texts } = await start([refusal(503, "busy"), refusal(503, "busy"), good], "small");
+    const { accept, idle, texts, usage } = await start([refusal(503, "busy"), refusal(503, "busy"), good], "small");
     await accept(message("Say hello."));
     await idle();
     expect(texts()).toEqual(["Hello\n\n_Answered by `small`: `sandbox-chat` does not answer at the moment._"]);
+    const rows = await usage.readTable("everyone");
+    expect(rows.map(({ model, requests }) => [model, requests])).toContainEqual(["small", 1]);
   });
 
   test("is none where the first had begun: that is cut, and says why", async () => {

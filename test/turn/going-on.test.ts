@@ -44,6 +44,7 @@ async function setUp(said: string, ...scripts: Step[][]) {
     onRetry: () => {},
     reserve: async () => ({ maxTokens: undefined, settle: () => {} }),
     onDetour: () => {},
+    mayAsk: () => true,
   };
   const finish = await goOn(messages, said, deps, (more) => void (text += more), new AbortController().signal).catch(
     (error: unknown) => error,

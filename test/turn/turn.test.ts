@@ -52,6 +52,7 @@ function setUp(...scripts: Step[][]) {
       settle: (used) => void usages.push(...(used ? [{ ...used.usage, estimated: used.isEstimated }] : [])),
     }),
     onDetour: () => {},
+    mayAsk: () => true,
   };
   const messages: ChatMessage[] = [{ role: "user", content: "What is twice 21?" }];
   const controller = new AbortController();

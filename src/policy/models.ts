@@ -1,0 +1,86 @@
+import type { Offer } from "../config/policy/models.ts";
+import type { Policy } from "../config/policy/policy-file.ts";
+import type { Actor } from "../port/catalogue.ts";
+import { quoteName } from "../text/quote-name.ts";
+import { isAdminOf } from "./access.ts";
+import { isLike, matches } from "./rules.ts";
+
+export interface ChosenModel {
+  model: string;
+  /** One line of Markdown for people, where it is not the one they expect. */
+  notice?: string;
+}
+
+/** The limit of which the least is left. */
+export interface Budget {
+  /** From 0 to 1. */
+  left: number;
+  /** In words that begin a sentence: "Your limit of 10,000 tokens per day". */
+  limit: string;
+}
+
+/** Says which models there are for conversations, by person and place. */
+export interface Models {
+  isOffered(model: string, by: Actor): boolean;
+  /** Answers where a channel has chosen none. */
+  usual(by: Actor): string;
+  /** The model that answers; `own` is what the channel has chosen. */
+  choose(own: string | undefined, by: Actor): Promise<ChosenModel>;
+}
+
+export interface ModelsOptions {
+  policy(): Policy;
+  /** The configured one. */
+  model: string;
+  /** Undefined where there is no limit, or where that is not known. */
+  readBudget(by: Actor): Promise<Budget | undefined>;
+}
+
+export function createModels({ policy, model: configured, readBudget }: ModelsOptions): Models {
+  /** Undefined: everything is offered. */
+  function findOffer(by: Actor): Offer | undefined {
+    const { access = {}, models: { offered = [] } = {} } = policy();
+    const isAdmin = isAdminOf(access, by);
+    return offered.find(({ to, in: where }) => {
+      const about = { ...(to !== undefined && { to }), ...(where !== undefined && { in: where }) };
+      return matches({ allow: "everything", ...about }, by, "chat", isAdmin);
+    });
+  }
+
+  function toUsual(offer: Offer | undefined): string {
+    if (offer === undefined) return configured;
+    return offer.default ?? (isIn(offer, configured) ? configured : (offer.models[0] ?? configured));
+  }
+
+  async function chooseCheaper(by: Actor, usual: string, offer: Offer | undefined): Promise<ChosenModel | undefined> {
+    const cheaper = policy().models?.cheaper;
+    if (cheaper === undefined || cheaper.model === usual || !isIn(offer, cheaper.model)) return undefined;
+    const budget = await readBudget(by);
+    if (budget === undefined || budget.left * 100 >= cheaper.below) return undefined;
+    const notice = `_Answered by ${quoteName(cheaper.model)}, which costs less: ${toSentencePart(budget.limit)} is nearly used up._`;
+    return { model: cheaper.model, notice };
+  }
+
+  return {
+    isOffered: (model, by) => isIn(findOffer(by), model),
+    usual: (by) => toUsual(findOffer(by)),
+    async choose(own, by) {
+      const offer = findOffer(by);
+      const usual = toUsual(offer);
+      if (own === undefined) return (await chooseCheaper(by, usual, offer)) ?? { model: usual };
+      if (isIn(offer, own)) return { model: own };
+      return {
+        model: usual,
+        notice: `_Answered by ${quoteName(usual)}: ${quoteName(own)}, which this channel has chosen, is not offered to you here._`,
+      };
+    },
+  };
+}
+
+function isIn(offer: Offer | undefined, model: string): boolean {
+  return offer === undefined || offer.default === model || offer.models.some((pattern) => isLike(model, pattern));
+}
+
+function toSentencePart(words: string): string {
+  return words.charAt(0).toLowerCase() + words.slice(1);
+}

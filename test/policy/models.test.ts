@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import { models as section } from "../../src/config/policy/models.ts";
+import { type Policy, policySchema } from "../../src/config/policy/policy-file.ts";
+import { type Budget, createModels } from "../../src/policy/models.ts";
+import { startEngine } from "../support/engine.ts";
+import { command, message } from "../support/events.ts";
+import { fakeGateway } from "../support/fake-gateway.ts";
+
+const by = (kind?: "guest", channelId = "c") => {
+  const { author, reply } = message("hello");
+  return { author: { ...author, ...(kind && { kind }) }, reply: { ...reply, channelId } };
+};
+const toPolicy = (given: unknown) => policySchema.parse(given) as Policy;
+
+function start(models: unknown, budget?: Budget) {
+  const policy = toPolicy({ models });
+  return createModels({ policy: () => policy, model: "large", readBudget: async () => budget });
+}
+
+const OFFERED = {
+  offered: [
+    { to: "guests", models: ["small", "tiny-*"] },
+    { in: "channel:lab", models: ["*"], default: "new" },
+    { models: ["large", "small"] },
+  ],
+};
+
+describe("models offered per channel and per group", () => {
+  test("are all that there are, where the policy says nothing", async () => {
+    const models = start(undefined);
+    expect(models.isOffered("anything", by())).toBe(true);
+    expect(await models.choose(undefined, by())).toEqual({ model: "large" });
+    expect(await models.choose("own", by())).toEqual({ model: "own" });
+  });
+
+  test("are those of the first rule that matches", () => {
+    const { isOffered } = start(OFFERED);
+    const offered = (who: ReturnType<typeof by>) =>
+      ["large", "small", "tiny-2", "new"].filter((model) => isOffered(model, who));
+    expect(offered(by())).toEqual(["large", "small"]);
+    expect(offered(by("guest"))).toEqual(["small", "tiny-2"]);
+    expect(offered(by("guest", "lab"))).toEqual(["small", "tiny-2"]);
+    expect(offered(by(undefined, "lab"))).toEqual(["large", "small", "tiny-2", "new"]);
+  });
+
+  test("say which one answers where a channel has chosen none", () => {
+    const { usual } = start(OFFERED);
+    expect([usual(by()), usual(by("guest")), usual(by(undefined, "lab"))]).toEqual(["large", "small", "new"]);
+  });
+
+  test("count more than what a channel has chosen, which is said", async () => {
+    expect(await start(OFFERED).choose("large", by("guest"))).toEqual({
+      model: "small",
+      notice: "_Answered by `small`: `large`, which this channel has chosen, is not offered to you here._",
+    });
+  });
+});
+
+describe("a cheaper model", () => {
+  const cheaper = { cheaper: { model: "small", below: 25 } };
+  const budget = (left: number) => ({ left, limit: "Your limit of 10,000 tokens per day" });
+
+  test("answers while a budget is nearly used up, and says so", async () => {
+    expect(await start(cheaper, budget(0.2)).choose(undefined, by())).toEqual({
+      model: "small",
+      notice: "_Answered by `small`, which costs less: your limit of 10,000 tokens per day is nearly used up._",
+    });
+  });
+
+  test("does not, while there is enough, where there is no limit, or where the channel has chosen one", async () => {
+    expect(await start(cheaper, budget(0.25)).choose(undefined, by())).toEqual({ model: "large" });
+    expect(await start(cheaper).choose(undefined, by())).toEqual({ model: "large" });
+    expect(await start(cheaper, budget(0.1)).choose("own", by())).toEqual({ model: "own" });
+    const notOffered = start({ ...OFFERED, cheaper: { model: "mini" } }, budget(0));
+    expect(await notOffered.choose(undefined, by())).toEqual({ model: "large" });
+  });
+});
+
+describe("in the bot", () => {
+  test("/model lists and sets what is offered to whoever asks, and nothing else", async () => {
+    const { gateway } = fakeGateway(["Hello."]);
+    const listing = { ...gateway, listModels: async () => ["large", "small", "new"] };
+    const policy = toPolicy({ models: OFFERED });
+    const { accept, idle, texts } = startEngine({ gateway: listing, model: "large", policy: () => policy });
+    await accept(command("model", ""));
+    await idle();
+    expect(texts().at(-1)).toMatch(/choose from `large`, `small`:/);
+    await accept(command("model", "new"));
+    await idle();
+    expect(texts().at(-1)).toContain("offers no model `new`");
+  });
+
+  test("the cheaper model answers once little is left of a limit", async () => {
+    const policy = toPolicy({
+      quotas: { person: { day: { tokens: 1_000 } }, answerTokens: 100 },
+      models: { cheaper: { model: "small", below: 99 } },
+    });
+    const { accept, idle, requests, texts } = startEngine({ model: "large", policy: () => policy });
+    for (const words of ["First?", "Second?"]) {
+      await accept(message(words));
+      await idle();
+    }
+    expect(requests.map(({ model }) => model)).toEqual(["large", "small"]);
+    expect(texts().at(-1)).toContain(
+      "_Answered by `small`, which costs less: your limit of 1,000 tokens per day is nearly used up._",
+    );
+  });
+});
+
+test("Every mistake of the section is named", () => {
+  const problems = (value: unknown) => section.safeParse(value).error?.issues.map(({ path }) => path.join(".")) ?? [];
+  expect(problems({ offered: [{ models: ["*"] }] })).toEqual(["offered.0.models"]);
+  expect(problems({ offered: [{ models: [] }, { models: ["a"], to: "nobody" }] })).toEqual([
+    "offered.0.models",
+    "offered.1.to",
+  ]);
+  expect(problems({ cheaper: { below: 0 } })).toEqual(["cheaper.model", "cheaper.below"]);
+});
