@@ -32,13 +32,11 @@ export interface Beginning {
 
 export interface End {
   outcome: string;
-  /** What people read under the answer. */
+  /** What people read under the answer, in Markdown. */
   note: string;
-  /** What ended it, in a word: counted as a refusal. */
-  refusal?: string | undefined;
   messages: number;
-  tokens: Story["tokens"];
-  tools: Story["tools"];
+  used: { promptTokens: number; completionTokens: number; estimatedTokens: number };
+  calls: ReadonlyArray<{ name: string; tookMs?: number; state?: string }>;
 }
 
 /** Hears what happens to one turn. Nothing of it ever throws. */
@@ -52,8 +50,10 @@ export interface TurnListener {
   writeFailed(call: string, why: string): void;
   firstToken(): void;
   firstVisible(): void;
-  /** More of the answer has come. */
-  text(units: number): void;
+  /** Listens to the text of the answer as it comes. */
+  listen(onText: (text: string) => void): (text: string) => void;
+  /** Something will not be done, in a word: by whom, and why. */
+  refuse(why: string): void;
   /** So much of it stands on the platform. */
   shown(units: number): void;
   /** The turn has ended. Resolves when that is counted, or cannot be for now. */
@@ -87,7 +87,8 @@ export const NO_WATCH: Pick<TurnWatch, "begin"> = {
     writeFailed: nothing,
     firstToken: nothing,
     firstVisible: nothing,
-    text: nothing,
+    listen: (onText) => onText,
+    refuse: nothing,
     shown: nothing,
     end: async () => {},
     leave: nothing,
@@ -127,9 +128,9 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
         trends,
         now,
         left: () => void running.delete(story.id),
-        async ended(end) {
+        async ended(refusal) {
           running.delete(story.id);
-          countEnd(trends, end);
+          countEnd(trends, story, refusal);
           const kept = Promise.all([trends.flush(), keep(story)]);
           await Promise.race([kept, new Promise((resolve) => setTimeout(resolve, KEEP_MS).unref())]);
         },
@@ -186,11 +187,12 @@ function toStory(
 interface Hearing {
   trends: Trends;
   now(): number;
-  ended(end: End): Promise<void>;
+  ended(refusal: string | undefined): Promise<void>;
   left(): void;
 }
 
 function listenTo(story: Story, { trends, now, ended, left }: Hearing): TurnListener {
+  let refusal: string | undefined;
   /** Text that nobody sees yet: how much there was when it began to come, and when. */
   const arrivals: Array<{ from: number; at: number }> = [];
 
@@ -228,9 +230,14 @@ function listenTo(story: Story, { trends, now, ended, left }: Hearing): TurnList
       note("People saw the first text");
       trends.measure("firstVisible", story.reply.platform, now() - story.acceptedAt);
     },
-    text(units) {
+    listen: (onText) => (text) => {
       if (arrivals.length < MAX_ARRIVALS) arrivals.push({ from: story.written, at: now() });
-      story.written += units;
+      story.written += text.length;
+      onText(text);
+    },
+    refuse(why) {
+      refusal = why;
+      note(`Refused (${why})`, true);
     },
     shown(units) {
       const oldest = arrivals[0];
@@ -242,12 +249,15 @@ function listenTo(story: Story, { trends, now, ended, left }: Hearing): TurnList
       story.longestLagMs = Math.max(story.longestLagMs, lagMs);
       trends.measure("lag", story.reply.platform, lagMs);
     },
-    async end(end) {
-      const { outcome, note: sentence, messages, tokens, tools } = end;
+    async end({ outcome, note: sentence, messages, used, calls }) {
       note(`Ended: ${outcome}`, !FINE.has(outcome));
+      const tokens = { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens };
+      const tools = calls.map(({ name, tookMs, state = "not run" }) => {
+        return { name, state, ...(tookMs !== undefined && { tookMs }) };
+      });
       Object.assign(story, { endedAt: now(), outcome, messages, tokens, tools, state: "ended" });
-      if (sentence !== "") story.note = sentence;
-      await ended(end);
+      if (sentence !== "") story.note = sentence.replace(/^_|_$/g, "");
+      await ended(refusal ?? (outcome === "refused" ? "quota" : undefined));
     },
     leave(reason) {
       if (story.endedAt !== undefined) return;
@@ -257,8 +267,8 @@ function listenTo(story: Story, { trends, now, ended, left }: Hearing): TurnList
   };
 }
 
-function countEnd(trends: Trends, { outcome, refusal, tokens, tools }: End): void {
-  trends.count("turns", outcome);
+function countEnd(trends: Trends, { outcome, tokens, tools }: Story, refusal: string | undefined): void {
+  trends.count("turns", outcome ?? "unknown");
   if (refusal !== undefined) trends.count("refusals", refusal);
   for (const { name, tookMs } of tools) if (tookMs !== undefined) trends.measure("tool", name, tookMs);
   trends.spend(tokens);

@@ -120,8 +120,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const chosen = await deps.models.choose(own.model, record);
     const model = permits.chooseModel([chosen.model, deps.models.usual(record), deps.model]);
     const acceptedAt = beginning.messages.at(-1)?.at ?? Date.now();
-    const { id: turnId, conversationId, reply, author, attempts } = record;
-    const story = deps.watch.begin({ turnId, conversationId, reply, author, model, acceptedAt, attempts });
+    const story = deps.watch.begin({ ...record, turnId: record.id, acceptedAt, model: model ?? wanted });
     const run: Run = {
       ...beginning,
       deps,
@@ -188,8 +187,6 @@ interface Run extends Omit<Beginning, "changes"> {
   deps: AttemptDeps;
   record: TurnRecord;
   story: TurnListener;
-  /** The gateway's refusal, in a word. */
-  refusal?: string;
   sink: ReplySink;
   queueSignal: AbortSignal;
   /** Also aborts when people interrupt the attempt. */
@@ -250,11 +247,7 @@ async function write(run: Run): Promise<{ text: string; ending: Ending | undefin
     return { note: notes.filter(Boolean).join("\n\n"), buttons: toButtons(run, ending) };
   };
   const refusal = describeEnding({ error: "refused" }, { model: run.model, now: Date.now() });
-  const listen = (onText: OnText) => (text: string) => {
-    story.text(text.length);
-    onText(text);
-  };
-  const text = await writeReply((onText) => ask(run, listen(onText)), {
+  const text = await writeReply((onText) => ask(run, story.listen(onText)), {
     sink,
     steps,
     scheduler: deps.scheduler,
@@ -577,35 +570,23 @@ function toSight(run: Run, messages: ChatMessage[]): Sight {
 
 function logFailure(run: Run, error: unknown): void {
   const { deps, record, signal } = run;
+  if (error instanceof NotPermittedError) run.story.refuse("not permitted");
   if (signal.aborted || error instanceof NotPermittedError) return;
   if (error instanceof GatewayError) {
     if (error.kind === "rate-limited") deps.metrics.rateLimited("gateway");
-    run.refusal = `gateway: ${error.kind}`;
-    run.story.note(`The gateway's answer broke off (${error.kind})`, true);
+    run.story.refuse(`gateway: ${error.kind}`);
   }
   deps.log.warn({ err: error, turnId: record.id }, "the model's answer broke off");
 }
 
 async function report(run: Run, text: string, ending: Ending, calls: Sight["calls"]): Promise<void> {
-  const { deps, record, story, model, acceptedAt, refusal } = run;
-  const { used } = run.spending;
+  const { deps, record, story, model, acceptedAt } = run;
   const { outcome } = ending;
   deps.metrics.turnEnded(outcome);
   const { id: turnId, conversationId, posted } = record;
   const fields = { turnId, conversationId, model, outcome, chars: text.length, messages: posted.length };
   deps.log.info({ ...fields, seconds: secondsSince(acceptedAt) }, "turn ended");
-  await story.end({
-    outcome,
-    note: ending.note.replace(/^_|_$/g, ""),
-    refusal: refusal ?? (outcome === "refused" ? "quota" : undefined),
-    messages: posted.length,
-    tokens: { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens },
-    tools: calls.map(({ name, tookMs, state = "not run" }) => ({
-      name,
-      state,
-      ...(tookMs !== undefined && { tookMs }),
-    })),
-  });
+  await story.end({ outcome, note: ending.note, messages: posted.length, used: run.spending.used, calls });
 }
 
 function secondsSince(unixMs: number): number {
