@@ -1,10 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { access as accessSchema } from "../../src/config/policy/access.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import type { Author, InboundEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
+import { defineTool } from "../../src/tools/tool.ts";
 import { startEngine } from "../support/engine.ts";
 import { action, ada, ben, command, edited, message } from "../support/events.ts";
 import { fakePlatform } from "../support/fake-platform.ts";
@@ -88,6 +90,34 @@ describe("what is used for an answer", () => {
     await idle();
     expect(requests.map(({ model }) => model)).toEqual(["small"]);
     expect(texts()).toHaveLength(1);
+  });
+
+  test("are no tools and files that are denied, whatever the model calls", async () => {
+    let runs = 0;
+    const tool = defineTool({
+      name: "count",
+      description: "Counts.",
+      schema: z.object({}),
+      timeoutMs: 1_000,
+      describeCall: () => "counting",
+      run: async () => `${(runs += 1)}`,
+    });
+    const call = {
+      tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "count", arguments: "{}" } }],
+    };
+    const scripts = [[call], ["Done."], [call], ["Done."]];
+    const { accept, idle, requests, channel } = start([{ deny: ["tool:count", "files"], to: "person:ada" }], {
+      scripts,
+      tools: [tool],
+    });
+    const file = { platform: "test", id: "file", name: "a.txt", sizeBytes: 5 };
+    await accept(message("how many?", { attachments: [file] }));
+    await idle();
+    expect([runs, requests[0]?.tools]).toEqual([0, undefined]);
+    expect(channel[0]?.draft.markdown).toContain("Your files were not read");
+    await accept(message("how many?", { author: ben, conversationId: "test:b" }));
+    await idle();
+    expect(runs).toBe(1);
   });
 });
 
