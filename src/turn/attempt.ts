@@ -120,7 +120,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const chosen = await deps.models.choose(own.model, record);
     const model = permits.chooseModel([chosen.model, deps.models.usual(record), deps.model]);
     const acceptedAt = beginning.messages.at(-1)?.at ?? Date.now();
-    const story = deps.watch.begin({ ...record, turnId: record.id, acceptedAt, model: model ?? wanted });
+    const story = deps.watch.begin({ ...record, turnId: record.id, acceptedAt, model: model ?? chosen.model });
     const run: Run = {
       ...beginning,
       deps,
