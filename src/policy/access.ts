@@ -1,4 +1,4 @@
-import type { AccessPolicy } from "../config/policy/access.ts";
+import type { AccessPolicy, AccessRule } from "../config/policy/access.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import type { Actor } from "../port/catalogue.ts";
 import type { ChatRule, ChatRules } from "./chat-rules.ts";
@@ -51,10 +51,10 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
   return {
     judge,
     async namedGroups() {
-      const { access = {} } = policy();
+      const { access = {}, models: { offered = [] } = {} } = policy();
       const { admins = [], rules = [] } = access;
       const chat = admins.length > 0 ? (await chatRules.read()).map(({ rule }) => rule) : [];
-      return namedGroupsOf({ ...access, rules: [...rules, ...chat] });
+      return namedGroupsOf({ ...access, rules: [...rules, ...chat, ...offered] });
     },
     may: async (by, deed) => (await judge())(by, deed).isAllowed,
     async refuse(by, deed) {
@@ -88,8 +88,12 @@ export function decide(file: AccessPolicy, chat: readonly ChatRule[], by: Actor,
     : toDecision(true, "no rule says otherwise, and they manage this channel");
 }
 
+interface Named extends Pick<AccessPolicy, "admins"> {
+  rules?: ReadonlyArray<{ to?: AccessRule["to"] | undefined }>;
+}
+
 /** Ids of the groups and roles that a policy names, each once. */
-export function namedGroupsOf({ admins = [], rules = [] }: AccessPolicy): string[] {
+export function namedGroupsOf({ admins = [], rules = [] }: Named): string[] {
   const named = [...admins, ...rules.flatMap(({ to }) => toList(to))];
   return [...new Set(named.flatMap((who) => /^(?:group|role):(.+)$/.exec(who)?.[1] ?? []))];
 }

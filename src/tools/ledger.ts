@@ -1,4 +1,5 @@
 import type { Keyv } from "keyv";
+import type { Logger } from "pino";
 import { z } from "zod";
 import { createKeyedQueue } from "../concurrency/keyed-queue.ts";
 import type { AssistantMessage, ToolCall } from "../gateway/chunks.ts";
@@ -253,4 +254,17 @@ function toKey(turnId: string, index: number): string {
 
 function toAllowedKey(conversationId: string, toolName: string): string {
   return `${toKeyPart(conversationId)}:${toKeyPart(toolName)}`;
+}
+
+/** A turn whose calls cannot be read goes on, and does nothing that must be written down. */
+export async function openLedger(
+  { ledger, log }: { ledger: Ledger; log: Logger },
+  turnId: string,
+): Promise<TurnLedger> {
+  try {
+    return await ledger.open(turnId);
+  } catch (err) {
+    log.error({ err, turnId }, "the calls of a turn could not be read");
+    return NO_LEDGER;
+  }
 }

@@ -23,7 +23,7 @@ import type { Settings } from "../settings/settings.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { type Ledger, MAX_ROUNDS, NO_LEDGER, type TurnLedger } from "../tools/ledger.ts";
+import { type Ledger, MAX_ROUNDS, openLedger, type TurnLedger } from "../tools/ledger.ts";
 import type { Tool, TurnPiece } from "../tools/tool.ts";
 import { toAnswerButtons, toExplainButton } from "./answer-buttons.ts";
 import { type Context, type ReadContext, storeQuestionsLate } from "./context.ts";
@@ -31,7 +31,7 @@ import { describeDetour } from "./detour.ts";
 import { editionOf, formerOf, readAnswer, toEditionButtons } from "./editions.ts";
 import { describeEnding, type Ending, WAITS } from "./endings.ts";
 import { goOn, isContinuable } from "./going-on.ts";
-import { createJsonCode, toSystemPrompt } from "./json-code.ts";
+import { createJsonCode, toFields, toSystemPrompt } from "./json-code.ts";
 import { type OutsideTools, readPrompt, toOffered } from "./outside-tools.ts";
 import { NotPermittedError, type Permits, readPermits } from "./permits.ts";
 import type { TurnRecord, TurnRecords } from "./record.ts";
@@ -112,7 +112,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     const [own, permits, ledger] = await Promise.all([
       deps.settings.read(record.reply),
       readPermits(deps.access, record, beginning.pressedBy),
-      openLedger(deps, record),
+      openLedger(deps, record.id),
       deps.records.save({ ...record, isPosting: record.isPosting || record.posted.length === 0 }),
     ]);
     // What came before a call of a tool is no beginning to go on from: the rounds have it, and more.
@@ -170,16 +170,6 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       await Promise.all([progress.clear(), run.spending.settled()]);
     }
   };
-}
-
-/** A turn whose calls cannot be read goes on, and does nothing that must be written down. */
-async function openLedger({ ledger, log }: AttemptDeps, { id }: TurnRecord): Promise<TurnLedger> {
-  try {
-    return await ledger.open(id);
-  } catch (err) {
-    log.error({ err, turnId: id }, "the calls of a turn could not be read");
-    return NO_LEDGER;
-  }
 }
 
 /** One attempt under way. */
@@ -428,14 +418,6 @@ function toTurnDeps(run: Run): TurnDeps {
       const other = detour?.isSecondGateway ? "the second gateway" : "another model";
       run.show(detour === undefined ? "asking the model once more" : `the model is not available; asking ${other}`);
     },
-  };
-}
-
-function toFields({ temperature, maxTokens, format }: AnswerOptions): TurnDeps["fields"] {
-  return {
-    ...(temperature !== undefined && { temperature }),
-    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-    ...(format !== undefined && { response_format: { type: "json_object" } }),
   };
 }
 

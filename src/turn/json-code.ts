@@ -1,5 +1,7 @@
 import type { OnText } from "../reply/reply.ts";
+import type { AnswerOptions } from "../settings/answer-options.ts";
 import type { ChannelSettings } from "../settings/settings.ts";
+import type { TurnDeps } from "./turn.ts";
 
 const ONLY_JSON = "Answer with one JSON object and nothing else.";
 
@@ -23,5 +25,14 @@ export function createJsonCode(onText: OnText): { write: OnText; end(): void } {
     end() {
       if (isCode === true) onText("\n```");
     },
+  };
+}
+
+/** The fields of a request that a channel's options set. */
+export function toFields({ temperature, maxTokens, format }: AnswerOptions): TurnDeps["fields"] {
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    ...(format !== undefined && { response_format: { type: "json_object" } }),
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { models as section } from "../../src/config/policy/models.ts";
 import { type Policy, policySchema } from "../../src/config/policy/policy-file.ts";
+import { createAccess } from "../../src/policy/access.ts";
 import { type Budget, createModels } from "../../src/policy/models.ts";
 import { startEngine } from "../support/engine.ts";
 import { command, message } from "../support/events.ts";
@@ -115,4 +116,10 @@ test("Every mistake of the section is named", () => {
     "offered.1.to",
   ]);
   expect(problems({ cheaper: { below: 0 } })).toEqual(["cheaper.model", "cheaper.below"]);
+});
+
+test("Groups to which models are offered are looked up, as those of access are", async () => {
+  const policy = toPolicy({ models: { offered: [{ to: ["group:S1", "guests"], models: ["small"] }] } });
+  const access = createAccess({ policy: () => policy, chatRules: { read: async () => [] } });
+  expect(await access.namedGroups()).toEqual(["S1"]);
 });
