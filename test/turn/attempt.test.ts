@@ -241,7 +241,7 @@ describe("an attempt at a turn", () => {
     await accept(edited(question, "weather?"));
     await idle();
     const step = { title: "looking out of the window", state: "done" };
-    expect(shown).toContainEqual({ ...step, id: "1.1.0" });
+    expect(shown).toContainEqual(expect.objectContaining({ ...step, id: "1.1.0" }));
     expect(channel[0]?.draft).toMatchObject({ markdown: "It rains.", steps: [{ ...step, id: "2.1.0" }] });
   });
 });
