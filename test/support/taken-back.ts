@@ -13,7 +13,12 @@ export function findTakenBack(states: readonly string[]): string[] {
 
 /** The letters of the answer that a message shows; undefined while it shows none of it. */
 export function toSaidLetters(state: string): string | undefined {
-  return /^_[^_]* …_$/.test(state) ? undefined : toLetters(state.replaceAll(/^-# .*\n/gm, ""));
+  return /^_[^_]* …_$/.test(state) ? undefined : toLetters(withoutSteps(state));
+}
+
+/** What a message says besides the steps above its text, or what they fold into at its end: both in small print. */
+export function withoutSteps(state: string): string {
+  return state.replaceAll(/^-# .*\n/gm, "");
 }
 
 function toLetters(text: string): string {

@@ -16,6 +16,7 @@ import {
 } from "../../simulators/discord/world.ts";
 import { silent } from "../log.ts";
 import type { Random } from "../pacing/random.ts";
+import { withoutSteps } from "../taken-back.ts";
 import { type AdapterParts, type Break, type Place, passing, type Shown, type World } from "./world.ts";
 
 const POST = "POST /channels/:channel/messages";
@@ -233,8 +234,8 @@ export function toShown(message: Message): Shown {
   // A message that still grows is one that can be stopped.
   return {
     id: toId(message),
-    text: content,
-    states: message.states.map((state) => state.content),
+    text: withoutSteps(content),
+    states: message.states.map((state) => withoutSteps(state.content)),
     statesAtMs: message.states.map(({ atMs }) => atMs),
     buttons,
     isGrowing: buttons.some(({ label }) => label === "Stop"),

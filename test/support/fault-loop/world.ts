@@ -7,7 +7,7 @@ import type { Random } from "../pacing/random.ts";
 /** The payload of a button that belongs to whatever turn is running there. */
 export const ANY_TURN = "*";
 
-/** A message of the bot as people see it. */
+/** A message of the bot as people see it, without the steps above its text. */
 export interface Shown {
   /** As the port names it. */
   id: string;
