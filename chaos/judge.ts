@@ -26,8 +26,9 @@ export const COLUMNS = [
  * `lost`: a question without an answer. `doubled`: a second answer. `stuck`: an answer that was left on its cursor, or
  * work that was left undone. `out of order`: an answer that began before an earlier one of its conversation had ended.
  * `wrong text`: not what the upstream said. `history`: gaps or doubles in it. `retry-after`: a call within a wait that
- * was told. `fenced`: a call by a process whose work another one had taken over. `overspent`: requests for which no room was reserved. `secrets`: secrets, or what people
- * said, where they may not stand. `other`: what else the platforms forbid, and processes that ended by themselves.
+ * was told. `fenced`: a call by a process whose work another one had taken over. `overspent`: requests for which no
+ * room was reserved. `secrets`: secrets, or what people said, where they may not stand. `other`: what else the platforms
+ * forbid, and processes that ended by themselves.
  */
 export type Column = (typeof COLUMNS)[number];
 

@@ -62,7 +62,18 @@ const BREAKS: Readonly<Record<string, readonly Change[]>> = {
       to: "    if (Math.random() < 0.9) onChunk(chunk);\n",
     },
   ],
-  "no waits": [{ file: "src/gateway/retry.ts", from: "const asked = error.retryAfterMs;", to: "const asked = 300;" }],
+  "no waits": [
+    { file: "src/gateway/retry.ts", from: "const asked = error.retryAfterMs;", to: "const asked = 300;" },
+    // A call that would come back too early waits all the same while the model is left alone.
+    { file: "src/gateway/breaker.ts", from: "if (asked > 0) open(model, asked, error, true);", to: "" },
+  ],
+  "no reservation": [
+    {
+      file: "src/turn/spending.ts",
+      from: "await quota.reserve(need, signal);",
+      to: "{ maxTokens, settle: async () => {} };",
+    },
+  ],
   "no fence": [
     {
       file: "src/queue/redis/leases.ts",
