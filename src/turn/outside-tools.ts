@@ -1,5 +1,6 @@
 import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import type { History } from "../history/history.ts";
+import { readPromptCall } from "../mcp/prompts.ts";
 import type { MessageEvent, ReplyAddress } from "../port/events.ts";
 import { chooseTools } from "../tools/choice.ts";
 import { NO_LEDGER, type TurnLedger, toToolCall } from "../tools/ledger.ts";
@@ -77,8 +78,8 @@ interface Asking extends Turn {
 export async function readPrompt(asking: Asking): Promise<ChatMessage[] | string> {
   const { outside, record, messages, serversOff, permits, history, signal } = asking;
   const asked = messages.at(-1)?.text ?? (await readQuestion(history, record));
-  const [, server = "", name = ""] = /^\s*!([\w-]+):([\w.-]+)/.exec(asked) ?? [];
-  const refusal = server === "" ? undefined : permits.refuse(`tool:${server}__${name}`);
+  const call = readPromptCall(asked);
+  const refusal = call && permits.refuse(`tool:${call.server}__${call.name}`);
   if (refusal !== undefined) return refusal;
   return (await outside.readPrompt(record.reply, asked, serversOff, signal)) ?? [];
 }

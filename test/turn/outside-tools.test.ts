@@ -381,6 +381,19 @@ describe("a prompt of a server", () => {
     expect(engine.texts()).toEqual(["That needs `what` as well."]);
     expect(engine.requests).toEqual([]);
   });
+
+  test.each(["!shop:restock", "/shop:restock tea", " !SHOP:Restock", "!shop:re/stock"])(
+    "is denied with its server, however it is written: %s",
+    async (text) => {
+      const policy = () => ({ access: { rules: [{ deny: "server:shop" }] } });
+      const readPrompt = async () => [{ role: "user" as const, content: "Restock the tea." }];
+      const engine = startEngine({ policy, outside: { readPrompt }, scripts: [["Done."]] });
+      await engine.accept(message(text));
+      await engine.idle();
+      expect(engine.texts()).toEqual([expect.stringContaining("You may not use the tool")]);
+      expect(engine.requests).toEqual([]);
+    },
+  );
 });
 
 describe("a server that is switched off in a channel", () => {
