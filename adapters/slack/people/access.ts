@@ -3,7 +3,7 @@ import type { Adapter } from "../../../src/port/adapter.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import { readExtra } from "../address.ts";
 import type { SlackApi } from "../api/client.ts";
-import { readText, toBody } from "../api/wire.ts";
+import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import { readUserId } from "../ids.ts";
 import type { People } from "./people.ts";
@@ -52,7 +52,10 @@ export async function isPersonThere(
   }
 }
 
-/** Makes `mayShow` of the adapter: in a channel only what stands in an open one may be shown, or in the same. */
+/**
+ * Makes `mayShow` of the adapter: in a channel only what stands in an open one may be shown, or in the same. Where people
+ * of another organisation read along, open channels are not for all who do.
+ */
 export function createMayShow({ workspaces, ...deps }: AccessDeps & { workspaces: Workspaces }) {
   /** Threads of one channel are asked about one after the other. */
   const known = new BoundedMap<string, { until: number; answer: Promise<boolean> }>(MAX_KNOWN);
@@ -72,8 +75,11 @@ export function createMayShow({ workspaces, ...deps }: AccessDeps & { workspaces
     const workspace = await workspaces.find(team, signal);
     if (workspace === undefined) return false;
     const isAlone = isReadAlone(reply);
-    return remember([team, channelId, author.id, isAlone].join(" "), async () => {
-      if (!isAlone && !(await isOpen(team, channelId, deps))) return false;
+    return remember([team, channelId, author.id, isAlone || reply.channelId].join(" "), async () => {
+      if (!isAlone) {
+        const [source, place] = await Promise.all([look(team, channelId, deps), look(team, reply.channelId, deps)]);
+        if (!isOpen(source) || !isOfOneOrganisation(place)) return false;
+      }
       return isPersonThere(workspace, channelId, readUserId(author.id), deps);
     });
   };
@@ -84,13 +90,21 @@ function isReadAlone({ channelId, visibleTo }: ReplyAddress): boolean {
   return channelId.startsWith("D") || visibleTo !== undefined;
 }
 
-/** False also when that cannot be told in time. */
-async function isOpen(team: string, channelId: string, { api }: AccessDeps): Promise<boolean> {
+/** Undefined when it cannot be told in time. */
+async function look(team: string, channelId: string, { api }: AccessDeps): Promise<Body | undefined> {
   try {
-    const found = await api.call(team, "conversations.info", { channel: channelId }, AbortSignal.timeout(LOOK_MS));
-    const { is_im, is_mpim, is_private } = toBody(found["channel"]);
-    return is_private === false && is_im !== true && is_mpim !== true;
+    const signal = AbortSignal.timeout(LOOK_MS);
+    return toBody((await api.call(team, "conversations.info", { channel: channelId }, signal))["channel"]);
   } catch {
-    return false;
+    return undefined;
   }
+}
+
+function isOpen(channel: Body | undefined): boolean {
+  const { is_im, is_mpim, is_private } = channel ?? {};
+  return is_private === false && is_im !== true && is_mpim !== true;
+}
+
+function isOfOneOrganisation(channel: Body | undefined): boolean {
+  return channel !== undefined && channel["is_ext_shared"] !== true && channel["is_pending_ext_shared"] !== true;
 }

@@ -76,7 +76,7 @@ export function createPeople(deps: PeopleDeps): People {
 
   function person(workspace: Workspace, userId: string): Promise<Person | undefined> {
     const find = () =>
-      query(workspace, "users.info", { user: userId }, ({ user }) => toPerson(toBody(user), workspace.teamId));
+      query(workspace, "users.info", { user: userId }, ({ user }) => toPerson(toBody(user), workspace));
     return soon(cache.get(`${workspace.teamId} ${userId}`, find));
   }
 
@@ -149,13 +149,16 @@ export function toIdentity(
   return { id: toPersonId(workspace, userId, team), former: { id: userId, ...within } };
 }
 
-function toPerson(user: Body, teamId: string): Person | undefined {
+function toPerson(user: Body, { teamId, enterpriseId }: Workspace): Person | undefined {
   const profile = toBody(user["profile"]);
   const names = [profile["display_name"], profile["real_name"], user["real_name"], user["name"]];
   const name = names.map(readText).find((one) => one !== undefined);
   if (name === undefined) return undefined;
   // In an organisation of many workspaces people are of another one than this without being strangers.
-  const isForeign = ![teamId, undefined].includes(readText(user["team_id"])) && user["enterprise_user"] === undefined;
+  const organisation =
+    user["enterprise_user"] && (readText(toBody(user["enterprise_user"])["enterprise_id"]) ?? enterpriseId);
+  const isOfOurs = organisation !== undefined && organisation === enterpriseId;
+  const isForeign = ![teamId, undefined].includes(readText(user["team_id"])) && !isOfOurs;
   const flags = (...keys: string[]) => keys.some((key) => user[key] === true);
   return {
     name,

@@ -25,7 +25,7 @@ async function start() {
   const inChannel = await find(ada.mention(general, "look").ts);
   const directly = await find(ada.dm("look").ts);
   const read = (link: string, to: MessageEvent) => adapter.readLinked?.(link, 100, to, signal);
-  return { ...stage, open, hers, his, inOpen, inHers, inHis, inChannel, directly, read };
+  return { ...stage, open, hers, his, inOpen, inHers, inHis, inChannel, directly, find, read };
 }
 
 describe("a message that somebody links to", () => {
@@ -45,6 +45,14 @@ describe("a message that somebody links to", () => {
     expect(texts(await read(linkTo(hers, inHers), directly))).toEqual(["her word"]);
     expect(await read(linkTo(his, inHis), inChannel)).toBeUndefined();
     expect(await read(linkTo(his, inHis), directly)).toBeUndefined();
+  });
+
+  test("is read in a channel that another organisation shares only where it stands there", async () => {
+    const { slack, ada, bob, open, inOpen, find, read } = await start();
+    const shared = slack.channel({ name: "partners", members: [ada, bob], isShared: true });
+    const asked = await find(ada.mention(shared, "look").ts);
+    expect(await read(linkTo(open, inOpen), asked)).toBeUndefined();
+    expect(texts(await read(linkTo(shared, bob.say(shared, "here")), asked))).toEqual(["here"]);
   });
 
   test("is read where the question itself stands", async () => {

@@ -111,6 +111,16 @@ describe("people", () => {
     expect(await wide.toAuthor(workspace, "U1", { team: "T2" })).not.toHaveProperty("kind");
   });
 
+  test("of another organisation are no members, though that has many workspaces as well", async () => {
+    const eve = user({ name: "eve", team_id: "T9", is_admin: true, enterprise_user: { enterprise_id: "E9" } });
+    const { people } = start({ U1: eve });
+    const stranger = { name: "eve", isAdmin: false, isGuest: true, kind: "external" };
+    expect(await people.person(ACME, "U1")).toEqual(stranger);
+    expect(await people.person({ ...ACME, teamId: "T2", enterpriseId: "E1" }, "U1")).toEqual(stranger);
+    const ours = { ...ACME, teamId: "T3", enterpriseId: "E9" };
+    expect(await people.person(ours, "U1")).toEqual({ name: "eve", isAdmin: true, isGuest: false });
+  });
+
   test("are looked up in the user groups that the policy names, and in no others", async () => {
     let named: string[] = [];
     const groups = { S1: { users: ["U1", "U2"] }, S2: { users: ["U2"] } };
@@ -133,7 +143,8 @@ describe("people", () => {
       isGuest: true,
       kind: "external",
     });
-    expect(await people.person(ACME, "U2")).toEqual({ name: "org", isAdmin: true, isGuest: false });
+    const organisation = { ...ACME, enterpriseId: "E1" };
+    expect(await people.person(organisation, "U2")).toEqual({ name: "org", isAdmin: true, isGuest: false });
   });
 
   test("are asked for once, by however many at a time, and again after an hour", async () => {
