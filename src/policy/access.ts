@@ -2,7 +2,7 @@ import type { AccessPolicy, AccessRule } from "../config/policy/access.ts";
 import type { Policy } from "../config/policy/policy-file.ts";
 import type { Actor } from "../port/catalogue.ts";
 import type { ChatRule, ChatRules } from "./chat-rules.ts";
-import { type Deed, describeDeed, describeRule, isWho, matches, toList } from "./rules.ts";
+import { type Deed, describeDeed, describeRule, isWho, matches, toList, toMatching } from "./rules.ts";
 
 const NOT_A_MANAGER = "Only people who manage this channel may change that.";
 
@@ -79,7 +79,8 @@ export function decide(file: AccessPolicy, chat: readonly ChatRule[], by: Actor,
   const rule = own?.rule ?? rules[index];
   if (rule !== undefined) {
     const name = own === undefined ? `rule ${index + 1} of the policy file` : `rule ${own.id} of the chat`;
-    return toDecision(rule.allow !== undefined, `${name} says: ${describeRule(rule)}`, rule.because);
+    const said = describeRule(toMatching(rule, by, deed, isAdmin));
+    return toDecision(rule.allow !== undefined, `${name} says: ${said}`, rule.because);
   }
   if (deed !== "settings") return toDecision(true, "no rule says otherwise");
   // As before there was a policy.

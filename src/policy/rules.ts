@@ -124,6 +124,21 @@ export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(given) ? given : [given as T];
 }
 
+/** The rule without the other deeds, people and places that it names as well: those are nobody's business who asks. */
+export function toMatching(
+  { allow, deny, to, in: place }: AccessRule,
+  by: Actor,
+  deed: Deed,
+  isAdmin: boolean,
+): AccessRule {
+  const what = toList(allow ?? deny).filter((one) => isDeed(one, deed));
+  return {
+    ...(allow === undefined ? { deny: what } : { allow: what }),
+    ...(to !== undefined && { to: toList(to).filter((who) => isWho(who, by, isAdmin)) }),
+    ...(place !== undefined && { in: toList(place).filter((where) => isWhere(where, by.reply)) }),
+  };
+}
+
 /** As people write it in the chat: "deny pictures, tools to guests in channel:C1". */
 export function describeRule(rule: AccessRule): string {
   const verb = rule.allow === undefined ? "deny" : "allow";

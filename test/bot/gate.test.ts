@@ -183,6 +183,17 @@ describe("/access", () => {
     expect(texts()[0]).toContain("You may ask me here: no rule says otherwise.");
   });
 
+  test("names no other people, places and models of a rule", async () => {
+    const deny = ["pictures", "model:secret"];
+    const { accept, idle, texts } = start([{ deny, to: ["person:ben", "person:ada"], in: ["channel:c1", "channels"] }]);
+    await accept(command("access"));
+    await accept(command("access", "why pictures"));
+    await idle();
+    const said = "rule 1 of the policy file says: deny pictures to person:ada in channels.";
+    expect(texts()).toEqual([expect.stringContaining(said), expect.stringContaining(said)]);
+    expect(texts().join()).not.toMatch(/ben|c1|secret/);
+  });
+
   test("changes the rules for admins alone, at once and for good", async () => {
     const database = new DatabaseSync(":memory:");
     const { accept, idle, texts, requests } = start([], { database });

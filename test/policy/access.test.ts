@@ -151,7 +151,7 @@ describe("what was decided", () => {
   test("names the rule, and whom to ask", () => {
     expect(decide(policy, [], on(slack(), guest), "model:large-2")).toEqual({
       isAllowed: false,
-      reason: "rule 5 of the policy file says: deny model:large* to guests, external",
+      reason: "rule 5 of the policy file says: deny model:large* to guests",
       refusal: "You may not use the model large-2 here. Ask in #help. `/access` says what you may do.",
     });
     expect(decide(policy, [], on(slack({ channelId: "CENG" })), "chat").refusal).toBe(
