@@ -80,7 +80,15 @@ export function createSetup({ env, folder }: SetupOptions): Setup {
       return { models, findings };
     },
     target: () => (canWriteEnvFile(path) ? path : undefined),
-    toEnvFile: (values) => ({ text: toEnvLines(givenOf(values)), problems: plan(values).problems }),
+    toEnvFile(values) {
+      const { problems } = plan(values);
+      try {
+        return { text: toEnvLines(givenOf(values)), problems };
+      } catch {
+        // What stands in no file is one of the problems already.
+        return { text: "", problems };
+      }
+    },
     save(values) {
       const { text, problems } = plan(values);
       if (problems.length > 0) return problems;

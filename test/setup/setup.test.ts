@@ -40,6 +40,14 @@ describe("the first run", () => {
     expect(new Set(features.slash_commands.map((command) => command.url))).toEqual(new Set([url]));
   });
 
+  test("says that a value stands in no file, and shows no lines with it", async () => {
+    const { setup } = await open();
+    const values = { GATEWAY_BASE_URL: "http://127.0.0.1:1", GATEWAY_API_KEY: "a'b\"c`d", CHAT_MODEL: "m" };
+    const problems = [expect.stringContaining("These values cannot be put into the file")];
+    expect(setup.toEnvFile(values)).toEqual({ text: "", problems });
+    expect(setup.save(values)).toEqual(problems);
+  });
+
   test("names what a token lacks, and no secret", async () => {
     const slack = await startSlack();
     const { setup } = await open({ SLACK_API_URL: slack.apiUrl });
