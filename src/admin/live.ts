@@ -48,16 +48,18 @@ export function createLive(processes: Pick<Processes, "read">, now: () => number
     }
   }
 
-  async function show(viewer: Viewer, event: Uint8Array): Promise<void> {
+  async function show(viewer: Viewer, now: Now, event: Uint8Array): Promise<void> {
     const isBehind = (viewer.controller.desiredSize ?? 0) <= -MAX_WAITING_EVENTS;
-    const mayLook = !isBehind && (await viewer.isStillIn().catch(() => true));
-    if (!mayLook) drop(viewer);
-    else if (viewers.has(viewer)) viewer.controller.enqueue(event);
+    // Where nobody knows who is still in, no more is told than that the store is away.
+    const mayLook = !isBehind && (await viewer.isStillIn().catch(() => (now.problem === null ? undefined : true)));
+    if (mayLook === false) drop(viewer);
+    else if (mayLook && viewers.has(viewer)) viewer.controller.enqueue(event);
   }
 
   async function look(among: Iterable<Viewer> = viewers): Promise<void> {
-    const event = encoder.encode(`event: now\ndata: ${JSON.stringify(await read())}\n\n`);
-    await Promise.all([...among].map((viewer) => show(viewer, event)));
+    const now = await read();
+    const event = encoder.encode(`event: now\ndata: ${JSON.stringify(now)}\n\n`);
+    await Promise.all([...among].map((viewer) => show(viewer, now, event)));
   }
 
   function begin(viewer: Viewer): void {

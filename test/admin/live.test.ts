@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { createLive } from "../../src/admin/live.ts";
+import type { Now } from "../../src/admin/page/wire.ts";
+import { comeIn, startReplica } from "../support/dashboard.ts";
+
+async function firstEvent(stream: ReadableStream<Uint8Array>): Promise<Now> {
+  const { value } = await stream.getReader().read();
+  return JSON.parse(new TextDecoder().decode(value).replace(/^event: now\ndata: /, "")) as Now;
+}
+
+test("the stream ends with the session that opened it", async () => {
+  const { url } = await startReplica();
+  const admin = await comeIn(url);
+  const live = await admin.ask("live");
+  await admin.ask("session", { method: "DELETE" });
+  // To its end.
+  expect(await live.text()).toMatch(/^(?:event: now\n[^]*)?$/);
+  expect((await admin.ask("live")).status).toBe(401);
+});
+
+test("nothing is told of the processes while nobody knows who is still in", async () => {
+  let looks = 0;
+  const live = createLive({ read: async () => [] }, () => (looks += 1));
+  let asked = 0;
+  const isStillIn = async () => {
+    asked += 1;
+    if (asked === 1) throw new Error("The store does not answer.");
+    return true;
+  };
+  const stream = live.open(isStillIn);
+  if (stream === undefined) throw new Error("Nobody else looks.");
+  expect(await firstEvent(stream)).toMatchObject({ at: 2, problem: null });
+  live.close();
+});
+
+test("that the store is away is told all the same", async () => {
+  const away = () => Promise.reject(new Error("The store does not answer."));
+  const live = createLive({ read: away }, () => 1);
+  const stream = live.open(away);
+  if (stream === undefined) throw new Error("Nobody else looks.");
+  expect(await firstEvent(stream)).toMatchObject({ processes: [], problem: expect.stringContaining("The store") });
+  live.close();
+});
