@@ -6,8 +6,15 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { type Accept, type ActionEvent, type InboundEvent, isSpokenStop, type MessageEvent } from "../port/events.ts";
 import { isPrivateConversation, readTurnId, toConversationOf } from "../port/ids.ts";
 import type { Queue } from "../queue/queue.ts";
+import { leaveOut } from "../text/leave-out.ts";
 import type { Answers } from "../turn/answers.ts";
 import type { TurnRecords } from "../turn/record.ts";
+
+/**
+ * Longest text of an event, in characters: no platform lets people write more (Slack 40,000, the page 20,000, Discord
+ * 4,000). What comes with more, as a message with others quoted in it may, would hold up everybody each time it is read.
+ */
+export const MAX_TEXT_CHARS = 40_000;
 
 export interface IntakeDeps {
   queue: Pick<Queue, "accept" | "conversationOf">;
@@ -24,7 +31,8 @@ export interface IntakeDeps {
  * Takes events over for the adapters, each in the conversation it belongs to: a reply where the message it answers
  * is, an edit or a deletion where its message is, a button where its turn is. What is not known anywhere keeps the
  * conversation it came with. A message to the bot that says a command becomes that command. What is asked so that only
- * one person sees the answer is a conversation of its own.
+ * one person sees the answer is a conversation of its own. A text of more than `MAX_TEXT_CHARS` loses its middle, with a
+ * mark that says so.
  */
 export function createAccept(deps: IntakeDeps): Accept {
   const { queue, history, answers, records, commandNames, metrics, log } = deps;
@@ -93,7 +101,8 @@ export function createAccept(deps: IntakeDeps): Accept {
     }
   }
 
-  return async (event) => {
+  return async (given) => {
+    const event = withBoundedText(given);
     const conversationId = await find(event);
     const understood = await aimStop(
       await understand(conversationId === undefined ? event : { ...event, conversationId }),
@@ -110,6 +119,12 @@ export function createAccept(deps: IntakeDeps): Accept {
       throw error;
     }
   };
+}
+
+function withBoundedText(event: InboundEvent): InboundEvent {
+  if (!("text" in event) || event.text.length <= MAX_TEXT_CHARS) return event;
+  const text = leaveOut(event.text, MAX_TEXT_CHARS);
+  return event.kind === "message" ? { ...event, text, isCut: true } : { ...event, text };
 }
 
 /** The message whose conversation an event belongs to. */

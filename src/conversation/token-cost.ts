@@ -1,5 +1,6 @@
 import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import type { HistoryEntry } from "../history/record.ts";
+import { leaveOut } from "../text/leave-out.ts";
 
 /** An image of any size counts as much as 1024 × 1024 pixels cost the common models, about. */
 const IMAGE_TOKENS = 800;
@@ -9,6 +10,8 @@ const FRAME_TOKENS = 4;
 const MIN_TEXT_TOKENS = 32;
 /** More characters for one token are never kept, so that a huge text is measured only once. */
 const MAX_CHARS_PER_TOKEN = 8;
+/** Of the room for a text that is cut, for as many characters as tokens: less is not searched for. */
+const UNUSED_SHARE = 1 / 128;
 
 /** Tokens of a text, estimated. */
 export type Estimate = (text: string) => number;
@@ -53,29 +56,34 @@ export function countMessage(message: ChatMessage, estimate: Estimate): number {
   return tokens;
 }
 
-/** Keeps the beginning and the end: what is asked stands before or after what was pasted. */
+/** Both ends of the text, as much as fits but for a few characters. Looks at few lengths: each of them costs an estimate. */
 function cutText(text: string, maxTokens: number, estimate: Estimate): string {
-  let fits = 0;
-  let tooMany = Math.min(text.length, maxTokens * MAX_CHARS_PER_TOKEN) + 1;
-  while (tooMany - fits > 1) {
-    const middle = Math.floor((fits + tooMany) / 2);
-    if (estimate(leaveOut(text, middle)) <= maxTokens) fits = middle;
-    else tooMany = middle;
+  const measure = (chars: number) => ({ chars, tokens: estimate(leaveOut(text, chars)) });
+  const enough = Math.max(1, Math.floor(maxTokens * UNUSED_SHARE));
+  let fits = measure(0);
+  let tooMany = measure(Math.min(text.length, maxTokens * MAX_CHARS_PER_TOKEN));
+  if (tooMany.tokens <= maxTokens) return leaveOut(text, tooMany.chars);
+  for (let looks = 1; tooMany.chars - fits.chars > enough; looks++) {
+    const look = measure(looks % 3 === 0 ? halfWay(fits, tooMany) : whereFull(fits, tooMany, maxTokens, enough));
+    if (look.tokens <= maxTokens) fits = look;
+    else tooMany = look;
   }
-  return leaveOut(text, fits);
+  return leaveOut(text, fits.chars);
 }
 
-function leaveOut(text: string, keptChars: number): string {
-  if (keptChars >= text.length) return text;
-  let from = Math.ceil(keptChars / 2);
-  let to = text.length - Math.floor(keptChars / 2);
-  // Never half of a character that takes two units.
-  if (isLowSurrogate(text, from)) from--;
-  if (isLowSurrogate(text, to)) to++;
-  return `${text.slice(0, Math.max(from, 0))}\n[… ${to - from} characters left out …]\n${text.slice(to)}`;
+interface Look {
+  chars: number;
+  tokens: number;
 }
 
-/** True when the unit at `index` is the second half of a pair. */
-function isLowSurrogate(text: string, index: number): boolean {
-  return /[\uDC00-\uDFFF]/.test(text.charAt(index)) && /[\uD800-\uDBFF]/.test(text.charAt(index - 1));
+function halfWay(low: Look, high: Look): number {
+  return Math.floor((low.chars + high.chars) / 2);
+}
+
+/** Where `maxTokens` would be reached in a text that is alike throughout, a little nearer to the middle. */
+function whereFull(low: Look, high: Look, maxTokens: number, enough: number): number {
+  const share = (maxTokens - low.tokens) / Math.max(1, high.tokens - low.tokens);
+  const even = low.chars + share * (high.chars - low.chars);
+  const nearer = even + (even < halfWay(low, high) ? enough : -enough) / 2;
+  return Math.min(high.chars - 1, Math.max(low.chars + 1, Math.round(nearer)));
 }

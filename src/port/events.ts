@@ -99,6 +99,8 @@ export interface MessageEvent extends EventBase {
   isAnsweredAlone?: true;
   /** It is addressed to nobody: the bot hears it because it answers everything in the channel. */
   isListenedTo?: true;
+  /** It was longer than any platform lets people write, and its middle was left out where it was taken in. */
+  isCut?: true;
 }
 
 /** A person changed a message. The text and the attachments are whole, not a difference. */

@@ -79,6 +79,7 @@ export interface Retried {
 }
 
 const HAS_ENDED = "This answer has ended already.";
+const TOO_LONG = "_Your message was too long: I have read its beginning and its end. Send the rest as a file._";
 const NOT_TAKEN =
   "I cannot write to this answer any more: its place may be closed to me, or too much time has passed. Please ask once more.";
 
@@ -329,6 +330,7 @@ async function proceed(
   if (done.some(({ kind }) => kind === "edited" || kind === "deleted")) delete record.said;
   const notice = isGivenUp ? undefined : await deps.bringEarlier(asked, signal);
   if (notice !== undefined) turn.tell(notice);
+  if (asked.some(({ isCut }) => isCut)) turn.tell(TOO_LONG);
   if (!(await storeQuestions(history, asked, log))) turn.missStore();
   for (const event of done) if (event.kind === "action" || event.kind === "command") turn.notice(event);
   await run(deps, turn, signal);

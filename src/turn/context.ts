@@ -13,6 +13,7 @@ import { toEntry } from "./entries.ts";
 import type { TurnRecord } from "./record.ts";
 import { showFiles } from "./shown-files.ts";
 import { type Given, toGiven } from "./sight.ts";
+import { estimateTokens } from "./token-counts.ts";
 
 const STORE_AGAIN_MS = 1_000;
 /** Read beside the window's own number: what was said to others counts by its tokens alone. */
@@ -108,10 +109,10 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const talk = await readChannelTalk(record, branch, channelMessages, signal);
     const whole = withoutQuoted(withTalk(entries, talk));
     const owner = `${record.reply.platform}:${record.author.id}`;
-    const said = fitWindow(whole, limits);
+    const said = fitWindow(whole, limits, estimateTokens);
     const room = toRoomForFiles(maxTokens, said.tokens);
     const shown = await showFiles(said.kept, { files, maxTokens: room, owner, showsFiles }, signal);
-    const { kept } = fitWindow(whole, { ...limits, filesOf: shown.tokensOf });
+    const { kept } = fitWindow(whole, { ...limits, filesOf: shown.tokensOf }, estimateTokens);
     // Talk is in no history.
     const around = new Set(talk.map(({ id }) => id));
     const stored = kept.filter(({ id }) => !around.has(id));

@@ -1,4 +1,3 @@
-import { estimateTokenCount } from "tokenx";
 import { countMessage } from "../conversation/token-cost.ts";
 import {
   type AssistantMessage,
@@ -21,6 +20,7 @@ import { toAnswer } from "../tools/ledger.ts";
 import { type RoundDeps, runRound } from "../tools/round.ts";
 import { toDefinition } from "../tools/tool.ts";
 import { WAITS } from "./endings.ts";
+import { estimateTokens } from "./token-counts.ts";
 
 /** Reasons that say that something of the answer is missing. */
 const CUT_OFF = /^(length|max_tokens|content_filter|safety)$/i;
@@ -196,12 +196,12 @@ function toPictureMessage(pictures: readonly ImagePart[]): ChatMessage[] {
 }
 
 function estimatePrompt(messages: readonly ChatMessage[], definitions: readonly object[]): number {
-  const said = messages.reduce((sum, message) => sum + countMessage(message, estimateTokenCount), 0);
-  return said + (definitions.length === 0 ? 0 : estimateTokenCount(JSON.stringify(definitions)));
+  const said = messages.reduce((sum, message) => sum + countMessage(message, estimateTokens), 0);
+  return said + (definitions.length === 0 ? 0 : estimateTokens(JSON.stringify(definitions)));
 }
 
 function estimateUsage(promptTokens: number, { answer, reasoning }: Round): Usage {
   const calls = (answer.tool_calls ?? []).map((call) => call.function.arguments).join("\n");
-  const completion = estimateTokenCount(reasoning + textOf(answer)) + estimateTokenCount(calls);
+  const completion = estimateTokens(reasoning + textOf(answer)) + estimateTokens(calls);
   return { prompt_tokens: promptTokens, completion_tokens: completion, total_tokens: promptTokens + completion };
 }

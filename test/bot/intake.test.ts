@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { MAX_TEXT_CHARS } from "../../src/bot/intake.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { startEngine } from "../support/engine.ts";
@@ -42,6 +43,19 @@ describe("an event", () => {
     hold.resolve();
     await idle();
     expect(requests[2]?.messages.map(({ content }) => content)).toContain("Ben: second");
+  });
+
+  test("with more text than any platform takes keeps its beginning and its end, and its answer says so", async () => {
+    const { accept, idle, history, channel } = startEngine();
+    const long = message(`Summarise: ${"lorem ipsum ".repeat(20_000)} In one word.`);
+    await accept(long);
+    await accept(edited(long, `Shorten: ${"dolor ".repeat(40_000)} In two words.`));
+    await idle();
+    const { entries } = await history.read("test:a", { maxEntries: 10 });
+    const [text] = entries.flatMap(({ messages }) => messages.map(({ content }) => content));
+    expect(text).toMatch(/^Shorten: dolor .*\n\[… \d+ characters left out …\]\n.* In two words\.$/s);
+    expect(text?.length).toBeLessThan(MAX_TEXT_CHARS + 100);
+    expect(JSON.stringify(channel)).toContain("Your message was too long");
   });
 
   test("that edits or deletes a message reaches it wherever it is", async () => {

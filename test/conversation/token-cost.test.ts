@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import { estimateTokenCount } from "tokenx";
 import { describe, expect, test } from "vitest";
 import { countTokens, cutToFit } from "../../src/conversation/token-cost.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
@@ -76,5 +77,18 @@ describe("cutToFit", () => {
     };
     cutToFit(said("1", "x".repeat(1_000_000)), 1_000, counting);
     expect(measured).toBeLessThan(4_000_000);
+  });
+
+  test("finds out with few looks how much of a text fits", () => {
+    let looks = 0;
+    const counting = (text: string) => {
+      looks += 1;
+      return estimateTokenCount(text);
+    };
+    const text = `${"Lorem ipsum dolor sit amet, ".repeat(1_000)}${"漢字かな".repeat(2_000)}`;
+    const cut = cutToFit(said("1", text), 4_000, counting);
+    expect(looks).toBeLessThan(15);
+    expect(countTokens(cut, estimateTokenCount)).toBeLessThanOrEqual(4_000);
+    expect(countTokens(cut, estimateTokenCount)).toBeGreaterThan(3_900);
   });
 });
