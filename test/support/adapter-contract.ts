@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { SinkError } from "../../src/port/errors.ts";
-import type { Accept, InboundEvent, MessageEvent } from "../../src/port/events.ts";
+import type { Accept, EarlierMessage, InboundEvent, MessageEvent } from "../../src/port/events.ts";
 import type { Draft } from "../../src/port/sink.ts";
+import { eventually } from "./eventually.ts";
 
 /** A message of the bot as people see it. */
 export interface SeenMessage {
@@ -27,9 +28,19 @@ export interface AdapterUnderTest {
   deleteNewest: () => Promise<void>;
   /** Presses a button of one of the bot's messages. */
   press: (messageId: string, label: string) => Promise<void>;
+  /** Absent where the adapter reads nothing that was said before. */
+  discussion?: Discussion;
   /** The bot's messages in the conversation begun last, oldest first. */
   seen: () => Promise<SeenMessage[]>;
   close: () => Promise<void>;
+}
+
+/** People in a channel, and in the thread under the first message that is said there. Nothing here waits to be heard. */
+export interface Discussion {
+  /** Says something to nobody in particular. */
+  say: (text: string, where: "channel" | "thread") => void;
+  /** Addresses the bot. */
+  ask: (text: string, where: "channel" | "thread") => void;
 }
 
 /** The differences of a platform, each with the reason. */
@@ -37,6 +48,7 @@ export interface Differences {
   noRedelivery?: string;
   noEdits?: string;
   noAttachments?: string;
+  noDiscussion?: string;
 }
 
 export type StartAdapter = (accept: Accept) => Promise<AdapterUnderTest>;
@@ -74,6 +86,7 @@ export function adapterContract(name: string, start: StartAdapter, differences: 
     });
 
     describeInbound(begin, () => events, firstMessage, differences);
+    describeEarlier(begin, () => events, firstMessage, differences);
     describeOutbound(begin, firstMessage);
     describeLifetime(begin, () => events, firstMessage);
   });
@@ -158,6 +171,84 @@ function describeInbound(
     await write("hello");
     await adapter.sink(first().reply).post(draft("my own words"), randomUUID(), signal);
     expect(events()).toHaveLength(1);
+  });
+}
+
+function describeEarlier(
+  begin: Begin,
+  events: () => InboundEvent[],
+  first: () => MessageEvent,
+  not: Differences,
+): void {
+  async function discuss(where: "channel" | "thread", maxMessages: number) {
+    const { adapter, discussion } = await begin();
+    if (discussion === undefined) throw new Error("Nobody talks there.");
+    discussion.say("the plan", "channel");
+    for (const text of ["one", "two"]) discussion.say(text, where);
+    discussion.ask("what now?", where);
+    const isAsked = (event: InboundEvent) => event.kind === "message" && event.addressed === "bot";
+    await eventually(() => events().some(isAsked)).toBe(true);
+    const event = events().find(isAsked) as MessageEvent;
+    const { reply, messageId } = event;
+    const before = await adapter.readEarlier?.(event, { maxMessages }, signal);
+    const channel = await adapter.readChannel?.(reply, [messageId], maxMessages, signal);
+    return { adapter, event, before: before?.messages ?? [], isPartial: before?.isPartial, channel: channel ?? [] };
+  }
+  const textsOf = (messages: readonly EarlierMessage[]) => messages.map(({ text }) => text);
+
+  test("reads what was said before, or has nowhere to read it", async () => {
+    const { adapter } = await begin();
+    const reads = [adapter.readEarlier, adapter.readChannel].map((read) => read !== undefined);
+    expect(reads).toEqual(Array.from({ length: 2 }, () => not.noDiscussion === undefined));
+  });
+
+  describe.skipIf(not.noDiscussion !== undefined)("asked in the middle of a discussion", () => {
+    test("reads the thread up to the question, oldest first, what it began with marked", async () => {
+      const { adapter, event, before, isPartial, channel } = await discuss("thread", 15);
+      expect(textsOf(before)).toEqual(["the plan", "one", "two"]);
+      expect(before.map(({ isRoot }) => isRoot)).toEqual([true, undefined, undefined]);
+      expect(isPartial).toBeUndefined();
+      expect(new Set(before.map(({ messageId }) => messageId)).size).toBe(3);
+      for (const { messageId, author, by } of before) {
+        expect(messageId.startsWith(`${adapter.platform}:`)).toBe(true);
+        expect([author.id, author.name, by]).toEqual([event.author.id, event.author.name, undefined]);
+      }
+      expect(JSON.parse(JSON.stringify(before))).toEqual(before);
+      // What stands beside the thread is no part of it.
+      expect(channel).toEqual([]);
+    });
+
+    test("reads the newest of a thread and what it began with, and says that there is more", async () => {
+      const { before, isPartial } = await discuss("thread", 1);
+      expect([textsOf(before), isPartial]).toEqual([["the plan", "two"], true]);
+    });
+
+    test("reads of a thread what was said since a time, without what it began with", async () => {
+      const { adapter, event, before } = await discuss("thread", 15);
+      const [, one] = before;
+      const readSince = async (since: number) =>
+        textsOf((await adapter.readEarlier?.(event, { since, maxMessages: 15 }, signal))?.messages ?? []);
+      expect(await readSince(one?.at ?? 0)).toEqual(["one", "two"]);
+      expect(await readSince(event.at + 1)).toEqual([]);
+    });
+
+    test("reads the last messages of a channel before the question, oldest first", async () => {
+      const { channel } = await discuss("channel", 15);
+      expect(textsOf(channel)).toEqual(["the plan", "one", "two"]);
+      expect(JSON.parse(JSON.stringify(channel))).toEqual(channel);
+    });
+
+    test("reads no more of a channel than it is asked for", async () => {
+      expect(textsOf((await discuss("channel", 2)).channel)).toEqual(["one", "two"]);
+    });
+
+    test("reads nothing above the message that began a place", async () => {
+      const { adapter, begin: write } = await begin();
+      await write("hello");
+      const { reply, messageId } = first();
+      expect((await adapter.readEarlier?.(first(), { maxMessages: 15 }, signal))?.messages).toEqual([]);
+      expect(await adapter.readChannel?.(reply, [messageId], 15, signal)).toEqual([]);
+    });
   });
 }
 

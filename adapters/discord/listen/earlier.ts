@@ -149,6 +149,7 @@ async function readThread(
   signal: AbortSignal,
 ): Promise<Above> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(PAGES_MS)]);
+  const isWanted = ({ id }: APIMessage) => since === undefined || timeOf(id) >= since;
   const newestFirst: APIMessage[] = [];
   let before = messageId;
   let isPartial = false;
@@ -159,14 +160,16 @@ async function readThread(
       if (isFirst) throw error;
       return undefined;
     });
-    const wanted = page?.filter(({ id }) => since === undefined || timeOf(id) >= since) ?? [];
+    const wanted = page?.filter(isWanted) ?? [];
     newestFirst.push(...wanted);
     before = page?.at(-1)?.id ?? before;
     const isEnd = page !== undefined && (page.length < count || wanted.length < page.length);
     isPartial = !isEnd && (page === undefined || newestFirst.length >= maxMessages);
     hasMore = !isEnd && !isPartial;
   }
-  const found = newestFirst.toReversed().flatMap(toStarter(channelId));
+  const starters = newestFirst.toReversed().flatMap(toStarter(channelId));
+  // The sign is newer than the message that it points to.
+  const found = starters.filter(({ message }) => isWanted(message));
   const hasRoot = since !== undefined || !isPartial || found[0]?.isRoot === true;
   const root = hasRoot ? [] : await readRoot(channelId, calls, signal);
   return { found: [...root, ...found], ...(isPartial && { isPartial }) };

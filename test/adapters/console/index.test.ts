@@ -11,6 +11,7 @@ adapterContract("console", startUnderTest, {
   noRedelivery: "a terminal hands over each line once",
   noEdits: "what was entered at a terminal stays",
   noAttachments: "nobody can attach a file at a terminal",
+  noDiscussion: "one person talks there, and all of it is heard",
 });
 
 interface Terminal {

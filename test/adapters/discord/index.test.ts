@@ -28,6 +28,15 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
     },
   });
 
+  let root: Message | undefined;
+  let under: Channel | undefined;
+  /** The channel, or the thread under the first message that was said in it. */
+  function room(where: "channel" | "thread"): Channel {
+    if (where === "channel") return channel;
+    under ??= discord.people.openThread(there(root), ada, "thread");
+    return under;
+  }
+
   async function after(act: () => void): Promise<void> {
     delivered = Promise.withResolvers();
     act();
@@ -56,6 +65,14 @@ async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
         const message = botMessages(discord, there(thread)).find((one) => id.endsWith(one.id));
         discord.people.press(there(message), ada, label);
       }),
+    discussion: {
+      say(text, where) {
+        const said = discord.people.say(room(where), ada, text);
+        root ??= said;
+        discord.clock.advance(10);
+      },
+      ask: (text, where) => void discord.people.say(room(where), ada, text, { mentionBot: true }),
+    },
     async seen() {
       return botMessages(discord, there(thread)).map((message) => {
         const { content, attachments, components } = shown(message);

@@ -6,10 +6,15 @@ import { DatabaseSync } from "node:sqlite";
 import { Hono } from "hono";
 import { afterEach, describe, expect, test } from "vitest";
 import type { MessageRow, Row } from "../../../adapters/local/page/wire.ts";
+import type { Accept } from "../../../src/port/events.ts";
 import { type AdapterUnderTest, adapterContract } from "../../support/adapter-contract.ts";
 import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../support/local-page.ts";
 
-adapterContract("local", async (accept): Promise<AdapterUnderTest> => {
+adapterContract("local", startUnderTest, {
+  noDiscussion: "the bot hears all that is said on the page",
+});
+
+async function startUnderTest(accept: Accept): Promise<AdapterUnderTest> {
   const page = await startLocalPage({ accept });
   let place = { channelId: "", nonce: "", id: 0, text: "" };
   const change = async (what: string, body: object) => {
@@ -46,7 +51,7 @@ adapterContract("local", async (accept): Promise<AdapterUnderTest> => {
     },
     close: page.close,
   };
-});
+}
 
 async function botMessages(page: LocalPage, channelId: string): Promise<MessageRow[]> {
   const rows = await page.rows();

@@ -14,9 +14,14 @@ for (const transport of TRANSPORTS) {
 
 /** Each conversation is the thread of a direct message. */
 async function startUnderTest(accept: Accept, transport: TransportName): Promise<AdapterUnderTest> {
-  const { slack, adapter, ada } = await startStage({ accept, transport, simulator: { limits: { ackMs: 1_000 } } });
+  const { slack, adapter, ada, general } = await startStage({
+    accept,
+    transport,
+    simulator: { limits: { ackMs: 1_000 } },
+  });
   let root: Message | undefined;
   let newest: Message | undefined;
+  let thread: Message | undefined;
 
   /** Resolves when Slack has its acknowledgement, and rejects when it got none at first. */
   async function delivered(act: () => void): Promise<void> {
@@ -33,6 +38,7 @@ async function startUnderTest(accept: Accept, transport: TransportName): Promise
   }
 
   const there = () => newest ?? fail();
+  const at = (where: "channel" | "thread") => (where === "thread" ? { thread: thread ?? fail() } : {});
   return {
     adapter,
     mention: `<@${ada.id}>`,
@@ -50,6 +56,13 @@ async function startUnderTest(accept: Accept, transport: TransportName): Promise
         const button = buttonsOf(message).find((one) => one.label === label) ?? fail();
         void ada.press(message, button.actionId);
       }),
+    discussion: {
+      say(text, where) {
+        const said = ada.say(general, text, at(where));
+        thread ??= said;
+      },
+      ask: (text, where) => void ada.mention(general, text, at(where)),
+    },
     async seen() {
       return slack.answers(ada.direct(), root).map((message) => ({
         text: shownText(message.content),
