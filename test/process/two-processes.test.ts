@@ -13,18 +13,27 @@ import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.t
 import { type RunningService, startService } from "../support/service.ts";
 import { answersIn, makeFolder } from "./slack-service.ts";
 
-interface Watched extends RunningService {
+interface Watch {
   /** What it has asked of Slack to be written. */
   calls: string[];
+  /** Acts once, when the next of them has come and before Slack is asked. */
+  atNext(act: () => void): void;
 }
 
+type Watched = RunningService & Watch;
+
 /** Passes on what is asked of Slack, and notes the methods that write. */
-async function watchCalls(target: string): Promise<{ calls: string[]; apiUrl: string }> {
+async function watchCalls(target: string): Promise<Watch & { apiUrl: string }> {
   const calls: string[] = [];
+  let next = () => {};
   const { origin, pathname } = new URL(target);
   const server = createServer((asked, answer) => {
     const [, method = ""] = /\/((?:chat|assistant)\.[\w.]+)/.exec(asked.url ?? "") ?? [];
-    if (method !== "") calls.push(method);
+    if (method !== "") {
+      calls.push(method);
+      next();
+      next = () => {};
+    }
     const passed = request(`${origin}${asked.url}`, { method: asked.method, headers: asked.headers }, (given) => {
       answer.writeHead(given.statusCode ?? 500, given.headers);
       given.pipe(answer);
@@ -32,7 +41,8 @@ async function watchCalls(target: string): Promise<{ calls: string[]; apiUrl: st
     passed.on("error", () => answer.destroy());
     asked.pipe(passed);
   });
-  return { calls, apiUrl: `${await listenUntilTestEnds(server)}${pathname}` };
+  const apiUrl = `${await listenUntilTestEnds(server)}${pathname}`;
+  return { calls, atNext: (act) => void (next = act), apiUrl };
 }
 
 describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)", () => {
@@ -47,7 +57,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     const ada = slack.user({ name: "Ada" });
     const general = slack.channel({ name: "general", members: [ada] });
     const open = async (): Promise<Watched> => {
-      const { calls, apiUrl } = await watchCalls(slack.apiUrl);
+      const { apiUrl, ...watch } = await watchCalls(slack.apiUrl);
       const service = await startService(await makeFolder(), {
         SLACK_BOT_TOKEN: slack.botToken,
         SLACK_API_URL: apiUrl,
@@ -56,7 +66,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
         ...env,
       });
       onTestFinished(async () => void (await service.end("SIGKILL")));
-      return { ...service, calls };
+      return { ...service, ...watch };
     };
     const [one, other] = [await open(), await open()];
     /** What happens from now on is heard by this one. */
@@ -192,9 +202,13 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
 
   test("a process that stood still for longer than its lease writes nothing more to an answer that was taken over", async () => {
     const scene = await start();
-    const { slack, general } = scene;
+    const { slack, general, hear } = scene;
     const { asked, working, left } = await beginAtOne(scene);
-    process.kill(working.pid, "SIGSTOP");
+    hear(left);
+    // Nobody can take back a call that has begun, and while one is under way it begins no other.
+    const stopped = Promise.withResolvers<void>();
+    working.atNext(() => stopped.resolve(void process.kill(working.pid, "SIGSTOP")));
+    await stopped.promise;
     await eventually(() => asks(left)).toBe(true);
     const before = [...working.calls];
     // By its lease or by what it wanted to store, whichever it comes to first.
