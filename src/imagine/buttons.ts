@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { References } from "../media/reference.ts";
 import type { ActionEvent, InboundEvent } from "../port/events.ts";
+import { isSamePerson } from "../port/identity.ts";
 import { readPictureId } from "../port/ids.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
@@ -59,6 +60,12 @@ export function createJobButtons(deps: ButtonsDeps): JobButtons {
     return mayPress(event, job) ? { job, part: id.part } : NOT_YOURS;
   }
 
+  /** What is drawn once more is for whoever asked, and for whoever presses. */
+  async function refuseBoth(job: PictureJob, { author }: ActionEvent): Promise<string | undefined> {
+    const refusal = await refuse({ ...job, author });
+    return refusal ?? (isSamePerson(author, job) ? undefined : refuse(job));
+  }
+
   async function drawFailed(job: PictureJob, signal: AbortSignal): Promise<void> {
     const failed = job.parts.some(({ state }) => state === "failed");
     // Taken up after a crash, they are pending again already.
@@ -80,7 +87,7 @@ export function createJobButtons(deps: ButtonsDeps): JobButtons {
       try {
         const found = await findOwn(event, signal);
         if (typeof found === "string") return found;
-        const refusal = found.job.isOver ? await refuse({ ...found.job, author: event.author }) : undefined;
+        const refusal = found.job.isOver ? await refuseBoth(found.job, event) : undefined;
         if (refusal !== undefined) return refusal;
         await drawFailed(found.job, signal);
         return undefined;

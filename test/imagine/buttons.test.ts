@@ -11,7 +11,7 @@ const { signal } = new AbortController();
 const failed: PicturePart = { state: "failed", reason: "No.", canRetry: true };
 const done = (messageId: string): PicturePart => ({ state: "done", messageId, text: "" });
 
-function start(given: Partial<PictureJob> = {}) {
+function start(given: Partial<PictureJob> = {}, denied: readonly string[] = []) {
   const platform = fakePlatform();
   const job = pictureJob({ isOver: true, ...given });
   const saved: PictureJob[] = [];
@@ -35,7 +35,7 @@ function start(given: Partial<PictureJob> = {}) {
     writeHistory: async () => {},
     links: { erase: async (refs) => void erased.push(...refs.map(({ id }) => id)) },
     sinkOf: () => platform.sink,
-    refuse: async () => undefined,
+    refuse: async ({ author }) => (denied.includes(author.id) ? `${author.name} may not.` : undefined),
     log: silent,
   });
   const press = (name: ActionEvent["action"], id: string, author = ada) => {
@@ -54,6 +54,17 @@ describe("Retry", () => {
     hold.resolve();
     expect(await Promise.all(pressed)).toEqual([undefined, undefined]);
     expect(runs).toEqual([["done", "pending", "deleted"]]);
+  });
+
+  test("is for nobody who may have no pictures, and draws nothing for them", async () => {
+    const moderator = { ...ben, isModerator: true };
+    const { press, runs, hold } = start({ parts: [failed] }, [ada.id]);
+    hold.resolve();
+    expect(await press("retry", "job.0")).toBe("Ada may not.");
+    expect(await press("retry", "job.0", moderator)).toBe("Ada may not.");
+    const other = start({ parts: [failed] }, [ben.id]);
+    expect(await other.press("retry", "job.0", moderator)).toBe("Ben may not.");
+    expect([...runs, ...other.runs]).toEqual([]);
   });
 
   test("does nothing where nothing failed, and goes on where a crash cut it", async () => {
