@@ -28,6 +28,8 @@ export interface GatewayErrorOptions extends LoggableErrorOptions {
   param?: string;
   /** Milliseconds the gateway asked to wait, when it asked. */
   retryAfterMs?: number;
+  /** What it quotes stood in no error object: whatever is at that address may be no gateway. */
+  isFormless?: true;
 }
 
 /**
@@ -42,6 +44,7 @@ export class GatewayError extends LoggableError {
   readonly code: string | undefined;
   readonly param: string | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly isFormless: boolean;
 
   constructor(kind: GatewayErrorKind, message: string, options: GatewayErrorOptions = {}) {
     super(message, options);
@@ -51,6 +54,7 @@ export class GatewayError extends LoggableError {
     this.code = options.code;
     this.param = options.param;
     this.retryAfterMs = options.retryAfterMs;
+    this.isFormless = options.isFormless === true;
   }
 }
 

@@ -53,6 +53,7 @@ export function toStatusError(
   const words = object?.message ?? describeBody(body, safe);
   const quote = words === "" ? "" : ` It said: ${endSentence(words)}`;
   const options: GatewayErrorOptions = { status, quote, ...toOptions(object) };
+  if (object === undefined) options.isFormless = true;
   if (retryAfterMs !== undefined) options.retryAfterMs = retryAfterMs;
   const kind = toKind(status);
   const wait = retryAfterMs === undefined ? "" : ` It asks to wait ${describeSeconds(retryAfterMs)}.`;

@@ -67,9 +67,10 @@ function checkListed(variable: string, model: string, models: readonly string[])
   };
 }
 
-export function toFinding({ message, kind }: GatewayError): Finding {
+/** Quotes what is said as a gateway says it, and nothing of another page that stands at the address. */
+export function toFinding({ message, logMessage, kind, isFormless }: GatewayError): Finding {
   const fix = FIXES[kind];
-  return { ok: false, what: message, ...(fix !== undefined && { fix }) };
+  return { ok: false, what: isFormless ? logMessage : message, ...(fix !== undefined && { fix }) };
 }
 
 function countModels(count: number): string {

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createSetup } from "../../src/setup/setup.ts";
 import { start as startSandbox } from "../sandbox/sandbox.ts";
 import { startSlack } from "../simulators/slack/slack.ts";
+import { serveAnswers } from "../support/file-server.ts";
 import { makeDataDir } from "../support/service.ts";
 
 const { signal } = new AbortController();
@@ -46,6 +47,22 @@ describe("the first run", () => {
     const problems = [expect.stringContaining("These values cannot be put into the file")];
     expect(setup.toEnvFile(values)).toEqual({ text: "", problems });
     expect(setup.save(values)).toEqual(problems);
+  });
+
+  test("quotes a gateway, and nothing of whatever else answers at an address", async () => {
+    const { origin } = await serveAnswers({
+      "/gateway/v1/models": (response) => response.writeHead(403).end('{"error":{"message":"Not for you."}}'),
+      "/other/v1/models": (response) => response.writeHead(500).end("root:canary"),
+      "/moved/v1/models": (response) => response.writeHead(302, { location: "/" }).end("canary"),
+      "/page/v1/models": (response) => response.end("<p>canary</p>"),
+    });
+    const { setup } = await open();
+    const ask = async (path: string) => {
+      const values = { GATEWAY_BASE_URL: `${origin}/${path}`, GATEWAY_API_KEY: "k", CHAT_MODEL: "m" };
+      return JSON.stringify([await setup.listModels(values, signal), await setup.check("gateway", values, signal)]);
+    };
+    expect(await ask("gateway")).toContain("Not for you.");
+    for (const path of ["other", "moved", "page"]) expect(await ask(path)).not.toContain("canary");
   });
 
   test("names what a token lacks, and no secret", async () => {
