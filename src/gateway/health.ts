@@ -181,7 +181,10 @@ function toTroubles({ findings, models, error }: ListFindings, { chatModel, imag
   if (error !== undefined && hasNoList(error)) return [];
   // A list of nothing says nothing.
   if (models?.length === 0) return [];
-  if (error !== undefined) return findings.map((finding) => ({ state: toState(error.kind), sentence: say(finding) }));
+  // The log and everybody at the page have this: not the gateway's own words.
+  if (error !== undefined) {
+    return [{ state: toState(error.kind), sentence: say({ ...toFinding(error), what: error.logMessage }) }];
+  }
   const [, ...ofModels] = findings;
   return ofModels.flatMap((finding, index) => {
     const model = index === 0 ? chatModel : imageModel;

@@ -64,6 +64,16 @@ describe("the gateway at the start", () => {
     expect(lines).toMatchObject([{ level: 40, msg: expect.stringContaining("Check GATEWAY_API_KEY") }]);
   });
 
+  test("has what it says kept out of the log", async () => {
+    const error = new GatewayError("unauthorized", "The gateway refused the key (401).", {
+      quote: " It said: canary.",
+    });
+    const { told, lines, until } = watch(listing(error).gateway);
+    await until(() => told.length === 1);
+    expect(told[0]?.sentence).toMatch(/^The gateway refused the key \(401\)\. Check GATEWAY_API_KEY/);
+    expect(JSON.stringify(lines)).not.toContain("canary");
+  });
+
   test("is unreachable where nothing listens", async () => {
     const { told, until } = watch(connect("http://127.0.0.1:1", { limits: { attempts: 1 } }));
     await until(() => told.length === 1);
