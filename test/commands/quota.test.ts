@@ -51,6 +51,15 @@ test("an answer beyond a limit says which, how much and until when, and an admin
   expect(await say("quota", "", ben)).toContain("left aside for now; 2 requests used");
 });
 
+test("what is used up stays used up for who has everything about them erased", async () => {
+  const { say, ask, requests } = start({ quotas: QUOTAS });
+  await ask(ben);
+  await ask(ben);
+  expect(await say("forget", "me for good", ben)).toContain("I know nothing about you any more.");
+  expect(await ask(ben)).toContain("is used up");
+  expect(requests).toHaveLength(2);
+});
+
 test("whoever goes on at a limit is told once, so that bots which answer each other fall silent", async () => {
   const { accept, idle, texts, requests } = start({ quotas: { all: { month: { requests: 2 } } } });
   const other = { id: "other-bot", name: "Other", kind: "bot" as const };
