@@ -36,8 +36,12 @@ export function createToolsCommand({ own, serversOf, settings, access, audit }: 
     if (!isKnown) return NOT_KNOWN;
     const judge = await access.judge();
     const may = (name: string) => judge(event, `tool:${name}`).isAllowed;
-    const servers = serversOf(reply).map((server) => {
-      return { ...server, tools: server.tools.filter(({ name }) => may(name)) };
+    const servers = serversOf(reply).flatMap((server) => {
+      const tools = server.tools.filter(({ name }) => may(name));
+      // They begin as `!server:prompt`, and count as tools.
+      const prompts = server.prompts.filter((one) => may((/^!(\S+)/.exec(one)?.[1] ?? "").replace(":", "__")));
+      const hasAny = server.tools.length + server.prompts.length > 0;
+      return hasAny && tools.length + prompts.length === 0 ? [] : [{ ...server, tools, prompts }];
     });
     const lines = [
       `My own: ${own.filter(may).map(quoteName).join(", ") || "nothing"}.`,
@@ -47,6 +51,8 @@ export function createToolsCommand({ own, serversOf, settings, access, audit }: 
   }
 
   async function change(event: CommandEvent, isOn: boolean, given: string): Promise<string> {
+    const refusal = await access.refuse(event, "settings");
+    if (refusal !== undefined) return refusal;
     const { reply } = event;
     const names = serversOf(reply).map(({ name }) => name);
     const name = names.find((one) => one.toLowerCase() === given.toLowerCase());
@@ -54,8 +60,6 @@ export function createToolsCommand({ own, serversOf, settings, access, audit }: 
       const known = names.length === 0 ? "There is none" : `There are ${names.map(quoteName).join(", ")}`;
       return `There is no server ${quoteName(given)} here. ${known}.`;
     }
-    const refusal = await access.refuse(event, "settings");
-    if (refusal !== undefined) return refusal;
     const wasOn = (await settings.read(reply)).serversOff?.includes(name) !== true;
     if (!(await settings.switchServer(reply, name, isOn))) return NOT_KEPT;
     const toWords = (on: boolean) => `${name} ${on ? "on" : "off"}`;

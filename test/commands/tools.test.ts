@@ -65,6 +65,14 @@ describe("/tools", () => {
     expect(await start([shop], { access }).say()).toMatch(/^My own: nothing\.\n`shop`: `count`\./);
   });
 
+  test("names no server and no prompt that the person may not use, and none to switch to who may switch none", async () => {
+    const servers = [{ ...shop, prompts: ["!shop:restock <what>", "!shop:price"] }];
+    const only = (deny: string[]) => start(servers, { access: { rules: [{ deny }] } });
+    expect(await only(["tool:shop__restock"]).say()).toMatch(/`count`.*: `!shop:price`\.\n/);
+    expect(await only(["server:shop"]).say()).toBe("My own: `recall`.");
+    expect(await start(servers).say("off shed", { ...ada, mayConfigure: false })).toMatch(/^Only people who manage/);
+  });
+
   test("notes what was switched", async () => {
     const { say, changes } = start([shop]);
     await say("off shop");
