@@ -27,6 +27,7 @@ export function createStreamChat(deps: CallDeps, extraBody: ExtraBody): StreamCh
     const attempts = deps.retry(request.model, options, deps.limits.firstTokenTotalMs);
     for (;;) {
       await attempts.begin(signal);
+      await options.onAsk?.();
       const failure = await attempt(deps, call, attempts, onChunk, signal);
       if (failure === undefined) return;
       if (failure.answered) throw failure.error;

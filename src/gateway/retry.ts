@@ -16,6 +16,8 @@ export interface RetryNotice {
 }
 
 export interface CallOptions {
+  /** Waited for right before each call is made. Where it rejects, none is made, and that is what the caller is told. */
+  onAsk?: () => Promise<void>;
   /** Told before each wait, so that it can be shown. */
   onRetry?: (notice: RetryNotice) => void;
   /** Asks at once, whatever pause the model wanted: a person who knows of it asked for that. */
@@ -147,9 +149,15 @@ export function createRetry(limits: GatewayLimits, options: BreakerOptions = {})
 }
 
 /** Runs `work` until it succeeds or there is no further attempt to make. */
-async function runAttempts<T>(attempts: Attempts, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+async function runAttempts<T>(
+  attempts: Attempts,
+  work: () => Promise<T>,
+  { onAsk }: CallOptions,
+  signal: AbortSignal,
+): Promise<T> {
   for (;;) {
     await attempts.begin(signal);
+    await onAsk?.();
     try {
       const result = await work();
       attempts.succeed();
@@ -215,5 +223,5 @@ export function ask<T>(
       watch.end();
     }
   }
-  return runAttempts(attempts, attempt, signal);
+  return runAttempts(attempts, attempt, options, signal);
 }

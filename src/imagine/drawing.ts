@@ -36,11 +36,15 @@ export interface DrawingDeps {
   /** Told of every part that has its end, with the reason of `stop` for what was stopped; the next step waits for it. */
   onEnd(job: PictureJob, number: number, error: unknown): Promise<void>;
   /** Keeps room for a picture before it is asked for. Rejects where a limit does not allow it. */
-  reserve(job: PictureJob, number: number, signal: AbortSignal): Promise<SettlePicture>;
+  reserve(job: PictureJob, number: number, signal: AbortSignal): Promise<PictureReservation>;
 }
 
-/** Counts what a request used; undefined: nothing, because the gateway refused it. */
-export type SettlePicture = (spent: { pictures: number; usage?: ImageUsage | undefined } | undefined) => Promise<void>;
+export interface PictureReservation {
+  /** Waited for right before each call of the gateway. Rejects where it may not be made. */
+  ask(signal: AbortSignal): Promise<void>;
+  /** Counts what a request used; undefined: nothing, because the gateway refused it. */
+  settle(spent: { pictures: number; usage?: ImageUsage | undefined } | undefined): Promise<void>;
+}
 
 /** One run of a job. */
 export interface Drawing {
@@ -109,15 +113,21 @@ async function drawPart(
     isElsewhere = detour !== undefined;
     onNotice(isElsewhere ? "The gateway does not answer; asking the second one." : "Asking the gateway once more.");
   };
-  const draw = async (signal: AbortSignal) =>
-    gateway.generateImage(toRequest(job, await links(signal)), signal, { onRetry, onDetour, mustAsk });
-  const settle = await reserve(job, number, AbortSignal.any([signal, stop]));
+  const { ask, settle } = await reserve(job, number, AbortSignal.any([signal, stop]));
+  let mayBeDrawn = false;
+  const draw = async (signal: AbortSignal) => {
+    const onAsk = async () => {
+      await ask(signal);
+      mayBeDrawn = true;
+    };
+    return gateway.generateImage(toRequest(job, await links(signal)), signal, { onAsk, onRetry, onDetour, mustAsk });
+  };
   let image: GeneratedImage;
   try {
     image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
   } catch (error) {
     // Cut off, it may have been drawn all the same.
-    await settle(isUnspent(error) || error instanceof PictureError ? undefined : { pictures: 1 });
+    await settle(mayBeDrawn && !isUnspent(error) ? { pictures: 1 } : undefined);
     throw error;
   }
   await settle({ pictures: 1, usage: image.usage });

@@ -6,7 +6,7 @@ import type { ReplySink } from "../port/sink.ts";
 import type { Quota } from "../quota/quota.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
-import { type DrawingDeps, drawParts, type SettlePicture } from "./drawing.ts";
+import { type DrawingDeps, drawParts, type PictureReservation } from "./drawing.ts";
 import type { WriteHistory } from "./history-entry.ts";
 import type { JobStore } from "./job-store.ts";
 import { filesOf, type PictureJob } from "./picture-job.ts";
@@ -167,17 +167,21 @@ async function reservePicture(
   { id: jobId, author, reply, model, prompt }: PictureJob,
   number: number,
   signal: AbortSignal,
-): Promise<SettlePicture> {
+): Promise<PictureReservation> {
   const promptTokens = estimateTokenCount(prompt);
   const need = { id: `${jobId}:${number}`, by: { author, reply, model }, promptTokens, pictures: 1 };
-  const { settle } = await quota.reserve(need, signal);
-  return async (spent) => {
-    if (spent === undefined) return settle(undefined);
-    const { pictures, usage } = spent;
-    if (usage !== undefined) {
-      metrics.tokens("prompt", usage.promptTokens, false);
-      metrics.tokens("completion", usage.completionTokens, false);
-    }
-    return settle({ ...(usage ?? { promptTokens, completionTokens: 0 }), pictures, isEstimated: usage === undefined });
+  const { ask, settle } = await quota.reserve(need, signal);
+  return {
+    ask,
+    async settle(spent) {
+      if (spent === undefined) return settle(undefined);
+      const { pictures, usage } = spent;
+      if (usage !== undefined) {
+        metrics.tokens("prompt", usage.promptTokens, false);
+        metrics.tokens("completion", usage.completionTokens, false);
+      }
+      const isEstimated = usage === undefined;
+      return settle({ ...(usage ?? { promptTokens, completionTokens: 0 }), pictures, isEstimated });
+    },
   };
 }

@@ -25,6 +25,7 @@ const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
 /** Others may take what was found to be left. */
 const MAX_TRIES = 4;
+const STORE_IS_AWAY = "Not answered: I cannot look up the limits, because my memory is out of reach.";
 
 /** Room that is kept for one request. */
 export interface Reservation {
@@ -32,6 +33,11 @@ export interface Reservation {
   maxTokens: number | undefined;
   /** The limit that leaves less room than usual, in words. */
   tight?: string;
+  /**
+   * To be called, and waited for, right before the request is sent, each time: from then on it counts although nobody
+   * settles it. Rejects with a QuotaError where it may not be sent, and with the signal's reason.
+   */
+  ask(signal: AbortSignal): Promise<void>;
   /** Counts what was used in its place; undefined: nothing, because the gateway refused. Never rejects. */
   settle(spent: Spent | undefined): Promise<void>;
 }
@@ -126,8 +132,20 @@ export function createQuota(options: QuotaOptions): Quota {
         // A limit is not passed because the store is away for a moment, and nobody is refused for that.
         const pausesMs = limits.length > 0 ? PATIENT_PAUSES_MS : [];
         const reservation = await retry(reserve, { pausesMs, mayPass: isStoreOutage }, signal);
+        let asked: Promise<void> | undefined;
+        async function confirm(signal: AbortSignal): Promise<void> {
+          const write = () => counters.confirm(need.id, token);
+          const isHeld = await retry(write, { pausesMs, mayPass: isStoreOutage }, signal).catch((err: unknown) => {
+            signal.throwIfAborted();
+            onFailure(err);
+            if (limits.length > 0) throw new QuotaError(STORE_IS_AWAY);
+            return true;
+          });
+          if (!isHeld) throw new QuotaError("Not answered: this waited for too long. Please ask once more.");
+        }
         return {
           ...reservation,
+          ask: (signal) => (asked ??= confirm(signal)),
           async settle(spent) {
             const additions = spent === undefined ? [] : toAdditions(toAnswered(need, spent), limits, spent);
             await persist(() => counters.settle(need.id, token, additions), onFailure);
@@ -137,11 +155,10 @@ export function createQuota(options: QuotaOptions): Quota {
         signal.throwIfAborted();
         if (err instanceof QuotaError) throw err;
         log.warn({ err, id: need.id }, "what a request may need could not be reserved");
-        if (limits.length > 0) {
-          throw new QuotaError("Not answered: I cannot look up the limits, because my memory is out of reach.");
-        }
+        if (limits.length > 0) throw new QuotaError(STORE_IS_AWAY);
         return {
           maxTokens: need.maxTokens,
+          ask: async () => {},
           async settle(spent) {
             if (spent === undefined) return;
             const answered = toAnswered(need, spent);
@@ -202,7 +219,7 @@ async function tryReserve(
   asked: Need,
   token: string,
   all: readonly QuotaLimit[],
-): Promise<Omit<Reservation, "settle">> {
+): Promise<Omit<Reservation, "ask" | "settle">> {
   const need = { ...asked, promptTokens: Math.ceil(asked.promptTokens * PROMPT_MARGIN) };
   const lost = { promptTokens: asked.promptTokens, completionTokens: 0, isEstimated: true };
   const loss = usage.toAdditions(asked.by, reckoning.toAmounts(asked, lost));
@@ -221,6 +238,7 @@ async function tryReserve(
       token,
       bounds: bounds.map((bound) => ({ ...bound, by: most[bound.count] })),
       loss: [...loss, ...toLimitAdditions(all, most, now())],
+      isTentative: true,
       forMs: RESERVED_MS,
     });
     const short = limits.flatMap((limit, index) => {

@@ -29,6 +29,8 @@ export interface Hold {
   bounds: readonly Bound[];
   /** Counted in its place when nobody settles it: when another attempt holds under its id, and after `forMs`. */
   loss: readonly Addition[];
+  /** Nothing is counted in its place until it is confirmed. */
+  isTentative?: true;
   forMs: number;
 }
 
@@ -42,6 +44,8 @@ export interface Counters {
    * position; the hold is made where none of them is below its `by`.
    */
   hold(hold: Hold): Promise<number[]>;
+  /** From now on the loss of a hold counts. Resolves to false where it had ended before. */
+  confirm(id: string, token: string): Promise<boolean>;
   /** Ends a hold and counts what was used instead. Resolves to false where it had ended before: then nothing is counted. */
   settle(id: string, token: string, additions: readonly Addition[]): Promise<boolean>;
   /** Counts once for each `once`. */
@@ -80,9 +84,13 @@ export function createSqliteCounters(database: DatabaseSync, now: () => number):
     return hold;
   }
 
+  function applyLoss({ isTentative, loss }: Hold): void {
+    if (isTentative !== true) apply(loss);
+  }
+
   /** Ends what nobody has settled in time, and now and then forgets what is too old. */
   function sweep(): void {
-    for (const { id } of table.lapsed.all(now())) apply(end(String(id)).loss);
+    for (const { id } of table.lapsed.all(now())) applyLoss(end(String(id)));
     if (now() - sweptAt < SWEEP_EVERY_MS) return;
     sweptAt = now();
     table.expireSums.run(now());
@@ -97,8 +105,8 @@ export function createSqliteCounters(database: DatabaseSync, now: () => number):
     sweep();
     const former = table.hold.get(hold.id);
     if (former !== undefined) {
-      const { loss } = end(hold.id);
-      if (former["token"] !== hold.token) apply(loss);
+      const lost = end(hold.id);
+      if (former["token"] !== hold.token) applyLoss(lost);
     }
     const left = hold.bounds.map(
       ({ row, count, most }) => most - readCount(row, count) - Number(table.heldOf.get(row, count)?.["amount"] ?? 0),
@@ -111,6 +119,7 @@ export function createSqliteCounters(database: DatabaseSync, now: () => number):
 
   return {
     hold: async (hold) => transact(database, () => makeHold(hold)),
+    confirm: async (id, token) => Number(table.confirm.run(id, token).changes) === 1,
     settle: async (id, token, additions) =>
       transact(database, () => {
         if (table.hold.get(id)?.["token"] !== token) return false;
@@ -184,6 +193,7 @@ function openTables(database: DatabaseSync) {
     hold: database.prepare("SELECT token, body FROM hold WHERE id = ?"),
     holds: database.prepare("SELECT COUNT(*) AS count FROM hold"),
     addHold: database.prepare("INSERT INTO hold (id, token, until, body) VALUES (?, ?, ?, ?)"),
+    confirm: database.prepare("UPDATE hold SET body = json_remove(body, '$.isTentative') WHERE id = ? AND token = ?"),
     unhold: database.prepare("DELETE FROM hold WHERE id = ?"),
     lapsed: database.prepare("SELECT id FROM hold WHERE until <= ?"),
     addHeld: database.prepare("INSERT INTO held (id, row, count, amount) VALUES (?, ?, ?, ?)"),

@@ -32,10 +32,13 @@ local function release(hold)
     if redis.call('HINCRBY', key, bound.count, whole(-bound.by)) <= 0 then redis.call('HDEL', key, bound.count) end
   end
 end
+local function lose(hold)
+  if not hold.isTentative then add(hold.loss) end
+end
 local function sweep(now)
   for _, id in ipairs(redis.call('ZRANGE', place .. 'holds', '-inf', now, 'BYSCORE', 'LIMIT', 0, ${LAPSED_AT_ONCE})) do
     local hold = read(id)
-    if hold then release(hold) add(hold.loss) else redis.call('ZREM', place .. 'holds', id) end
+    if hold then release(hold) lose(hold) else redis.call('ZREM', place .. 'holds', id) end
   end
 end
 `;
@@ -46,7 +49,7 @@ sweep(ARGV[2])
 local former = read(hold.id)
 if former then
   release(former)
-  if former.token ~= hold.token then add(former.loss) end
+  if former.token ~= hold.token then lose(former) end
 end
 local left, fits = {}, true
 for i, bound in ipairs(hold.bounds) do
@@ -64,6 +67,15 @@ if fits then
   end
 end
 return left`;
+
+/** Changes the text as it is: decoded and encoded again, large numbers would lose digits. No name can hold bare quotes. */
+const CONFIRM = `${COMMON}
+local hold = read(ARGV[1])
+if not hold or hold.token ~= ARGV[2] then return 0 end
+local key = place .. 'hold:' .. hold.id
+local text = string.gsub(redis.call('GET', key), '"isTentative":true', '"isTentative":false', 1)
+redis.call('SET', key, text)
+return 1`;
 
 const SETTLE = `${COMMON}
 local hold = read(ARGV[1])
@@ -115,6 +127,7 @@ export function createRedisCounters({ client, run }: RedisConnection, now: () =>
       const left = await evaluate<string[]>(HOLD, JSON.stringify(hold), String(now()));
       return left.map(Number);
     },
+    confirm: async (id, token) => (await evaluate(CONFIRM, id, token)) === 1,
     settle: async (id, token, additions) => (await evaluate(SETTLE, id, token, JSON.stringify(additions))) === 1,
     add: async (once, additions) => void (await evaluate(ADD, once, JSON.stringify(additions), String(ONCE_MS))),
     read: (row) => readHash(`row:${row}`),

@@ -54,6 +54,7 @@ export function createSpending(
       tight = reservation.tight;
       return {
         maxTokens: reservation.maxTokens,
+        ask: reservation.ask,
         // Nobody waits for it: a slow store must not slow the answer down.
         settle(spent) {
           if (spent !== undefined) note(spent.usage, spent.isEstimated);

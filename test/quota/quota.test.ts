@@ -157,16 +157,40 @@ describe("a quota", () => {
     });
     const turn = need();
     const dead = await quota.reserve(turn, signal);
+    await dead.ask(signal);
     const { settle } = await quota.reserve(turn, signal);
     await settle(spent(80, 20));
     // It was only slow: what it used is counted already.
     await dead.settle(spent(80, 20));
     expect(await quota.read(turn.by)).toMatchObject([{ used: 500, held: 0 }]);
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 2, promptTokens: 160, estimatedTokens: 80 });
-    await quota.reserve(need(), signal);
+    await (await quota.reserve(need(), signal)).ask(signal);
     clock.now += RESERVED_MS;
     expect(await counters.countHolds()).toBe(0);
     expect(await quota.read(turn.by)).toMatchObject([{ used: 900, held: 0 }]);
+  });
+
+  test("what was reserved and never asked for counts nothing, and is not asked for once it is somebody else's", async () => {
+    const { quota, usage, counters, clock } = start({ quotas: { person: { day: { tokens: 1_000 } } } });
+    const turn = need();
+    const dead = await quota.reserve(turn, signal);
+    await quota.reserve(turn, signal);
+    await expect(dead.ask(signal)).rejects.toThrow("Please ask once more");
+    clock.now += RESERVED_MS;
+    expect(await counters.countHolds()).toBe(0);
+    expect(await quota.read(turn.by)).toMatchObject([{ used: 0, held: 0 }]);
+    expect(await usage.readMonth("everyone")).toMatchObject({ requests: 0, promptTokens: 0 });
+  });
+
+  test("is not passed by a request whose reservation cannot be confirmed", async () => {
+    const { quota, database } = start({ quotas: { person: { day: { tokens: 1_000 } } } });
+    const { ask } = await quota.reserve(need(), signal);
+    database.close();
+    await expect(ask(signal)).rejects.toThrow("my memory is out of reach");
+    const free = start({});
+    const unbound = await free.quota.reserve(need(), signal);
+    free.database.close();
+    await unbound.ask(signal);
   });
 
   test("refuses where the store is away, and lets everything pass where there are no limits", async () => {

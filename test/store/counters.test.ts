@@ -93,6 +93,32 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     expect(await counters.read("all")).toEqual({ tokens: 60 });
   });
 
+  test.each([true, false])(
+    "what is held tentatively is lost without being counted, until it is confirmed: %j",
+    async (isConfirmed) => {
+      const { counters, clock } = one();
+      const money = 4_503_599_627_370_001;
+      const loss = [{ row: 'by: "isTentative":true', counts: { tokens: 60, money }, ttlMs: DAY_MS }];
+      const [taken, left] = ["taken", "left"].map((id) => toHold(id, 10, 100, { loss, isTentative: true }));
+      if (taken === undefined || left === undefined) throw new Error("two holds are made");
+      for (const hold of [taken, left]) {
+        await counters.hold(hold);
+        if (isConfirmed) expect(await counters.confirm(hold.id, hold.token)).toBe(true);
+      }
+      const next = toHold("taken", 10, 100);
+      await counters.hold(next);
+      expect(await counters.confirm("taken", taken.token)).toBe(false);
+      expect(await counters.settle("taken", next.token, [])).toBe(true);
+      const once = isConfirmed ? { tokens: 60, money } : {};
+      expect(await counters.read(loss[0]?.row ?? "")).toEqual(once);
+      await counters.settle("left", randomUUID(), loss);
+      clock.now += 60_000;
+      expect(await counters.countHolds()).toBe(0);
+      expect((await counters.read(loss[0]?.row ?? ""))["tokens"]).toBe(isConfirmed ? 120 : undefined);
+      expect(await counters.readHeld("all")).toEqual({});
+    },
+  );
+
   test("ten at once never hold more than there is, whatever becomes of them", async () => {
     const works = fc.array(
       fc.record({
