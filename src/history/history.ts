@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Keyv } from "keyv";
 import type { Logger } from "pino";
 import { createKeyedQueue, type KeyedQueue } from "../concurrency/keyed-queue.ts";
+import { textOf } from "../gateway/chunks.ts";
 import type { AttachmentRef } from "../port/events.ts";
 import { readKeyPart } from "../store/key-part.ts";
 import { type AuthorCount, type AuthorExport, createAuthorRecords } from "./authors.ts";
@@ -102,6 +103,8 @@ export interface History {
 
 export interface ReadOptions {
   maxEntries: number;
+  /** Where so many characters have been read, a few more entries at most are: huge ones are not read for nothing. Absent: any. */
+  maxChars?: number;
   /** Only what this entry follows; nothing when it is unknown. */
   beforeId?: string;
   /** Instead of `beforeId`: this entry itself, too. */
@@ -194,7 +197,7 @@ export function createHistory(options: HistoryOptions): History {
 }
 
 async function read(keys: HistoryKeys, conversationId: string, options: ReadOptions) {
-  const { maxEntries, beforeId, upToId } = options;
+  const { maxEntries, maxChars, beforeId, upToId } = options;
   const none = { entries: [], hasOlder: false };
   const startId = upToId ?? beforeId;
   const [headKey, startKey] = [toHeadKey(conversationId), startId === undefined ? undefined : toIndexKey(startId)];
@@ -205,7 +208,7 @@ async function read(keys: HistoryKeys, conversationId: string, options: ReadOpti
   const position = startKey === undefined ? newest : keys.readers.position(startKey, start);
   if (position?.conversationId !== conversationId) return none;
   const isLeftOut = startKey !== undefined && upToId === undefined;
-  return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut }, maxEntries);
+  return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut }, { maxEntries, maxChars });
 }
 
 /** Runs a change at the place of a message, once no other change of that conversation runs. */
@@ -365,6 +368,10 @@ const MAX_OTHER_ENTRIES = 1_000;
 /** Numbers read at once after a jump back along a branch: where branches take turns, each has few entries in a row. */
 const ENTRIES_AFTER_JUMP = 8;
 
+/** Numbers read at first where characters are bounded, and how many times more with each further look. */
+const FIRST_ENTRIES = 32;
+const MORE_EACH_TIME = 4;
+
 /** The entry at which a reading begins; it goes on to older ones. */
 interface ChainStart {
   conversationId: string;
@@ -381,31 +388,41 @@ async function readChain(
   keys: HistoryKeys,
   head: Head,
   { conversationId, seq, isLeftOut }: ChainStart,
-  maxEntries: number,
+  { maxEntries, maxChars = Infinity }: { maxEntries: number; maxChars: number | undefined },
 ): Promise<{ entries: HistoryEntry[]; hasOlder: boolean }> {
   const newestFirst: HistoryEntry[] = [];
   const toNext = createStep();
   let at = Math.min(seq, head.last);
-  let most = maxEntries + (isLeftOut ? 2 : 1);
+  let atOnce = Math.min(maxChars === Infinity ? Infinity : FIRST_ENTRIES, maxEntries + (isLeftOut ? 2 : 1));
+  let most = atOnce;
+  let chars = 0;
   let left = maxEntries + MAX_OTHER_ENTRIES;
-  while (at >= head.first && newestFirst.length <= maxEntries && left > 0) {
+  while (at >= head.first && newestFirst.length <= maxEntries && chars < maxChars && left > 0) {
     const top = at;
     const bottom = top - Math.min(most, top - head.first + 1, left);
     const places = Array.from({ length: top - bottom }, (_, offset) => ({ conversationId, seq: top - offset }));
     const found = await keys.readEntries(places);
     while (at > bottom) {
       const stored = found[top - at];
-      if (stored?.entry !== undefined && !(isLeftOut && at === seq)) newestFirst.push(stored.entry);
+      if (stored?.entry !== undefined && !(isLeftOut && at === seq)) {
+        newestFirst.push(stored.entry);
+        chars += countChars(stored.entry);
+      }
       at = toNext(at, stored);
     }
     left -= places.length;
-    most = at === bottom ? maxEntries + 1 : ENTRIES_AFTER_JUMP;
+    atOnce = Math.min(atOnce * MORE_EACH_TIME, maxEntries + 1);
+    most = at === bottom ? atOnce : ENTRIES_AFTER_JUMP;
   }
   return {
     entries: newestFirst.slice(0, maxEntries).toReversed(),
     // Beyond the numbers that were looked at there may be more; without an entry to go on from it cannot be reached.
     hasOlder: newestFirst.length > maxEntries || (newestFirst.length > 0 && at >= head.first),
   };
+}
+
+function countChars({ messages }: HistoryEntry): number {
+  return messages.reduce((sum, message) => sum + textOf(message).length, 0);
 }
 
 /** Makes the function that returns the number of the entry to read next. */

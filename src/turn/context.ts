@@ -18,6 +18,8 @@ import { estimateTokens } from "./token-counts.ts";
 const STORE_AGAIN_MS = 1_000;
 /** Read beside the window's own number: what was said to others counts by its tokens alone. */
 const EARLIER_ENTRIES = 500;
+/** More than that for each token of the window never fits into it. */
+const CHARS_PER_TOKEN = 8;
 
 /** The request of one turn to the model. */
 export interface Context {
@@ -58,7 +60,7 @@ export interface ContextDeps {
 export function createReadContext(deps: ContextDeps): ReadContext {
   const { history, readChannelTalk, maxEntries, maxTokens, files, log } = deps;
   const limits = { maxEntries, maxTokens };
-  const mostEntries = maxEntries + EARLIER_ENTRIES;
+  const most = { maxEntries: maxEntries + EARLIER_ENTRIES, maxChars: maxTokens * CHARS_PER_TOKEN };
 
   async function readBranch(record: TurnRecord) {
     const { id, conversationId, messageIds } = record;
@@ -66,11 +68,11 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const own = await history.find(id);
     const asked = messageIds.at(-1);
     const end = own !== undefined ? { beforeId: own.entryId } : asked !== undefined && { upToId: asked };
-    const branch = await history.read(conversationId, { maxEntries: mostEntries, ...end });
+    const branch = await history.read(conversationId, { ...most, ...end });
     if (own !== undefined) return { ...branch, written: await readWritten(conversationId, own.entryId) };
     if (branch.entries.length > 0) return branch;
     // The question could not be stored.
-    return history.read(conversationId, { maxEntries: mostEntries });
+    return history.read(conversationId, most);
   }
 
   /** What could not be stored is asked all the same. */

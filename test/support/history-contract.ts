@@ -95,6 +95,19 @@ export function historyContract(open: (namespace: string) => Keyv): void {
       expect(await history.read(uniqueId(), { maxEntries: 10 })).toEqual({ entries: [], hasOlder: false });
     });
 
+    test("reads no more huge entries than were asked for, and says that there are older ones", async () => {
+      const conversation = uniqueId();
+      const all = Array.from({ length: 60 }, () => uniqueId());
+      for (const id of all) await history.append(conversation, said(id, "x".repeat(1_000)));
+      const some = await history.read(conversation, { maxEntries: 100, maxChars: 20_000 });
+      expect(some.hasOlder).toBe(true);
+      expect(some.entries.length).toBeLessThan(60);
+      expect(some.entries.map(({ id }) => id)).toEqual(all.slice(-some.entries.length));
+      const whole = await history.read(conversation, { maxEntries: 100, maxChars: 100_000 });
+      expect(whole).toMatchObject({ hasOlder: false });
+      expect(whole.entries.map(({ id }) => id)).toEqual(all);
+    });
+
     test("takes the newest, says whether there are older ones, and goes on from any entry", async () => {
       const conversation = uniqueId();
       const all = Array.from({ length: 7 }, () => uniqueId());
