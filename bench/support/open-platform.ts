@@ -8,6 +8,7 @@ import type { Draft, ReplySink } from "../../src/port/sink.ts";
 export function createOpenPlatform(
   platform: string,
   onShown: (reply: ReplyAddress, draft: Draft) => void = () => {},
+  open: () => Readable = () => Readable.from([]),
 ): Adapter {
   let posted = 0;
   const show = (reply: ReplyAddress, draft: Draft) => {
@@ -27,7 +28,9 @@ export function createOpenPlatform(
     platform,
     listen: async () => {},
     sink: sinkAt,
-    openAttachment: async () => Readable.from([]),
+    openAttachment: async () => open(),
+    // Everybody reads everything here: what is kept apart is kept apart by the bot.
+    mayShow: async () => true,
     isConnected: () => true,
     pause: async () => {},
     close: async () => {},
